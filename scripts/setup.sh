@@ -112,6 +112,20 @@ if [ "${1:-}" != up ] && [ "$(cat $console_tools/installed 2>/dev/null)" != "$co
     fi
 fi
 
+# a certified OpenID provider, in Node, for the tests of logins; its lock file has the checksum of every package
+provider=.heddle/tools/oidc
+provider_wanted=$(sha256sum tests/support/oidc/package-lock.json)
+if [ "${1:-}" != up ] && [ "$(cat "$provider/installed" 2>/dev/null)" != "$provider_wanted" ] && command -v npm >/dev/null; then
+    echo "setup: installing the OpenID provider of tests/support/oidc"
+    mkdir -p "$provider"
+    cp tests/support/oidc/package.json tests/support/oidc/package-lock.json "$provider"
+    if npm --prefix "$provider" ci --ignore-scripts --no-audit --no-fund --silent; then
+        echo "$provider_wanted" >"$provider/installed"
+    else
+        echo "setup: the OpenID provider could not be installed; tests of logins at one are skipped without it" >&2
+    fi
+fi
+
 python=$(find_python)
 stamp=.venv/.heddle-installed
 wanted=$(sha256sum requirements.lock pyproject.toml)

@@ -15,6 +15,7 @@ from shim.lab import Lab, LabSpec
 from shim.testing.postgresql import LocalPostgreSQL, PostgreSQLMissingError
 from shim.testing.public_data import DATA_VARIABLE, has_data
 from tests.support.kdc import KDCMissingError, LocalKDC
+from tests.support.oidc_provider import OIDCProvider, missing_provider
 
 settings.register_profile("heddle", deadline=None, print_blob=True)  # how long an example takes depends on the machine
 settings.load_profile("heddle")
@@ -109,6 +110,17 @@ def kerberos(kdc: LocalKDC, monkeypatch: pytest.MonkeyPatch) -> LocalKDC:
     for name, value in kdc.environment.items():
         monkeypatch.setenv(name, value)
     return kdc
+
+
+@pytest.fixture(scope="session")
+def oidc_provider() -> type[OIDCProvider]:
+    """A real OpenID provider, to be run; skipped as the KDC is where the machine has none."""
+    missing = missing_provider()
+    if missing and os.environ.get("CI"):
+        raise RuntimeError(missing)
+    if missing:
+        pytest.skip(missing)
+    return OIDCProvider
 
 
 @pytest.fixture(scope="session")

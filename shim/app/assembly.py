@@ -13,6 +13,7 @@ from shim.domain.shares import SharePolicy
 from shim.federation.administration import AdministrationService
 from shim.federation.poller import SubClusterPollers
 from shim.federation.reading import ApplicationReading, ReadingSettings
+from shim.identity.roles import RoleRules
 from shim.identity.service import IdentityRules, IdentityService, ProxyRule
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
@@ -248,6 +249,7 @@ def _identity(runtime: Runtime, rules: IdentityRules | None) -> IdentityService:
         static_user=security.static_user,
         allow_anonymous=security.allow_anonymous,
         admins=(runtime.user, *security.admins),
+        roles=RoleRules(security.roles.by_role),
         own_users=runtime.clusters.own_users,
         proxy_users={
             user: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)

@@ -7,7 +7,7 @@ then nothing runs by itself any more, then connections and the store are closed.
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import partial
@@ -34,6 +34,7 @@ from shim.app.host_limits import (
     system_random,
 )
 from shim.app.kerberos import open_kerberos, open_login, open_web_tickets
+from shim.app.oidc import ProviderLogin, open_provider
 from shim.app.peers import GlobalMaster, open_global_master
 from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.runtime import Runtime, new_view
@@ -41,6 +42,7 @@ from shim.app.scheduler_server import serve_masters
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import SolverBeside
 from shim.config.loader import Config
+from shim.config.roles import stated_groups
 from shim.config.sections import LimitsConfig
 from shim.domain.rates import Rate
 from shim.errors import ConfigError, InvariantViolationError, StoreError
@@ -48,6 +50,8 @@ from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.rates import CallRates, RateLimits
+from shim.identity.roles import with_overrides
+from shim.identity.sessions import Sessions
 from shim.multicluster.attempts import never_read
 from shim.peers.roster import global_master_role
 from shim.ports.clock import Clock
@@ -104,6 +108,7 @@ class Heddle:
         self._failed: asyncio.Future[None] | None = None
         self._kerberos: TicketLogin | None = None
         self._web_tickets: WebTickets | None = None
+        self._provider: ProviderLogin | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -234,7 +239,7 @@ class Heddle:
         )
         observer = RequestObserver(metrics, audit, home_of)
         rates = CallRates(_rate_limits(config.limits), clock, metrics.rate_limited)
-        logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases), rates)
+        logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases), rates, self._provider)
         self._server = await serve_web(use_cases, observer, metrics, self._health, logins)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         if config.server.proxy:
@@ -254,7 +259,7 @@ class Heddle:
             runtime.clock,
             runtime.stores.api_tokens,
             runtime.random.randbytes,
-            needs_ticket=self._web_tickets is not None,
+            needs_proof=self._web_tickets is not None or self._provider is not None,
         )
 
     async def _open_runtime(self, metrics: Metrics, stack: AsyncExitStack) -> Runtime:
@@ -276,6 +281,9 @@ class Heddle:
         rpcs = {id_: TracedRPC(each) for id_, each in clusters.rpcs.items()} if is_tracing() else clusters.rpcs
         security = config.security
         secret, others = read_secret(security.secret_file), read_other_secrets(security)
+        self._provider = self._open_provider(secret, others)
+        if self._provider is not None:
+            stack.push_async_callback(self._provider.provider.close)
         kept = None if security.secret_file is None else secret
         opened = await open_state_store(config.store.url, now_s=clock.now_s, secret=kept, other_secrets=others)
         stack.push_async_callback(opened.close)
@@ -290,7 +298,7 @@ class Heddle:
             clusters=replace(clusters, managers=observed, rpcs=rpcs),
             stores=replace(opened.stores(secret, others), state=ObservedStateStore(opened, metrics, clock)),
             view=new_view(config),
-            groups_of=group_directory(),
+            groups_of=with_overrides(group_directory(), stated_groups(config.security.group_overrides)),
             user=current_user(),
             secret=secret,
             other_secrets=others,
@@ -298,6 +306,12 @@ class Heddle:
             crash_points=self._crash_points,
             solve=solver.solve,
         )
+
+    def _open_provider(self, secret: bytes, others: Sequence[bytes]) -> ProviderLogin | None:
+        security = self._config.security
+        draw = system_random().randbytes
+        sessions = Sessions(secret, self._clock, draw, lasts_s=security.oidc.session_s, other_secrets=others)
+        return open_provider(security.oidc, security.roles, self._clock, sessions)
 
     async def _open_master(
         self, runtime: Runtime, metrics: Metrics, audit: AuditTrail, stack: AsyncExitStack

@@ -61,7 +61,7 @@ LINES: Final = (
         "web-identity",
         "Web services and pages that other machines reach want proof of who calls.",
         "`?user.name=` makes anybody anybody, administrators among them.",
-        "Set `security.kerberos.web_principal`, or bind to loopback behind a gateway that authenticates.",
+        "Set `security.kerberos.web_principal` or `security.oidc`, or bind to loopback behind a gateway that logs in.",
         "configuration",
         checks.web_by_name,
     ),

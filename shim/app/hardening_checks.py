@@ -66,7 +66,7 @@ def web_without_tls(facts: HardeningFacts) -> Trouble:
 
 def web_by_name(facts: HardeningFacts) -> Trouble:
     """Web addresses that believe names."""
-    if not facts.config.security.kerberos.web_principal:
+    if not facts.config.security.kerberos.web_principal and not facts.config.security.oidc.issuer:
         yield from (f"{each} believes user names" for each in _reached(facts.config, "rest", "proxy"))
 
 
@@ -208,6 +208,9 @@ def admins(facts: HardeningFacts) -> Trouble:
         yield "security.admins is empty: the user that Heddle runs as operates it"
     elif _ANY in admins:
         yield "security.admins has *: everybody operates Heddle"
+    roles = facts.config.security.roles
+    listed = {"operators": roles.operators, "administrators": roles.administrators}
+    yield from (f"security.roles.{name} has *: everybody is one" for name, users in listed.items() if _ANY in users)
 
 
 def pages(facts: HardeningFacts) -> Trouble:

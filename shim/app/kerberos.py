@@ -109,10 +109,10 @@ def trouble_with(config: KerberosConfig) -> str:
 
 async def kerberos_facts(config: Config, clock: Clock) -> KerberosFacts | None:
     """Facts of the keytab as it is now, which may have changed since the start, and of the KDC."""
-    kerberos, rest = config.security.kerberos, config.server.rest
+    kerberos, rest, is_by_provider = config.security.kerberos, config.server.rest, bool(config.security.oidc.issuer)
     if not kerberos.principal:
         return None
-    web = "" if is_loopback(rest) or kerberos.web_principal else rest
+    web = "" if is_loopback(rest) or kerberos.web_principal or is_by_provider else rest
     trouble = await asyncio.to_thread(trouble_with, kerberos)
     ticket_trouble, ahead_s = ("", None) if trouble else await _ask_kdc(kerberos, clock)
     return KerberosFacts(

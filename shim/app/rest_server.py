@@ -9,6 +9,7 @@ from adapters.kerberos import WebTickets
 from shim.app.host_limits import connections_allowed, one_address_share, own_host_names
 from shim.app.kerberos import principals_of
 from shim.app.listening import listening
+from shim.app.oidc import ProviderLogin
 from shim.app.tls import offered_tls
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
@@ -23,6 +24,7 @@ from shim.identity.rates import CallRates
 from shim.server.proxy import ApplicationPages, PageSettings
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.aggregated_logs_api import AggregatedLogsAPI
+from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import RequestHandler
 from shim.server.rest.audit_api import AuditAPI
 from shim.server.rest.bearer_tokens import BearerCallers
@@ -37,6 +39,8 @@ from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Request
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.operations import Operations
+from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
+from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.rated_callers import RatedCallers
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
@@ -63,12 +67,19 @@ class WebLogins:
         tokens: Heddle's delegation tokens.
         api_tokens: What programs show.
         rates: How fast callers may call.
+        provider: Logs browsers in; None where no identity provider does.
     """
 
     tickets: WebTickets | None
     tokens: DelegationTokens
     api_tokens: APITokens
     rates: CallRates
+    provider: ProviderLogin | None = None
+
+    @property
+    def are_proven(self) -> bool:
+        """True if names alone are not believed."""
+        return self.tickets is not None or self.provider is not None
 
 
 async def serve_web(
@@ -89,7 +100,7 @@ async def serve_web(
     server = use_cases.runtime.config.server
     service = _service(use_cases, observer, metrics, health, logins)
     front = await _open(use_cases, service, server.rest, "rest", "Is another Heddle or ResourceManager there?")
-    if not is_loopback(server.rest) and logins.tickets is None:
+    if not is_loopback(server.rest) and not logins.are_proven:
         _log.warning("other machines reach this address, and user names are believed", address=server.rest)
     return front
 
@@ -162,11 +173,11 @@ def _service(
         asks=use_cases.asks,
         altruism=use_cases.altruism_reports,
         groups=(
-            AuditAPI(runtime.config.log.audit_file, use_cases.identity),
-            HardeningAPI(use_cases.hardening, use_cases.identity),
+            AuditAPI(runtime.config.log.audit_file),
+            HardeningAPI(use_cases.hardening),
             ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
-            ShadowAPI(use_cases.matching.shadows, use_cases.identity),
-            RetirementAPI(use_cases.retirement, use_cases.identity),
+            ShadowAPI(use_cases.matching.shadows),
+            RetirementAPI(use_cases.retirement),
             UsageAPI(use_cases.usage_reports, use_cases.identity),
             TokensAPI(logins.api_tokens),
             LogsAPI(use_cases.logs, use_cases.identity),
@@ -191,6 +202,7 @@ def _service(
         api=api,
         webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
         pages=_pages_of(server),
+        logins=_provider_pages(use_cases, logins),
     )
     return RestService(
         use_cases.backend,
@@ -220,7 +232,25 @@ def _callers(use_cases: UseCases, logins: WebLogins) -> Callers:
     if logins.tickets is not None:
         principals = principals_of(use_cases.runtime.config.security.kerberos)
         others = ProvenCallers(use_cases.identity, logins.tickets, principals, logins.tokens)
-    return RatedCallers(logins.rates, BearerCallers(logins.api_tokens, others))
+    login = logins.provider
+    if login is not None:
+        if logins.tickets is None:
+            others = NamelessCallers(use_cases.identity)
+        others = ProviderCallers(
+            login.provider, login.claims, login.sessions, use_cases.identity, others, url=login.url
+        )
+    return RatedCallers(logins.rates, BearerCallers(logins.api_tokens, others, others_take_jwts=login is not None))
+
+
+def _provider_pages(use_cases: UseCases, logins: WebLogins) -> ProviderPages | None:
+    login = logins.provider
+    if login is None:
+        return None
+    writer = AnswerWriter(use_cases.runtime.clock.now_s)
+    is_encrypted = login.url.startswith("https:")
+    return ProviderPages(
+        login.provider, login.claims, login.sessions, login.config.issuer, writer, is_encrypted=is_encrypted
+    )
 
 
 def _told_settings(server: ServerConfig) -> Mapping[str, str]:

@@ -160,7 +160,9 @@ def _use_cases(base: Foundation, submitting: Submitting, containers: Containers,
         asks=AskLog(containers.matching, runtime.stores.asks, runtime.clock, shown_asks),
         lost_time=submitting.lost_time,
         usage=listening.usage,
-        usage_reports=UsageReports(runtime.stores.usage, runtime.stores.credits, runtime.clock, base.identity.is_admin),
+        usage_reports=UsageReports(
+            runtime.stores.usage, runtime.stores.credits, runtime.clock, base.identity.is_operator
+        ),
         logs=_logs(base, backend),
         aggregated_logs=AggregatedLogs(runtime.clusters.archives, base.identity),
         decisions=RecentDecisions(runtime.clock),

@@ -103,7 +103,7 @@ class AggregatedLogs:
         return self._shown(await self.thread.run(caller.user, work), container.attempt.application, right)
 
     def _right(self, caller: Caller, user: str) -> "_Right":
-        is_free = user in ("", caller.user) or self.identity.is_admin(caller)
+        is_free = user in ("", caller.user) or self.identity.is_operator(caller)
         groups = frozenset[str]() if is_free else self.identity.groups_of(caller)
         return _Right(user or caller.user, caller, groups, is_free=is_free)
 

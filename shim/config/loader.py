@@ -17,6 +17,7 @@ from typing import Any
 from shim.config.job_graphs import HDFSConfig, SparkConfig, TezConfig
 from shim.config.kerberos import KerberosConfig
 from shim.config.masters import MastersConfig
+from shim.config.oidc import OIDCConfig
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
 from shim.config.sections import (
     HistoryConfig,
@@ -102,6 +103,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     _check_secrets(config, source)
     _check_proxy_users(config, source)
     _check_kerberos(config, source)
+    _check_oidc(config.security.oidc, source)
     _check_tls(config.server, source)
     _check_master_tls(config.masters, source)
     _check_binding(config.server, config.masters, source)
@@ -169,6 +171,20 @@ def _check_kerberos(config: Config, source: str) -> None:
         if subcluster.principal and not kerberos.principal:
             message = "means a login by ticket, and there is no [security.kerberos] to get one with"
             raise ConfigError(source, f"subcluster[{number}].principal", message)
+
+
+def _check_oidc(oidc: OIDCConfig, source: str) -> None:
+    """Half of it would let people believe that nobody comes in without a login."""
+    if not oidc.issuer:
+        if oidc != OIDCConfig():
+            message = "is missing, and the others mean nothing without it"
+            raise ConfigError(source, "security.oidc.issuer", message)
+        return
+    for name in ("client_id", "url"):
+        if not getattr(oidc, name):
+            raise ConfigError(source, f"security.oidc.{name}", "is missing: no browser can log in without it")
+    if "openid" not in oidc.scopes:
+        raise ConfigError(source, "security.oidc.scopes", "has no openid: the provider would tell no user")
 
 
 def _check_tls(server: ServerConfig, source: str) -> None:

@@ -8,13 +8,11 @@ Those about queues are in `shim.config.queues`, as policies have them too.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar
 
 from shim.config.addresses import ADDRESS, ADDRESS_FORM, address_key
-from shim.config.delegation_tokens import DelegationTokensConfig
-from shim.config.kerberos import SERVICE_PRINCIPAL, KerberosConfig
-from shim.config.masters import WHILE_CHANGED
+from shim.config.kerberos import SERVICE_PRINCIPAL
+from shim.config.security import USER_FORM, ProxyUserConfig, SecurityConfig
 from shim.config.tls import TLSConfig
 from shim.config.tree import FolderOrAddress, Key, key, section
 from shim.domain.users import USER_NAME
@@ -37,9 +35,6 @@ __all__ = [
 _WEB = r"https?://[^\s/?#@]+/?"
 _LOG_FOLDER = r"s?webhdfs://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}(?:/[^\s?#]*)?|(?!.*://)[^\0]+"
 _REDIRECT_HOST = r"\.?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,45}"
-_USER_FORM = "a user name; write the short one, without host and realm"
-_USERS = rf"{USER_NAME}|\*"
-_USERS_FORM = f"{_USER_FORM}, or *"
 _ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _MIB = 1024 * 1024
 
@@ -144,61 +139,6 @@ class StoreConfig:
             form='a store; write "sqlite:///heddle.db" or "postgresql+asyncpg://user:password@host/database"',
         ),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class ProxyUserConfig:
-    """Whom one service user may act for, as Hadoop's `hadoop.proxyuser.USER.*`. `*` allows all, nothing allows none."""
-
-    hosts: tuple[str, ...] = key((), about=Key("Addresses or networks (`10.0.0.0/8`) that it calls from."))
-    users: tuple[str, ...] = key(
-        (),
-        about=Key(
-            "Users that it may act for; those of `admins` only by name, as `*` and `groups` do not reach them.",
-            pattern=_USERS,
-            form=_USERS_FORM,
-        ),
-    )
-    groups: tuple[str, ...] = key((), about=Key("Groups of this machine whose members it may act for."))
-
-
-def _no_proxy_users() -> Mapping[str, ProxyUserConfig]:
-    return MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class SecurityConfig:
-    """Who may do what."""
-
-    allow_anonymous: bool = key(
-        default=False,
-        about=Key("Whether a changing call may come without a user; it then acts as `static_user`."),
-    )
-    static_user: str = key(
-        "dr.who", about=Key("Whom a call without a user counts as.", pattern=USER_NAME, form=_USER_FORM)
-    )
-    admins: tuple[str, ...] = key(
-        (),
-        about=Key(
-            "Users that may cordon and drain, beside the one that Heddle runs as; `*` for all.",
-            pattern=_USERS,
-            form=_USERS_FORM,
-        ),
-    )
-    proxyuser: Mapping[str, ProxyUserConfig] = section(
-        _no_proxy_users, Key("`[security.proxyuser.NAME]`: the users whose `doAs` is believed.")
-    )
-    secret_file: Path | None = key(
-        None,
-        about=Key(
-            "File (mode 0600) with the secret that signs `hadoop.auth` cookies; without it each start makes one. "
-            "`env:NAME` takes it from that environment variable."
-        ),
-    )
-    other_secret_file: Path | None = key(None, about=Key(WHILE_CHANGED))
-    kerberos: KerberosConfig = section(KerberosConfig, Key("Kerberos."))
-    cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
-    delegation_tokens: DelegationTokensConfig = section(DelegationTokensConfig, Key("Delegation tokens."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +276,7 @@ class SubClusterConfig:
         ),
     )
     user: str = key(
-        "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=USER_NAME, form=_USER_FORM)
+        "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=USER_NAME, form=USER_FORM)
     )
 
 

@@ -22,7 +22,7 @@ class ViewRights:
 
     def may_see(self, asker: Caller, user: str, home: SubClusterId) -> bool:
         """Whether records of an application of `user` at `home` may be told to the asker."""
-        return not self._applications.is_guarded(home) or user == asker.user or self._identity.is_admin(asker)
+        return not self._applications.is_guarded(home) or user == asker.user or self._identity.is_operator(asker)
 
     def require(self, asker: Caller, user: str, home: SubClusterId) -> None:
         """Refuse to tell.

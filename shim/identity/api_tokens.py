@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from shim.concurrency.single_flight import SingleFlight
+from shim.domain.roles import RIGHT_OF_SCOPE, Right
 from shim.domain.token_scopes import TokenScope
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotFoundError, UnavailableError, UserError
@@ -97,7 +98,7 @@ class APITokens:
         store: Where they are.
         random_bytes: So many bytes that nobody can guess.
         limits: How long they are good, and how many there may be.
-        needs_ticket: Whether only tokens count that somebody with a Kerberos ticket created.
+        needs_proof: Whether only tokens count whose creator had a Kerberos ticket, or a login at an identity provider.
     """
 
     def __init__(
@@ -108,14 +109,14 @@ class APITokens:
         random_bytes: Callable[[int], bytes],
         limits: APITokenLimits | None = None,
         *,
-        needs_ticket: bool = False,
+        needs_proof: bool = False,
     ) -> None:
         self._identity = identity
         self._clock = clock
         self._store = store
         self._random_bytes = random_bytes
         self._limits = limits or APITokenLimits()
-        self._needs_ticket = needs_ticket
+        self._needs_proof = needs_proof
         self._known: OrderedDict[str, _Seen] = OrderedDict()
         self._unknown: OrderedDict[str, _Seen] = OrderedDict()
         self._looking: SingleFlight[str, APIToken | None] = SingleFlight()
@@ -143,6 +144,7 @@ class APITokens:
             StoreUnavailableError: If it cannot be kept.
         """
         owner = self._owner(caller, owner)
+        self._check_scopes(caller, owner, scopes)
         if not _NAME.fullmatch(name):
             raise BadRequestError("the name of a token has 1 to 100 letters, digits, blanks, and ._/-")
         if not 0 < lifetime_s <= self._limits.longest_s:
@@ -157,7 +159,7 @@ class APITokens:
             owner=owner,
             scopes=frozenset({TokenScope.READ, *scopes}),
             created_by=caller.user,
-            is_proven=caller.has_ticket,
+            is_proven=caller.has_ticket or caller.has_login,
             created_at_ms=now_ms,
             good_until_ms=now_ms + int(lifetime_s * 1000),
         )
@@ -173,8 +175,8 @@ class APITokens:
         """
         self._identity.require_user(caller)
         if owner is None:
-            self._identity.require_admin(caller)
-        elif owner != caller.user and not self._identity.is_admin(caller):
+            self._identity.require(caller, Right.ADMINISTER)
+        elif owner != caller.user and not self._identity.may(caller, Right.ADMINISTER):
             raise ForbiddenError(f"{caller.user} may not list API tokens of others")
         return await self._store.of(owner)
 
@@ -186,7 +188,7 @@ class APITokens:
             ForbiddenError: If the caller is somebody's token.
         """
         require_scope(self._identity.require_user(caller), None)
-        owner = None if self._identity.is_admin(caller) else caller.user
+        owner = None if self._identity.may(caller, Right.ADMINISTER) else caller.user
         if not _ID.fullmatch(token_id) or not await self._store.remove(token_id, owner):
             raise NotFoundError(f"there is no API token of that id, or it is not {caller.user}'s")
         self._remember(token_id, None)
@@ -235,6 +237,14 @@ class APITokens:
             )
         return owner
 
+    def _check_scopes(self, caller: Caller, owner: str, scopes: Collection[TokenScope]) -> None:
+        """Refuse a token that promises more than its owner's role has: it would never be good for that."""
+        role = self._identity.role_of(caller) if owner == caller.user else self._identity.role_of_user(owner)
+        for scope in sorted(scopes):
+            needed = self._identity.needed(RIGHT_OF_SCOPE[scope])
+            if role < needed:
+                raise ForbiddenError(f"the scope {scope} takes the role {needed.told}, and {owner} is {role.told}")
+
     def _remembered(self, id_: str) -> _Seen | None:
         """The store's last word on an id, if it is young enough."""
         seen = self._known.get(id_) or self._unknown.get(id_)
@@ -270,8 +280,10 @@ class APITokens:
             raise BadAPITokenError("the API token is not known: it was revoked, has expired long ago, or never was one")
         if token.good_until_ms <= self._now_ms():
             raise BadAPITokenError(f"the API token {token.id} has expired: create a new one")
-        if self._needs_ticket and not token.is_proven:
-            raise BadAPITokenError(f"the API token {token.id} was created without a Kerberos ticket: create a new one")
+        if self._needs_proof and not token.is_proven:
+            raise BadAPITokenError(
+                f"the API token {token.id} was created by a name that was only believed: create a new one"
+            )
         return token
 
     def _now_ms(self) -> int:

@@ -17,10 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, Right, Role
 from shim.domain.token_scopes import TokenScope
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
 from shim.identity.cookies import BY_NAME, BY_TICKET, COOKIE_NAME, Cookies
+from shim.identity.roles import RoleRules
 from shim.ports.clock import Clock
 
 __all__ = [
@@ -70,7 +72,8 @@ class IdentityRules:
     Attributes:
         static_user: Whom a call without a user counts as.
         allow_anonymous: Whether such a call may change something.
-        admins: Users with the right to operate Heddle; `*` for all.
+        admins: Administrators, whatever roles say; `*` for all.
+        roles: Who has which role.
         own_users: Users that Heddle itself is at ResourceManagers, where they may have rights that callers have not.
         cookie_validity_s: How long a cookie is good.
         is_encrypted: Whether the web services are reached by TLS alone.
@@ -80,6 +83,7 @@ class IdentityRules:
     static_user: str = "dr.who"
     allow_anonymous: bool = False
     admins: tuple[str, ...] = ()
+    roles: RoleRules = field(default_factory=RoleRules)
     own_users: frozenset[str] = frozenset()
     proxy_users: Mapping[str, ProxyRule] = field(default_factory=lambda: MappingProxyType({}))
     cookie_validity_s: float = 36_000.0
@@ -99,6 +103,8 @@ class Caller:
         has_ticket: Who sent it proved that by Kerberos.
         scopes: What its API token lets it do; None for whoever shows none, and may do all that the user may.
         token_id: Of that token; empty for none.
+        has_login: An identity provider says who sent it.
+        groups: Groups that an identity provider says the user is in, beside those of this machine.
     """
 
     user: str
@@ -108,6 +114,8 @@ class Caller:
     has_ticket: bool = False
     scopes: frozenset[TokenScope] | None = None
     token_id: str = ""
+    has_login: bool = False
+    groups: frozenset[str] = frozenset()
 
 
 class IdentityService:
@@ -194,32 +202,79 @@ class IdentityService:
             raise NotAuthenticatedError("Unable to obtain user name, user not authenticated")
         return caller
 
-    def require_admin(self, caller: Caller) -> Caller:
-        """The caller of a request that changes something of Heddle itself.
+    # -- roles -------------------------------------------------------------------------------------------------------
+
+    def require(self, caller: Caller, right: Right) -> Caller:
+        """The caller of a request that takes a right.
 
         Raises:
-            NotAuthenticatedError: As `require_user`.
-            ForbiddenError: If the caller may not operate Heddle.
+            NotAuthenticatedError: If nobody was named, and nobody may not do that.
+            ForbiddenError: If the caller's role does not have it.
+            UnavailableError: If the caller's groups decide, and cannot be told now.
         """
-        if not self.is_admin(self.require_user(caller)):
-            raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
-        return caller
+        if self.may(caller, right):
+            return caller
+        if caller.is_anonymous:
+            raise NotAuthenticatedError("Unable to obtain user name, user not authenticated")
+        if self._rules.roles.are_configured:
+            told = f"that takes the role {self.needed(right).told}, see security.roles"
+        else:
+            told = "list the user in security.admins"
+        raise ForbiddenError(f"{caller.user} may not {right.value}: {told}")
 
-    def is_admin(self, caller: Caller) -> bool:
-        """Whether the caller may operate Heddle: cordon, drain. The user that it acts as decides, not who sent it."""
+    def may(self, caller: Caller, right: Right) -> bool:
+        """True if a caller's role has a right. The user that it acts as decides, not who sent it."""
+        needed = self.needed(right)
+        return needed is Role.NOBODY or self.role_of(caller) >= needed
+
+    def needed(self, right: Right) -> Role:
+        """The least role that has a right."""
+        return (NEEDED if self._rules.roles.are_configured else NEEDED_WITHOUT_ROLES)[right]
+
+    def role_of(self, caller: Caller) -> Role:
+        """The role of the user that a caller acts as; nobody who is not named is more than a viewer unless allowed.
+
+        Raises:
+            UnavailableError: If the caller's groups decide, and cannot be told now.
+        """
         if caller.is_anonymous and not self._rules.allow_anonymous:
-            return False
+            return min(self._role_of_everybody(), Role.VIEWER)
+        everybody, own = self._role_of_everybody(), self._own_role(caller.user, caller.groups)
+        if everybody is Role.ADMINISTRATOR or own <= everybody:
+            return everybody
+        if own >= Role.OPERATOR and not self._acts_by_name(caller):
+            return max(everybody, Role.USER)  # nobody gets an operator's rights by a rule that was written for all
+        return own
+
+    def role_of_user(self, user: str) -> Role:
+        """The role that a user has who proves his name; raises as `role_of`."""
+        return max(self._role_of_everybody(), self._own_role(user))
+
+    def is_operator(self, caller: Caller) -> bool:
+        """Whether the caller may operate Heddle, and see and end what others have."""
+        return self.may(caller, Right.OPERATE)
+
+    def _role_of_everybody(self) -> Role:
         if _ANY in self._rules.admins:
-            return True
-        return caller.user in self._rules.admins and self._acts_by_name(caller)
+            return Role.ADMINISTRATOR
+        roles = self._rules.roles
+        return roles.of_everybody() if roles.are_configured else Role.USER
+
+    def _own_role(self, user: str, groups: frozenset[str] = frozenset()) -> Role:
+        """A role that a user has for himself, not as everybody."""
+        if user in self._rules.admins:
+            return Role.ADMINISTRATOR
+        return self._rules.roles.of_user(user, lambda: groups | self._groups_of(user))
 
     def groups_of(self, caller: Caller) -> frozenset[str]:
         """The groups of the user that a caller acts as; none of one that nobody named."""
         return frozenset() if caller.is_anonymous else self._groups_of(caller.user)
 
     def is_named_admin(self, caller: Caller) -> bool:
-        """True if the caller by name, not as everybody, may operate Heddle: to make one somebody else needs that."""
-        return not caller.is_anonymous and caller.user == caller.real_user and caller.user in self._rules.admins
+        """True if the caller, not as everybody, administers Heddle: to make one somebody else needs that."""
+        if caller.is_anonymous or caller.user != caller.real_user:
+            return False
+        return self._own_role(caller.user, caller.groups) is Role.ADMINISTRATOR
 
     def refuse_wildcard_operator(self, caller: Caller) -> Caller:
         """The caller of a request that operates a ResourceManager (labels, nodes, queues), which judges the user.
@@ -269,7 +324,7 @@ class IdentityService:
 
     def _has_more_rights(self, user: str) -> bool:
         """Whether a user may do what other users may not, at Heddle or as Heddle."""
-        return user in self._rules.admins or user in self._rules.own_users
+        return user in self._rules.own_users or self._own_role(user) >= Role.OPERATOR
 
 
 def _canonical(name_untrusted: str) -> str:

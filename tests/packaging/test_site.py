@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from scripts import errors_page
+from scripts import errors_page, roles_page
 from shim import errors
 from shim.cli.front import EXIT_CODES, ExitCode
 
@@ -92,6 +92,10 @@ def test_there_is_a_way_for_each_role(site):
 
 def test_the_page_of_errors_is_what_the_code_says():
     assert errors_page.PAGE.read_text() == errors_page.page()
+
+
+def test_the_page_of_roles_is_what_the_table_of_rights_says():
+    assert roles_page.PAGE.read_text() == roles_page.page()
 
 
 def test_the_page_of_errors_has_every_error_and_every_exit_code():

@@ -25,15 +25,19 @@ from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.console_api import ConsoleAPI
+from shim.server.rest.hardening_api import HardeningAPI
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
+from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.request_records import RequestResponse
+from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI
+from shim.server.rest.usage_api import UsageAPI
 from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
 from shim.testing.runtime import a_runtime, in_memory_clusters
@@ -82,6 +86,8 @@ class ScriptedServer:
         audit_file: Path | None = None,
         observe: Callable[[ResourceManager, Clock], ResourceManager] = lambda manager, _: manager,
         thread: OffLoop | None = None,
+        logins: ProviderPages | None = None,
+        takes_jwts: bool = False,
     ) -> None:
         thread = WorkAtOnce() if thread is None else thread
         self.federation = ScriptedFederation(names)
@@ -117,11 +123,14 @@ class ScriptedServer:
                 made.shares.room, made.shares.policies, made.identity, made.shares.acts, made.shares.over_time
             ),
             groups=(
-                AuditAPI(audit_file, self.identity),
+                AuditAPI(audit_file),
                 ConsoleAPI(self.backend, self.identity, made.decisions, thread=thread),
                 LogsAPI(made.logs, self.identity, thread),
                 AggregatedLogsAPI(replace(made.aggregated_logs, thread=thread), self.identity),
                 TokensAPI(self.api_tokens),
+                RetirementAPI(made.retirement),
+                UsageAPI(made.usage_reports, self.identity),
+                HardeningAPI(made.hardening),
             ),
         )
         self.server = RestService(
@@ -138,11 +147,12 @@ class ScriptedServer:
                 api=self.api,
                 webs=webs,
                 pages=pages,
+                logins=logins,
             ),
             report=self.exchanges.append,
             is_shared=not guarded,
             kept=kept or CacheLimits(),
-            callers=BearerCallers(self.api_tokens, callers(self.identity)),
+            callers=BearerCallers(self.api_tokens, callers(self.identity), others_take_jwts=takes_jwts),
         )
         settings, managers = PollSchedule(), made.tools.managers.values()
         self._masters = [SubClusterPoller(manager, self.view, clock, settings) for manager in managers]

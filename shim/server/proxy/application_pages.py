@@ -35,12 +35,14 @@ from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.refusals import refused
 from shim.server.rest.request_checks import READS, refuse_other_sites
 from shim.server.rest.request_records import AuditSink, RequestRecord, client_request_id
+from shim.server.rights import PAGES
 
 __all__ = ["ApplicationPages", "PageSettings"]
 
 _METHODS = READS | {"PUT"}
 _TRAVELLING = ("accept", "accept-language", "content-type", "user-agent", "x-requested-with")
 _MOST_AT_ONCE = 32
+_RIGHTS = {False: PAGES["/proxy/"], True: PAGES["PUT /proxy/"]}
 _SAFETY: Headers = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "SAMEORIGIN"),
@@ -126,6 +128,7 @@ class ApplicationPages:
         record.is_change, record.target = request.method not in READS, request.raw_path[:200]
         if request.raw_path == "/":
             return self._writer.redirect(f"{self._front(request)}/console/")
+        self._identity.require(login.caller, _RIGHTS[record.is_change])
         page = page_path(request.raw_path)
         record.target = str(page.application)
         if request.method not in _METHODS:

@@ -6,6 +6,8 @@ stands for its user alone: who shows one neither acts for others nor shows anyth
 Source: RFC 6750; RFC 9110, section 11.
 """
 
+import re
+
 from shim.errors import HeddleError
 from shim.identity.api_tokens import API_TOKEN_MARK, APITokens, BadAPITokenError
 from shim.identity.service import Caller, ImpersonationError
@@ -14,12 +16,14 @@ from shim.protocol.rest.queries import Query
 from shim.server.rest.callers import OPEN_PATHS, TOKEN_HEADER, Callers, WebLogin
 from shim.server.rest.messages import Headers, Request
 
-__all__ = ["BEARER_CHALLENGE", "BearerCallers"]
+__all__ = ["BEARER_CHALLENGE", "BearerCallers", "shown_jwt"]
 
 BEARER_CHALLENGE: Headers = (("WWW-Authenticate", 'Bearer realm="heddle", error="invalid_token"'),)
 """With each refusal of a token, so that no client shows a ticket instead."""
 
 _BEARER = "bearer"
+_JWT = re.compile(r"bearer +([A-Za-z0-9_-]*\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*)", re.IGNORECASE)
+"""A token of another kind, RFC 7519: an API token has no dots."""
 
 
 class _NotRememberedError(HeddleError):
@@ -32,11 +36,13 @@ class BearerCallers:
     Args:
         tokens: Knows them.
         others: For requests without one.
+        others_take_jwts: Whether they know JSON Web Tokens.
     """
 
-    def __init__(self, tokens: APITokens, others: Callers) -> None:
+    def __init__(self, tokens: APITokens, others: Callers, *, others_take_jwts: bool = False) -> None:
         self._tokens = tokens
         self._others = others
+        self._others_take_jwts = others_take_jwts
 
     @property
     def may_wait(self) -> bool:
@@ -50,7 +56,7 @@ class BearerCallers:
             BadAPITokenError: The token is none.
             ImpersonationError: It is shown by who acts for somebody.
         """
-        shown = _shown(request)
+        shown = self._shown(request)
         if shown is None:
             return self._others.at_once(request, query)
         token = self._tokens.known(shown)
@@ -66,10 +72,29 @@ class BearerCallers:
             ImpersonationError: It is shown by who acts for somebody.
             StoreUnavailableError: If nobody can tell whether it is one.
         """
-        shown = None if request.raw_path in OPEN_PATHS else _shown(request)
+        shown = None if request.raw_path in OPEN_PATHS else self._shown(request)
         if shown is None:
             return await self._others.log_in(request, query)
         return WebLogin(_caller(await self._tokens.check(shown), request, query))
+
+    def _shown(self, request: Request) -> str | None:
+        """The text of an API token; None for a request that shows none, or what others know."""
+        if self._others_take_jwts and shown_jwt(request) is not None:
+            return None
+        return _shown(request)
+
+
+def shown_jwt(request: Request) -> str | None:
+    """Text that looks like a JSON Web Token after `Bearer`; None for a request that shows none.
+
+    Raises:
+        BadAPITokenError: If it stands beside another `Authorization`.
+    """
+    lines = [value.strip() for name, value in request.headers if name == "authorization"]
+    found = [match[1] for line in lines if (match := _JWT.fullmatch(line)) is not None]
+    if found and len(lines) > 1:
+        raise BadAPITokenError("the header Authorization stands more than once, beside a token")
+    return found[0] if found else None
 
 
 def _shown(request: Request) -> str | None:

@@ -22,6 +22,7 @@ from fastapi import Query, Response
 from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import SubClusterId
+from shim.domain.roles import Right
 from shim.domain.subclusters import NodeReport
 from shim.errors import BadRequestError, NotAuthenticatedError, UnavailableError
 from shim.federation.view_rights import ViewRights
@@ -114,7 +115,7 @@ class ConsoleAPI:
         """The newest decisions on applications that the caller may see; `search` is words that all stand in one."""
         if len(self._decision_flights) >= _MOST_QUERIES:
             raise UnavailableError("too many lists of decisions are being made: try again in a second")
-        key = (asker.user, self.identity.is_admin(asker), search, event, limit)  # all that the answer depends on
+        key = (asker.user, self.identity.is_operator(asker), search, event, limit)  # all that the answer depends on
         return await self._decision_flights.do(key, lambda: self._decisions(asker, search, event, limit))
 
     async def _decisions(self, asker: Caller, search: str, event: str, limit: int) -> Response:
@@ -148,13 +149,16 @@ class ConsoleAPI:
         return as_json({"home": home, "elsewhere": elsewhere})
 
     async def caller(self, asker: Asker) -> Response:
-        """Tell the caller's name, and what he may ask for at all: operators' changes, those of a named user."""
+        """Tell the caller's name, role, and what he may ask for at all: by rights, and what takes a name."""
+        rights = [each.name.lower() for each in Right if self.identity.may(asker, each)]
         may_ask = True
         try:
             self.identity.require_user(asker)
         except NotAuthenticatedError:
             may_ask = False
-        return as_json({"user": asker.user, "is_operator": self.identity.is_admin(asker), "may_ask": may_ask})
+        told = {"user": asker.user, "is_anonymous": asker.is_anonymous, "role": self.identity.role_of(asker).told}
+        told |= {"may_ask": may_ask, "has_session": asker.has_login}
+        return as_json({**told, "is_operator": self.identity.is_operator(asker), "rights": rights})
 
 
 def _found(decisions: Iterable[Decision], search: str, limit: int) -> Response:

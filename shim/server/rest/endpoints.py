@@ -13,7 +13,9 @@ from enum import Enum
 from functools import lru_cache
 from urllib.parse import unquote
 
+from shim.domain.roles import Right
 from shim.domain.token_scopes import TokenScope
+from shim.server.rights import REST, rights_of
 from shim.server.ways import Key, Way
 
 __all__ = [
@@ -68,6 +70,7 @@ class Endpoint:
         is_slow: Whether a ResourceManager answers only when its nodes have spoken a few times.
         query: The parameters that its resource binds; no other one is passed on.
         audit: What the audit calls a change; the same name for the RPC method that does the same.
+        right: What a caller must have the right to; by the table of rights.
     """
 
     method: str
@@ -82,6 +85,7 @@ class Endpoint:
     query: tuple[str, ...] = ()
     audit: str = ""
     segments: tuple[str, ...] = field(init=False)
+    right: Right = field(init=False)
 
     @property
     def may_be_carried(self) -> bool:
@@ -104,6 +108,8 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(part for part in self.path.split("/") if part))
+        name = f"{self.method} {self.path}"
+        object.__setattr__(self, "right", rights_of((name,), REST)[name])
 
 
 def _read(

@@ -173,7 +173,7 @@ class HeddleAPI:
         built = FastAPI(
             title="Heddle",
             version=shim.__version__,
-            openapi_url=f"{PREFIX}openapi.json",
+            openapi_url=None,  # it is an endpoint as any other
             docs_url=None,  # its pages load scripts from other hosts
             redoc_url=None,
             redirect_slashes=False,
@@ -190,9 +190,10 @@ class HeddleAPI:
             Endpoint("POST", "choose-home", self._choose_home, "home.choose", TokenScope.READ),
             Endpoint("GET", "doctor", self._doctor),
             Endpoint("GET", "masters", self._masters),
+            Endpoint("GET", "openapi.json", self._openapi),
         )
         for each in self._endpoints:
-            guarded = [Depends(each.guard)]
+            guarded = [Depends(each.guard(self._identity))]
             built.add_api_route(
                 PREFIX + each.path, each.answer, methods=[each.method], name=each.path, dependencies=guarded
             )
@@ -229,6 +230,10 @@ class HeddleAPI:
         routes = self._application_of_fastapi.openapi()["paths"]
         endpoints = ", ".join(f"{method.upper()} {path}" for path, methods in routes.items() for method in methods)
         return NotFoundError(f"{request.method} {request.raw_path} is not an endpoint of Heddle; there are {endpoints}")
+
+    async def _openapi(self) -> Response:
+        """List the endpoints, for programs."""
+        return as_json(self._application_of_fastapi.openapi())
 
     # -- operators ---------------------------------------------------------------------------------------------------
 
@@ -271,17 +276,15 @@ class HeddleAPI:
         is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
     ) -> Response:
         """Let new applications into a sub-cluster, or not."""
-        caller = self._identity.require_admin(asker)
         id_, wanted = SubClusterId(cluster), _ADMISSIONS[verb]
         before = await self._administration.drainage(id_)
         if not is_dry_run:
-            await self._administration.set_admission(id_, wanted, by=caller.user)
+            await self._administration.set_admission(id_, wanted, by=asker.user)
         told = {"id": id_, "was": before.admission.value, "admission": wanted.value, "dry_run": is_dry_run}
         return as_json({**told, **shown_drainage(before)})
 
-    async def _drainage(self, asker: Asker, cluster: ClusterName) -> Response:
+    async def _drainage(self, cluster: ClusterName) -> Response:
         """What still runs on a sub-cluster."""
-        self._identity.require_admin(asker)
         drainage = await self._administration.drainage(SubClusterId(cluster))
         told = {"id": cluster, "admission": drainage.admission.value, "is_drained": drainage.is_drained}
         return as_json({**told, **shown_drainage(drainage)})

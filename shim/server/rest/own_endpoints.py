@@ -8,9 +8,11 @@ import msgspec
 from fastapi import Depends, Path, Query, Response
 from fastapi import Request as HTTPRequest
 
+from shim.domain.roles import Right
 from shim.domain.token_scopes import TokenScope
 from shim.identity.scopes import require_scope
-from shim.identity.service import Caller
+from shim.identity.service import Caller, IdentityService
+from shim.server.rights import OWN, rights_of
 
 __all__ = ["Asker", "ClusterName", "DryRun", "Endpoint", "EndpointGroup", "Limit", "Search", "as_json", "has_words"]
 
@@ -69,13 +71,24 @@ class Endpoint(NamedTuple):
         """The scope that an API token needs for it."""
         return self.scope or (TokenScope.READ if self.method == "GET" else TokenScope.OPERATE)
 
-    async def guard(self, request: HTTPRequest) -> None:
-        """Refuse whoever shows an API token that does not suffice; for FastAPI, which knows the endpoint by its route.
+    @property
+    def right(self) -> Right:
+        """Right that a call takes; an `InvariantViolationError` for an endpoint without a row."""
+        name = f"{self.method} {self.path}"
+        return rights_of((name,), OWN)[name]
 
-        Raises:
-            TokenScopeError: If it does not.
+    def guard(self, identity: IdentityService) -> Callable[[HTTPRequest], Awaitable[None]]:
+        """For FastAPI, which knows the endpoint by its route: a check that refuses whoever may not call it.
+
+        It raises a `TokenScopeError` for an API token that does not suffice, else as `IdentityService.require`.
         """
-        require_scope(caller_of(request), self.needed)
+        right = self.right
+
+        async def check(request: HTTPRequest) -> None:
+            require_scope(caller_of(request), self.needed)
+            identity.require(caller_of(request), right)
+
+        return check
 
     def audit_name(self, method: str, path: str) -> str | None:
         """The audit's name of a request; None if it is not this endpoint's."""

@@ -277,7 +277,7 @@ class Routes:
             JavaError: 403 for everybody else, where a ResourceManager lets anybody; 404 for an unknown application.
             HomeUnreachableError: Who owns it cannot be told now: then nobody is passed on.
         """
-        if self._identity.is_admin(call.caller):
+        if self._identity.is_operator(call.caller):
             return
         container, user = path_container(call.parameters["container"]), call.caller.user
         try:
@@ -301,7 +301,7 @@ class Routes:
         queue = "" if call.body is None else call.body.text("queue")
         if not queue:
             raise JavaError.bad_request("java.lang.Exception: the queue to move to is not named")
-        if not self._identity.is_admin(call.caller):
+        if not self._identity.is_operator(call.caller):
             application_id = path_application(call.parameters["application"])
             await self._backend.control.check_move(application_id, queue, user=call.caller.user)
 
@@ -311,7 +311,7 @@ class Routes:
         Raises:
             ForbiddenError: The caller may not.
         """
-        if not self._identity.is_admin(caller):
+        if not self._identity.is_operator(caller):
             await self._backend.control.check_reservation(
                 subcluster, queue=body.text("queue"), reservation=body.text("reservation-id"), user=caller.user
             )

@@ -6,11 +6,13 @@ The order of the steps is that of a ResourceManager's filters: path, identity, m
 import asyncio
 import itertools
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
+from shim.domain.roles import Right
 from shim.errors import HeddleError, InvariantViolationError
 from shim.federation.freshness import Freshness, instant
 from shim.identity.scopes import require_scope
@@ -45,6 +47,7 @@ from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
 from shim.server.rest.waiting_applications import WaitingApplications
 from shim.server.rest.web_tokens import TOKEN_OPERATIONS, WebTokens
+from shim.server.rights import TOKEN_OPERATION
 from shim.telemetry.slow_turns import SlowTurns
 from shim.telemetry.tracing import Kind, span
 
@@ -133,12 +136,12 @@ class RestService:
         """What is kept for such a read, and who asks: that is looked at each time."""
         if request.method != "GET" or not self._is_shared:
             return None
-        try:
+        with suppress(HeddleError):  # refused on the way that all requests go, where it is reported
             query = parse_query(request.query)
             kept = self._kept.find(request, query)
-            return None if kept is None else (kept, self._callers.at_once(request, query))
-        except HeddleError:
-            return None  # refused on the way that all requests go, where it is reported
+            if kept is not None:
+                return kept, self._identity.require(self._callers.at_once(request, query), Right.READ)
+        return None
 
     def _made_at_once(self, request: Request) -> Sequence[bytes] | None:
         """What needs no waiting is made as any other answer is, but without a task of its own."""
@@ -240,6 +243,7 @@ class RestService:
         record.is_change, record.audit = endpoint.changes, endpoint.audit
         refuse_other_sites(request, changes=endpoint.changes or request.method not in _SAFE)
         record.target = next(iter(match.parameters.values()), "")
+        self._identity.require(caller, endpoint.right)
         if endpoint.changes:
             self._identity.require_user(caller)
             require_scope(caller, endpoint.scope)
@@ -301,6 +305,7 @@ class RestService:
         assert self._tokens is not None and record.caller is not None  # noqa: S101, PT018 - asked before
         row = TOKEN_OPERATIONS[name]
         record.operation, record.audit, record.is_change = f"{row.method} {name}", row.audit, True
+        self._identity.require(record.caller, TOKEN_OPERATION)
         refuse_other_sites(request, changes=True)
         body = await self._tokens.run(name, request.method, query, record.caller)
         return self._writer.raw(body, "application/json", extra=self._own_headers(record))

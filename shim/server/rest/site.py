@@ -24,7 +24,9 @@ from shim.server.rest.heddle_api import PREFIX, HeddleAPI
 from shim.server.rest.live import EVENT_STREAM, FOR_ALL, FOR_ALL_WITHOUT_GUARDS, LiveDocuments
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.pages import STYLE, Pages
+from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.rm_pages import RMPages
+from shim.server.rights import PAGES, rights_of
 from shim.server.web import CONSOLE, CONSOLE_SECURITY, console_file
 
 __all__ = ["Site"]
@@ -49,6 +51,7 @@ class Site:
         states: One word for how each cluster is, what operators said included.
         health: Whether requests should come here.
         identity: Knows the operators.
+        logins: Logs browsers in; None where no identity provider does.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Site:
         api: HeddleAPI | None = None,
         webs: Mapping[SubClusterId, str] | None = None,
         pages: Callable[[Request], str] = lambda _: "",
+        logins: ProviderPages | None = None,
     ) -> None:
         self._backend = backend
         self._settings = dict(sorted(settings.items()))
@@ -73,6 +77,7 @@ class Site:
         self._writer = AnswerWriter(backend.clock.now_s)
         self._pages = RMPages(backend, Pages(backend, states, ViewRights(backend.applications, identity)), self._webs)
         self._health = health
+        self._identity = identity
         is_for_all = _for_all(backend).__contains__
         self._live = None if api is None else LiveDocuments(api.run, PREFIX, backend.clock, is_for_all=is_for_all)
         self._fixed: Mapping[str, Handler] = {
@@ -89,11 +94,16 @@ class Site:
             "/proxy": self._proxy,
             CONSOLE: self._to_console,
         }
+        if logins is not None:
+            self._fixed = {**self._fixed, "/oidc/login": logins.log_in, "/oidc/callback": logins.come_back}
+        self._logins = logins
         self._below: Mapping[str, Handler] = {
             f"{CONSOLE}/": self._console,
             "/cluster/": self._page,
             "/proxy/": self._proxy,
         }
+        self._handlers = {**self._fixed, **self._below}
+        self._rights = rights_of(self._handlers, PAGES)
 
     def audit_name(self, request: Request) -> str:
         """What the audit calls a change by Heddle's own web services."""
@@ -105,17 +115,22 @@ class Site:
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that is not served here, or a method that it does not take."""
         path = _path(request)
-        handler = self._handler_of(path) if request.method in ("GET", "HEAD") else None
-        if handler is not None:
-            return await handler(request, caller, extra)
+        page = self._page_at(path) if request.method in ("GET", "HEAD") else None
+        if page is not None:
+            self._identity.require(caller, self._rights[page])
+            return await self._handlers[page](request, caller, extra)
+        if self._logins is not None and (request.method, path) == ("POST", "/oidc/logout"):
+            return await self._logins.log_out(request, extra)
         if path.startswith(PREFIX) and self._api is not None:
             document = await self._api.run(request, caller)
             return self._writer.raw(document.body, "application/json", extra=extra)
         return None
 
-    def _handler_of(self, path: str) -> Handler | None:
-        below = (handler for prefix, handler in self._below.items() if path.startswith(prefix))
-        return next(below, None) or self._fixed.get(path.rstrip("/") or "/")
+    def _page_at(self, path: str) -> str | None:
+        """The address of the table that a path belongs to."""
+        below = next((prefix for prefix in self._below if path.startswith(prefix)), None)
+        fixed = path.rstrip("/") or "/"
+        return below or (fixed if fixed in self._fixed else None)
 
     # -- pages -------------------------------------------------------------------------------------------------------
 

@@ -56,7 +56,7 @@ class WaitingApplications:
     async def _change_state(self, call: Call, application_id: ApplicationId) -> Outcome | None:
         if call.body is None or call.body.text("state") != _KILLED:
             raise BadRequestError("java.lang.Exception: Only 'KILLED' is allowed as a target state.")
-        by = Kills(call.caller.user, is_admin=self._identity.is_admin(call.caller))
+        by = Kills(call.caller.user, is_admin=self._identity.is_operator(call.caller))
         if not await self._backend.control.kill_waiting(application_id, by):
             return None  # it has just started: its home is asked
         return self._told("appstate", {"state": "KILLED"})

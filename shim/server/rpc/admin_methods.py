@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from shim.federation.core.federation_view import Part
 from shim.protocol.hrpc import JavaClass
+from shim.server.rights import ADMIN, rights_of
 from shim.server.ways import Way
 
-__all__ = ["ADMIN_METHODS", "AdminRow"]
+__all__ = ["ADMIN_METHODS", "ADMIN_RIGHTS", "AdminRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +98,6 @@ ADMIN_METHODS: Mapping[str, AdminRow] = {
     "transitionToObserver": _ALWAYS_ACTIVE,
 }
 """By the method's name; the two protocols have none in common."""
+
+ADMIN_RIGHTS = rights_of(ADMIN_METHODS, ADMIN)
+"""What each method takes, by its name."""

@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 
 from shim.calls.admin import AdminCalls, Outcome
 from shim.domain.ids import SubClusterId
-from shim.errors import BadRequestError, HeddleError, NotAuthenticatedError
+from shim.errors import BadRequestError, ForbiddenError, HeddleError, NotAuthenticatedError
 from shim.federation.core.federation_view import SubClusterView
 from shim.identity.service import Caller, IdentityService, ImpersonationError
 from shim.ports.resource_manager_rpc import RPCCall
@@ -26,7 +26,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import ADMIN_MERGES, named_subcluster, split_by_node
 from shim.protocol.yarn.texts import text_objection
-from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminRow
+from shim.server.rpc.admin_methods import ADMIN_METHODS, ADMIN_RIGHTS, AdminRow
 from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
 from shim.server.rpc.asked import as_failure, passed_on
 from shim.server.rpc.logins import Logins, TicketLogin
@@ -39,6 +39,7 @@ _MAX_REQUEST_BYTES = 4 * 1024 * 1024
 _CLASSES: Mapping[type[HeddleError], JavaClass] = {
     NotAuthenticatedError: JavaClass.ACCESS_CONTROL,
     ImpersonationError: JavaClass.AUTHORIZATION,
+    ForbiddenError: JavaClass.ACCESS_CONTROL,
 }
 _PROTOCOLS = {protocol.name: protocol for protocol in (ADMINISTRATION, HA_SERVICE)}
 
@@ -117,6 +118,7 @@ class AdminService:
             return request
         asked = _Asked(call, method, request, ADMIN_METHODS[call.method], caller)
         try:
+            self._identity.require(caller, ADMIN_RIGHTS[call.method])
             if said := text_objection(request):
                 raise BadRequestError(said)
             if asked.row.writes:

@@ -18,9 +18,10 @@ from shim.protocol.proto.messages import (
     ContainerIdProto,
 )
 from shim.protocol.yarn import application_of
+from shim.server.rights import CLIENT, rights_of
 from shim.server.ways import Key, Way
 
-__all__ = ["CLIENT_METHODS", "Row"]
+__all__ = ["CLIENT_METHODS", "CLIENT_RIGHTS", "Row"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +137,6 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "getResourceProfile": _CARRY,
 }
 """By the method's name."""
+
+CLIENT_RIGHTS = rights_of(CLIENT_METHODS, CLIENT)
+"""What each method takes, by its name."""

@@ -23,7 +23,7 @@ from shim.protocol.yarn.merges import Part
 from shim.protocol.yarn.texts import text_objection
 from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
-from shim.server.rpc.client_methods import CLIENT_METHODS
+from shim.server.rpc.client_methods import CLIENT_METHODS, CLIENT_RIGHTS
 from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import Logins
@@ -98,6 +98,10 @@ class ClientService:
                 f"the request has {size} bytes, more than the {self._max_request_bytes} of [server] max_body_bytes: "
                 "put large files into the file system",
             )
+        try:
+            self._identity.require(caller, CLIENT_RIGHTS[call.method])
+        except HeddleError as exc:
+            return failure_of(exc, CLIENT_METHODS[call.method])
         if CLIENT_METHODS[call.method].tells is not None:
             return self._kept.find(call, caller)
         own = self._own_at_once.get(call.method)
@@ -111,6 +115,7 @@ class ClientService:
             return request
         asked = Asked(call, request, CLIENT_METHODS[call.method], caller)
         try:
+            self._identity.require(caller, CLIENT_RIGHTS[call.method])
             if said := text_objection(request):
                 raise BadRequestError(said)
             if asked.row.writes:
@@ -126,13 +131,13 @@ class ClientService:
         application_id = asked.row.application(asked.request)
         if not asked.row.writes:
             return told(await self._calls.read(application_id, asked.passed_on()))
-        if asked.row.moves_to and not self._identity.is_admin(asked.caller):
+        if asked.row.moves_to and not self._identity.is_operator(asked.caller):
             queue = getattr(asked.request, asked.row.moves_to)
             await self._calls.check_move(application_id, queue, user=asked.caller.user)
         return told(await self._calls.change(application_id, asked.passed_on()))
 
     async def _at_container(self, asked: Asked) -> MethodAnswer:
-        if asked.row.owners and not self._identity.is_admin(asked.caller):
+        if asked.row.owners and not self._identity.is_operator(asked.caller):
             await self._check_owner(asked)
         container = container_of(getattr(asked.request, asked.row.field))
         return told(await self._calls.ask_place(container, asked.passed_on()))
@@ -141,7 +146,7 @@ class ClientService:
         request = asked.request
         reservation = reservation_of(getattr(request, asked.row.field)) if request.HasField(asked.row.field) else ""
         queue = getattr(request, "queue", "")
-        checks = not self._identity.is_admin(asked.caller)
+        checks = not self._identity.is_operator(asked.caller)
         return told(await self._calls.ask_issuer(reservation, asked.passed_on(), queue=queue, checks=checks))
 
     async def _check_owner(self, asked: Asked) -> None:

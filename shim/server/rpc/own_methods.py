@@ -121,7 +121,7 @@ class OwnMethods:
         """One that waits for its queue's turn is ended here; any other by its home."""
         application_id = asked.row.application(asked.request)
         caller = asked.caller
-        by = Kills(caller.user, is_admin=self._behind.identity.is_admin(caller))
+        by = Kills(caller.user, is_admin=self._behind.identity.is_operator(caller))
         if await self._behind.calls.kill_waiting(application_id, by):
             return KillApplicationResponseProto(is_kill_completed=True)
         return told(await self._behind.calls.change(application_id, asked.passed_on()))

@@ -129,15 +129,32 @@ async def test_nodes_of_all_clusters(server):
 
 
 async def test_who_the_caller_is(server):
-    for user, told in (("queen", True), ("alice", False)):
+    for user, role, told in (("queen", "administrator", True), ("alice", "user", False)):
         answer = body_of(await server.ask("GET", f"{CONSOLE}/caller?user.name={user}"))
-        assert answer == {"user": user, "is_operator": told, "may_ask": True}
+        rights = answer.pop("rights")
+        assert answer == {
+            "user": user,
+            "is_anonymous": False,
+            "role": role,
+            "is_operator": told,
+            "may_ask": True,
+            "has_session": False,
+        }
+        assert ("operate" in rights, "read" in rights) == (told, True)
 
 
 async def test_who_is_not_named_may_ask_for_nothing_where_names_are_wanted():
     server = ScriptedServer(rules=IdentityRules())
     answer = body_of(await server.ask("GET", f"{CONSOLE}/caller"))
-    assert answer == {"user": "dr.who", "is_operator": False, "may_ask": False}
+    assert answer.pop("rights") == ["open", "read"]
+    assert answer == {
+        "user": "dr.who",
+        "is_anonymous": True,
+        "role": "viewer",
+        "is_operator": False,
+        "may_ask": False,
+        "has_session": False,
+    }
 
 
 async def test_containers_of_an_application_are_at_its_home_but_for_those_that_the_store_has_elsewhere(server):

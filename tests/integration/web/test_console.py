@@ -18,6 +18,7 @@ from shim.protocol.rest.json_patches import patch_of
 from shim.telemetry.application_life import LifeEvent
 from shim.testing.resource_manager import ScriptedResourceManager, error_answer
 from tests.support.console_pages import Looker, chromium, looking, serving
+from tests.support.roles import ROLES
 from tests.support.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -307,9 +308,40 @@ async def test_decisions_appear_as_they_are_made_and_are_searched(browser, serve
 async def test_operators_see_the_audit_and_others_no_way_to_it(browser, server, url):
     async with looking(browser, url) as looker:
         await looker.go("overview", user="alice")
-        await looker.until("document.querySelector('.who')?.innerText == 'alice'")
+        await looker.until("document.querySelector('.who')?.innerText == 'alice, user'")
         assert "Audit" not in await looker.text("nav")
     async with looking(browser, url) as looker:
         await looker.go("overview", user="queen")
         await looker.page.click("nav >> text=Audit")
         await looker.until("document.querySelector('main').innerText.includes('log.audit_file is not set')")
+
+
+@pytest.mark.parametrize(
+    ("role", "shown"),
+    [
+        ("nobody", set()),
+        ("viewer", {"Clusters"}),
+        ("user", {"Clusters", "Kill…"}),
+        ("operator", {"Clusters", "Kill…", "drain…"}),
+        ("administrator", {"Clusters", "Kill…", "drain…", "Audit"}),
+    ],
+)
+async def test_what_a_role_may_not_do_is_not_shown(browser, role, shown):
+    server = ScriptedServer(rules=ROLES)
+    server.federation["east"].add_application(some_id(1), user="alice", name="sort")
+    await server.poll()
+    async with serving(server) as url, looking(browser, url) as looker:
+        found = set()
+        for view in ("clusters", f"application/{some_id(1)}"):
+            await looker.go(view, user=f"a-{role}")
+            await looker.until(f"document.querySelector('.who')?.innerText == 'a-{role}, {role}'")
+            if role != "nobody":
+                await looker.until("document.querySelectorAll('.heat span, .facts dt').length >= 2")
+            named = [
+                "a:text-is('Clusters')",
+                "a:text-is('Audit')",
+                "button:text-is('drain…')",
+                "button:text-is('Kill…')",
+            ]
+            found |= {await each.inner_text() for name in named for each in await looker.page.query_selector_all(name)}
+        assert found == shown

@@ -140,6 +140,10 @@ FURTHER = {
         "store-files",
         replace(GOOD, files={**FILES, Path(f"{DATABASE}.key"): FileFacts(0o604)}),
     ),
+    "everybody is an operator": (
+        "admins",
+        changed('admins = ["ops"]', 'admins = ["ops"]\nroles.operators = ["*"]'),
+    ),
     "nobody operates it by name": ("admins", changed('admins = ["ops"]', "admins = []")),
     "names beside tickets": ("rpc-identity", changed("kerberos = {", "kerberos = { allow_simple = true,")),
     "cookies for a week": ("token-lives", changed("[security]", "[security]\ncookie_validity_s = 604800")),

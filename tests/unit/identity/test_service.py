@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shim.domain.roles import Right
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError
 from shim.identity.service import Caller, IdentityRules, IdentityService, ImpersonationError, ProxyRule
 from shim.testing.clock import FakeClock
@@ -114,7 +115,7 @@ def test_a_name_that_a_cookie_cannot_hold_gets_none():
 def test_every_form_of_a_name_is_the_same_user_in_every_role(form):
     subject = service(admins=("bob",))
     caller = identify(subject, user_name=form)
-    assert (caller.user, caller.real_user, subject.is_admin(caller)) == ("bob", "bob", True)
+    assert (caller.user, caller.real_user, subject.is_operator(caller)) == ("bob", "bob", True)
     assert identify(subject, cookie=cookie_value(caller)).user == "bob"
     impersonated = identify(subject, user_name="front@REALM", do_as=form)
     assert (impersonated.user, impersonated.real_user) == ("bob", "front")
@@ -194,21 +195,21 @@ def test_operators_and_heddles_own_users_are_acted_for_only_by_name(target, rule
             identify(subject, user_name="front", do_as=target)
         return
     caller = identify(subject, user_name="front", do_as=target)
-    assert subject.is_admin(caller) is (target == "root")
+    assert subject.is_operator(caller) is (target == "root")
 
 
 def test_a_service_user_that_operates_heddle_does_not_lend_that_to_those_it_acts_for():
     subject = service(admins=("front",))
-    assert subject.is_admin(identify(subject, user_name="front"))
-    assert not subject.is_admin(identify(subject, user_name="front", do_as="bob"))
+    assert subject.is_operator(identify(subject, user_name="front"))
+    assert not subject.is_operator(identify(subject, user_name="front", do_as="bob"))
 
 
 def test_an_operator_that_somebody_acts_for_without_being_told_so_operates_nothing():
     subject = service(admins=("root",), proxy_users={"front": ProxyRule(hosts=("*",), users=("*",))})
     caller = Caller("root", "front")  # as from a token that was issued under another rule
-    assert not subject.is_admin(caller)
+    assert not subject.is_operator(caller)
     with pytest.raises(ForbiddenError):
-        subject.require_admin(caller)
+        subject.require(caller, Right.OPERATE)
 
 
 def test_a_rule_for_everybody_reaches_no_operator_of_a_resource_manager():
@@ -242,4 +243,4 @@ def test_s1_changes_need_a_name_unless_allowed():
 )
 def test_admins_are_those_that_are_listed(admins, user, is_admin):
     subject = service(admins=admins)
-    assert subject.is_admin(identify(subject, user_name=user)) is is_admin
+    assert subject.is_operator(identify(subject, user_name=user)) is is_admin

@@ -4,6 +4,7 @@ import { read, send, useLive } from "./api.js";
 import { Timeline } from "./charts.js";
 import { lasting, memory, seconds, time } from "./format.js";
 import { Confirm, State, Table, Trouble } from "./parts.js";
+import { may } from "./rights.js";
 import { addressOf } from "./route.js";
 import { barsOf, seen } from "./timeline.js";
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
@@ -25,7 +26,7 @@ export function Application({ route, caller }) {
   return html`<h1>${app ? app.name || app.id : route.item}</h1>
     <${Trouble} error=${told.error} at=${told.at} />
     ${app && html`<${Facts} app=${app} place=${why.data?.place} />`}
-    ${app && caller?.may_ask && html`<${Actions} app=${app} />`}
+    ${app && may(caller, "submit") && html`<${Actions} app=${app} />`}
     ${app && html`<${Diagnostics} text=${app.diagnostics} />`}
     ${app && !ENDED.has(app.state) && html`<${Containers} key=${app.id} id=${app.id} />`}
     <h2>Why there</h2>

@@ -3,6 +3,7 @@
 import { send, useLive, useRead } from "./api.js";
 import { count, memory, wordsOf } from "./format.js";
 import { Bar, Confirm, State, Table, Trouble } from "./parts.js";
+import { may } from "./rights.js";
 import { addressOf } from "./route.js";
 import { html, useRef, useState } from "./vendor/htm-preact.js";
 
@@ -60,8 +61,8 @@ function One({ of, nodes, caller, setAsk }) {
         web && html`; <a rel="noreferrer noopener" href=${web}>its own pages</a>`
       }</p>
     ${of.failure && html`<p class="trouble">${of.failure}</p>`}
-    ${caller?.is_operator && of.admission === "draining" && html`<${Draining} cluster=${of.id} />`}
-    ${caller?.is_operator && html`<div class="row">${(VERBS[of.admission] ?? []).map((verb) => html`<button onClick=${() => look(of.id, verb, setAsk)}>${verb}…</button>`)}</div>`}
+    ${may(caller, "operate") && of.admission === "draining" && html`<${Draining} cluster=${of.id} />`}
+    ${may(caller, "operate") && html`<div class="row">${(VERBS[of.admission] ?? []).map((verb) => html`<button onClick=${() => look(of.id, verb, setAsk)}>${verb}…</button>`)}</div>`}
     <${Heat} nodes=${nodes} />
   </section>`;
 }

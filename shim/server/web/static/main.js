@@ -1,6 +1,6 @@
 // The console: one view for each address.
 
-import { useLive } from "./api.js";
+import { send, useLive } from "./api.js";
 import { Application } from "./application.js";
 import { Applications } from "./applications.js";
 import { Audit } from "./audit.js";
@@ -11,11 +11,12 @@ import { Masters } from "./masters.js";
 import { Overview } from "./overview.js";
 import { Policies } from "./policies.js";
 import { Queues } from "./queues.js";
+import { may } from "./rights.js";
 import { addressOf, useRoute } from "./route.js";
 import { Simulate } from "./simulate.js";
 import { html, render, useEffect } from "./vendor/htm-preact.js";
 
-/** @typedef {{ title: string, view: (props: any) => any, isOperators?: boolean, isInner?: boolean }} View */
+/** @typedef {{ title: string, view: (props: any) => any, right?: string, isInner?: boolean }} View */
 
 /** @type {Record<string, View>} */
 const VIEWS = {
@@ -27,10 +28,16 @@ const VIEWS = {
   decisions: { title: "Decisions", view: Decisions },
   masters: { title: "Masters", view: Masters },
   simulate: { title: "Simulate", view: Simulate },
-  audit: { title: "Audit", view: Audit, isOperators: true },
+  audit: { title: "Audit", view: Audit, right: "administer" },
   application: { title: "Application", view: Application, isInner: true },
   logs: { title: "Logs", view: Logs, isInner: true },
 };
+
+/** Ends the session here, then the one at the identity provider if it has a page for that. */
+async function logOut() {
+  const told = await send("POST", "oidc/logout");
+  location.assign(told.location || "../oidc/login");
+}
 
 function Console() {
   const route = useRoute();
@@ -44,9 +51,10 @@ function Console() {
     document.getElementById("main")?.focus();
   };
   const listed = Object.entries(VIEWS).filter(
-    ([, each]) => !each.isInner && (!each.isOperators || caller.data?.is_operator),
+    ([, each]) =>
+      !each.isInner && (each.right ? may(caller.data, each.right) : !caller.data || may(caller.data, "read")),
   );
-  const who = caller.data ? `${caller.data.user}${caller.data.is_operator ? ", operator" : ""}` : caller.error;
+  const who = caller.data ? `${caller.data.user}, ${caller.data.role}` : caller.error;
   return html`<a class="skip" href="#main" onClick=${skip}>To the content</a>
     <header>
       <b>Heddle</b>
@@ -56,6 +64,7 @@ function Console() {
       )}
         <a href="../cluster">Plain pages</a></nav>
       <span class="who">${who}</span>
+      ${caller.data?.has_session && html`<button onClick=${logOut}>Log out</button>`}
     </header>
     <main id="main" tabindex="-1">${
       shown

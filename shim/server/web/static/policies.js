@@ -4,6 +4,7 @@ import { send, useRead } from "./api.js";
 import { differenceOf, folded } from "./diff.js";
 import { change, percent, time, wordsOf } from "./format.js";
 import { Confirm, Table, Trouble } from "./parts.js";
+import { may } from "./rights.js";
 import { changed } from "./route.js";
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
 
@@ -81,7 +82,7 @@ function Trial({ versions, route, caller, setAsk }) {
     <div class="row">
       <button onClick=${compare}>Compare with what holds</button>
       <button onClick=${() => write(start.text)} disabled=${text === start.text}>Start over</button>
-      ${caller.is_operator && compared && html`<button class="danger" onClick=${() => prepare(compared, setAsk, fail)}>Apply…</button>`}
+      ${may(caller, "administer") && compared && html`<button class="danger" onClick=${() => prepare(compared, setAsk, fail)}>Apply…</button>`}
     </div>
     <${Trouble} error=${error} />
     ${compared && html`<${SideBySide} of=${compared} holds=${newest} />`}`;
@@ -173,7 +174,7 @@ function Version({ of, before, isNewest, route, caller, setAsk }) {
     ${isOpen && html`<h3>All of it</h3><pre>${of.text}</pre>`}
     <div class="row">
       ${caller?.may_ask && html`<a href=${changed(route, { from: String(of.version) })}>Compare with what holds</a>`}
-      ${caller?.is_operator && !isNewest && html`<button onClick=${() => rollBack(of, setAsk)}>Roll back…</button>`}
+      ${may(caller, "administer") && !isNewest && html`<button onClick=${() => rollBack(of, setAsk)}>Roll back…</button>`}
     </div>
   </details>`;
 }

@@ -27,7 +27,7 @@
  * }} Ask
  */
 
-/** @typedef {{ user: string, is_operator: boolean, may_ask: boolean }} Caller */
+/** @typedef {{ user: string, role: string, rights: string[], is_operator: boolean, may_ask: boolean, is_anonymous: boolean, has_session: boolean }} Caller */
 
 /**
  * @typedef {{

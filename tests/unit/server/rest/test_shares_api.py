@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 
 from shim.config.queues import parse_policy
 from shim.domain.credits import Credits
@@ -53,7 +53,8 @@ class Asked:
         api = SharesAPI(room, self.policies, identity, acts, self.over_time, lambda: self.altruism)
         self._app = FastAPI(openapi_url=None)
         for each in api.endpoints():
-            self._app.add_api_route(f"/{each.path}", each.answer, methods=[each.method])
+            guarded = [Depends(each.guard(identity))]
+            self._app.add_api_route(f"/{each.path}", each.answer, methods=[each.method], dependencies=guarded)
         hand_errors_out(self._app)
 
     async def __call__(self, method: str, path: str, body: object = None, user: str = "queen", query: str = "") -> Any:

@@ -48,7 +48,7 @@ async def ask():
         [CreditRow(ApplicationId(1, 1), "a.1", "root.q", "ada", NOVEMBER_MS, NOVEMBER_MS + DAY_MS, given)]
     )
     identity = IdentityService(IdentityRules(admins=("queen",)), secret=bytes(32), clock=clock)
-    api = UsageAPI(UsageReports(store, credits_, clock, identity.is_admin), identity)
+    api = UsageAPI(UsageReports(store, credits_, clock, identity.is_operator), identity)
     app = FastAPI(openapi_url=None)
     for each in api.endpoints():
         app.add_api_route(f"/{each.path}", each.answer, methods=[each.method])

@@ -4,6 +4,7 @@ import pytest
 
 from shim.calls.admin import AdminCalls
 from shim.domain.ids import SubClusterId
+from shim.domain.roles import Role
 from shim.federation.core.federation_view import FederationView, Part
 from shim.federation.documents import DocumentReading
 from shim.federation.reading import ReadingSettings
@@ -37,12 +38,14 @@ from shim.protocol.proto.messages import (
     TransitionToStandbyRequestProto,
     UpdateNodeResourceRequestProto,
 )
+from shim.server.rights import ADMIN
 from shim.server.rpc import AdminService
 from shim.server.rpc.admin_methods import ADMIN_METHODS
 from shim.server.ways import Way
 from shim.testing.admin_rpc import IsAway, ObeysEveryOperator, RefusesOperators
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_report
+from tests.support.roles import ROLES, may, user_of, with_required
 
 ADA = Caller("ada", "ada")
 NOBODY = Caller("dr.who", "dr.who", is_anonymous=True)
@@ -63,7 +66,13 @@ FILLED = {
 class Operators:
     """An admin RPC server with a federation behind it; each sub-cluster has one node."""
 
-    def __init__(self, *, nodes=("east-n1:45454", "west-n1:45454"), **servers: ObeysEveryOperator) -> None:
+    def __init__(
+        self,
+        *,
+        nodes=("east-n1:45454", "west-n1:45454"),
+        rules: IdentityRules | None = None,
+        **servers: ObeysEveryOperator,
+    ) -> None:
         self.servers = {name: servers.get(name, ObeysEveryOperator(name)) for name in ("east", "west")}
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST))
@@ -76,7 +85,7 @@ class Operators:
             documents=DocumentReading(self.view, {}, self.clock, ReadingSettings()),
             clock=self.clock,
         )
-        identity = IdentityService(IdentityRules(), secret=b"s" * 32, clock=self.clock)
+        identity = IdentityService(rules or IdentityRules(), secret=b"s" * 32, clock=self.clock)
         self.server = AdminService(self.calls, identity)
 
     async def ask(self, method, request, *, caller=ADA):
@@ -430,3 +439,18 @@ def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(operators):
     call = Call(1, b"client", 0, CallerContext("CLI"), ADMINISTRATION.name, "refreshNodes", 1, large)
 
     assert isinstance(operators.server.answer_at_once(call, ADA), Failure)
+
+
+@pytest.mark.parametrize("method", ADMIN_METHODS)
+async def test_each_role_may_what_its_right_says_and_nothing_else(method: str) -> None:
+    operators = Operators(rules=ROLES)
+    for role in Role:
+        user, told = user_of(role), len(operators.told("east"))
+        answer = await operators.ask(method, with_required(ALL[method].request()), caller=Caller(user, user))
+        refused = isinstance(answer, Failure) and "takes the role" in answer.message
+        assert refused is not may(role, ADMIN[method]), role
+        assert not refused or (answer.java_class, len(operators.told("east"))) == (JavaClass.ACCESS_CONTROL, told)
+
+
+def test_every_method_has_a_right() -> None:
+    assert set(ADMIN) == set(ADMIN_METHODS)

@@ -11,6 +11,7 @@ from shim.calls.client import CallSettings, ClientCalls
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.rates import Rate
 from shim.domain.resources import ResourceVector
+from shim.domain.roles import Role
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import Part
 from shim.identity.delegation_tokens import DelegationTokens
@@ -57,6 +58,7 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message, application_of
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
+from shim.server.rights import CLIENT
 from shim.server.rpc import ClientService, ClientUseCases
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.rpc.kept_answers import KeptAnswers
@@ -66,6 +68,7 @@ from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
 from shim.testing.resource_manager_rpc import ScriptedRPC
 from shim.testing.stores import InMemoryTokenStore
+from tests.support.roles import ROLES, may, user_of, with_required
 
 ALICE = Caller("alice", "alice")
 APP = ApplicationId(1_800_000_000_000, 7)
@@ -74,8 +77,11 @@ APP = ApplicationId(1_800_000_000_000, 7)
 class ClientServiceFixture:
     """A server with everything behind it."""
 
-    def __init__(self, federation: ScriptedFederation, *, is_shared: bool = True) -> None:
+    def __init__(
+        self, federation: ScriptedFederation, *, is_shared: bool = True, rules: IdentityRules | None = None
+    ) -> None:
         self.federation = federation
+        self.rules = rules
         self.is_shared = is_shared
         self.guarded = frozenset[SubClusterId]() if is_shared else frozenset(federation.managers)
         self.rpcs = {name: ScriptedRPC(manager) for name, manager in federation.managers.items()}
@@ -96,7 +102,7 @@ class ClientServiceFixture:
             settings=CallSettings(guarded=self.guarded),
         )
         rules = IdentityRules(admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))})
-        identity = IdentityService(rules, secret=b"s" * 32, clock=clock)
+        identity = IdentityService(self.rules or rules, secret=b"s" * 32, clock=clock)
         self.server = ClientService(
             ClientUseCases(
                 calls=calls,
@@ -1066,3 +1072,35 @@ async def test_what_a_cluster_that_is_away_last_told_one_user_is_not_told_anothe
         told[caller.user] = {each.queueName for each in rights}
 
     assert told == {"alice": {"root.east.alice", "root.west.alice"}, "bob": {"root.west.bob"}}
+
+
+@pytest.mark.parametrize("method", CLIENT_METHODS)
+async def test_each_role_may_what_its_right_says_and_nothing_else(method: str) -> None:
+    server = await ClientServiceFixture(ScriptedFederation(), rules=ROLES).open()
+    for role in Role:
+        user, asked = user_of(role), server.asked(method)
+        told = await server.ask(
+            method, with_required(APPLICATION_CLIENT.methods[method].request()), caller=Caller(user, user)
+        )
+        assert is_refused(told) is not may(role, CLIENT[method]), role
+        assert may(role, CLIENT[method]) or server.asked(method) == asked, "nobody behind was asked"
+
+
+async def test_what_was_kept_for_a_viewer_is_not_given_to_who_is_none() -> None:
+    server = await ClientServiceFixture(ScriptedFederation(), rules=ROLES).open()
+    call = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getClusterMetrics", 1, b"")
+    await server.federation.wait_for(server.server.answer(call, Caller("a-viewer", "a-viewer")))
+    assert isinstance(server.server.answer_at_once(call, Caller("a-viewer", "a-viewer")), bytes)
+    assert is_refused(server.server.answer_at_once(call, Caller("a-nobody", "a-nobody")))
+
+
+def is_refused(told: object) -> bool:
+    """Whether an answer is the refusal of a role."""
+    if not isinstance(told, Failure) or "takes the role" not in told.message:
+        return False
+    assert told.java_class is JavaClass.ACCESS_CONTROL
+    return True
+
+
+def test_every_method_has_a_right() -> None:
+    assert set(CLIENT) == set(CLIENT_METHODS)

@@ -1,0 +1,69 @@
+"""Roles: what callers may do at Heddle, and which role each kind of call takes."""
+
+from collections.abc import Mapping
+from enum import Enum, IntEnum
+from types import MappingProxyType
+
+from shim.domain.token_scopes import TokenScope
+
+__all__ = ["NEEDED", "NEEDED_WITHOUT_ROLES", "RIGHT_OF_SCOPE", "Right", "Role"]
+
+
+class Role(IntEnum):
+    """A set of rights; each has those of all before it."""
+
+    NOBODY = 0
+    VIEWER = 1
+    USER = 2
+    OPERATOR = 3
+    ADMINISTRATOR = 4
+
+    @property
+    def told(self) -> str:
+        """The role's name as people and programs are told it."""
+        return self.name.lower()
+
+
+class Right(Enum):
+    """A kind of call; its value completes "may not ..."."""
+
+    OPEN = "call what is open to everybody"
+    """Probes, the console's files, a login: nothing of applications is told."""
+    READ = "look at clusters and applications"
+    SUBMIT = "submit or change applications and reservations"
+    OWN_TOKENS = "have tokens"
+    """To make, list and end tokens of the caller's own."""
+    OPERATE_CLUSTERS = "operate ResourceManagers"
+    """Labels, nodes, the scheduler's configuration: ResourceManagers judge the user, too."""
+    OPERATE = "operate Heddle"
+    """To cordon and drain clusters, and to see and end what others have."""
+    ADMINISTER = "administer Heddle"
+    """Policies, the audit, tokens of others."""
+
+
+NEEDED: Mapping[Right, Role] = MappingProxyType(
+    {
+        Right.OPEN: Role.NOBODY,
+        Right.READ: Role.VIEWER,
+        Right.SUBMIT: Role.USER,
+        Right.OWN_TOKENS: Role.USER,
+        Right.OPERATE_CLUSTERS: Role.OPERATOR,
+        Right.OPERATE: Role.OPERATOR,
+        Right.ADMINISTER: Role.ADMINISTRATOR,
+    }
+)
+"""The least role that has a right, where roles are configured."""
+
+NEEDED_WITHOUT_ROLES: Mapping[Right, Role] = MappingProxyType(
+    {**NEEDED, Right.OPERATE_CLUSTERS: Role.USER, Right.OPERATE: Role.ADMINISTRATOR}
+)
+"""The same where none are: administrators are the only operators, and ResourceManagers alone judge theirs."""
+
+RIGHT_OF_SCOPE: Mapping[TokenScope, Right] = MappingProxyType(
+    {
+        TokenScope.READ: Right.READ,
+        TokenScope.SUBMIT: Right.SUBMIT,
+        TokenScope.OPERATE: Right.OPERATE_CLUSTERS,
+    }
+)
+"""The right that the owner of an API token must have, so that the token may have a scope."""

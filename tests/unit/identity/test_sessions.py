@@ -1,0 +1,75 @@
+"""Sealed cookies of browsers."""
+
+import os
+
+from shim.identity.sessions import Sessions
+from shim.testing.clock import FakeClock
+
+SECRET, OTHER = b"s" * 32, b"o" * 32
+
+
+def sessions(clock: FakeClock | None = None, secret: bytes = SECRET, *others: bytes) -> Sessions:
+    return Sessions(secret, clock or FakeClock(), os.urandom, lasts_s=100.0, other_secrets=others)
+
+
+def test_a_session_is_found_by_its_cookie_and_tells_nothing_outside() -> None:
+    kept = sessions()
+    text = kept.begin("alice", frozenset({"oidc:ops"}))
+    found = kept.find(text)
+    assert found is not None
+    assert (found.user, found.groups) == ("alice", frozenset({"oidc:ops"}))
+    assert "alice" not in text
+    assert kept.begin("alice", frozenset()) != kept.begin("alice", frozenset())
+
+
+def test_what_was_changed_is_none() -> None:
+    kept = sessions()
+    text = kept.begin("alice", frozenset())
+    changed = [text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :] for at in range(len(text) - 1)]
+    for each in (*changed, text[:-4], text + "AAAA", "", "!", "é", "A" * 5000, text[:10]):
+        assert kept.find(each) is None, each
+
+
+async def test_a_session_ends() -> None:
+    clock = FakeClock()
+    kept = sessions(clock)
+    text = kept.begin("alice", frozenset())
+    await clock.advance(99.0)
+    assert kept.find(text) is not None
+    await clock.advance(1.5)
+    assert kept.find(text) is None
+
+
+def test_a_logout_ends_one_session_and_no_other() -> None:
+    kept = sessions()
+    one, other = kept.begin("alice", frozenset()), kept.begin("alice", frozenset())
+    found = kept.find(one)
+    assert found is not None
+    kept.end(found)
+    assert kept.find(one) is None
+    assert kept.find(other) is not None
+
+
+def test_a_login_that_was_begun_is_no_session_nor_the_other_way_round() -> None:
+    kept = sessions()
+    attempt, text = kept.attempt("/console/")
+    assert kept.find(text) is None
+    assert kept.find_attempt(kept.begin("alice", frozenset())) is None
+    assert kept.find_attempt(text) == attempt
+    assert len({attempt.state, attempt.nonce, attempt.verifier}) == 3
+
+
+async def test_a_login_that_was_begun_ends_after_ten_minutes() -> None:
+    clock = FakeClock()
+    kept = sessions(clock)
+    _, text = kept.attempt("/")
+    await clock.advance(599.0)
+    assert kept.find_attempt(text) is not None
+    await clock.advance(2.0)
+    assert kept.find_attempt(text) is None
+
+
+def test_secrets_are_changed_without_a_logout_and_others_open_nothing() -> None:
+    text = sessions(None, OTHER).begin("alice", frozenset())
+    assert sessions(None, SECRET, OTHER).find(text) is not None
+    assert sessions(None, SECRET).find(text) is None
