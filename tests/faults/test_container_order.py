@@ -55,7 +55,7 @@ level = "warning"
 
 
 @asynccontextmanager
-async def a_federation(lab: Lab, folder: Path, order: str) -> AsyncIterator[tuple[Federation, str]]:
+async def a_federation(lab: Lab, folder: Path, order: str, sections: str = "") -> AsyncIterator[tuple[Federation, str]]:
     """A Heddle whose queue has its containers in an order, and the address of its server for ApplicationMasters."""
     secret = folder / "secret"
     secret.write_text(secrets.token_hex(32))
@@ -67,6 +67,7 @@ async def a_federation(lab: Lab, folder: Path, order: str) -> AsyncIterator[tupl
         + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
         + _QUEUE.format(order=order)
         + _SECTIONS
+        + sections
     )
     async with (
         aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session,

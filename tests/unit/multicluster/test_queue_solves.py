@@ -10,7 +10,9 @@ import pytest
 from shim.multicluster.core import Demand
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
+from shim.multicluster.queue_solves import QueueSolves
 from shim.scheduling.solvers import SOLVERS
+from shim.scheduling.stated_problems import StatedProblems
 from tests.support.planned import DrivenSplitter
 from tests.unit.multicluster.test_queue_cycles import CAPACITIES, EAST, KEY, QUEUE, WEST, Queue
 
@@ -167,3 +169,17 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_forgotten(queue, two)
     queue.solver.may_answer.set()
     await queue.later()
     assert not queue.cycles.solves.has_answer(QUEUE)
+
+
+@pytest.mark.parametrize("has_changed", [True, False])
+async def test_a_change_while_a_cycle_waits_makes_another_due(has_changed):
+    due, solver = [], SlowSolver()
+    solves = QueueSolves(solver, 1.0, due.append)
+    solves.begin(QUEUE, StatedProblems("quincy", {}, {}, ()))
+    if has_changed:
+        assert solves.is_busy(QUEUE)
+    solver.may_answer.set()
+    await asyncio.sleep(0)
+    assert (solves.has_answer(QUEUE), due) == (True, [QUEUE])
+    assert solves.take(QUEUE) is not None
+    assert due == [QUEUE] * (2 if has_changed else 1)

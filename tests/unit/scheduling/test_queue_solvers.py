@@ -197,3 +197,14 @@ def test_what_fits_nowhere_as_a_whole_starts_as_far_as_there_is_room():
 def test_a_solver_has_nothing_to_say_while_nothing_is_free():
     table = a_table(due({FIRST: 60.0}), first=a_request(2))
     assert table.state_problems(a_capacity([0], [0]), "tetrisched", 1.0) is None
+
+
+def test_a_start_that_was_planned_for_another_request_is_nobodys():
+    table = a_table(due({FIRST: 12.0, SECOND: 100.0}))
+    table.put(FIRST, [a_request(1)], (), 0.0)
+    table.put(SECOND, [a_request(1)], (), 0.0)
+    capacity = a_capacity([1], [0])
+    stated = solved(table.state_problems(capacity, "tetrisched", 1.0))
+    table.leave(FIRST)
+    table.put(THIRD, [a_request(1)], (), 1.5)
+    assert granted(table.plan(capacity, "tetrisched", 2.0, stated=stated)) == {SECOND: 1, THIRD: 0}

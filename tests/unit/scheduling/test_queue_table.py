@@ -220,3 +220,14 @@ def test_an_order_by_learnt_durations_tells_what_it_expects():
     plans = table.plan(a_capacity([2]), "learnt-work", 100.0)
     assert starts(plans, SECOND) == [{EAST: 2}]
     assert plans[FIRST][0].estimate.work_s == pytest.approx(240.0)
+
+
+def test_a_policy_in_the_shadow_hands_nothing_on_to_the_one_in_force():
+    table = a_table(first=a_request(1, named={"west-0": 1}), second=a_request(1, a_key(2)))
+    capacity = a_capacity([1], [0])
+    table.plan(capacity, "fifo", 1.0)
+    held = table.plan_in_shadow(capacity, "delay", 1.0)
+    assert "waits for one of its named places" in held[FIRST][0].reason
+    assert table.again_at_s is None
+    table.plan(capacity, "delay", 1.0)
+    assert table.again_at_s is not None
