@@ -160,3 +160,45 @@ def _is_kept(heddle: HeddleProcess) -> bool:
 def _given_s(jobs: AltruismJobs) -> float:
     with jobs.asking() as http:
         return jobs.credits(http)[0]
+
+
+LEAF = "yarn.scheduler.capacity.root.dev"
+TAKES_TURNS = {
+    **ONE_SMALL_NODE,
+    "capacity-scheduler.xml": {
+        f"{LEAF}.ordering-policy": "fair",  # else the oldest job has the room, which may be the borrower
+        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
+    },
+}
+HOG = SleepingDag("hog", {"all": (14, 45000)}, {})
+"""Tasks that are longer than the lender can wait; nothing is known of them, so that they get all that is free."""
+PREEMPTABLE = """weight = 1
+preemptable = true
+preempted_per_minute = 60
+"""
+
+
+def test_lent_containers_come_back_within_a_queue_when_their_lender_needs_them(
+    fresh_lab: Callable[..., Lab], tmp_path: Path
+) -> None:
+    lab = fresh_lab(clusters=1, nodes=1, overrides=TAKES_TURNS)
+    more = policy_of(tmp_path, altruism=1.0, span=False) + PREEMPTABLE
+    more = more.replace("interval_s = 0.5", "interval_s = 0.5\npreempt_grace_s = 2.0")
+    with spanning_secret(tmp_path), HeddleProcess(lab, tmp_path, more=more) as heddle:
+        jobs = AltruismJobs(lab, tmp_path, heddle)
+        jobs.dag(LARGE, "large")  # how long its tasks run is known after it
+        assert any(_come_back(jobs, number) for number in range(_TRIES)), "nothing came back to its lender"
+
+
+def _come_back(jobs: AltruismJobs, number: int) -> bool:
+    """Run lender and borrower to their ends, which are good ones; tell whether containers were asked back for it."""
+    asked: set[str] = set()
+    with jobs.asking() as http, ThreadPoolExecutor(2) as pool:
+        running = [pool.submit(jobs.dag, LARGE, "large"), pool.submit(jobs.dag, HOG, f"hog-{number}")]
+        while wait(running, timeout=0.5).not_done:
+            for app in http.get("/heddle/v1/apps", params={"states": "RUNNING"}).json()["apps"]:
+                acts = http.get(f"/heddle/v1/apps/{app['id']}/why").json().get("preemption", [])
+                asked |= {app["name"] for act in acts if "it was lent" in act["reason"]}
+        for each in running:
+            each.result()
+    return asked == {f"hog-{number}"}
