@@ -23,7 +23,7 @@ ONE_NODE = {
 }
 JOBS = 4
 """In one application. Spark numbers both stages of the join at random; only the last in its order is put off."""
-_TRIES = 3
+_TRIES = 2
 
 
 def test_stages_of_a_real_spark_job_are_known_and_executors_that_can_wait_are_put_off(
@@ -57,7 +57,7 @@ def _meanwhile(jobs: AltruismJobs, number: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     with jobs.asking() as http, ThreadPoolExecutor(2) as pool:
         running = [pool.submit(jobs.join_in_spark, "joins", JOBS, 14000, 12, 2000)]
-        running += [pool.submit(jobs.word_count, f"words-{number}", 24, 2)]
+        running += [pool.submit(jobs.word_count, f"words-{number}", 12, 1)]
         while wait(running, timeout=0.5).not_done:
             found += [told for name, told in jobs.told_of_altruism(http) if name == "joins"]
         for each in running:

@@ -46,7 +46,7 @@ _SPARK = {
     "spark.ui.enabled": "true",
     "spark.ui.port": "0",
     "spark.eventLog.enabled": "true",
-    "spark.dynamicAllocation.maxExecutors": "8",
+    "spark.dynamicAllocation.maxExecutors": "6",
     "spark.executor.memory": "450m",  # the least that Spark takes
     "spark.executor.memoryOverhead": "62m",
     "spark.executor.cores": "1",
@@ -115,7 +115,12 @@ class AltruismJobs:
     def join_in_spark(self, name: str, jobs: int, long_ms: int, tasks: int, short_ms: int) -> None:
         """Run jobs of `SleepingSpark` one after the other in one driver on the cluster; it has to end well."""
         spark, program = self._spark = self._spark or self._made_spark()
-        settings = _SPARK | {"spark.eventLog.dir": (self._folder / "spark" / "events").as_uri()}
+        hadoop = next(iter(self._lab.clusters.values())).jars
+        (web_proxy,) = hadoop.glob("hadoop-yarn-server-web-proxy-*.jar")  # what Spark's own distribution has, too
+        settings = _SPARK | {
+            "spark.eventLog.dir": (self._folder / "spark" / "events").as_uri(),
+            "spark.driver.extraClassPath": str(web_proxy),
+        }
         words = (name, str(jobs), str(long_ms), str(tasks), str(short_ms))
         spark.submit("cluster", program, *words, staging=self._folder / "spark", more=settings)
 
