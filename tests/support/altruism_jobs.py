@@ -47,8 +47,6 @@ _SPARK = {
     "spark.ui.port": "0",
     "spark.eventLog.enabled": "true",
     "spark.dynamicAllocation.maxExecutors": "6",
-    "spark.executor.memory": "450m",  # the least that Spark takes
-    "spark.executor.memoryOverhead": "62m",
     "spark.executor.cores": "1",
 }
 
