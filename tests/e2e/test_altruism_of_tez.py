@@ -85,26 +85,6 @@ LARGE = SleepingDag("large", {"wide": (12, 3000), "long": (1, 30000), "end": (1,
 SMALL = SleepingDag("small", {"all": (16, 3000), "end": (1, 1000)}, {"end": ("all",)})
 
 
-PAIR = SleepingDag("pair", {"first": (4, 8000), "second": (3, 6000)}, {"second": ("first",)})
-RUNS = 3
-
-
-def test_the_dags_of_a_session_are_known_one_after_the_other(lab: Lab, tmp_path: Path) -> None:
-    more = policy_of(tmp_path, altruism=1.0, span=False)
-    with spanning_secret(tmp_path), HeddleProcess(lab, tmp_path, more=more) as heddle:
-        jobs = AltruismJobs(lab, tmp_path, heddle)
-        seen = told_meanwhile(heddle, lambda: jobs.dag(PAIR, "pair", times=RUNS))
-    known = [told for told in seen if told["stages"]]
-    assert {told["graph_from"] for told in known} == {"the session's recovery log"}
-    assert {told["graph"] for told in known} == {f"pair-{run}" for run in range(1, RUNS + 1)}, "each was seen"
-    counted = {told["graph"] for told in known if all("counted by its" in row["sure"] for row in told["stages"])}
-    assert counted, {(told["graph"], told["unknown"]) for told in seen}
-    assert {(row["stage"], *row["waits_for"]) for told in known for row in told["stages"]} == {
-        ("first",),
-        ("second", "first"),
-    }
-
-
 _TRIES = 4
 
 
@@ -160,45 +140,3 @@ def _is_kept(heddle: HeddleProcess) -> bool:
 def _given_s(jobs: AltruismJobs) -> float:
     with jobs.asking() as http:
         return jobs.credits(http)[0]
-
-
-LEAF = "yarn.scheduler.capacity.root.dev"
-TAKES_TURNS = {
-    **ONE_SMALL_NODE,
-    "capacity-scheduler.xml": {
-        f"{LEAF}.ordering-policy": "fair",  # else the oldest job has the room, which may be the borrower
-        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
-    },
-}
-HOG = SleepingDag("hog", {"all": (14, 45000)}, {})
-"""Tasks that are longer than the lender can wait; nothing is known of them, so that they get all that is free."""
-PREEMPTABLE = """weight = 1
-preemptable = true
-preempted_per_minute = 60
-"""
-
-
-def test_lent_containers_come_back_within_a_queue_when_their_lender_needs_them(
-    fresh_lab: Callable[..., Lab], tmp_path: Path
-) -> None:
-    lab = fresh_lab(clusters=1, nodes=1, overrides=TAKES_TURNS)
-    more = policy_of(tmp_path, altruism=1.0, span=False) + PREEMPTABLE
-    more = more.replace("interval_s = 0.5", "interval_s = 0.5\npreempt_grace_s = 2.0")
-    with spanning_secret(tmp_path), HeddleProcess(lab, tmp_path, more=more) as heddle:
-        jobs = AltruismJobs(lab, tmp_path, heddle)
-        jobs.dag(LARGE, "large")  # how long its tasks run is known after it
-        assert any(_come_back(jobs, number) for number in range(_TRIES)), "nothing came back to its lender"
-
-
-def _come_back(jobs: AltruismJobs, number: int) -> bool:
-    """Run lender and borrower to their ends, which are good ones; tell whether containers were asked back for it."""
-    asked: set[str] = set()
-    with jobs.asking() as http, ThreadPoolExecutor(2) as pool:
-        running = [pool.submit(jobs.dag, LARGE, "large"), pool.submit(jobs.dag, HOG, f"hog-{number}")]
-        while wait(running, timeout=0.5).not_done:
-            for app in http.get("/heddle/v1/apps", params={"states": "RUNNING"}).json()["apps"]:
-                acts = http.get(f"/heddle/v1/apps/{app['id']}/why").json().get("preemption", [])
-                asked |= {app["name"] for act in acts if "it was lent" in act["reason"]}
-        for each in running:
-            each.result()
-    return asked == {f"hog-{number}"}
