@@ -134,6 +134,8 @@ def stages_now(
     latest = {row.stageId: row for row in sorted(rows, key=lambda each: each.attemptId) if row.stageId in ids}
     if any(row.resourceProfileId for row in latest.values()):
         return "its stages ask for executors of several sizes"
+    if any(not 0 <= row.numTasks <= MAX_TASKS for row in latest.values()):
+        raise MalformedJobGraphError(f"the driver tells of a stage of more than {MAX_TASKS} tasks")
     if sum(max(0, row.numActiveTasks) for row in latest.values()) > _MOST_RUNNING:
         raise MalformedJobGraphError(f"the driver tells of more than {_MOST_RUNNING} tasks at once")
     stages = _known_or_chain(jobs[0], latest, slots, known)

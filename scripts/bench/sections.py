@@ -9,6 +9,7 @@ from typing import Self
 
 from scripts.bench import client_reads, side_by_side
 from scripts.bench.allocate import allocate
+from scripts.bench.altruism import altruism
 from scripts.bench.cells import Cell, Effort, Say
 from scripts.bench.consoles import consoles
 from scripts.bench.first_paint import first_paint
@@ -114,6 +115,11 @@ def _generated(bench: Bench) -> Iterator[str]:
     return generated(bench.folder / "generated", base_port=bench.base_port + 920, size=Size(), say=bench.say)
 
 
+def _altruism(bench: Bench) -> Iterator[str]:
+    bench.end_stage()
+    return altruism()
+
+
 SECTIONS: Mapping[str, Section] = {
     "rest": partial(_cells, side_by_side.rest_reads),
     "named": partial(_cells, client_reads.named_reads),
@@ -130,6 +136,7 @@ SECTIONS: Mapping[str, Section] = {
     "granted": _granted,
     "relay": _relay,
     "generated": _generated,
+    "altruism": _altruism,
 }
 """In the order in which they are measured: some leave applications behind that the next ones would list.
 

@@ -85,26 +85,6 @@ LARGE = SleepingDag("large", {"wide": (12, 3000), "long": (1, 30000), "end": (1,
 SMALL = SleepingDag("small", {"all": (16, 3000), "end": (1, 1000)}, {"end": ("all",)})
 
 
-PAIR = SleepingDag("pair", {"first": (4, 8000), "second": (3, 6000)}, {"second": ("first",)})
-RUNS = 3
-
-
-def test_the_dags_of_a_session_are_known_one_after_the_other(lab: Lab, tmp_path: Path) -> None:
-    more = policy_of(tmp_path, altruism=1.0, span=False)
-    with spanning_secret(tmp_path), HeddleProcess(lab, tmp_path, more=more) as heddle:
-        jobs = AltruismJobs(lab, tmp_path, heddle)
-        seen = told_meanwhile(heddle, lambda: jobs.dag(PAIR, "pair", times=RUNS))
-    known = [told for told in seen if told["stages"]]
-    assert {told["graph_from"] for told in known} == {"the session's recovery log"}
-    assert {told["graph"] for told in known} == {f"pair-{run}" for run in range(1, RUNS + 1)}, "each was seen"
-    counted = {told["graph"] for told in known if all("counted by its" in row["sure"] for row in told["stages"])}
-    assert counted - {"pair-1"}, {(told["graph"], told["unknown"]) for told in seen}
-    assert {(row["stage"], *row["waits_for"]) for told in known for row in told["stages"]} == {
-        ("first",),
-        ("second", "first"),
-    }
-
-
 _TRIES = 4
 
 

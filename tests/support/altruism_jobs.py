@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from shim.lab import Lab
-from tests.support.client_jars import compile_program, spark_jars, tez_jars
-from tests.support.engines import Spark, Tez
+from tests.support.client_jars import compile_program, tez_jars
+from tests.support.engines import Tez
 from tests.support.heddle_process import HeddleProcess
 from tests.support.stock_client import StockClient
 
@@ -22,8 +22,6 @@ _POLICY = """
 interval_s = 0.5
 [tez]
 staging = ["{folder}/tez/staging"]
-[spark]
-event_logs = ["{folder}/spark/events"]
 [[queue]]
 name = "root.dev"
 span = {span}
@@ -40,16 +38,6 @@ _MAPREDUCE = {
     "yarn.app.mapreduce.am.resource.mb": "512",
     "mapreduce.map.memory.mb": "256",
     "mapreduce.reduce.memory.mb": "256",
-}
-_SPARK = {
-    "spark.yarn.queue": "dev",
-    "spark.ui.enabled": "true",
-    "spark.ui.port": "0",
-    "spark.eventLog.enabled": "true",
-    "spark.dynamicAllocation.maxExecutors": "8",
-    "spark.executor.memory": "450m",  # the least that Spark takes
-    "spark.executor.memoryOverhead": "62m",
-    "spark.executor.cores": "1",
 }
 
 
@@ -104,27 +92,10 @@ class AltruismJobs:
         programs.mkdir()
         hadoop = next(iter(lab.clusters.values())).jars
         self._program = compile_program("SleepingDag", [tez_jars(), hadoop], programs)
-        self._spark: tuple[Spark, Path] | None = None
-        self._lab = lab
 
-    def dag(self, dag: SleepingDag, name: str, times: int = 0) -> None:
-        """Run a DAG, or a session that runs it so many times; it has to end well."""
-        words = [*dag.arguments(name), *([str(times)] if times else [])]
-        self._tez.run_program(self._program, "SleepingDag", *words)
-
-    def join_in_spark(self, name: str, jobs: int, long_ms: int, tasks: int, short_ms: int) -> None:
-        """Run jobs of `SleepingSpark` one after the other in one driver on the cluster; it has to end well."""
-        spark, program = self._spark = self._spark or self._made_spark()
-        settings = _SPARK | {"spark.eventLog.dir": (self._folder / "spark" / "events").as_uri()}
-        words = (name, str(jobs), str(long_ms), str(tasks), str(short_ms))
-        spark.submit("cluster", program, *words, staging=self._folder / "spark", more=settings)
-
-    def _made_spark(self) -> tuple[Spark, Path]:
-        own = self._folder / "spark"
-        (own / "events").mkdir(parents=True)
-        (own / "programs").mkdir()
-        program = compile_program("SleepingSpark", [spark_jars()], own / "programs")
-        return Spark(self._lab, own, self._heddle), program
+    def dag(self, dag: SleepingDag, name: str) -> None:
+        """Run a DAG; it has to end well."""
+        self._tez.run_program(self._program, "SleepingDag", *dag.arguments(name))
 
     def word_count(self, name: str, maps: int, reduces: int) -> None:
         """Run Hadoop's own word count over small files; it has to end well."""

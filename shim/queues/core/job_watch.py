@@ -15,11 +15,13 @@ from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.domain.resources import ResourceVector
 from shim.queues.core.task_clocks import TaskClocks
 
-__all__ = ["JobWatch", "StageContainer", "StageFacts", "StageSeen"]
+__all__ = ["MOST_WAITING", "JobWatch", "StageContainer", "StageFacts", "StageSeen"]
 
 _ENOUGH = 4
 """Tasks that have to have ended before anything is concluded from them."""
 _QUANTILE = 0.75
+MOST_WAITING = 100_000
+"""Tasks of a job that may be left: a plan takes time for each wave of them, and an application may tell any number."""
 _REMEMBERED_TIMES = 64
 _REMEMBERED_STAGES = 10_000
 
@@ -216,6 +218,8 @@ class JobWatch:
             if seen.seconds is None and (seen.waiting or seen.running_since_s):
                 return f"how long tasks of stage {stage.name!r} run is not known as yet"
             found.append(StageFacts(seen.waiting, seen.running_since_s, seen.ended, seen.seconds or 0.0, seen.size))
+        if sum(each.waiting for each in found) > MOST_WAITING:
+            return f"more than {MOST_WAITING:,} of its tasks are left: so many are not planned"
         return tuple(found)
 
     def seen(

@@ -15,8 +15,8 @@ import org.apache.tez.runtime.library.partitioner.HashPartitioner;
 import org.apache.tez.runtime.library.processor.SleepProcessor;
 
 /**
- * Runs a DAG whose tasks sleep, and waits for it: SleepingDag NAME VERTEX:TASKS:MILLISECONDS,... FROM-TO,... [TIMES]; the
- * last vertex of every edge begins when all tasks of its first have ended. With TIMES it runs in a session, so often.
+ * Runs one DAG whose tasks sleep, and waits for it: SleepingDag NAME VERTEX:TASKS:MILLISECONDS,... FROM-TO,...; the
+ * last vertex of every edge begins when all tasks of its first have ended.
  */
 public final class SleepingDag {
   private SleepingDag() {
@@ -24,28 +24,7 @@ public final class SleepingDag {
 
   public static void main(String[] arguments) throws Exception {
     TezConfiguration settings = new TezConfiguration();
-    int times = arguments.length > 3 ? Integer.parseInt(arguments[3]) : 1;
-    TezClient client = TezClient.create(arguments[0], settings, arguments.length > 3);
-    client.start();
-    try {
-      boolean isWell = true;
-      for (int run = 1; isWell && run <= times; run++) {
-        String name = arguments.length > 3 ? arguments[0] + "-" + run : arguments[0];
-        DAGStatus ended = client.submitDAG(made(name, arguments, settings)).waitForCompletion();
-        System.out.println("state " + ended.getState());
-        isWell = ended.getState() == DAGStatus.State.SUCCEEDED;
-      }
-      if (arguments.length > 3) {
-        client.stop();
-      }
-      System.exit(isWell ? 0 : 1);
-    } finally {
-      client.stop();
-    }
-  }
-
-  private static DAG made(String name, String[] arguments, TezConfiguration settings) {
-    DAG dag = DAG.create(name);
+    DAG dag = DAG.create(arguments[0]);
     Map<String, Vertex> vertices = new HashMap<>();
     for (String each : arguments[1].split(",")) {
       String[] parts = each.split(":");
@@ -63,6 +42,14 @@ public final class SleepingDag {
       String[] ends = each.split("-");
       dag.addEdge(Edge.create(vertices.get(ends[0]), vertices.get(ends[1]), edge.createDefaultEdgeProperty()));
     }
-    return dag;
+    TezClient client = TezClient.create(arguments[0], settings, false);
+    client.start();
+    try {
+      DAGStatus ended = client.submitDAG(dag).waitForCompletion();
+      System.out.println("state " + ended.getState());
+      System.exit(ended.getState() == DAGStatus.State.SUCCEEDED ? 0 : 1);
+    } finally {
+      client.stop();
+    }
   }
 }

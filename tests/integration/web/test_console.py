@@ -223,6 +223,21 @@ async def test_stages_of_a_job_and_what_it_puts_off_are_a_table(browser, url):
         assert "1 of its containers are lent" in await looker.text()
 
 
+async def test_users_of_altruistic_queues_are_listed_with_what_they_gave_and_received(browser, url):
+    queue = {"queue": "root.etl", "waiting": 0, "preempted": 0, "given_s": 12.5, "received_s": 3.0, "used": 0.5}
+    used = [
+        {"user": "ada", "given_mib_s": 2048, "received_mib_s": 0},
+        {"user": "bob", "given_mib_s": 0, "received_mib_s": 0},
+    ]
+    async with looking(browser, url) as looker:
+        await looker.page.route(STREAM, lambda route: route.abort())
+        await looker.page.route("**/v1/shares", lambda route: route.fulfill(json={"version": 1, "queues": [queue]}))
+        await looker.page.route("**/v1/usage?by=user", lambda route: route.fulfill(json={"usage": used}))
+        await looker.go("queues")
+        await looker.until("document.querySelectorAll('[aria-label=Users] tbody tr').length == 1")
+        assert "ada\t2048 MiB s\t0 MiB s" in await looker.text("[aria-label=Users]")
+
+
 async def test_operators_drain_after_they_saw_what_still_runs(browser, server, url):
     async with looking(browser, url) as looker:
         await looker.go("clusters", user="alice")

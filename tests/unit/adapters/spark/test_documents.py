@@ -77,6 +77,12 @@ def test_more_tasks_at_once_than_are_followed_are_refused():
         stages_now([JOB], [row(4, "ACTIVE", 100_000, 20_001)], 1, None)
 
 
+@pytest.mark.parametrize("tasks", [-1, 1_000_001, 10**18])
+def test_no_stage_has_more_tasks_than_any_plan(tasks):
+    with pytest.raises(MalformedJobGraphError, match="tasks"):
+        stages_now([JOB], [row(6, "ACTIVE", tasks)], 1, LOGGED)
+
+
 @pytest.mark.parametrize(
     ("rows", "parents", "message"),
     [

@@ -6,7 +6,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.domain.resources import ResourceVector
-from shim.queues.core.job_watch import JobWatch, StageContainer
+from shim.queues.core.job_watch import MOST_WAITING, JobWatch, StageContainer
 
 JOB, NEXT = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2))
 UNIT = ResourceVector(1024, 1)
@@ -210,3 +210,10 @@ def test_executors_of_two_sizes_are_not_planned():
     watch, counts = JobWatch(), [TaskCounts(3, 0, 0), TaskCounts(2, 0, 0)]
     watch.observe(JOB, EXECUTORS, "kin", [container(2, MAP)], {EXECUTOR: 3}, 0.0, counts)
     assert "no stage that is known" in watch.facts(JOB, EXECUTORS, "kin", {EXECUTOR: 3}, counts)
+
+
+def test_a_job_that_tells_of_endless_tasks_is_not_planned():
+    watch = after_four_maps()
+    asks = {MAP: MOST_WAITING + 1}
+    watch.observe(JOB, STAGES, "kin", [], asks, 20.0)
+    assert "so many are not planned" in watch.facts(JOB, STAGES, "kin", asks)
