@@ -31,6 +31,8 @@ _JOB_START = b'{"Event":"SparkListenerJobStart"'
 _SOURCE = "the job's event log"
 _MOST_FOLLOWED = 1024
 _MOST_LOOKS = 16
+_MOST_KEPT_BYTES = 64 * 1024 * 1024
+"""Bytes of lines that were not written in full, of all logs together."""
 """A log that is not there by then is looked for no more."""
 _CODECS = ("zstd", "lz4", "lzf", "snappy")
 
@@ -93,6 +95,7 @@ class SparkEventLogs:
             log = self._log(place, application)
             try:
                 _follow(folder, application, log)
+                self._keep_less()
             except OSError as error:
                 raise MalformedJobGraphError(
                     f"the event log in {place} cannot be read: {error.strerror or type(error).__name__}"
@@ -100,6 +103,21 @@ class SparkEventLogs:
             if log.latest is not None:
                 return known if known is not None and _is_at_least(known, log.latest) else log.latest
         return known
+
+    @property
+    def kept_bytes(self) -> int:
+        """Bytes of lines that were not written in full."""
+        return sum(len(each.rest) for each in self._followed.values())
+
+    def _keep_less(self) -> None:
+        """Pass over the lines that were begun by the logs that were read longest ago, if all are too much."""
+        kept = self.kept_bytes
+        for log in self._followed.values():
+            if kept <= _MOST_KEPT_BYTES:
+                return
+            kept -= len(log.rest)
+            log.skips = log.skips or bool(log.rest)
+            log.rest.clear()
 
     def _log(self, place: str, application: ApplicationId) -> _Followed:
         log = self._followed.setdefault((place, application), _Followed())

@@ -88,6 +88,19 @@ def test_a_line_that_is_too_long_is_passed_over(tmp_path):
     assert source.read(APP, "ada", None).part == 1
 
 
+def test_lines_that_never_end_are_kept_up_to_a_bound_of_all_logs_together(tmp_path):
+    source = logs(tmp_path)
+    applications = [ApplicationId(1, number) for number in range(20)]
+    for each in applications:
+        (tmp_path / f"{each}.inprogress").write_bytes(b"x" * (MAX_LINE_BYTES - 1))
+        source.read(each, "ada", None)
+    assert 0 < source.kept_bytes <= 64 * 1024 * 1024
+    for each in applications:
+        with (tmp_path / f"{each}.inprogress").open("ab") as log:
+            log.write(b"\n" + start(0, (0, 1, ())))
+        assert source.read(each, "ada", None).part == 1
+
+
 def test_a_compressed_log_is_not_read_and_says_why(tmp_path):
     (tmp_path / f"{APP}_1.zstd.inprogress").touch()
     with pytest.raises(MalformedJobGraphError, match="compress"):
