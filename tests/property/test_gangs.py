@@ -31,6 +31,7 @@ from shim.multicluster.core import (
 )
 from shim.multicluster.core.gangs import GangTries
 from shim.multicluster.core.session import SessionState
+from tests.property.test_planned_asks import PlannedRelay
 from tests.property.test_relay_ledger import ATTEMPT, HOME, KEYS, NAMES, Relay
 
 LIMIT_S = 10.0
@@ -97,6 +98,14 @@ class GangRelay(Relay):
 
 TestGangRelay = GangRelay.TestCase
 TestGangRelay.settings = settings(max_examples=80, stateful_step_count=15, deadline=None)
+
+
+class PlannedGangRelay(GangRelay, PlannedRelay):
+    """The same by arbitrary plans, which may start a part, and verdicts, which may reject one."""
+
+
+TestPlannedGangRelay = PlannedGangRelay.TestCase
+TestPlannedGangRelay.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)
 
 
 # ---------------------------------------------------------------------- several gangs, and not room for all
