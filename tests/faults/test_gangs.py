@@ -36,10 +36,9 @@ class GangAM(AM):
 
 
 async def has(federation: Federation, application: str, cluster: str) -> int:
-    """Containers that a ResourceManager itself says an application has, those of ApplicationMasters left out."""
-    app = (await federation.managers[cluster].ask(f"apps/{application}")).body.get("app", {})
-    (home,) = await federation.homes(application)
-    return int(app.get("runningContainers", 0)) - (cluster == home)
+    """Containers that a ResourceManager itself says an application has; ApplicationMasters run in none here."""
+    reply = await federation.managers[cluster].ask(f"apps/{application}")
+    return int(reply.body["app"]["runningContainers"]) if reply.status == 200 else 0
 
 
 async def fill_but(federation: Federation, filler: AM, left: int) -> None:
