@@ -14,6 +14,7 @@ from shim.cli.output import Output, OutputFormat, print_fields
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import YarnApplicationState
 from shim.domain.deadlines import DEADLINE_TAG
+from shim.domain.gangs import GANG_TAG
 
 __all__ = ["submit"]
 
@@ -35,6 +36,9 @@ def submit(
     tag: Annotated[list[str] | None, typer.Option(help="Tag; may be repeated")] = None,
     deadline: Annotated[
         str, typer.Option(help="When it should have ended: 2026-11-24T08:00:00Z, or +45m after its submission")
+    ] = "",
+    gang: Annotated[
+        str, typer.Option(help="Containers that it must have together: 20, or 20@5m to hold some for at most 5 minutes")
     ] = "",
     unmanaged: Annotated[bool, typer.Option("--unmanaged", help="Its ApplicationMaster runs outside YARN")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; exit code 1 unless it succeeded")] = False,
@@ -65,6 +69,8 @@ def submit(
         context["queue"] = queue
     if deadline:
         _add_tag(context, f"{DEADLINE_TAG}={deadline}")
+    if gang:
+        _add_tag(context, f"{GANG_TAG}={gang}")
     with front(server, user) as heddle:
         if dry_run:
             print_decision(heddle.post("/heddle/v1/choose-home", context), output)

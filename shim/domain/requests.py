@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import WorkEstimate
+from shim.domain.launches import Waiting, WorkEstimate
 
 __all__ = ["PendingRequest", "RequestPlan"]
 
@@ -27,6 +27,7 @@ class PendingRequest:
         named: How many are wanted at each host and rack that the asks name.
         weights: How much the queue prefers each sub-cluster; 1 for those that are not in here.
         held: Containers that the attempt has, of whatever kind.
+        gang: How many containers of the attempt are placed together, with any of its keys; 0 where each is by itself.
     """
 
     key: AskKey
@@ -41,11 +42,22 @@ class PendingRequest:
     named: Mapping[str, int] = field(default_factory=dict)
     weights: Mapping[SubClusterId, float] = field(default_factory=dict)
     held: int = 0
+    gang: int = 0
 
     @property
     def unallocated(self) -> int:
         """Containers without a tentative allocation."""
         return max(0, self.wanted - sum(self.tentative.values()))
+
+    def as_waiting(self) -> Waiting:
+        """Counts of it, as the order of the queue's attempts reads them."""
+        committed = sum(self.tentative.values()) + sum(self.queued.values())
+        return Waiting(
+            wanted=self.wanted,
+            unpromised=self.unallocated,
+            withheld=max(0, self.wanted - committed),
+            held=self.held,
+        )
 
 
 @dataclass(frozen=True, slots=True)

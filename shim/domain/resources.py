@@ -42,6 +42,11 @@ class ResourceVector:
         negated = {name: -amount for name, amount in other.others.items()}
         return self + ResourceVector(-other.memory_mib, -other.vcores, negated)
 
+    def times(self, count: int) -> "ResourceVector":
+        """So many of this vector together."""
+        others = {name: amount * count for name, amount in self.others.items()}
+        return ResourceVector(self.memory_mib * count, self.vcores * count, others)
+
     def fits_in(self, room: "ResourceVector") -> bool:
         """True if `room` has at least the same amount of every resource type of this vector."""
         return (

@@ -12,8 +12,8 @@ from dataclasses import replace
 import structlog
 
 from shim.domain.allocations import SessionRequest
-from shim.domain.ids import SubClusterId
-from shim.errors import HeddleError, InvariantViolationError
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.errors import HeddleError, InvariantViolationError, StoreError
 from shim.multicluster.core import (
     AMCalled,
     AMRegistered,
@@ -121,7 +121,7 @@ class MultiClusterAttempt:
             assert saved is not None  # noqa: S101 - known, or just made
             at = 0 if is_new else (saved.home_response_id if ledger is None else ledger.home_response_id)
             await self._keep(replace(saved, home_response_id=at, registrations=saved.registrations + 1))
-            self._ledger = ledger or AskLedger(self.attempt.id, self.attempt.home_subcluster, self._splitter)
+            self._ledger = ledger or self._new_ledger()
             self._tell(AMRegistered(at, is_resumed=not is_new))
             registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
             if not self._has_taken_over:
@@ -129,6 +129,9 @@ class MultiClusterAttempt:
                 self._has_taken_over = True
             self._unanswered = None
             return RPCAnswer(registration)
+
+    def _new_ledger(self) -> AskLedger:
+        return AskLedger(self.attempt.id, self.attempt.home_subcluster, self._splitter, self.attempt.gang)
 
     async def _take_over(self, registration: bytes, *, is_new: bool) -> bytes:
         """Go on with what an earlier attempt had, or an earlier Heddle; see `AttemptSessions.resume`."""
@@ -158,7 +161,8 @@ class MultiClusterAttempt:
                 return _refusal(_NOT_REGISTERED, message)
             if self._plans is not None:
                 self._plans.heard()
-            return await self._answer(self._ledger.handle(AMCalled(call, self._capacities())), home)
+            now_s = self._tools.clock.monotonic_s()
+            return await self._answer(self._ledger.handle(AMCalled(call, self._capacities(), now_s)), home)
 
     async def finish(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         """End the sessions elsewhere, then the one at home."""
@@ -263,8 +267,23 @@ class MultiClusterAttempt:
                 _log.warning("a note of a span is not kept", application=str(application), reason=str(exc))
 
     async def _recollect(self) -> None:
-        """Learn what an earlier ledger was granted at home, or an earlier attempt whose containers were kept."""
-        self._tell(FoundAtHome(await self._tools.at_home(self.attempt)))
+        """Learn what an earlier ledger was granted at home, or an earlier attempt whose containers were kept.
+
+        What runs there is asked for before what was given: whatever was given meanwhile is in the store by then.
+        """
+        running = await self._tools.at_home(self.attempt)
+        self._tell(FoundAtHome(running, await self._given_at_home()))
+
+    async def _given_at_home(self) -> frozenset[ContainerId] | None:
+        """Containers that the ApplicationMaster was given at home; None if it has all that was granted, or unknown."""
+        if self.attempt.gang is None:
+            return None
+        try:
+            given = await self._tools.store.containers(self.attempt.id.application)
+        except StoreError as exc:
+            _log.warning("what was held for a gang is not known", attempt=str(self.attempt.id), reason=str(exc))
+            return None
+        return given.get(self.attempt.home_subcluster, frozenset())
 
     async def _find(self) -> RegisteredAttempt | None:
         if self._saved is None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from shim.domain.gangs import gang_asked_by
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.queues import is_same_queue
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError
@@ -81,7 +82,8 @@ class Attempts:
             return Attempt(attempt_id, home, queue="", user="")
         queue = self._path_of(document.summary.queue, home)
         is_read = queue in self._read() or await self._was_read(attempt_id)
-        return Attempt(attempt_id, home, queue, document.summary.user, is_read=is_read)
+        gang = gang_asked_by(document.summary.tags)
+        return Attempt(attempt_id, home, queue, document.summary.user, is_read=is_read, gang=gang)
 
     def _path_of(self, told: str, home: SubClusterId) -> str:
         """The full path of a queue whose calls are read, by what its home calls it; of others what the home tells."""

@@ -181,7 +181,7 @@ class SessionWorker:
 
     def _next_request(self) -> SessionRequest | None:
         if self._request is None:
-            self._tell(Beat(self._subcluster))  # comes back by `say`
+            self._tell(Beat(self._subcluster, self._clock.monotonic_s()))  # comes back by `say`
         request, self._request = self._request, None
         self._wake.clear()
         return request

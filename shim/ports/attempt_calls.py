@@ -7,6 +7,7 @@ sub-clusters go to `AttemptCalls` instead, which uses the attempt's own login at
 from dataclasses import dataclass
 from typing import Protocol
 
+from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.ports.resource_manager_rpc import RPCAnswer
 
@@ -25,6 +26,7 @@ class Attempt:
         queue: The full path of a queue that spans; of others what the home tells, which may be its last part only.
         user: Whose application it is.
         is_read: Whether its calls are read: its application may span, or its asks may be held back.
+        gang: Containers that it must have together; None where each is by itself.
     """
 
     id: ApplicationAttemptId
@@ -32,6 +34,7 @@ class Attempt:
     queue: str
     user: str
     is_read: bool = False
+    gang: Gang | None = None
 
 
 class HomeSession(Protocol):

@@ -76,7 +76,7 @@ class MultiClusterStore(Protocol):
         ...
 
     async def remove_attempts(self, application: ApplicationId) -> None:
-        """The application has ended."""
+        """The application has ended: forget its attempts, and what was given where it has no session."""
         ...
 
     async def give(

@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from shim.scheduling.draft import Draft
 from shim.scheduling.entitlement import HOLDS_ITS_SHARE, Standings
+from shim.scheduling.gangs import partial_gangs, without_gangs, without_grants
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.placements import CycleState
 from shim.scheduling.plan import NO_PLAN, Plan, ReasonCode, Turn
-from shim.scheduling.policy import Policy, QueueOrder, Reallocation
+from shim.scheduling.policy import PlacementKernel, Policy, QueueOrder, Reallocation
 from shim.scheduling.reallocation import take_back_for_shares
 from shim.scheduling.snapshot import RequestColumn, Snapshot
 
@@ -107,7 +108,7 @@ def place(snapshot: Snapshot, policy: Policy, state: CycleState, turns: Sequence
     """
     kernel = policy.placement.kernel
     if kernel is not None:
-        plan = kernel(snapshot, state.memory, turns)
+        plan = _by_kernel(kernel, snapshot, state, turns)
         return replace(plan, declined=[offer.number for offer in snapshot.offers], turns=turns)
     draft = Draft(snapshot, policy, state, turns)
     for offer in snapshot.offers:
@@ -120,6 +121,23 @@ def place(snapshot: Snapshot, policy: Policy, state: CycleState, turns: Sequence
             break
         draft.place(turn)
     return draft.plan()
+
+
+def _by_kernel(kernel: PlacementKernel, snapshot: Snapshot, state: CycleState, turns: Sequence[Turn]) -> Plan:
+    """Place by a policy's own kernel, which need know nothing of gangs.
+
+    A gang of which it places a part leaves its room to the others, which are then placed once more.
+    """
+    plan = kernel(snapshot, state.memory, turns)
+    partial = partial_gangs(plan, snapshot)
+    if not partial:
+        return plan
+    others = without_gangs(snapshot, partial)
+    left = frozenset(others.requests.live.tolist())
+    again = kernel(others, state.memory, [turn for turn in turns if turn.request in left])
+    again = without_grants(again, others, partial_gangs(again, others))
+    held = without_grants(plan, snapshot, partial)
+    return replace(again, holds=[*again.holds, *(hold for hold in held.holds if hold.request not in left)])
 
 
 def reallocate(snapshot: Snapshot, policy: Policy, plan: Plan, standings: Standings | None) -> Plan:

@@ -5,8 +5,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.domain.requests import PendingRequest
 
-__all__ = ["FirstInLine", "Spot"]
+__all__ = ["FirstInLine", "Spot", "spot_of", "waits_at"]
 
 _MOST_NAMED = 16
 
@@ -66,3 +67,14 @@ class FirstInLine:
             names = self._names[spot] = tuple(islice(dict.fromkeys(matching), _MOST_NAMED))
         own = str(attempt.application)
         return names[: names.index(own)] if own in names else names
+
+
+def spot_of(request: PendingRequest) -> Spot:
+    """Nodes that a request may have its containers on."""
+    return Spot(request.may_use, request.key.label)
+
+
+def waits_at(request: PendingRequest) -> Spot:
+    """Nodes where a request goes before later ones: it is allocated something there, or could have what it lacks."""
+    places = request.may_use if request.unallocated else frozenset(request.tentative)
+    return Spot(places - request.unresponsive if request.unresponsive else places, request.key.label)

@@ -207,6 +207,7 @@ class Policy:
         source: Where it was published; empty for Heddle's own.
         needs: Facts that it cannot do without.
         solver: Plans beside the cycle, if it does.
+        solves_gangs: Whether the solver knows gangs; while one waits, the greedy plans of other solvers stand.
     """
 
     name: str
@@ -218,6 +219,7 @@ class Policy:
     source: str = ""
     needs: frozenset[Fact] = frozenset()
     solver: Solver | None = None
+    solves_gangs: bool = False
 
 
 def refusal(name: str, needs: frozenset[Fact], world: World, known: frozenset[Fact]) -> str:

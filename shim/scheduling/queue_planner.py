@@ -12,14 +12,16 @@ from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
-from shim.scheduling.first_in_line import FirstInLine, Spot
+from shim.scheduling.first_in_line import FirstInLine, spot_of, waits_at
 from shim.scheduling.global_master.waiting_table import WaitingTable
+from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import NOTHING_KNOWN
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.placements import RandomSource
 from shim.scheduling.plan import MadeBy, Plan
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policy import Fact, Policy, Problem
+from shim.scheduling.queue_gangs import could_ever_start, partial_rows
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.snapshot import NOTHING_RUNS, Scope, Snapshot
@@ -64,7 +66,8 @@ class QueuePlanner:
         again_at_s: When a policy wants another cycle even if nothing changes; None if it does not.
     """
 
-    def __init__(self, attempts: WaitingTable, rows: QueueRows, rng: RandomSource) -> None:
+    def __init__(self, attempts: WaitingTable, rows: QueueRows, rng: RandomSource, starvation_s: float = 0.0) -> None:
+        self._starvation_s = starvation_s
         self._attempts = attempts
         self._rows = rows
         self._states = {has_label: CycleState(rng) for has_label in (False, True)}
@@ -86,6 +89,8 @@ class QueuePlanner:
         nodes, problems = self._rows.nodes(capacity), dict[bool, Problem]()
         attempts = self._attempts.in_order(order, at_s)
         for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, attempts):
+            if snapshot.requests.has_gangs and not policy.solves_gangs:
+                continue
             greedy = run_cycle(snapshot, policy, self._states[has_label])
             problem = policy.solver.prepare(snapshot, greedy)
             if problem is not None:
@@ -121,13 +126,15 @@ class QueuePlanner:
         elif policy and policy.placement.kernel:
             capacity = None  # it weighs all that waits: what is new is the next cycle's
         planned = attempts if only is None else [only]
-        placed = self._place(capacity, policy or FIFO, at_s, planned, stated)
+        first = self._kept_free_for(capacity)
+        placing = planned if first is None else [each for each in planned if each == first]
+        placed = self._place(capacity, policy or FIFO, at_s, placing, stated)
         plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
         for attempt in planned:
             estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
             plans[attempt] = tuple(
                 replace(
-                    self._rest(policy, attempt, request, placed.reasons.get(row, "")),
+                    self._rest(policy, attempt, request, placed.reasons.get(row, ""), first),
                     starts=placed.starts.get(row, {}),
                     hosts=placed.hosts.get(row, {}) if policy and Fact.LOCALITY in policy.needs else None,
                     capacity=placed.capacities.get(row, {}),
@@ -139,16 +146,26 @@ class QueuePlanner:
         return plans
 
     def _rest(
-        self, policy: Policy | None, attempt: ApplicationAttemptId, request: PendingRequest, reason: str
+        self,
+        policy: Policy | None,
+        attempt: ApplicationAttemptId,
+        request: PendingRequest,
+        reason: str,
+        first: ApplicationAttemptId | None,
     ) -> RequestPlan:
         """Decide where the rest of a request may wait: at a scheduler if nobody goes first there, else here."""
         rule = policy.name if policy else ""
+        if request.gang:  # a scheduler would grant a part of it
+            return RequestPlan(request.key, reason=reason, rule=rule)
+        if first is not None and attempt != first:
+            told = f"room is kept free for the gang of {first.application}, which others overtook for too long"
+            return RequestPlan(request.key, reason=told, rule=rule)
         if policy and policy.placement.kernel:
             may_queue = self._may_queue(policy, attempt, request)
             told = "" if may_queue == request.may_use else reason or "nothing is free that it is the best choice for"
             return RequestPlan(request.key, may_queue=may_queue, reason=told, rule=rule)
-        may_queue = self._ahead.may_queue(attempt, _spot(request))
-        behind = () if may_queue == request.may_use else self._ahead.names(attempt, _spot(request))
+        may_queue = self._ahead.may_queue(attempt, spot_of(request))
+        behind = () if may_queue == request.may_use else self._ahead.names(attempt, spot_of(request))
         return RequestPlan(request.key, may_queue=may_queue, behind=behind, rule=rule)
 
     def _may_queue(
@@ -163,11 +180,22 @@ class QueuePlanner:
         has_choice = self._rows.others_wait(attempt) or (Fact.LOCALITY in policy.needs and bool(request.named))
         return request.avoided if has_choice and attempt != self._overdue else request.may_use
 
+    def _kept_free_for(self, capacity: Capacity | None) -> ApplicationAttemptId | None:
+        """The attempt whose gang alone may start, as it was overtaken for too long; None if there is none."""
+        attempt = self._overdue
+        if attempt is None or capacity is None or self._starvation_s <= 0.0:
+            return None
+        overtaken_s = self._attempts.jobs.get(Column.PRIORITY, self._attempts.row_of(attempt))
+        if int(overtaken_s / self._starvation_s) % 2 == 0:
+            return None
+        self._rows.nodes(capacity)
+        return attempt if could_ever_start(self._rows.of(attempt), self._rows.total) else None
+
     def _look_ahead(self, attempts: Iterable[ApplicationAttemptId]) -> FirstInLine:
         ahead = FirstInLine()
         for attempt in attempts:
             for request in self._rows.of(attempt):
-                ahead.note(attempt, _waits_at(request))
+                ahead.note(attempt, waits_at(request))
         return ahead
 
     def _place(
@@ -192,6 +220,10 @@ class QueuePlanner:
                 plan = answers.improve(snapshot, policy.solver, plan, has_label=has_label)
             self._read(plan, snapshot, tuple(capacity.nodes), named, placed)
             ends_s += [hold.until_s for hold in plan.holds if hold.until_s is not None]
+        for attempt in planned:
+            for row in partial_rows(self._rows.with_rows(attempt), placed.starts):
+                placed.starts.pop(row, None)
+                placed.hosts.pop(row, None)
         self.again_at_s = min(ends_s, default=None)
         placed.capacities = self._rows.capacity_for(nodes, planned)
         return placed
@@ -237,13 +269,3 @@ _KeyT = TypeVar("_KeyT")
 
 def _count(counts: dict[_KeyT, int], key: _KeyT, count: int) -> None:
     counts[key] = counts.get(key, 0) + count
-
-
-def _spot(request: PendingRequest) -> Spot:
-    return Spot(request.may_use, request.key.label)
-
-
-def _waits_at(request: PendingRequest) -> Spot:
-    """Where a request goes before later ones: where it is allocated something, or could have what it lacks."""
-    places = request.may_use if request.unallocated else frozenset(request.tentative)
-    return Spot(places - request.unresponsive if request.unresponsive else places, request.key.label)

@@ -132,6 +132,7 @@ class QueueRows:
             request.unallocated,
             since_s=self._since_s.get((attempt, key), 0.0),
             priority=key.priority,
+            gang=self._jobs[attempt] + 1 if request.gang else 0,
             clusters=sum(bit for name, bit in self._bits.items() if name in may_start),
         )
         local = {

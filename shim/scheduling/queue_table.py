@@ -50,8 +50,8 @@ class QueueTable:
     ) -> None:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters)
-        self._in_force = QueuePlanner(self._attempts, self._rows, rng)
-        self._shadow = QueuePlanner(self._attempts, self._rows, rng)
+        self._in_force = QueuePlanner(self._attempts, self._rows, rng, starvation_s)
+        self._shadow = QueuePlanner(self._attempts, self._rows, rng, starvation_s)
 
     # ------------------------------------------------------------------ what ledgers tell
 
@@ -76,7 +76,7 @@ class QueueTable:
             if self._rows.drop(attempt, key):
                 self._attempts.tell(attempt, key, Waiting(), at_s)
         for request in requests:
-            self._attempts.tell(attempt, request.key, _as_waiting(request), at_s)
+            self._attempts.tell(attempt, request.key, request.as_waiting(), at_s)
             self._rows.put(attempt, self._attempts.row_of(attempt), request, at_s)
 
     def heard(self, attempt: ApplicationAttemptId, at_s: float) -> None:
@@ -136,13 +136,3 @@ class QueueTable:
     def plan_in_shadow(self, capacity: Capacity, order: str, at_s: float) -> QueuePlans:
         """Plan what waits by another policy, to be told and not carried out; no solver is asked."""
         return self._shadow.plan(capacity, order, at_s)
-
-
-def _as_waiting(request: PendingRequest) -> Waiting:
-    committed = sum(request.tentative.values()) + sum(request.queued.values())
-    return Waiting(
-        wanted=request.wanted,
-        unpromised=request.unallocated,
-        withheld=max(0, request.wanted - committed),
-        held=request.held,
-    )

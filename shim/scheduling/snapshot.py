@@ -128,6 +128,11 @@ class Requests:
     preferred: Sequence[tuple[Preferred, ...]] = ()
     distinct: Collection[Need] | None = None
 
+    @property
+    def has_gangs(self) -> bool:
+        """Whether some of the live rows are placed all or none."""
+        return bool(self.numbers[RequestColumn.GANG][self.live].any())
+
     def distinct_needs(self) -> Collection[Need]:
         """The distinct needs of the live rows."""
         return {self.needs[row] for row in self.live.tolist()} if self.distinct is None else self.distinct

@@ -83,7 +83,7 @@ class SqlMultiClusterStore:
         return RegisteredAttempt(attempt, registration, row["home_response_id"], row["registrations"])
 
     async def remove_attempts(self, application: ApplicationId) -> None:
-        """Forget the attempts of an application."""
+        """Forget the attempts of an application, and what they were given at home."""
         await self._executor.write(partial(_remove_attempts, application=application))
 
     async def give(
@@ -154,7 +154,11 @@ def _attempt(connection: Connection, *, attempt: ApplicationAttemptId) -> Mappin
 
 
 def _remove_attempts(connection: Connection, *, application: ApplicationId) -> None:
+    """Containers at home have no session; those of a session go with it."""
     connection.execute(delete(span_attempts).where(_is(span_attempts, application)))
+    elsewhere = select(span_sessions.c.subcluster).where(_is(span_sessions, application))
+    at_home = and_(_is(span_containers, application), span_containers.c.subcluster.not_in(elsewhere))
+    connection.execute(delete(span_containers).where(at_home))
 
 
 def _give(connection: Connection, *, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -53,6 +53,9 @@ class InMemoryMultiClusterStore:
         """See `MultiClusterStore`."""
         self._check()
         self._attempts = {name: each for name, each in self._attempts.items() if name.application != application}
+        given = self._containers[application]
+        for subcluster in [name for name in given if (application, name) not in self._sessions]:
+            del given[subcluster]
 
     async def give(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId], answer: str

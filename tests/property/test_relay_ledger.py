@@ -198,6 +198,8 @@ ORDINARY = (
 class Relay(RuleBasedStateMachine):
     """The ledger between the two, and everything that can happen on the way."""
 
+    now_s = 0.0
+
     @initialize()
     def start(self):
         self.schedulers = {name: Scheduler(name, 10 * (place + 1)) for place, name in enumerate(NAMES)}
@@ -224,11 +226,14 @@ class Relay(RuleBasedStateMachine):
     # ------------------------------------------------------------ plumbing
 
     def begins_a_ledger(self):
-        self.ledger, self.log = AskLedger(ATTEMPT, HOME, self.a_splitter()), []
+        self.ledger, self.log = self.a_ledger(self.a_splitter()), []
+
+    def a_ledger(self, splitter):
+        return AskLedger(ATTEMPT, HOME, splitter)
 
     def replays_alike(self):
         """The events that a ledger was told have the same effects in another one."""
-        again = AskLedger(ATTEMPT, HOME, self.a_splitter_again())
+        again = self.a_ledger(self.a_splitter_again())
         for event, effects in self.log:
             assert self.tell_again(again, event) == effects
 
@@ -321,7 +326,7 @@ class Relay(RuleBasedStateMachine):
         if self.must_register:
             self._register()
         self.am_answer = None
-        self.tell(AMCalled(self.master.next_call(), CAPACITIES))
+        self.tell(AMCalled(self.master.next_call(), CAPACITIES, self.now_s))
 
     @precondition(lambda self: self.am_answer is not None and not self.must_register)
     @rule(is_lost=st.booleans())
@@ -403,11 +408,14 @@ class Relay(RuleBasedStateMachine):
     def home_tells_what_runs(self):
         """Maybe late, maybe of what the ApplicationMaster has not been given, and never will be."""
         if self.found is not None:
-            self.tell(FoundAtHome(self.found))
+            self.tell(self.found_at_home())
+
+    def found_at_home(self):
+        return FoundAtHome(self.found)
 
     @rule(name=st.sampled_from(OTHERS))
     def beats(self, name):
-        self.tell(Beat(name))
+        self.tell(Beat(name, self.now_s))
 
     @rule(name=st.sampled_from(OTHERS))
     def opens(self, name):
@@ -544,9 +552,9 @@ class Relay(RuleBasedStateMachine):
         if self.must_register:
             self._register()
         self.am_answer = None
-        self.tell(AMCalled(self.master.next_call(), CAPACITIES))
+        self.tell(AMCalled(self.master.next_call(), CAPACITIES, self.now_s))
         for name in NAMES:
-            self.tell(Beat(name))
+            self.tell(Beat(name, self.now_s))
         for _ in range(3):
             for name in NAMES:
                 if name in self.wires:

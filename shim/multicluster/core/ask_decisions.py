@@ -38,6 +38,7 @@ class AskDecision:
         withheld: Containers that nobody is asked for, as other attempts go first; `behind` names those.
         estimate: What the order expects of the attempt, if it goes by learnt durations.
         rule: The policy of the queue that decided; empty if none did.
+        gang: Where the gang stands that it is a part of; empty if it is part of none.
     """
 
     key: AskKey
@@ -53,3 +54,4 @@ class AskDecision:
     behind: tuple[str, ...] = ()
     estimate: WorkEstimate | None = None
     rule: str = ""
+    gang: str = ""

@@ -13,7 +13,7 @@ from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.groups_by_size import GroupsBySize
-from shim.multicluster.core.splitter import AskSplitter, ClusterCapacity, Demand
+from shim.multicluster.core.splitter import AskSplitter, ClusterCapacity, Demand, GangDemand
 
 __all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup"]
 
@@ -40,6 +40,7 @@ class AskGroup:
         pins: Hosts that are named to a session, with how many at each; those of all rows where it is not in here.
         starved: Beats since a session granted one, while it was asked for some.
         refused: Sub-clusters whose scheduler refused such an ask.
+        spent: Rows of named places whose last container was granted, kept while that may be wanted again.
     """
 
     key: AskKey
@@ -49,6 +50,7 @@ class AskGroup:
     pins: Mapping[SubClusterId, Mapping[str, int]] = field(default_factory=dict)
     starved: dict[SubClusterId, int] = field(default_factory=dict)
     refused: set[SubClusterId] = field(default_factory=set)
+    spent: dict[str, Ask] = field(default_factory=dict)
 
     def put(self, ask: Ask) -> None:
         """Take in a row; one of a named place that wants nothing is not kept, or rows would only ever become more."""
@@ -83,10 +85,12 @@ class AskBook:
 
     Attributes:
         allowance: How much of what is wanted schedulers may be asked for; None for all of it. Falls with the grants.
+        gang: What is wanted together; None where every container is by itself.
     """
 
     def __init__(self, containers: Sized = ()) -> None:
         self.allowance: ResourceVector | None = None
+        self.gang: GangDemand | None = None
         self._containers = containers
         self._held_back: Mapping[AskKey, int] = {}
         self._calls_left = 0
@@ -185,6 +189,8 @@ class AskBook:
             row = group.rows.get(place)
             if row is not None and row.count > 0:
                 group.put(replace(row, count=row.count - 1))
+                if row.count == 1 and self.gang is not None:
+                    group.spent[place] = row
         return group.key
 
     def _wanting_group(self, grant: Grant, subcluster: SubClusterId) -> AskGroup | None:
@@ -212,21 +218,37 @@ class AskBook:
             group.targets.pop(subcluster, None)
             group.starved.pop(subcluster, None)
 
-    def give_back(self, key: AskKey) -> None:
-        """A granted container is gone before the ApplicationMaster had it: it is wanted again."""
+    def give_back(self, key: AskKey, places: Iterable[str] = ()) -> None:
+        """A granted container is gone before the ApplicationMaster had it: it is wanted again.
+
+        Args:
+            key: Of the asks that it was granted for.
+            places: Host and rack where it was; if asks named these, they do so again.
+        """
         group = self._groups.get(key)
-        if group is not None:
-            group.wanted += 1
-            self._wanting = None
+        if group is None:
+            return
+        group.wanted += 1
+        self._wanting = None
+        for place in places:
+            row, spent = group.rows.get(place), group.spent.pop(place, None)
+            if row is not None:
+                group.put(replace(row, count=row.count + 1))
+            elif spent is not None:
+                group.put(spent)
+
+    def forgive(self) -> None:
+        """Forget which schedulers granted nothing: all is tried anew."""
+        for group in self._groups.values():
+            group.starved.clear()
 
     def split(self, splitter: AskSplitter, capacities: Sequence[ClusterCapacity]) -> None:
         """Decide anew what each session is to be asked for."""
-        left, held_back = self.allowance, self.held_back()
+        totals, gang = self._totals(), self.gang
+        if gang is not None and sum(totals.values()) < gang.count:
+            gang = replace(gang, count=0, text=f"{gang.text}; its queue may not have so many now")
         for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
-            total = group.wanted - held_back.get(group.key, 0)
-            if left is not None:
-                total = min(total, _count_in(left, group.key.resource))
-                left = _less(left, group.key.resource, total)
+            total = group.wanted if gang is not None and not gang.count else totals[group.key]
             if total == 0:
                 group.targets = {}
                 splitter.drop(group.key)
@@ -241,9 +263,27 @@ class AskBook:
                 starved=dict(group.starved),
                 refused=frozenset(group.refused),
                 held=len(self._containers),
+                gang=gang,
             )
             group.targets = dict(splitter.split(demand, capacities))
             group.pins = splitter.pins(group.key)
+
+    def _totals(self) -> Mapping[AskKey, int]:
+        """Containers of each key that may be asked for: within the allowance, and no more than the gang lacks."""
+        totals: dict[AskKey, int] = {}
+        left, held_back = self.allowance, self.held_back()
+        lacking = None if self.gang is None else self.gang.count
+        for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
+            total = group.wanted - held_back.get(group.key, 0)
+            if lacking is not None:
+                total = min(total, lacking)
+            if left is not None:
+                total = min(total, _count_in(left, group.key.resource))
+                left = _less(left, group.key.resource, total)
+            if lacking is not None:
+                lacking -= total
+            totals[group.key] = total
+        return totals
 
     def open_amounts(self) -> tuple[ResourceVector, ResourceVector]:
         """What is wanted, and the part of it that no session is to be asked for.
@@ -253,8 +293,8 @@ class AskBook:
         wanted, withheld, held_back = ResourceVector(), ResourceVector(), self.held_back()
         for group in self._groups.values():
             asked, now = sum(group.targets.values()), group.wanted - held_back.get(group.key, 0)
-            wanted += _times(group.key.resource, now)
-            withheld += _times(group.key.resource, max(0, now - asked))
+            wanted += group.key.resource.times(now)
+            withheld += group.key.resource.times(max(0, now - asked))
         return wanted, withheld
 
     def forget_quiet(self, asked: Iterable[AskKey]) -> None:
@@ -274,16 +314,12 @@ def _copy(group: AskGroup | None) -> AskGroup | None:
         targets=dict(group.targets),
         starved=dict(group.starved),
         refused=set(group.refused),
+        spent=dict(group.spent),
     )
 
 
-def _times(resource: ResourceVector, count: int) -> ResourceVector:
-    others = {name: amount * count for name, amount in resource.others.items()}
-    return ResourceVector(resource.memory_mib * count, resource.vcores * count, others)
-
-
 def _less(amount: ResourceVector, resource: ResourceVector, count: int) -> ResourceVector:
-    left = amount - _times(resource, count)
+    left = amount - resource.times(count)
     others = {name: max(0, value) for name, value in left.others.items()}
     return ResourceVector(max(0, left.memory_mib), max(0, left.vcores), others)
 

@@ -85,6 +85,11 @@ class Container:
             raise ValueError(f"{self.id} cannot become {state.value}: it is {self.state.value}")
         self.state = state
 
+    def become_surplus(self) -> None:
+        """Leave a granted container to nobody: no ask is short of it any more."""
+        self.move(ContainerState.SURPLUS)
+        self.key = None
+
 
 class ContainerWatch(Protocol):
     """Somebody who learns how long containers run."""
@@ -172,6 +177,12 @@ class ContainerBook:
             is_queued = container.state is ContainerState.QUEUED
             container.move(ContainerState.STILLBORN if is_queued else ContainerState.ENDED)
             container.ended = ended
+
+    def begin_anew(self, containers: Iterable[Container]) -> None:
+        """The attempt has them from now on: they were held until now."""
+        for container in containers:
+            grant = container.grant
+            self._watch.begun(container.id, None, None if grant is None else grant.resource)
 
     def forget(self, containers: Iterable[Container]) -> None:
         """Done with: only the name is remembered, so that a repeated word of it is known as such."""

@@ -65,10 +65,12 @@ class AMCalled(Event):
 
     Attributes:
         capacities: The sub-clusters as they are known now; the home is always one of them.
+        at_s: Now, by a clock that is never set.
     """
 
     call: AllocateCall
     capacities: tuple[ClusterCapacity, ...]
+    at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +86,14 @@ class CapacityChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Beat(Event):
-    """It is time to speak to a session, whether or not the ApplicationMaster called."""
+    """It is time to speak to a session, whether or not the ApplicationMaster called.
+
+    Attributes:
+        at_s: As in `AMCalled`.
+    """
 
     subcluster: SubClusterId
+    at_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +113,14 @@ class SessionOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class FoundAtHome(Event):
-    """What runs at home for an attempt that registered there before this ledger existed."""
+    """What runs at home for an attempt that registered there before this ledger existed.
+
+    Attributes:
+        known: Those of them that the ApplicationMaster was given; None if that was not kept, as it had no gang.
+    """
 
     running: tuple[Running, ...]
+    known: frozenset[ContainerId] | None = None
 
 
 @dataclass(frozen=True, slots=True)

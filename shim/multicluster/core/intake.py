@@ -1,11 +1,14 @@
 """What a scheduler answers, booked: containers that are wanted or not, and containers that are no more."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 
 from shim.domain.allocations import LOST_EXIT_STATUS, AllocateAnswer, AskKey, Ended, Grant, Running, SessionRequest
+from shim.domain.ids import ContainerId
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.conversations import Conversations
+from shim.multicluster.core.gangs import GangHold
 from shim.multicluster.core.session import Session
 from shim.multicluster.core.splitter import AskSplitter
 
@@ -15,11 +18,14 @@ __all__ = ["Intake"]
 class Intake:
     """The ledger's books, as far as answers change them."""
 
-    def __init__(self, asks: AskBook, containers: ContainerBook, talk: Conversations, splitter: AskSplitter) -> None:
+    def __init__(
+        self, asks: AskBook, containers: ContainerBook, talk: Conversations, splitter: AskSplitter, gang: GangHold
+    ) -> None:
         self._asks = asks
         self._containers = containers
         self._talk = talk
         self._splitter = splitter
+        self._gang = gang
 
     def take(self, session: Session, request: SessionRequest, answer: AllocateAnswer) -> None:
         """Book an answer.
@@ -36,7 +42,9 @@ class Intake:
             self._take_end(session, Ended(name, LOST_EXIT_STATUS, "its ResourceManager does not know it any more"))
             session.releases[name] = None
 
-    def adopt(self, session: Session, running: Iterable[Running]) -> None:
+    def adopt(
+        self, session: Session, running: Iterable[Running], given: AbstractSet[ContainerId] | None = None
+    ) -> None:
         """Book containers that an earlier ledger was granted; the ApplicationMaster has them, or had them.
 
         Its own container is left out, as its scheduler never grants it to it.
@@ -44,10 +52,19 @@ class Intake:
         Args:
             session: Whose scheduler gave them.
             running: What its ResourceManager told when it was asked.
+            given: What the ApplicationMaster was given: the rest was held for a gang, and is given back. None where
+                nothing is ever held.
         """
-        for each in running:
+        known = tuple(running)
+        if given is not None and any(each.grant.container in given for each in known):
+            self._gang.begun()
+        for each in known:
             name = each.grant.container
             if name.is_first or self._containers.find(name) is not None or self._containers.is_done(name):
+                continue
+            if given is not None and name not in given:
+                self._containers.add(Container(name, session.subcluster, ContainerState.SURPLUS, grant=each.grant))
+                session.releases[name] = None
                 continue
             adopted = Container(name, session.subcluster, ContainerState.GIVEN, grant=each.grant, is_hearsay=True)
             adopted.since_s = each.since_s
@@ -77,6 +94,8 @@ class Intake:
 
     def _take_end(self, session: Session, ended: Ended) -> None:
         known = self._containers.find(ended.container)
+        if known is not None and self._gang.lost(known):
+            return
         if known is not None:
             self._containers.end(known, ended)
         elif not self._containers.is_done(ended.container):

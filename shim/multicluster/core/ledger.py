@@ -10,10 +10,11 @@ Source: the rules for response ids are those of `ApplicationMasterService.alloca
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, Ask, AskKey, Ended
+from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook, AskGroup
@@ -42,13 +43,14 @@ from shim.multicluster.core.events import (
     SessionOpened,
     SessionRefused,
 )
+from shim.multicluster.core.gangs import GangHold
 from shim.multicluster.core.intake import Intake
 from shim.multicluster.core.master_side import Heard, MasterSide
 from shim.multicluster.core.outbox import Outbox, remembered
-from shim.multicluster.core.plan_events import PlanEvent, Proceed
+from shim.multicluster.core.plan_events import AllocationsVerified, PlanEvent, Proceed
 from shim.multicluster.core.recalls import AttemptHoldings, Recalls
 from shim.multicluster.core.session import Session, SessionState
-from shim.multicluster.core.splitter import AskSplitter
+from shim.multicluster.core.splitter import AskSplitter, ClusterCapacity
 
 __all__ = ["NOT_REGISTERED", "AskLedger"]
 
@@ -66,9 +68,12 @@ class AskLedger:
         attempt: Whose ledger it is.
         home: Where its ApplicationMaster runs.
         splitter: Decides which sub-cluster is asked.
+        gang: Containers that are given together; None where each is by itself.
     """
 
-    def __init__(self, attempt: ApplicationAttemptId, home: SubClusterId, splitter: AskSplitter) -> None:
+    def __init__(
+        self, attempt: ApplicationAttemptId, home: SubClusterId, splitter: AskSplitter, gang: Gang | None = None
+    ) -> None:
         self._attempt = attempt
         self._master = MasterSide(attempt)
         self._splitter = splitter
@@ -77,7 +82,8 @@ class AskLedger:
         self._talk = Conversations(home, self._asks)
         self._home = self._talk.home
         self._outbox = Outbox(self._containers)
-        self._intake = Intake(self._asks, self._containers, self._talk, splitter)
+        self._gang = GangHold(attempt, gang, self._asks, self._containers, self._talk)
+        self._intake = Intake(self._asks, self._containers, self._talk, splitter, self._gang)
         self._recalls = Recalls(self._asks, self._containers, self._talk)
         self._before: tuple[Mapping[AskKey, AskGroup | None], frozenset[str]] | None = None
         self._is_finished = False
@@ -123,8 +129,8 @@ class AskLedger:
                 self._beat(event, effects)
             case SessionOpened():
                 self._session_opened(event, effects)
-            case FoundAtHome(running):
-                self._intake.adopt(self._home, running)
+            case FoundAtHome(running, known):
+                self._intake.adopt(self._home, running, known)
             case SessionAnswered():
                 self._session_answered(event, effects)
             case SessionRefused():
@@ -148,6 +154,7 @@ class AskLedger:
     # ------------------------------------------------------------------ the ApplicationMaster's side
 
     def _am_registered(self, event: AMRegistered) -> None:
+        self._gang.doubt_home()
         self._asks.clear()
         self._splitter.begin_anew()
         self._talk.blacklist = frozenset()
@@ -189,8 +196,9 @@ class AskLedger:
             self._containers.give_back(container, is_used=not self._master.was_just_given(container))
         for update in call.updates:
             self._owner(update.container).updates.append(update)
-        self._asks.split(self._splitter, event.capacities)
-        self._asks.forget_quiet(self._talk.asked())
+        self._gang.pass_time(event.at_s)
+        self._split(event.capacities)
+        self._asks.forget_quiet(self._talk.asked().union(self._gang.kept_keys()))
         self._is_held = self._splitter.awaits_plan
         if not self._is_held:
             self._pass_on(effects)
@@ -205,15 +213,23 @@ class AskLedger:
         """Go on with a call that waited for its plan, by whatever was planned."""
         if self._is_held:
             self._is_held = False
-            self._asks.split(self._splitter, self._talk.capacities)
+            self._split(self._talk.capacities)
             self._pass_on(effects)
+
+    def _split(self, capacities: Sequence[ClusterCapacity]) -> None:
+        """Decide anew what each session is to be asked for."""
+        self._gang.demand()
+        self._asks.split(self._splitter, capacities)
+        self._gang.was_split()
 
     def _planned(self, event: PlanEvent, effects: list[Effect]) -> None:
         """A plan or a verdict: the home hears of it in the ApplicationMaster's next call, the others at once."""
         self._splitter.take(event)
+        if isinstance(event, AllocationsVerified) and event.is_rejected:
+            self._gang.rejected()
         if self._is_held or not self._talk.is_told or self._is_finished or self._home.state is not SessionState.OPEN:
             return
-        self._asks.split(self._splitter, self._talk.capacities)
+        self._split(self._talk.capacities)
         self._open_needed(effects)
         self._say_news(effects)
 
@@ -222,7 +238,7 @@ class AskLedger:
         if not self._talk.is_told or self._is_finished or self._home.state is not SessionState.OPEN:
             return
         self._talk.look(event.capacities)
-        self._asks.split(self._splitter, event.capacities)
+        self._split(event.capacities)
         self._open_needed(effects)
         self._say_news(effects)
 
@@ -237,7 +253,7 @@ class AskLedger:
         for container in reversed(self._containers.in_state(ContainerState.QUEUED)):
             if container.key is not None and surplus[container.key] > 0:
                 surplus[container.key] -= 1
-                container.move(ContainerState.SURPLUS)
+                container.become_surplus()
                 self._talk.of(container.subcluster).releases[container.id] = None
 
     def _say(self, session: Session, rest: bytes = b"") -> CallSession:
@@ -247,7 +263,12 @@ class AskLedger:
         """A new call says that the last answer has arrived."""
         told = self._containers.in_state(ContainerState.TOLD)
         self._containers.forget(told)
-        effects.extend(remembered(told, self._home.subcluster, Fate.ENDED))
+        effects.extend(remembered(told, self._remembered_otherwise, Fate.ENDED))
+
+    @property
+    def _remembered_otherwise(self) -> SubClusterId | None:
+        """The home, which tells another ledger itself what runs there; not whether it was given or held for a gang."""
+        return None if self._gang.has_gang else self._home.subcluster
 
     def _owner(self, container: ContainerId) -> Session:
         """Whose scheduler gave a container: the home's, if nobody knows."""
@@ -264,16 +285,22 @@ class AskLedger:
 
     def _answer_am(self, home: AllocateAnswer, effects: list[Effect]) -> None:
         """What the home says now, with what waits from elsewhere."""
-        answer, granted = self._outbox.compose(home, self._master.next_id, self._talk.elsewhere())
+        answer, granted = self._outbox.compose(
+            home, self._master.next_id, self._talk.elsewhere(), holds_back=self._gang.holds_back()
+        )
         answer = replace(answer, asked_back=self._recalls.told())
         self._master.answered(answer)
         self._before = None
-        effects.extend(remembered(granted, self._home.subcluster, Fate.GIVEN, answer.response_id))
+        effects.extend(remembered(granted, self._remembered_otherwise, Fate.GIVEN, answer.response_id))
         effects.append(AnswerAM(answer))
 
     # ------------------------------------------------------------------ the schedulers' side
 
     def _beat(self, event: Beat, effects: list[Effect]) -> None:
+        if not self._is_held and self._gang.pass_time(event.at_s):
+            self._split(self._talk.capacities)
+            self._say_news(effects)
+            return
         session = self._talk.find(event.subcluster)
         if session is not None and session.state is SessionState.OPEN and session is not self._home:
             effects.append(self._say(session))
@@ -285,6 +312,8 @@ class AskLedger:
             return
         self._outbox.tell_of(session.places if session.is_lost else (), is_lost=False)
         session.reopen(0)
+        if event.known:
+            self._gang.begun()
         live = {grant.container: grant for grant in event.live}
         for name in event.known:
             if self._containers.find(name) is None and not self._containers.is_done(name):
@@ -374,6 +403,8 @@ class AskLedger:
             if container.state is ContainerState.GIVEN:
                 diagnostics = f"sub-cluster {event.subcluster} is lost: {event.reason}"
                 self._containers.end(container, Ended(container.id, LOST_EXIT_STATUS, diagnostics))
+            elif self._gang.lost(container):
+                continue
             elif container.state in (ContainerState.QUEUED, ContainerState.SURPLUS):
                 if container.key is not None:
                     self._asks.give_back(container.key)
@@ -384,7 +415,7 @@ class AskLedger:
         if self._is_finished:
             return
         if self._talk.is_told:
-            self._asks.split(self._splitter, self._talk.capacities)
+            self._split(self._talk.capacities)
             self._open_needed(effects)
         self._say_news(effects)
 

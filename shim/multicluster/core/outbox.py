@@ -32,7 +32,12 @@ class Outbox:
             self._joined.append(joined)
 
     def compose(
-        self, home: AllocateAnswer, response_id: int, elsewhere: Sequence[tuple[ResourceVector, int]]
+        self,
+        home: AllocateAnswer,
+        response_id: int,
+        elsewhere: Sequence[tuple[ResourceVector, int]],
+        *,
+        holds_back: bool = False,
     ) -> tuple[AllocateAnswer, list[Container]]:
         """Put everything that waits into one answer.
 
@@ -40,11 +45,12 @@ class Outbox:
             home: The home's own answer.
             response_id: Of the answer.
             elsewhere: Headroom and nodes of the further sub-clusters.
+            holds_back: Whether containers are held until the rest of their gang is there.
 
         Returns:
             The answer, and the containers that the ApplicationMaster has by it.
         """
-        granted = self._containers.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
+        granted = [] if holds_back else self._containers.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
         ended = self._containers.in_state(ContainerState.ENDED, ContainerState.STILLBORN)
         for container in granted:
             if container.state is ContainerState.QUEUED:
@@ -68,8 +74,11 @@ class Outbox:
         return answer, granted
 
 
-def remembered(containers: Iterable[Container], home: SubClusterId, fate: Fate, answer: int = 0) -> list[Effect]:
-    """What is to be remembered of containers beyond the home; `answer` is the id of the answer that gives them."""
+def remembered(containers: Iterable[Container], home: SubClusterId | None, fate: Fate, answer: int = 0) -> list[Effect]:
+    """What is to be remembered of containers beyond the home; `answer` is the id of the answer that gives them.
+
+    Those at home are remembered, too, if `home` is None.
+    """
     by_subcluster: dict[SubClusterId, list[ContainerId]] = {}
     for container in containers:
         if container.subcluster != home:

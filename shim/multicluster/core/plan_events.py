@@ -7,6 +7,7 @@ from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
+from shim.domain.verdicts import Verdict
 from shim.multicluster.core.events import Effect, Event
 
 __all__ = [
@@ -44,6 +45,11 @@ class AllocationsVerified(PlanEvent):
     """Local Masters have answered proposals. Numbers are those of `Propose`."""
 
     verdicts: tuple[LaunchVerdict, ...]
+
+    @property
+    def is_rejected(self) -> bool:
+        """Tell whether there is less room for one of them than was proposed."""
+        return any(each.verdict is Verdict.REJECTED for each in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)

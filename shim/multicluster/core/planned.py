@@ -116,9 +116,12 @@ class PlannedSplitter:
         eligible = {room.subcluster: room for room in capacities if may_have(room, demand)}
         group = self._groups.setdefault(demand.key, AllocationGroup(demand.key))
         look = self._looks[demand.key] = _Look(demand, eligible, home)
+        if demand.is_withheld:
+            return self._withhold(group)
         group.reason = self._why_not(demand, eligible)
         if group.reason:
-            return self._split_by_capacity(group, look, capacities)
+            waits = demand.gang is not None and not why_unmatched(demand, eligible)
+            return dict(group.asked()) if waits else self._split_by_capacity(group, look, capacities)
         group.planned = min(group.planned, demand.total)
         self._leave_closed(group, eligible)
         avoided = self._give_up_starving(group, look)
@@ -188,7 +191,7 @@ class PlannedSplitter:
     def _take_plan(self, plan: RequestPlan) -> None:
         """Propose what starts. A plan that was made before the newest grants starts no more than is still wanted."""
         group, look = self._groups.get(plan.key), self._looks.get(plan.key)
-        if group is None or look is None or group.reason:
+        if group is None or look is None or group.reason or look.demand.is_withheld:
             return
         self.decided += 1
         group.plan, group.planned, group.may_queue = plan, look.demand.total, plan.may_queue
@@ -265,6 +268,17 @@ class PlannedSplitter:
         group.planned = look.demand.total
         self._unpublish(group)
         return asked
+
+    def _withhold(self, group: AllocationGroup) -> Mapping[SubClusterId, int]:
+        """Ask for nothing of a gang now: the queue's cycle gives to others what was kept for it."""
+        for each in group.allocations:
+            self._withdraw(each, each.count)
+        group.tidy()
+        group.queued.clear()
+        group.reason, group.plan, group.planned = "", None, 0
+        group.unresponsive.clear()
+        self._unpublish(group)
+        return {}
 
     def _leave_closed(self, group: AllocationGroup, eligible: Mapping[SubClusterId, ClusterCapacity]) -> None:
         for each in group.allocations:
@@ -390,6 +404,7 @@ class PlannedSplitter:
             promised=dict(group.verified()),
             by="capacity" if group.reason else "heddle",
             reason=group.reason or plan.reason,
+            gang="" if look.demand.gang is None else look.demand.gang.text,
             candidates=tuple(
                 Weighed(name, plan.capacity.get(name, 0), room.age_s) for name, room in look.eligible.items()
             ),

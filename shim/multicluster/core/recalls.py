@@ -108,9 +108,14 @@ class Recalls:
         """Have these released; the ApplicationMaster hears that they were preempted."""
         for name in containers:
             container = self._containers.find(name)
-            if container is None or container.state is not ContainerState.GIVEN:
+            if container is None or container.state not in _HELD:
                 continue  # it has ended by itself
-            self._containers.end(container, Ended(name, PREEMPTED_EXIT_STATUS, PREEMPTED_DIAGNOSTICS))
+            if container.state is ContainerState.QUEUED:  # the ApplicationMaster never hears of it, and still wants it
+                if container.key is not None:
+                    self._asks.give_back(container.key)
+                container.become_surplus()
+            else:
+                self._containers.end(container, Ended(name, PREEMPTED_EXIT_STATUS, PREEMPTED_DIAGNOSTICS))
             self._talk.of(container.subcluster).releases[name] = None
 
     def told(self) -> tuple[PreemptedContainer, ...]:

@@ -24,6 +24,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.containers import ContainerWatch
+from shim.multicluster.core.demands import Demand, GangDemand
 
 if TYPE_CHECKING:  # events name `ClusterCapacity`
     from shim.multicluster.core.events import Effect
@@ -34,6 +35,7 @@ __all__ = [
     "CapacitySplitter",
     "ClusterCapacity",
     "Demand",
+    "GangDemand",
     "SplitSettings",
     "may_have",
     "named_there",
@@ -101,31 +103,6 @@ class ClusterCapacity:
         return place in self.racks or place in self.rack_names
 
 
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """Containers that are wanted and that no scheduler has granted.
-
-    Attributes:
-        total: How many.
-        places: How many are wanted at each named host or rack.
-        is_strict: Whether they may be at those places alone; `allowed` are then the hosts, and the racks that will do.
-        standing: How many each session is asked for by now.
-        starved: For how many beats each session has granted none of them.
-        refused: Sub-clusters whose scheduler refused such an ask.
-        held: Containers that the attempt has, of whatever kind.
-    """
-
-    key: AskKey
-    total: int
-    places: Mapping[str, int] = field(default_factory=dict)
-    is_strict: bool = False
-    allowed: tuple[str, ...] = ()
-    standing: Mapping[SubClusterId, int] = field(default_factory=dict)
-    starved: Mapping[SubClusterId, int] = field(default_factory=dict)
-    refused: frozenset[SubClusterId] = frozenset()
-    held: int = 0
-
-
 class AskSplitter(ContainerWatch, Protocol):
     """Decides how many of a demand each sub-cluster is asked for."""
 
@@ -188,6 +165,8 @@ class CapacitySplitter:
 
     def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """See the rules above."""
+        if demand.is_withheld:
+            return {}
         home = next(room.subcluster for room in capacities if room.is_home)
         eligible = [room for room in capacities if may_have(room, demand)]
         if not eligible:

@@ -221,4 +221,5 @@ class AllocationGroup:
             named=self._still_named(demand),
             weights={name: weight for name, weight in weights.items() if weight != 1.0},
             held=demand.held,
+            gang=0 if demand.gang is None else demand.gang.count,
         )

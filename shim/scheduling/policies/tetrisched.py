@@ -160,6 +160,7 @@ def tetrisched(rules: SpaceTimeRules) -> Policy:
         source="Tumanov et al., EuroSys 2016",
         needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),
         solver=both,
+        solves_gangs=True,
     )
 
 

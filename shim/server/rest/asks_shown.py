@@ -76,13 +76,17 @@ def _shown(decision: AskDecision) -> dict[str, Any]:
 
 
 def _reason(decision: AskDecision) -> str:
+    return "; ".join(filter(None, (decision.gang, _why_it_waits(decision))))
+
+
+def _why_it_waits(decision: AskDecision) -> str:
     if decision.reason and decision.rule:
         return f"{decision.withheld} wait in Heddle by {decision.rule}: {decision.reason}" if decision.withheld else ""
     return decision.reason or _who_is_first(decision)
 
 
 def _who_is_first(decision: AskDecision) -> str:
-    if not decision.withheld:
+    if not decision.withheld or (decision.gang and not decision.behind):
         return ""
     more = len(decision.behind) - _MOST_NAMED
     names = [*decision.behind[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]

@@ -38,6 +38,8 @@ class ModelledJob:
         stages: At least one.
         master: Size of its ApplicationMaster.
         deadline_s: Seconds from its submission to its deadline; 0 for none.
+        gang: How many of its first containers it must have together; 0 where each is by itself.
+        gang_s: How long a part of them is held at most.
         keeps_containers: Whether its containers outlive an attempt of it.
     """
 
@@ -50,6 +52,8 @@ class ModelledJob:
     keeps_containers: bool = False
     most_attempts: int = 2
     deadline_s: int = 0
+    gang: int = 0
+    gang_s: int = 120
 
     @property
     def tasks(self) -> int:

@@ -93,6 +93,7 @@ class Account:
         at_data: Tasks that started at a host that has their data, of the `named` ones for which any has.
         surplus: Containers that were granted and not wanted any more.
         failed: Why attempts failed.
+        first_given: How many containers each attempt was given by the first answer that gave any.
     """
 
     granted: dict[ContainerId, int] = field(default_factory=dict)
@@ -103,6 +104,7 @@ class Account:
     named: int = 0
     surplus: int = 0
     failed: list[str] = field(default_factory=list)
+    first_given: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -161,6 +163,7 @@ class ModelledMaster:
         self._releases: list[ContainerId] = []
         self._response_id = 0
         self._calls: MasterCalls | None = None
+        self._was_given = False
 
     async def run(self) -> None:
         """Run the job.
@@ -229,6 +232,9 @@ class ModelledMaster:
         self._asked |= changed
         for status in told.completed_container_statuses:
             self._note_end(container_of(status.container_id), status.exit_status)
+        if told.allocated_containers and not self._was_given:
+            self._was_given = True
+            self._account.first_given.append(len(told.allocated_containers))
         for container in told.allocated_containers:
             self._use(container)
 

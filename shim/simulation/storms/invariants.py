@@ -37,6 +37,8 @@ def always(world: StormWorld) -> Iterator[str]:
         for container, times in account.ended.items():
             if times > 1 and FaultKind.RM_KILLED not in world.schedule.kinds:  # nodes tell of ends again to a new life
                 yield f"{program}: the end of {container} was told {times} times"
+    for client in world.clients:
+        yield from _of_gang(world, client)
     for process in world.processes:
         yield from process.bugs
     yield from _owned_twice(world)
@@ -52,6 +54,15 @@ def _owned_twice(world: StormWorld) -> Iterator[str]:
     for queue in sorted(owners):
         if len(owners[queue]) > 1:
             yield f"{queue} is owned by {', '.join(owners[queue])} at once"
+
+
+def _of_gang(world: StormWorld, client: Client) -> Iterator[str]:
+    """An attempt that found no containers of an earlier one is given its gang in one answer."""
+    job, account = client.job, world.federation.accounts.get(client.job.name)
+    if job.gang and account is not None and not job.keeps_containers:
+        for count in account.first_given:
+            if count < job.gang:
+                yield f"{client.name} ({job.name}) was given {count} containers, a part of its gang of {job.gang}"
 
 
 def after_quiet(world: StormWorld) -> Iterator[str]:

@@ -15,6 +15,7 @@ from shim.errors import HeddleError, MasterLinkError
 from shim.federation.home_questions import Uncertain
 from shim.multicluster import attempt as attempts
 from shim.multicluster.attempt import MultiClusterAttempt
+from shim.multicluster.core.gangs import GangHold
 from shim.multicluster.sessions import AttemptSessions
 from shim.multicluster.watch import SessionWatch
 from shim.peers import ownership
@@ -128,6 +129,12 @@ async def _followed_once(self: Following, follower: Any) -> None:
 
 
 _ASK: Callable[..., Awaitable[object]] = vars(PassingOn)["_ask"]
+
+
+def _gives_all(_: GangHold) -> bool:
+    return False
+
+
 _DONE: Callable[..., Awaitable[None]] = _nothing
 _NEVER = property(lambda _: None, lambda _, __: None)
 _WRITE = write_allocate_answer
@@ -150,6 +157,7 @@ PLANTED: tuple[PlantedBug, ...] = (
     PlantedBug(
         "a Heddle that starts anew does not know attempts of before", ((MultiClusterAttempt, "_find", _not_found),)
     ),
+    PlantedBug("a part of a gang is given", ((GangHold, "holds_back", _gives_all),)),
     PlantedBug("a container is given twice", ((attempts, "write_allocate_answer", _given_twice(_WRITE)),)),
     PlantedBug("the end of a container is told twice", ((attempts, "write_allocate_answer", _ended_twice(_WRITE)),)),
     PlantedBug("the end of a container is not told", ((attempts, "write_allocate_answer", _ends_lost(_WRITE)),)),

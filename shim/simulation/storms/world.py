@@ -48,6 +48,8 @@ containers = "{containers}"
 """
 _CONTAINERS = (UNORDERED, *QUEUE_POLICIES)
 _RETRY_S = 1.0
+_LARGEST_GANG = 4
+"""Two of these fit beside the ApplicationMasters, or one in what its queue is guaranteed."""
 _CLIENT_PATIENCE_S = 15.0
 
 _Levers = tuple[Callable[[], object], Callable[[], object]]
@@ -276,8 +278,8 @@ def _nothing() -> None:
 
 
 def _jobs(schedule: Schedule, hosts: Sequence[str]) -> list[ModelledJob]:
-    """Small ones, every second in the queue that spans; some have their data on named hosts."""
-    rng, data = seeded(schedule.seed, "jobs"), seeded(schedule.seed, "data")
+    """Small ones, every second in the queue that spans; some have their data on named hosts, some have gangs."""
+    rng, data, gangs = (seeded(schedule.seed, what) for what in ("jobs", "data", "gangs"))
     jobs = []
     for number in range(schedule.setting.jobs):
         tasks = rng.randint(1, 8)
@@ -292,6 +294,8 @@ def _jobs(schedule: Schedule, hosts: Sequence[str]) -> list[ModelledJob]:
                 queue="root.span" if number % 2 else "root.default",
                 keeps_containers=rng.random() < 0.5,  # noqa: PLR2004 - one in two
                 most_attempts=8,
+                gang=min(tasks, _LARGEST_GANG) if tasks > 1 and number % 2 and gangs.random() < 0.5 else 0,  # noqa: PLR2004
+                gang_s=20,
             )
         )
     return jobs

@@ -5,7 +5,6 @@ do with errors is what the servers do (`shim.server.rpc`).
 """
 
 import asyncio
-import json
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -18,7 +17,6 @@ from shim.app.peers import GlobalMaster
 from shim.app.runtime import Clusters, Runtime, new_view
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import solve_here
-from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.errors import (
@@ -40,6 +38,7 @@ from shim.simulation.cluster.federation import DirectCalls
 from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.masters import MasterCalls
 from shim.simulation.yarn_sim.connections import Connection, RefusedLogin
+from shim.simulation.yarn_sim.contexts import submission_context
 from shim.simulation.yarn_sim.network import NetworkedLogins, NetworkedManager, NetworkedRPC
 from shim.simulation.yarn_sim.process import GatedClock, ProcessGate
 from shim.simulation.yarn_sim.stores import gated_stores
@@ -226,7 +225,8 @@ class ModelledHeddle:
         Raises:
             HeddleError: It was not acknowledged.
         """
-        submission = decode_submission(_context(application_id, job), media_type="application/json", user=job.user)
+        context = submission_context(application_id, job)
+        submission = decode_submission(context, media_type="application/json", user=job.user)
         self.use_cases.shares.graphs.put(application_id, _stages(job))
         await self._serve("client", lambda: self.use_cases.backend.submissions.submit(submission))
 
@@ -324,18 +324,3 @@ def _stages(job: ModelledJob) -> StagesOfJob:
     ]
     priorities = {number + 1: number for number in range(len(stages))}
     return StagesOfJob(JobGraph.of(job.name, stages), priorities, source="the modelled job's plan")
-
-
-def _context(application_id: ApplicationId, job: ModelledJob) -> bytes:
-    """A submission context as a REST client writes it."""
-    context = {
-        "application-id": str(application_id),
-        "application-name": job.name,
-        "queue": job.queue,
-        "am-container-spec": {"commands": {"command": job.name}},
-        "resource": {"memory": job.master.memory_mib, "vCores": job.master.vcores},
-        "keep-containers-across-application-attempts": job.keeps_containers,
-        "max-app-attempts": job.most_attempts,
-        **({"application-tags": {"tag": [f"{DEADLINE_TAG}=+{job.deadline_s}s"]}} if job.deadline_s else {}),
-    }
-    return json.dumps(context).encode()

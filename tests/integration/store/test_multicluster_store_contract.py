@@ -104,3 +104,16 @@ def test_what_is_sealed_opens_at_its_place_alone_and_never_looks_the_same_twice(
     for broken, place in ((sealed, "there"), (sealed[:-1], "here"), (sealed[:5], "here")):
         with pytest.raises(StoreUnavailableError):
             sealer.open(broken, place)
+
+
+async def test_what_was_given_at_home_goes_with_the_attempts_and_what_was_given_elsewhere_with_the_session(
+    store: MultiClusterStore,
+) -> None:
+    await store.save_attempt(ATTEMPT)
+    await store.save_session(SESSION)
+    await store.give(APPLICATION, SESSION.home, CONTAINERS[:2], "1.1")
+    await store.give(APPLICATION, WEST, CONTAINERS[2:4], "1.1")
+    await store.remove_attempts(APPLICATION)
+    assert await store.containers(APPLICATION) == {WEST: frozenset(CONTAINERS[2:4])}
+    await store.remove_session(APPLICATION, WEST)
+    assert await store.containers(APPLICATION) == {}

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.queues import is_same_queue
 from shim.errors import HomeUnreachableError, NotFoundError
@@ -78,6 +79,12 @@ async def test_an_attempt_whose_calls_were_read_stays_read_when_the_policy_says_
     assert not (await attempts.find(ATTEMPT)).is_read
     read.add(ATTEMPT)
     assert (await attempts.find(ATTEMPT)).is_read
+
+
+async def test_an_attempt_has_the_gang_that_its_applications_tags_name(federation: ScriptedFederation) -> None:
+    attempts = await attempts_over(federation, "root.default")
+    federation["west"].add_application(AN_ID, applicationTags="etl,heddle-gang=20@5m")
+    assert (await attempts.find(ATTEMPT)).gang == Gang(20, 300.0)
 
 
 async def test_a_home_that_cannot_tell_the_queue_is_waited_for(federation: ScriptedFederation) -> None:

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 
+from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
@@ -80,6 +81,7 @@ class TwoClusterFederation:
         self.servers = SchedulingClusters(self.clusters)
         self.store = InMemoryMultiClusterStore()
         self.keeps = False
+        self.gang: Gang | None = None
         self.capacities = TwoClusterCapacities(self.clusters)
         self.heddle = self.start()
 
@@ -104,7 +106,7 @@ class TwoClusterFederation:
 
     def log_in(self, attempt: ApplicationAttemptId = FIRST) -> "LibraryApplicationMaster":
         home = self.servers.at_home(EAST, attempt)
-        calls = self.heddle.enter(Attempt(attempt, EAST, "default", "ada"), home)
+        calls = self.heddle.enter(Attempt(attempt, EAST, "default", "ada", gang=self.gang), home)
         return LibraryApplicationMaster(calls)
 
     async def has_kept(self, count: int) -> bool:
@@ -583,3 +585,48 @@ async def test_a_store_that_fails_while_a_master_registers_costs_it_a_repetition
     assert {number for number in kept if number >> 40 == 200} == set(first.at(200))
     await second.allocate(0)
     await world.heddle.close()
+
+
+async def test_another_heddle_gives_back_what_was_held_for_a_gang_and_keeps_what_was_given(world):
+    world.gang = Gang(6)
+    home, west = world.clusters[EAST], world.clusters[WEST]
+    home.may_grant, west.may_grant = 2, 1
+
+    async def another_heddle() -> None:
+        await world.restart()
+        master.calls = world.log_in().calls
+        refused = await master.calls.allocate(master.request().SerializeToString())
+        assert refused.refusal is not None
+        await master.register()
+
+    def live(cluster):
+        known = cluster.applications.get(APPLICATION)
+        return 0 if known is None else len(known.live)
+
+    master = world.log_in()
+    await master.register()
+    await master.allocate(6)
+    await master.until(lambda: live(home) == 2 and live(west) == 1)
+    assert not master.has
+    home.may_grant = west.may_grant = 0
+    await another_heddle()
+    await master.allocate(6)
+    await master.until(lambda: live(home) == live(west) == 0)
+    assert not master.has
+    home.may_grant = west.may_grant = 6
+    sizes: set[int] = set()
+    await master.until(lambda: sizes.add(len(master.has)) or len(master.has) == 6)
+    assert sizes <= {0, 6}, "in one answer"
+    home.may_grant = west.may_grant = 0
+
+    async def all_are_kept() -> bool:
+        return sum(map(len, (await world.store.containers(APPLICATION)).values())) == 6
+
+    await comes_to(all_are_kept)
+    await master.allocate()
+    await another_heddle()
+    for _ in range(20):
+        await master.allocate()
+        await asyncio.sleep(0.01)
+    assert live(home) + live(west) == 6
+    assert not master.ended

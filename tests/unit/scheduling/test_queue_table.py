@@ -231,3 +231,58 @@ def test_a_policy_in_the_shadow_hands_nothing_on_to_the_one_in_force():
     assert table.again_at_s is None
     table.plan(capacity, "delay", 1.0)
     assert table.again_at_s is not None
+
+
+def a_part(wanted, gang, key=None, **more):
+    return a_request(wanted, key, gang=gang, **more)
+
+
+def test_a_gang_starts_where_the_whole_of_it_fits_over_the_clusters_and_waits_at_no_scheduler():
+    parts = [a_part(3, 5), a_part(2, 5, a_key(2))]
+    plans = a_table(first=parts).plan(a_capacity([4], [3]), "fifo", 1.0)
+    assert sum(sum(each.values()) for each in starts(plans, FIRST)) == 5
+    plans = a_table(first=parts).plan(a_capacity([4], [2]), "fifo", 1.0)
+    assert starts(plans, FIRST) == [{}, {}]
+    assert {plan.may_queue for plan in plans[FIRST]} == {frozenset()}
+    assert plans[FIRST][0].reason == "all 5 of its containers start together or none does; there was room for 4"
+
+
+def test_what_a_gang_has_no_use_for_starts_others():
+    table = a_table(first=a_part(5, 5), second=a_request(2))
+    plans = table.plan(a_capacity([2], [2]), "fifo", 1.0)
+    assert starts(plans, FIRST) == [{}]
+    assert sum(starts(plans, SECOND)[0].values()) == 2
+
+
+def test_a_gang_over_nodes_with_a_label_and_without_starts_whole_or_not_at_all():
+    parts = [a_part(1, 2), a_part(1, 2, a_key(label="gpu"))]
+    plans = a_table(first=parts).plan(a_capacity([4], [(4, "gpu")]), "fifo", 1.0)
+    assert starts(plans, FIRST) == [{EAST: 1}, {WEST: 1}]
+    plans = a_table(first=parts).plan(a_capacity([4], [4]), "fifo", 1.0)
+    assert starts(plans, FIRST) == [{}, {}]
+
+
+@pytest.mark.parametrize("order", ["fifo", "", "fewest-tasks"])
+def test_room_is_kept_free_for_a_gang_that_was_overtaken_too_long_but_not_for_ever(order):
+    table = a_table(first=a_part(5, 5))
+    for second in range(0, 240, 10):  # something small comes all the time, and takes what has come free
+        at_s = float(second)
+        table.heard(FIRST, at_s)
+        table.put(SECOND, [a_request(1)], (), at_s)
+        table.granted(SECOND, at_s)
+        plans = table.plan(a_capacity([2], [1]), order, at_s)
+        is_kept = 60 <= second < 120 or second >= 180
+        assert sum(starts(plans, SECOND)[0].values()) == (0 if is_kept else 1), second
+        if is_kept:
+            assert plans[SECOND][0].may_queue == frozenset()
+            assert "room is kept free for the gang of application_1_0001" in plans[SECOND][0].reason
+    assert starts(table.plan(a_capacity([3], [2]), order, 240.0), FIRST)[0] != {}
+
+
+def test_no_room_is_kept_free_for_a_gang_that_is_larger_than_all_nodes():
+    table = a_table(first=a_part(50, 50))
+    table.plan(a_capacity([2], [1]), "fifo", 0.0)
+    table.heard(FIRST, 90.0)
+    table.put(SECOND, [a_request(1)], (), 90.0)
+    plans = table.plan(a_capacity([2], [1]), "fifo", 90.0)
+    assert sum(starts(plans, SECOND)[0].values()) == 1
