@@ -35,7 +35,7 @@ from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.local_master.events import MessageReceived, NodeSpec, SendReport
 from shim.scheduling.local_master.machine import LocalMaster
-from shim.scheduling.orderings import fewest_unfinished
+from shim.scheduling.orderings import fewest_unfinished, learnt_work
 from shim.scheduling.placements import CellSearch, CycleState
 from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
 from shim.scheduling.policy import Ordering, Policy
@@ -131,6 +131,9 @@ ABLATIONS: Mapping[str, Policy] = {
     "no offers": dataclasses.replace(HEDDLE, commitment=MEGHA.commitment),
     "no learnt durations": dataclasses.replace(HEDDLE, ordering=Ordering(fewest_unfinished)),
     "no trials": dataclasses.replace(HEDDLE, ordering=Ordering(_without_trials, learns_durations=True)),
+    "tasks count in full in a short backlog": dataclasses.replace(
+        HEDDLE, ordering=Ordering(learnt_work, learns_durations=True)
+    ),
     "neither (megha)": MEGHA,
     "bids never renewed": _with(bids_per_launch=0.0),
     "coarse bids (one rank an octave)": _with(ranks_per_octave=1.0),

@@ -20,6 +20,7 @@ class JobSource:
         n_jobs: At most so many jobs of a trace; exactly so many of a load.
         n_tasks: Tasks of each job of a load.
         duration_s: Of each of these tasks.
+        cutoff_s: Jobs of a trace with a shorter mean task time are short; None for the published cut.
     """
 
     trace: Path | None
@@ -27,6 +28,7 @@ class JobSource:
     n_jobs: int | None
     n_tasks: int
     duration_s: float
+    cutoff_s: float | None = None
 
     def read(self, *, seed: int, n_slots: int, usual_jobs: int) -> Workload:
         """Read or draw the jobs.
@@ -41,7 +43,7 @@ class JobSource:
         """
         match self:
             case JobSource(trace=Path() as trace, load=None):
-                return read_trace(trace, first_jobs=self.n_jobs)
+                return read_trace(trace, first_jobs=self.n_jobs, cutoff_s=self.cutoff_s)
             case JobSource(trace=None, load=float() as load):
                 return fixed_jobs(
                     seeded(seed, "arrivals"),

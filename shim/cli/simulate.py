@@ -21,7 +21,7 @@ from shim.simulation.plots import check_can_plot, plot_outcomes
 from shim.simulation.registry import SCHEDULERS
 from shim.simulation.report import COLUMNS, document, rows
 from shim.simulation.results import Outcome
-from shim.simulation.run import Setting
+from shim.simulation.run import HomeRule, Setting
 from shim.simulation.sweep import Experiment, experiments, sweep
 from shim.simulation.traces import Workload
 
@@ -67,6 +67,7 @@ def simulate(
     trace: options.Trace = None,
     load: options.Load = None,
     jobs: options.FirstJobs = None,
+    cutoff: options.Cutoff = None,
     tasks: options.Tasks = 100,
     task_s: options.TaskS = 0.1,
     constraints: options.Constrained = None,
@@ -78,6 +79,8 @@ def simulate(
     hop_ms: options.HopMs = 0.5,
     loss: options.Loss = 0.0,
     estimates: options.Estimates = False,
+    homes: options.Homes = HomeRule.TASKS,
+    pigeon_groups: options.PigeonGroups = None,
     seed: options.Seed = 1,
     seeds: options.Seeds = 1,
     processes: options.Processes = 1,
@@ -105,9 +108,11 @@ def simulate(
             hop_s=hop_ms / 1000.0,
             loss=loss,
             uses_estimates=estimates,
+            home_rule=homes,
+            group_size=None if pigeon_groups is None else -(-workers // pigeon_groups),
             worker_constraints=required.workers,
         )
-        source = JobSource(trace, load, jobs, tasks, task_s)
+        source = JobSource(trace, load, jobs, tasks, task_s, cutoff)
         workload = source.read(seed=setting.seed, n_slots=setting.n_slots, usual_jobs=_GENERATED_JOBS)
         if trace is not None:
             workload = apply_constraints(workload, required)

@@ -5,10 +5,13 @@ from typing import Annotated
 
 import typer
 
+from shim.simulation.run import HomeRule
+
 __all__ = [
     "Clusters",
     "Compare",
     "Constrained",
+    "Cutoff",
     "Draw",
     "Estimates",
     "Executors",
@@ -16,6 +19,7 @@ __all__ = [
     "GlobalMasters",
     "Heartbeat",
     "HeddleSections",
+    "Homes",
     "HopMs",
     "Inputs",
     "JobsOfInput",
@@ -25,6 +29,7 @@ __all__ = [
     "MachineLoad",
     "Machines",
     "Orderings",
+    "PigeonGroups",
     "Plot",
     "Processes",
     "Seed",
@@ -63,6 +68,14 @@ FirstJobs = Annotated[
     int | None,
     typer.Option(min=1, help="The first so many jobs; without it all, and with --load 2000", rich_help_panel=_WORKLOAD),
 ]
+Cutoff = Annotated[
+    float | None,
+    typer.Option(
+        min=0.0,
+        help="Jobs of a trace with a shorter mean task time are short; without it what was published for the trace",
+        rich_help_panel=_WORKLOAD,
+    ),
+]
 Tasks = Annotated[int, typer.Option(min=1, help="Tasks of a job, with --load", rich_help_panel=_WORKLOAD)]
 TaskS = Annotated[float, typer.Option(min=0.001, help="Seconds of a task, with --load", rich_help_panel=_WORKLOAD)]
 Constrained = Annotated[
@@ -73,6 +86,16 @@ Workers = Annotated[int, typer.Option(min=1, help="Workers", rich_help_panel=_CL
 Slots = Annotated[int, typer.Option(min=1, help="Slots of each worker", rich_help_panel=_CLUSTER)]
 GlobalMasters = Annotated[int, typer.Option(min=1, help="Global Masters", rich_help_panel=_CLUSTER)]
 LocalMasters = Annotated[int, typer.Option(min=1, help="Local Masters", rich_help_panel=_CLUSTER)]
+Homes = Annotated[
+    HomeRule,
+    typer.Option(
+        help="Which Global Master a job belongs to: by its number of tasks, or in turn", rich_help_panel=_CLUSTER
+    ),
+]
+PigeonGroups = Annotated[
+    int | None,
+    typer.Option(min=1, help="Groups of Pigeon; without it each has 100 workers", rich_help_panel=_CLUSTER),
+]
 Heartbeat = Annotated[float, typer.Option(min=0.001, help="Seconds between heartbeats", rich_help_panel=_CLUSTER)]
 HopMs = Annotated[
     float, typer.Option(min=0.0, max=3_600_000.0, help="Milliseconds that a message takes", rich_help_panel=_CLUSTER)

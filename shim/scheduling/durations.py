@@ -8,8 +8,9 @@ duration of its tasks, and what is believed of it is Bayes' rule over a grid of 
 - *Running tasks*: each has lasted for some time already, so that short durations become unlikely long before anything
   ends. They began together and see the same data, so ten of them count as one witness.
 
-From a few ended tasks on, their mean is good enough. `trial_work` is the other half of not knowing: what the first task
-of a job is worth, since its end tells whether the rest shall follow.
+From a few ended tasks on, their mean is good enough. All of it counts only as far as tasks of one job have resembled
+each other so far (`Resemblance`): where they do not, every job is expected to be as all are. `trial_work` is the other
+half of not knowing: what the first task of a job is worth, since its end tells whether the rest shall follow.
 
 Of jobs that are alike more is known than of all: a model may have a wider one, which it begins from.
 
@@ -18,11 +19,15 @@ their bidders expect the same.
 """
 
 import math
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["ENOUGH_FINISHED", "DurationModel", "FloatArray", "log2_of"]
+from shim.scheduling.resemblance import Resemblance
+
+__all__ = ["ENOUGH_FINISHED", "USUAL_BELIEFS", "DurationBeliefs", "DurationModel", "FloatArray", "log2_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -35,18 +40,40 @@ _SMALLEST_S = 1.0 / 1024.0
 _SMALLEST_LOG2 = -10.0
 _TRACE_WEIGHT = 0.002
 """What each bucket counts as before anything was seen there, in jobs."""
-_WITNESS = 0.1
+_STEPS_OF_ALIKE = 20
+_LONGEST_S = 2.0**40
 _GRID_LOG2: FloatArray = _SMALLEST_LOG2 + (np.arange(_BUCKETS) + 0.5) / _PER_OCTAVE
 _GRID_S: FloatArray = np.exp2(_GRID_LOG2)
-_SURVIVAL_LOG: FloatArray = np.array(
-    # of a standard normal variate, by sixths of its deviation; index _BUCKETS is the mean
-    [
-        math.log(0.5 * math.erfc(max(-30.0, min(step / _PER_OCTAVE, 7.0)) / math.sqrt(2.0)))
-        for step in range(-_BUCKETS, _BUCKETS)
-    ]
-)
 _SIZES: FloatArray = np.exp2(np.arange(0.0, 20.25, 0.25))
 """Numbers of tasks for which `trial_work` is tabulated: up to a million."""
+
+
+@dataclass(frozen=True, slots=True)
+class DurationBeliefs:
+    """Assumptions about tasks of one job.
+
+    Attributes:
+        spread_octaves: Standard deviation of the binary logarithm of their durations.
+        witness: What a running task counts for, in ended ones: they began together and see the same data.
+    """
+
+    spread_octaves: float = 1.0
+    witness: float = 0.1
+
+
+USUAL_BELIEFS = DurationBeliefs()
+
+
+@cache
+def _survival_log(spread_octaves: float) -> FloatArray:
+    """Logarithm of the part of tasks that take longer, by buckets beyond the typical one; index _BUCKETS is that."""
+    scale = _PER_OCTAVE * spread_octaves
+    return np.array(
+        [
+            math.log(0.5 * math.erfc(max(-30.0, min(step / scale, 7.0)) / math.sqrt(2.0)))
+            for step in range(-_BUCKETS, _BUCKETS)
+        ]
+    )
 
 
 class DurationModel:
@@ -54,18 +81,25 @@ class DurationModel:
 
     Args:
         wider: What is known of more jobs than those that this one is for. All of that weighs as much as one of these.
+        beliefs: What is taken for granted.
 
     Attributes:
         observed: How many jobs it has learnt from itself.
+        resemblance: How much tasks of a job resemble each other: of the widest model.
     """
 
-    def __init__(self, wider: "DurationModel | None" = None) -> None:
+    def __init__(self, wider: "DurationModel | None" = None, beliefs: DurationBeliefs = USUAL_BELIEFS) -> None:
+        self._beliefs = beliefs
+        self._survival_log = _survival_log(beliefs.spread_octaves)
         self.observed = 0
+        self.resemblance: Resemblance = Resemblance() if wider is None else wider.resemblance
         self._wider = wider
         self._count: FloatArray = np.zeros(_BUCKETS)
         self._sum_s: FloatArray = np.zeros(_BUCKETS)
         self._prior_log: FloatArray = np.full(_BUCKETS, math.log(_TRACE_WEIGHT))
         self._trial_work: FloatArray = _SIZES * _SMALLEST_S
+        self._mean_s = 1.0
+        self._trial_from: tuple[float, ...] = ()
         self._derived_from = 0
 
     @property
@@ -80,6 +114,7 @@ class DurationModel:
         self._count[bucket] += 1.0
         self._sum_s[bucket] += duration_s
         self.observed += 1
+        self.resemblance.note(duration_s)
 
     def expected(
         self, finished: FloatArray, finished_log2: FloatArray, running: FloatArray, elapsed_s: FloatArray
@@ -104,15 +139,36 @@ class DurationModel:
         """
         self._refresh()
         centre = finished_log2 / np.maximum(finished, 1.0)
-        logs = self._prior_log - 0.5 * finished[:, None] * (centre[:, None] - _GRID_LOG2) ** 2
+        away = (centre[:, None] - _GRID_LOG2) / self._beliefs.spread_octaves
+        logs = self._prior_log - 0.5 * finished[:, None] * away**2
         age = np.floor((np.log2(np.maximum(elapsed_s, _SMALLEST_S)) - _SMALLEST_LOG2) * _PER_OCTAVE).astype(np.intp)
         beyond = np.clip(age[:, None] - np.arange(_BUCKETS) + _BUCKETS, 0, 2 * _BUCKETS - 1)
-        logs += _WITNESS * running[:, None] * _SURVIVAL_LOG[beyond]
+        logs += self._beliefs.witness * running[:, None] * self._survival_log[beyond]
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         means: FloatArray = weights @ _GRID_S / weights.sum(axis=1)
         return means
 
-    def trial_work(self, waiting: FloatArray) -> FloatArray:
+    def believed(self, told_s: FloatArray, finished: FloatArray, running: FloatArray) -> FloatArray:
+        """Expected durations once it is counted how far tasks of one job resemble each other.
+
+        Parameters
+        ----------
+        told_s : float64 array of shape (n_jobs,)
+            What the tasks of each job alone tell, in seconds.
+        finished, running : float64 arrays of shape (n_jobs,)
+            How many of them there are.
+
+        Returns:
+        -------
+        float64 array of shape (n_jobs,)
+            Seconds; those of all jobs where no task has begun.
+        """
+        self._refresh()
+        weight = self.resemblance.weight_of(np.maximum(finished + self._beliefs.witness * running, 1.0))
+        expected_s: FloatArray = self._mean_s * (np.maximum(told_s, _SMALLEST_S) / self._mean_s) ** weight
+        return expected_s
+
+    def trial_work(self, waiting: FloatArray, horizon_s: float = math.inf) -> FloatArray:
         """What it costs, for each such job that is completed, to try a job of which nothing is known yet.
 
         One task is launched. Its end tells the job's duration, and the rest follows at once if that is not above some
@@ -123,6 +179,8 @@ class DurationModel:
         ----------
         waiting : float64 array of shape (n_jobs,)
             Number of tasks.
+        horizon_s : float
+            No task counts for more than this, in seconds.
 
         Returns:
         -------
@@ -132,6 +190,7 @@ class DurationModel:
         Source: the index of Gittins (1979), with the end of the first task as the only moment of choice.
         """
         self._refresh()
+        self._refresh_trials(horizon_s)
         work: FloatArray = np.interp(waiting, _SIZES, self._trial_work)
         return work
 
@@ -141,14 +200,28 @@ class DurationModel:
         if self._derived_from == evidence:
             return
         self._derived_from = evidence
-        count, sum_s = self._histogram()
         self._prior_log = np.log(self._belief())
+        count, sum_s = self._histogram()
+        self._mean_s = max(float(sum_s.sum() / count.sum()), _SMALLEST_S)
+
+    def _refresh_trials(self, horizon_s: float) -> None:
+        """Tabulate `trial_work` anew, if anything that it depends on has changed by more than a little."""
+        horizon = math.floor(2.0 * math.log2(min(max(horizon_s, _SMALLEST_S), _LONGEST_S)))
+        alike = round(self.resemblance.alike * _STEPS_OF_ALIKE) / _STEPS_OF_ALIKE
+        derived_from = (float(self.evidence), horizon, alike)
+        if not self.evidence or self._trial_from == derived_from:
+            return
+        self._trial_from = derived_from
+        most_s = 2.0 ** (horizon / 2.0)
+        count, sum_s = self._histogram()
         seen = np.flatnonzero(count)
-        jobs = count.sum()
-        completed = count[seen].cumsum() / jobs
-        follow_s = sum_s[seen].cumsum() / jobs
+        jobs, ran_s = count[seen], sum_s[seen] / count[seen]
+        rest_s = np.minimum(self._mean_s * (np.maximum(ran_s, _SMALLEST_S) / self._mean_s) ** alike, most_s)
+        trial_s = float(jobs @ np.minimum(ran_s, most_s) / jobs.sum())
+        completed = jobs.cumsum() / jobs.sum()
+        follow_s = (jobs * rest_s).cumsum() / jobs.sum()
         # limits along the first axis: the trial itself, and for those below the limit everything else
-        work = (follow_s[-1] + np.multiply.outer(follow_s, _SIZES - 1.0)) / completed[:, None]
+        work = (trial_s + np.multiply.outer(follow_s, _SIZES - 1.0)) / completed[:, None]
         self._trial_work = work.min(axis=0)
 
     def _belief(self) -> FloatArray:

@@ -3,14 +3,16 @@
 Whoever places their tasks keeps it up to date; a snapshot is a look at it. Identities stay with the keeper.
 """
 
+import math
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel, FloatArray, log2_of
+from shim.scheduling.resemblance import Resemblance
 
-__all__ = ["Column", "FloatArray", "JobColumns", "JobTable", "expect_durations"]
+__all__ = ["Column", "FloatArray", "JobColumns", "JobTable", "backlog_horizon_s", "expect_durations"]
 
 JobColumns = FloatArray
 """float64 array of shape (len(Column), n_jobs)."""
@@ -18,6 +20,7 @@ JobColumns = FloatArray
 _FIRST_ROWS = 64
 _HOLDS_FOR = 0.05
 _HOLDS_AT_LEAST_S = 0.01
+_ARRIVALS_PROLONG = 30.0
 _OUT_OF_DATE = float("-inf")
 
 
@@ -52,6 +55,10 @@ class Column(IntEnum):
     """What it costs to try a job of which nothing has begun, if the policy learns durations."""
     DEADLINE_S = 15
     """When the job should have ended; 0 for no deadline."""
+    COMPARED_LOG2 = 16
+    """Sum over the finished tasks of `Resemblance.log2_of`."""
+    COMPARED_SQUARES = 17
+    """Sum of the squares of the same."""
 
 
 class JobTable:
@@ -98,12 +105,21 @@ class JobTable:
         self._flat[place] = total
         return total
 
-    def count_ended(self, row: int, ran_for_s: float) -> bool:
+    def count_ended(self, row: int, ran_for_s: float, resemblance: Resemblance | None = None) -> bool:
         """One more task of a job has ended; says whether it is the job's first."""
+        if resemblance is not None:
+            compared = resemblance.log2_of(ran_for_s)
+            self.shift(Column.COMPARED_LOG2, row, compared)
+            self.shift(Column.COMPARED_SQUARES, row, compared * compared)
         self.shift(Column.FINISHED_S, row, ran_for_s)
         self.shift(Column.FINISHED_LOG2, row, log2_of(ran_for_s))
         self.expect_anew(row)
         return self.shift(Column.FINISHED, row, +1.0) == 1.0
+
+    def compare(self, row: int, resemblance: Resemblance) -> None:
+        """Let a job that has ended tell how much its tasks resembled each other."""
+        sums = (self.get(each, row) for each in (Column.FINISHED, Column.COMPARED_LOG2, Column.COMPARED_SQUARES))
+        resemblance.compare(*sums)
 
     def expect_anew(self, row: int) -> None:
         """What is expected of a job's tasks is out of date."""
@@ -162,18 +178,23 @@ class JobTable:
 
 
 def expect_durations(
-    table: JobTable, durations: DurationModel, now_s: float, rows: NDArray[np.intp] | None = None
+    table: JobTable,
+    durations: DurationModel,
+    now_s: float,
+    rows: NDArray[np.intp] | None = None,
+    *,
+    horizon_s: float = math.inf,
 ) -> None:
     """Bring `EXPECTED_S` and `TRIAL_S` up to date, for the jobs with waiting tasks if no rows are given.
 
     What running tasks tell changes with time, but slowly: an expectation holds until they have run a twentieth longer,
-    or one of them ends.
+    or one of them ends. Beyond the horizon no task counts for a trial (`backlog_horizon_s`).
     """
     if rows is None:
         rows = table.waiting_rows()
     untried = rows[table.column(Column.RUNNING)[rows] + table.column(Column.FINISHED)[rows] == 0.0]
     if untried.size:
-        table.write(Column.TRIAL_S, untried, durations.trial_work(table.column(Column.WAITING)[untried]))
+        table.write(Column.TRIAL_S, untried, durations.trial_work(table.column(Column.WAITING)[untried], horizon_s))
     stale = rows[table.column(Column.EXPECTED_UNTIL_S)[rows] < now_s]
     if not stale.size:
         return
@@ -183,6 +204,22 @@ def expect_durations(
     expected_s = durations.expected(finished, columns[Column.FINISHED_LOG2], running, elapsed_s)
     is_known = finished >= ENOUGH_FINISHED
     expected_s[is_known] = columns[Column.FINISHED_S][is_known] / finished[is_known]
+    expected_s = durations.believed(expected_s, finished, running)
     table.write(Column.EXPECTED_S, stale, expected_s)
     holds_s = np.where(running > 0.0, _HOLDS_FOR * elapsed_s + _HOLDS_AT_LEAST_S, np.inf)
     table.write(Column.EXPECTED_UNTIL_S, stale, np.where(is_known, np.inf, now_s + holds_s))
+
+
+def backlog_horizon_s(columns: JobColumns) -> float:
+    """Give the time that the present backlog lasts at most: a slot given away for longer is gone for all who wait.
+
+    The expected work that waits, over the slots that its owner uses, is how long that takes if nothing else arrives.
+    Arrivals prolong it, tenfold at a load of nine tenths; what one Global Master sees of a backlog is a part of it.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (len(Column), n_jobs)
+        Of all jobs, those without waiting tasks included.
+    """
+    work_s = float(columns[Column.WAITING] @ columns[Column.EXPECTED_S])
+    return _ARRIVALS_PROLONG * work_s / max(1.0, float(columns[Column.RUNNING].sum()))

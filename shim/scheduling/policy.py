@@ -6,6 +6,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Protocol
 
+from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs
 from shim.scheduling.orderings import OrderingKernel
 from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.snapshot import Scope, Snapshot
@@ -86,12 +87,16 @@ class Ordering:
     Attributes:
         learns_durations: Whether the kernel reads `Column.EXPECTED_S` or `Column.TRIAL_S`.
         reads_shares: Whether it reads `Column.SHARE`.
+        counts_backlog: Whether no task counts for longer than the backlog lasts, in trials as in the kernel.
+        beliefs: What is taken for granted of durations, if it learns them.
     """
 
     kernel: OrderingKernel
     queues: QueueOrder = QueueOrder.OWED_FIRST
     learns_durations: bool = False
     reads_shares: bool = False
+    counts_backlog: bool = False
+    beliefs: DurationBeliefs = USUAL_BELIEFS
 
 
 class CellChoice(Enum):
@@ -158,7 +163,7 @@ class Commitment:
     answers_acceptance: bool = True
     bids: bool = False
     ranks_per_octave: float = 4.0
-    bids_per_launch: float = 2.5
+    bids_per_launch: float = 1.25
 
 
 class Reallocation(Enum):

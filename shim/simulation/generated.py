@@ -25,6 +25,8 @@ __all__ = [
     "generated_jobs",
     "generated_queries",
     "generated_resource_jobs",
+    "large_jobs_of_short_tasks",
+    "unrelated_durations",
 ]
 
 
@@ -63,18 +65,47 @@ def generated_jobs(rng: random.Random, shape: Shape, *, n_jobs: int, load: float
     Task times are whole seconds, at least one.
     """
     drawn = [_drawn_job(rng, shape) for _ in range(n_jobs)]
-    work_s = sum(sum(durations) for durations, _ in drawn)
-    mean_gap_s = work_s / (load * n_slots) / n_jobs
+    return _arriving(rng, shape.name, drawn, shape.cutoff_s, load * n_slots)
+
+
+def unrelated_durations(rng: random.Random, *, n_jobs: int, load: float, n_slots: int) -> Workload:
+    """Jobs as large as Yahoo's, each task exponential with a mean of 20 s, whatever its job: they teach nothing."""
+    drawn = [tuple(rng.expovariate(1.0 / 20.0) for _ in range(_tasks_of(rng, YAHOO))) for _ in range(n_jobs)]
+    with_means = [(durations, sum(durations) / len(durations)) for durations in drawn]
+    return _arriving(rng, "unrelated-durations", with_means, YAHOO.cutoff_s, load * n_slots)
+
+
+def large_jobs_of_short_tasks(rng: random.Random, *, n_jobs: int, load: float, n_slots: int) -> Workload:
+    """Jobs as large as Yahoo's that all hold about 500 slot-seconds: the larger, the shorter its tasks."""
+    drawn: list[tuple[tuple[float, ...], float]] = []
+    for _ in range(n_jobs):
+        n_tasks = _tasks_of(rng, YAHOO)
+        factor_ln = -(YAHOO.spread**2) / 2
+        durations = tuple(500.0 / n_tasks * rng.lognormvariate(factor_ln, YAHOO.spread) for _ in range(n_tasks))
+        drawn.append((durations, sum(durations) / n_tasks))
+    return _arriving(rng, "large-jobs-of-short-tasks", drawn, YAHOO.cutoff_s, load * n_slots)
+
+
+def _arriving(
+    rng: random.Random, name: str, drawn: Sequence[tuple[tuple[float, ...], float]], cutoff_s: float, busy_slots: float
+) -> Workload:
+    """Give drawn jobs Poisson arrivals that keep so many slots busy."""
+    n_jobs, work_s = len(drawn), sum(sum(durations) for durations, _ in drawn)
+    mean_gap_s = work_s / busy_slots / n_jobs
     jobs: list[Job] = []
     arrival_s = 0.0
     for index, (durations, mean_s) in enumerate(drawn):
         arrival_s += rng.expovariate(1.0 / mean_gap_s)
         jobs.append(Job(index, arrival_s, durations, mean_s))
-    return workload_of(shape.name, jobs, shape.cutoff_s)
+    return workload_of(name, jobs, cutoff_s)
+
+
+def _tasks_of(rng: random.Random, shape: Shape) -> int:
+    return max(1, min(round(rng.lognormvariate(*shape.tasks_ln)), shape.most_tasks))
 
 
 def _drawn_job(rng: random.Random, shape: Shape) -> tuple[tuple[float, ...], float]:
-    n_tasks = max(1, min(round(rng.lognormvariate(*shape.tasks_ln)), shape.most_tasks))
+    n_tasks = _tasks_of(rng, shape)
     mean_s = min(rng.lognormvariate(*shape.seconds_ln), shape.longest_s)
     # the mean of exp(N(m, s)) is exp(m + s^2 / 2): the factor's mean is 1
     factor_ln = -(shape.spread**2) / 2

@@ -1,8 +1,8 @@
 """Heddle's masters in simulated time: Global and Local Masters exchange their real messages over the network.
 
-A message takes one hop, a verified task reaches its node after one more, and an ended task is known to its Local
-Master at once, as in the public simulator of Megha. A job belongs to the Global Master whose number is its task count
-modulo the number of Global Masters: that simulator's rule, which stands for "a queue belongs to one Global Master".
+Every leg is a message of one hop: between masters, from a Local Master to a node (what one event makes it start there),
+and from a node to its Local Master (the end of a task). Legs to and from nodes are repeated when they are lost, as
+heartbeats of nodes repeat them. A job belongs to the Global Master that `HomeRule` of the setting says.
 """
 
 import math
@@ -32,7 +32,7 @@ from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policy import Policy
 from shim.simulation.results import Outcome
-from shim.simulation.run import Run
+from shim.simulation.run import HomeRule, Run
 from shim.simulation.traces import Job
 
 __all__ = ["Faults", "Masters", "heddle", "megha"]
@@ -190,7 +190,8 @@ class Masters:
             engine.after(faults.local_master_away_at_s + faults.local_master_away_for_s, self._set_away, None)
 
     def _arrive(self, job: Job) -> None:
-        name = self._gm_ids[job.n_tasks % len(self._gm_ids)]
+        by_tasks = self._run.setting.home_rule is HomeRule.TASKS
+        name = self._gm_ids[(job.n_tasks if by_tasks else job.index) % len(self._gm_ids)]
         if not self._faults.is_none:
             self._submitted[name].append(job)
         if name not in self._unfilled:
@@ -249,6 +250,7 @@ class Masters:
     def _obey(self, name: LocalMasterId, effects: Sequence[lm_events.Effect]) -> None:
         """Carry out a Local Master's effects."""
         run = self._run
+        starts: defaultdict[int, list[lm_events.StartTask]] = defaultdict(list)
         for effect in effects:
             if isinstance(effect, lm_events.SendReport):
                 if name != self._away:
@@ -256,7 +258,10 @@ class Masters:
                     kind, size = report.occasion.value, _report_bytes(report)
                     run.network.send(kind, self._to_global_master, effect.to, report, size_bytes=size)
             elif isinstance(effect, lm_events.StartTask):
-                run.engine.after(run.setting.hop_s, self._start, name, effect.global_master, effect.launch)
+                starts[effect.launch.node].append(effect)
+        for batch in starts.values():
+            size = _HEADER_BYTES + _ITEM_BYTES * len(batch)
+            run.network.send_again("launch", self._start_all, name, batch, size_bytes=size)
 
     def _to_local_master(self, name: LocalMasterId, message: LaunchRequest | Bid | ReportRequest) -> None:
         if name != self._away:
@@ -268,6 +273,10 @@ class Masters:
         if name in self._unfilled:
             self._resubmit(name)
 
+    def _start_all(self, name: LocalMasterId, batch: Sequence[lm_events.StartTask]) -> None:
+        for effect in batch:
+            self._start(name, effect.global_master, effect.launch)
+
     def _start(self, name: LocalMasterId, global_master: GlobalMasterId, launch: Launch) -> None:
         engine = self._run.engine
         if not self._faults.is_none:
@@ -276,9 +285,13 @@ class Masters:
         engine.after(duration_s, self._end, name, global_master, launch)
 
     def _end(self, name: LocalMasterId, global_master: GlobalMasterId, launch: Launch) -> None:
-        now_s = self._run.engine.now_s
-        self._run.ledger.end(int(launch.task.job), launch.task.index, now_s)
-        event = lm_events.TaskEnded(now_s, global_master, launch.number)
+        run = self._run
+        run.ledger.end(int(launch.task.job), launch.task.index, run.engine.now_s)
+        size = _HEADER_BYTES + _ITEM_BYTES
+        run.network.send_again("end", self._hear_end, name, global_master, launch, size_bytes=size)
+
+    def _hear_end(self, name: LocalMasterId, global_master: GlobalMasterId, launch: Launch) -> None:
+        event = lm_events.TaskEnded(self._run.engine.now_s, global_master, launch.number)
         self._obey(name, self.local_masters[name].handle(event))
 
 

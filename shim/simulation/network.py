@@ -4,13 +4,16 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from shim.simulation.engine import Engine
 
-__all__ = ["HOP_S", "Network", "Traffic"]
+__all__ = ["HOP_S", "REPEAT_S", "Network", "Traffic"]
 
 HOP_S = 0.0005
 """Latency of one hop in seconds, as in the simulators of Sparrow, Eagle, Pigeon and Megha."""
+REPEAT_S = 1.0
+"""From one heartbeat of a node to the next."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,15 @@ class Network:
             self.traffic.lost[kind] += 1
             return
         self._engine.after(self.hop_s * hops, deliver, *arguments)
+
+    def send_again(self, kind: str, deliver: Callable[..., object], *arguments: object, size_bytes: int = 0) -> None:
+        """Send one message to or from a node; it is repeated after `REPEAT_S` until it arrives, each time counted."""
+        self.count(kind, size_bytes=size_bytes)
+        if self.loss and self._rng.random() < self.loss:
+            self.traffic.lost[kind] += 1
+            self._engine.after(REPEAT_S, partial(self.send_again, size_bytes=size_bytes), kind, deliver, *arguments)
+            return
+        self._engine.after(self.hop_s, deliver, *arguments)
 
     def count(self, kind: str, *, number: int = 1, size_bytes: int = 0) -> None:
         """Count messages that need no delivery of their own (their effect travels with another action)."""

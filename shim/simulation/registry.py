@@ -24,12 +24,14 @@ class Scheduler:
     Attributes:
         simulate: Runs the whole workload of a run and gives what was measured.
         summary: What it is, in one line.
+        needs_cut: Whether it treats short jobs and long ones apart: a workload must say where the cut is.
         survives_loss: Whether it goes on when messages are lost; the published ones take the network for perfect.
     """
 
     simulate: Callable[[Run], Outcome]
     summary: str
     survives_loss: bool = False
+    needs_cut: bool = False
 
 
 SCHEDULERS: Mapping[str, Scheduler] = {
@@ -53,13 +55,17 @@ SCHEDULERS: Mapping[str, Scheduler] = {
     "omega-sequence-numbers-all-or-nothing": Scheduler(
         omega("omega-sequence-numbers-all-or-nothing"), "both: the coarsest conflicts"
     ),
-    "hawk": Scheduler(hawk, "long jobs centrally, short ones by probes, idle workers steal; told estimates"),
-    "eagle": Scheduler(eagle, "Hawk whose short tasks avoid long ones, SRPT at the worker; told estimates"),
-    "pigeon": Scheduler(pigeon, "groups with masters, short tasks first; told estimates"),
-    "central-fifo": Scheduler(central_fifo, "bound: perfect knowledge, first come first served"),
-    "central-fewest-tasks": Scheduler(central_fewest_tasks, "bound: perfect view, fewest unlaunched tasks first"),
-    "central-srpt": Scheduler(central_srpt, "bound: perfect knowledge, least unlaunched work first"),
+    "hawk": Scheduler(
+        hawk, "long jobs centrally, short ones by probes, idle workers steal; told estimates", needs_cut=True
+    ),
+    "eagle": Scheduler(
+        eagle, "Hawk whose short tasks avoid long ones, SRPT at the worker; told estimates", needs_cut=True
+    ),
+    "pigeon": Scheduler(pigeon, "groups with masters, short tasks first; told estimates", needs_cut=True),
+    "central-fifo": Scheduler(central_fifo, "perfect knowledge, first come first served"),
+    "central-fewest-tasks": Scheduler(central_fewest_tasks, "perfect view, fewest unlaunched tasks first"),
+    "central-srpt": Scheduler(central_srpt, "perfect knowledge, least unlaunched work first"),
     "central-least-work-left": Scheduler(
-        central_least_work_left, "each task to the queue with the least work; told estimates"
+        central_least_work_left, "each task to the queue with the least work; told estimates", needs_cut=True
     ),
 }

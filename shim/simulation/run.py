@@ -7,6 +7,7 @@ it, and returns `Run.outcome(name)`, to which it adds its own counters.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 
 from shim.errors import BadRequestError
 from shim.simulation.engine import Engine, seeded
@@ -14,7 +15,16 @@ from shim.simulation.network import HOP_S, Network
 from shim.simulation.results import JobLedger, Outcome
 from shim.simulation.traces import Job, Workload
 
-__all__ = ["Run", "Setting"]
+__all__ = ["HomeRule", "Run", "Setting"]
+
+
+class HomeRule(Enum):
+    """Rules for the Global Master that a job belongs to; they stand for "a queue belongs to one Global Master"."""
+
+    TASKS = "tasks"
+    """By its number of tasks modulo the number of Global Masters: the rule of Megha's public simulator."""
+    ROUND_ROBIN = "round-robin"
+    """One after the other, in the order of arrival."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +41,8 @@ class Setting:
         hop_s: Latency of one hop in seconds.
         loss: Probability that a message is lost.
         uses_estimates: Whether a policy that could learn durations is told the trace's mean instead.
+        home_rule: Which Global Master a job belongs to.
+        group_size: Workers of a group, for Pigeon; None for its own number.
         worker_constraints: For each worker, the bits of the constraints it satisfies; empty when there are none.
     """
 
@@ -43,6 +55,8 @@ class Setting:
     hop_s: float = HOP_S
     loss: float = 0.0
     uses_estimates: bool = False
+    home_rule: HomeRule = HomeRule.TASKS
+    group_size: int | None = None
     worker_constraints: tuple[int, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
 """Many runs: every policy with every seed, in parallel processes when that is asked for."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +45,14 @@ def experiments(policies: Sequence[str], setting: Setting, n_seeds: int = 1) -> 
 
 
 def simulate(experiment: Experiment, workload: Workload, on_job_end: OnJobEnd = lambda: None) -> Outcome:
-    """Make one run; `on_job_end` is called at the end of each job."""
+    """Make one run; `on_job_end` is called at the end of each job.
+
+    Raises:
+        BadRequestError: If the policy needs to know which jobs are short, and the workload does not say.
+    """
+    if SCHEDULERS[experiment.policy].needs_cut and math.isnan(workload.cutoff_s):
+        message = f"{experiment.policy} treats short jobs apart, and no cut was published for {workload.name}"
+        raise BadRequestError(f"{message}: give it (--cutoff SECONDS)")
     started = time.perf_counter()
     outcome = SCHEDULERS[experiment.policy].simulate(Run(workload, experiment.setting, on_job_end))
     outcome.wall_s = time.perf_counter() - started

@@ -13,8 +13,11 @@ from shim.errors import BadRequestError
 
 __all__ = ["LONGEST_S", "Job", "Workload", "fixed_jobs", "read_trace", "short_cutoff_s", "workload_of"]
 
-_SHORT_CUTOFF_S = {"YH": 90.5811, "GOOG": 1129.532, "FB": 76.5951, "CCc": 272.783}
-"""Mean task time below which a job is short, by a part of the trace's name (published with Eagle)."""
+_SHORT_CUTOFF_S = {"YH": 90.5811, "GOOG": 1129.532, "FB": 76.5951, "CCc": 272.783, "syn250": math.inf}
+"""Mean task time below which a job is short, by a part of the trace's name (published with Eagle).
+
+All tasks of the trace with constraints, `syn250`, take about a second: its jobs are all short.
+"""
 
 
 LONGEST_S = 1e10
@@ -66,7 +69,7 @@ class Workload:
     Attributes:
         name: The trace's name, as results show it.
         jobs: Sorted by arrival; equal arrivals keep the file's order.
-        cutoff_s: A job whose `estimate_s` is below it is short.
+        cutoff_s: A job whose `estimate_s` is below it is short; NaN if nobody has said so.
         left_out: Tasks of the trace that no worker can ever run and that are therefore not in `jobs`.
     """
 
@@ -86,8 +89,8 @@ class Workload:
 
 
 def short_cutoff_s(trace_name: str) -> float:
-    """The published limit between short and long jobs for a trace of that name; infinite (all short) if unknown."""
-    return next((cutoff_s for part, cutoff_s in _SHORT_CUTOFF_S.items() if part in trace_name), math.inf)
+    """The published limit between short and long jobs for a trace of that name; NaN if there is none."""
+    return next((cutoff_s for part, cutoff_s in _SHORT_CUTOFF_S.items() if part in trace_name), math.nan)
 
 
 def workload_of(name: str, jobs: Sequence[Job], cutoff_s: float = math.inf) -> Workload:
@@ -96,13 +99,16 @@ def workload_of(name: str, jobs: Sequence[Job], cutoff_s: float = math.inf) -> W
     return Workload(name, tuple(replace(job, index=index) for index, job in enumerate(ordered)), cutoff_s)
 
 
-def read_trace(path: Path, *, first_jobs: int | None = None, whole_seconds: bool = True) -> Workload:
+def read_trace(
+    path: Path, *, first_jobs: int | None = None, whole_seconds: bool = True, cutoff_s: float | None = None
+) -> Workload:
     """Read a `.tr` trace.
 
     Args:
         path: The file.
         first_jobs: Read only so many lines.
         whole_seconds: Cut task durations to whole seconds, as every published simulator of these traces does.
+        cutoff_s: Jobs with a shorter mean task time are short; None for what was published for a trace of this name.
 
     Raises:
         BadRequestError: If the file cannot be read, or a line is not a job; the message names the line.
@@ -118,7 +124,7 @@ def read_trace(path: Path, *, first_jobs: int | None = None, whole_seconds: bool
     ]
     if not jobs:
         raise BadRequestError(f"the trace {path} holds no job")
-    return workload_of(path.stem, jobs, short_cutoff_s(path.stem))
+    return workload_of(path.stem, jobs, short_cutoff_s(path.stem) if cutoff_s is None else cutoff_s)
 
 
 def _job_of(line: str, index: int, where: str, *, whole_seconds: bool) -> Job:

@@ -70,7 +70,7 @@ class Core:
         self.shares: FloatArray = np.array(list(queue_shares.values()), dtype=np.float64)
         self.state = CycleState(rng)
         self.view = GlobalView(global_master, n_resources)
-        self.book = JobBook(self.queue_rows)
+        self.book = JobBook(self.queue_rows, policy.ordering.beliefs)
         self.links: dict[LocalMasterId, Link] = {}
         self.drafts: dict[LocalMasterId, Draft] = {}
         self.counters = Counters()

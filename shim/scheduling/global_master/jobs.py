@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import EndingKind, Need
-from shim.scheduling.durations import DurationModel
+from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs, DurationModel
 from shim.scheduling.global_master.events import JobRequest
 from shim.scheduling.job_table import Column, JobTable
 from shim.scheduling.request_table import RequestTable
@@ -65,6 +65,7 @@ class JobBook:
 
     Args:
         queue_rows: Rows of the queues that have a share, by name.
+        beliefs: What is taken for granted of durations.
 
     Attributes:
         table: The same as arrays, for orderings.
@@ -74,12 +75,12 @@ class JobBook:
         news: What was learnt of durations and not yet told to others, in seconds.
     """
 
-    def __init__(self, queue_rows: Mapping[str, int] | None = None) -> None:
+    def __init__(self, queue_rows: Mapping[str, int] | None = None, beliefs: DurationBeliefs = USUAL_BELIEFS) -> None:
         self._queue_rows = queue_rows or {}
         self.table = JobTable()
         self.requests = RequestTable()
         self.by_request: dict[int, tuple[Job, Group]] = {}
-        self.durations = DurationModel()
+        self.durations = DurationModel(beliefs=beliefs)
         self.jobs: dict[str, Job] = {}
         self.by_row: dict[int, Job] = {}
         self.placed: dict[int, Placed] = {}
@@ -168,7 +169,7 @@ class JobBook:
         job, table = placed.job, self.table
         table.shift(Column.RUNNING, job.row, -1.0)
         table.shift(Column.STARTED_S, job.row, -placed.at_s)
-        if table.count_ended(job.row, ran_for_s):
+        if table.count_ended(job.row, ran_for_s, self.durations.resemblance):
             self.durations.observe(ran_for_s)
             self.news.append(ran_for_s)
         self._count_finished(job)
@@ -206,6 +207,7 @@ class JobBook:
     def _count_finished(self, job: Job) -> None:
         job.n_unfinished -= 1
         if not job.n_unfinished:
+            self.table.compare(job.row, self.durations.resemblance)
             self._remove(job)
 
     def _remove(self, job: Job) -> None:

@@ -58,10 +58,8 @@ class _Pigeon:
         self._rng = run.rng("pigeon")
         self._bits = setting.worker_constraints
         self._weight = CONSTRAINED_FAIR_WEIGHT if self._bits else FAIR_WEIGHT
-        groups = [
-            range(first, min(first + GROUP_SIZE, setting.n_workers))
-            for first in range(0, setting.n_workers, GROUP_SIZE)
-        ]
+        size = setting.group_size or GROUP_SIZE
+        groups = [range(first, min(first + size, setting.n_workers)) for first in range(0, setting.n_workers, size)]
         self._masters = [self._master(group, setting.slots_per_worker) for group in groups]
         summaries = [_summary(self._bits[group.start : group.stop]) for group in groups]
         self._kinds = np.array([kind for summary in summaries for kind in summary], dtype=np.int64)

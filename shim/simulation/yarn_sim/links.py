@@ -47,7 +47,7 @@ class _Wire:
 
     @property
     def is_cut(self) -> bool:
-        """Whether nothing gets through now."""
+        """The link is cut in this direction."""
         return self._link in self._network.cut
 
     def send(self, data: bytes | None) -> None:
@@ -169,7 +169,7 @@ class _Silence:
 
 @dataclass(frozen=True, slots=True)
 class _Listener:
-    """Who takes links at an address."""
+    """A process that takes links at an address."""
 
     role: str
     gate: ProcessGate
@@ -192,7 +192,7 @@ class ModelledLinks:
         self._listeners[address] = _Listener(role, gate, accept)
 
     def dialer(self, role: str, gate: ProcessGate) -> "ModelledDialer":
-        """What a process makes links with."""
+        """The dialler of a process."""
         return ModelledDialer(self, role, gate)
 
     async def connect(self, me: str, gate: ProcessGate, address: str, expected: str) -> _End:
@@ -238,7 +238,7 @@ class ModelledDialer:
         return made
 
     async def close(self) -> None:
-        """Nothing is kept."""
+        """Keep nothing."""
 
 
 async def _serve(accept: AcceptLink, link: _End) -> None:

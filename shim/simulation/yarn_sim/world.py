@@ -1,4 +1,4 @@
-"""What outlives a process of Heddle in virtual time: clusters, the network, the database."""
+"""The world in virtual time that outlives processes of Heddle: clusters, the network, the database."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ __all__ = ["HeddleWorld"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeddleWorld:
-    """What processes of Heddle stand on.
+    """Everything that processes of Heddle stand on.
 
     Attributes:
         config: Of every process.
@@ -42,7 +42,7 @@ class HeddleWorld:
     schedulers: dict[str, "ModelledHeddle"] = field(default_factory=dict)
 
     def scheduler_at(self, address: str) -> "ModelledHeddle | None":
-        """Who takes ApplicationMasters at an address; None if nobody does any more."""
+        """Give the process that takes ApplicationMasters at an address; None if none does any more."""
         known: Mapping[str, ModelledHeddle] = self.schedulers
         found = known.get(address)
         return found if found is not None and found.scheduler_address == address else None

@@ -15,6 +15,8 @@ from shim.simulation.generated import (
     generated_jobs,
     generated_queries,
     generated_resource_jobs,
+    large_jobs_of_short_tasks,
+    unrelated_durations,
 )
 
 
@@ -76,3 +78,16 @@ def test_stages_need_only_stages_before_them(seed):
             assert all(0 <= needed < index for needed in stage.needs)
             assert bool(stage.needs) is bool(index)
             assert stage.tasks >= 1
+
+
+def test_durations_that_have_nothing_to_do_with_the_job_and_jobs_that_hold_equal_work_are_drawn():
+    load = {"n_jobs": 400, "load": 0.9, "n_slots": 2000}
+    unrelated, equal = (drawn(seeded(1, "jobs"), **load) for drawn in (unrelated_durations, large_jobs_of_short_tasks))
+    for workload in (unrelated, equal):
+        busy_s = sum(job.work_s for job in workload.jobs) / 2000
+        assert busy_s / workload.jobs[-1].arrival_s == pytest.approx(0.9, rel=0.15)
+    large = [job.estimate_s for job in unrelated.jobs if job.n_tasks > 100]
+    assert statistics.stdev(large) < 3.0
+    assert statistics.fmean(large) == pytest.approx(20.0, rel=0.05)
+    assert statistics.fmean(job.work_s for job in equal.jobs) == pytest.approx(500.0, rel=0.05)
+    assert max(job.work_s for job in equal.jobs) < 1500.0

@@ -5,7 +5,7 @@ import pytest
 from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
-from shim.simulation.run import Run, Setting
+from shim.simulation.run import HomeRule, Run, Setting
 from shim.simulation.traces import Job, fixed_jobs, workload_of
 
 RECIPES = pytest.mark.parametrize("recipe", [MEGHA, HEDDLE, HEDDLE_ESTIMATES], ids=["megha", "heddle", "estimates"])
@@ -24,6 +24,29 @@ def outcome_of(recipe, workload=None, faults=None, **setting):
 def test_an_idle_cluster_delays_a_job_by_two_hops(recipe):
     outcome = outcome_of(recipe, workload_of("one", [Job(0, 1.0, (5.0, 7.0), 6.0)]))
     assert outcome.delays_s == (pytest.approx(0.001),)
+
+
+@RECIPES
+def test_every_leg_is_a_message_also_those_to_and_from_nodes(recipe):
+    outcome = outcome_of(recipe, workload_of("one", [Job(0, 1.0, (5.0, 7.0), 6.0)]))
+    assert outcome.messages["launch"] == outcome.messages["end"] == 2
+    both = outcome_of(recipe, workload_of("one", [Job(0, 1.0, (5.0, 7.0), 6.0)]), n_workers=4, slots_per_worker=8)
+    assert both.messages["launch"] <= both.messages["end"] == 2
+    lossy = outcome_of(recipe, loss=0.2, heartbeat_s=5.0)
+    tasks = lossy.workload.n_tasks
+    assert lossy.messages["end"] > 1.15 * tasks
+
+
+def test_homes_are_given_by_the_number_of_tasks_or_in_turn():
+    jobs = [Job(index, 1.0 + index, (5.0,) * 3, 5.0) for index in range(6)]
+    one, each = (
+        Masters(Run(workload_of("equal", jobs), Setting(n_workers=40, n_gms=3, n_lms=4, home_rule=rule)), MEGHA)
+        for rule in HomeRule
+    )
+    for masters in (one, each):
+        masters.simulate()
+    by_master = [[master.counters.matches for master in masters.global_masters.values()] for masters in (one, each)]
+    assert by_master == [[18, 0, 0], [6, 6, 6]]
 
 
 @RECIPES

@@ -35,3 +35,17 @@ def test_lost_messages_are_sent_but_do_not_arrive():
     assert network.traffic.messages["heartbeat"] == 2000
     assert len(arrived) == 2000 - lost
     assert 400 < lost < 600
+
+
+def test_a_leg_to_a_node_that_is_lost_is_repeated_and_each_try_counts():
+    engine = Engine()
+    network = Network(engine, seeded(1, "network"), hop_s=0.5, loss=0.25)
+    arrived = []
+    for number in range(2000):
+        network.send_again("launch", arrived.append, number, size_bytes=10)
+    engine.run()
+    tries = network.traffic.messages["launch"]
+    assert sorted(arrived) == list(range(2000))
+    assert tries == 2000 + network.traffic.lost["launch"]
+    assert 2500 < tries < 2850
+    assert network.traffic.size_bytes["launch"] == 10 * tries

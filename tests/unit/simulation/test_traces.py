@@ -6,6 +6,8 @@ import pytest
 
 from shim.errors import BadRequestError
 from shim.simulation.engine import seeded
+from shim.simulation.run import Setting
+from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import fixed_jobs, read_trace, short_cutoff_s
 
 
@@ -38,7 +40,20 @@ def test_the_cutoff_follows_the_name(tmp_path):
     workload = read_trace(written(tmp_path, "1 1 90.5 1\n2 1 90.6 1\n"))
     assert [workload.is_short(job) for job in workload.jobs] == [True, False]
     assert short_cutoff_s("synthetic_FB_sub") == 76.5951
-    assert short_cutoff_s("somebody's") == math.inf
+    assert math.isnan(short_cutoff_s("somebody's"))
+
+
+def test_a_cut_that_is_given_counts_and_one_that_is_not_known_is_asked_for(tmp_path):
+    path = tmp_path / "somebodys.tr"
+    path.write_text("1 1 90.5 1\n2 1 90.6 1\n")
+    given = read_trace(path, cutoff_s=90.55)
+    assert [given.is_short(job) for job in given.jobs] == [True, False]
+    setting = Setting(n_workers=200)
+    assert simulate(Experiment("eagle", setting), given).delay().count == 2
+    for policy in ("hawk", "eagle", "pigeon", "central-least-work-left"):
+        with pytest.raises(BadRequestError, match="--cutoff"):
+            simulate(Experiment(policy, setting), read_trace(path))
+    assert simulate(Experiment("sparrow", setting), read_trace(path)).delay().count == 2
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,137 @@
+"""Measure what heddle's figures hang on, for docs/evaluation.md.
+
+    python scripts/sensitivity_figures.py beliefs      what is taken for granted of durations
+    python scripts/sensitivity_figures.py homes        megha by the rule for homes and the interval of heartbeats
+    python scripts/sensitivity_figures.py unlearnable  workloads on which durations teach nothing, beside fewest tasks
+    python scripts/sensitivity_figures.py groups       Pigeon with as many groups as Heddle has Local Masters
+
+A second argument is a part of the rows' names: only those are run; a third is how many seeds. HEDDLE_DATA names the
+folder of the traces: docs/evaluation.md says where they come from.
+"""
+
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from scripts.masters_figures import TRACES
+from shim.scheduling.durations import DurationBeliefs
+from shim.scheduling.policies import HEDDLE, MEGHA
+from shim.scheduling.policy import Policy
+from shim.simulation.engine import seeded
+from shim.simulation.generated import large_jobs_of_short_tasks, unrelated_durations
+from shim.simulation.masters import Masters
+from shim.simulation.results import Outcome
+from shim.simulation.run import HomeRule, Run, Setting
+from shim.simulation.sweep import Experiment, simulate
+from shim.simulation.traces import Workload, read_trace
+from shim.testing.public_data import data_folder
+
+BELIEFS: Mapping[str, DurationBeliefs] = {
+    "as they are: an octave, ten running tasks for one witness": DurationBeliefs(),
+    "a spread of a quarter octave": DurationBeliefs(spread_octaves=0.25),
+    "a spread of half an octave": DurationBeliefs(spread_octaves=0.5),
+    "a spread of two octaves": DurationBeliefs(spread_octaves=2.0),
+    "five running tasks for one witness": DurationBeliefs(witness=0.2),
+    "twenty running tasks for one witness": DurationBeliefs(witness=0.05),
+}
+UNLEARNABLE: Mapping[str, Callable[[int], Workload]] = {
+    "unrelated durations": lambda seed: unrelated_durations(seeded(seed, "jobs"), n_jobs=3000, load=0.9, n_slots=2000),
+    "large jobs of short tasks": lambda seed: large_jobs_of_short_tasks(
+        seeded(seed, "jobs"), n_jobs=3000, load=0.9, n_slots=2000
+    ),
+}
+
+
+def _row(cells: Iterable[str]) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def _heading(cells: Sequence[str]) -> None:
+    _row(cells)
+    _row(["---"] * len(cells))
+
+
+def _trace(name: str) -> Workload:
+    return read_trace(data_folder() / "jobs" / f"{name}.tr")
+
+
+def _run(recipe: Policy, workload: Workload, setting: Setting) -> Outcome:
+    return Masters(Run(workload, setting), recipe).simulate()
+
+
+def _spread(values: Sequence[float], digits: int = 3) -> str:
+    """The mean, and the least and the most if they differ."""
+    mean = statistics.fmean(values)
+    return f"**{mean:.{digits}f}** ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+def beliefs(only: str, seeds: Sequence[int]) -> None:
+    """Other beliefs of durations, on Yahoo's trace at 6,000 workers."""
+    trace, n_workers = TRACES[1]
+    _heading(["what is taken for granted", "mean delay s", "messages a task"])
+    for name, believed in BELIEFS.items():
+        if only in name:
+            recipe = replace(HEDDLE, ordering=replace(HEDDLE.ordering, beliefs=believed))
+            outcomes = [_run(recipe, _trace(trace), Setting(n_workers=n_workers, seed=seed)) for seed in seeds]
+            _row([name, *_cells(outcomes)])
+
+
+def homes(only: str, seeds: Sequence[int]) -> None:
+    """Megha by the rule for homes and by heartbeats."""
+    _heading(["run", "mean delay s", "messages a task"])
+    for trace, n_workers in TRACES:
+        for rule in HomeRule:
+            for every_s in (10.0, 30.0):
+                name = f"{trace}, {n_workers:,}, {rule.value}, {every_s:g} s"
+                if only in name:
+                    plain = Setting(n_workers=n_workers, home_rule=rule, heartbeat_s=every_s)
+                    _row([name, *_cells([_run(MEGHA, _trace(trace), replace(plain, seed=seed)) for seed in seeds])])
+
+
+def unlearnable(only: str, seeds: Sequence[int]) -> None:
+    """Heddle beside central fewest-tasks-first where learning teaches nothing; 2,000 workers at load 0.9."""
+    _heading(["jobs", "central-fewest-tasks: mean delay s", "heddle", "difference", "messages a task"])
+    setting = Setting(n_workers=2000)
+    for name, drawn in UNLEARNABLE.items():
+        if only in name:
+            loads = [drawn(seed) for seed in seeds]
+            central = [simulate(Experiment("central-fewest-tasks", setting), load).delay().mean for load in loads]
+            outcomes = [
+                _run(HEDDLE, load, replace(setting, seed=seed)) for load, seed in zip(loads, seeds, strict=True)
+            ]
+            delay, messages = _cells(outcomes)
+            ours = statistics.fmean(outcome.delay().mean for outcome in outcomes)
+            _row(
+                [name, _spread(central), delay, f"{100.0 * (ours / statistics.fmean(central) - 1.0):+.1f} %", messages]
+            )
+
+
+def groups(only: str, seeds: Sequence[int]) -> None:
+    """Pigeon with groups of 100 workers, and with 25 groups."""
+    _heading(["run", "groups of 100: mean delay s", "25 groups"])
+    for trace, n_workers in TRACES:
+        if only in trace:
+            cells = []
+            for size in (100, n_workers // 25):
+                settings = [Setting(n_workers=n_workers, group_size=size, seed=seed) for seed in seeds]
+                delays = [simulate(Experiment("pigeon", each), _trace(trace)).delay().mean for each in settings]
+                cells.append(_spread(delays, digits=2))
+            _row([f"{trace}, {n_workers:,}", *cells])
+
+
+def _cells(outcomes: Sequence[Outcome]) -> list[str]:
+    delays = [outcome.delay().mean for outcome in outcomes]
+    return [_spread(delays), f"{statistics.fmean(outcome.messages_per_task for outcome in outcomes):.2f}"]
+
+
+TABLES: Mapping[str, Callable[[str, Sequence[int]], None]] = {
+    "beliefs": beliefs,
+    "homes": homes,
+    "unlearnable": unlearnable,
+    "groups": groups,
+}
+
+if __name__ == "__main__":
+    _given = [*sys.argv[2:], "", "1"] if len(sys.argv) == 2 else [*sys.argv[2:], "1"]  # noqa: PLR2004 - the optional ones
+    TABLES[sys.argv[1]](_given[0], range(1, int(_given[1]) + 1))
