@@ -34,6 +34,7 @@ from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.request_records import RequestResponse
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
+from shim.server.rest.shadow_api import ShadowAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI
@@ -131,6 +132,7 @@ class ScriptedServer:
                 RetirementAPI(made.retirement),
                 UsageAPI(made.usage_reports, self.identity),
                 HardeningAPI(made.hardening),
+                ShadowAPI(made.matching.shadows),
             ),
         )
         self.server = RestService(
