@@ -41,7 +41,6 @@ _SMALLEST_LOG2 = -10.0
 _TRACE_WEIGHT = 0.002
 """What each bucket counts as before anything was seen there, in jobs."""
 _STEPS_OF_ALIKE = 20
-_LONGEST_S = 2.0**40
 _GRID_LOG2: FloatArray = _SMALLEST_LOG2 + (np.arange(_BUCKETS) + 0.5) / _PER_OCTAVE
 _GRID_S: FloatArray = np.exp2(_GRID_LOG2)
 _SIZES: FloatArray = np.exp2(np.arange(0.0, 20.25, 0.25))
@@ -168,7 +167,7 @@ class DurationModel:
         expected_s: FloatArray = self._mean_s * (np.maximum(told_s, _SMALLEST_S) / self._mean_s) ** weight
         return expected_s
 
-    def trial_work(self, waiting: FloatArray, horizon_s: float = math.inf) -> FloatArray:
+    def trial_work(self, waiting: FloatArray) -> FloatArray:
         """What it costs, for each such job that is completed, to try a job of which nothing is known yet.
 
         One task is launched. Its end tells the job's duration, and the rest follows at once if that is not above some
@@ -179,8 +178,6 @@ class DurationModel:
         ----------
         waiting : float64 array of shape (n_jobs,)
             Number of tasks.
-        horizon_s : float
-            No task counts for more than this, in seconds.
 
         Returns:
         -------
@@ -190,7 +187,7 @@ class DurationModel:
         Source: the index of Gittins (1979), with the end of the first task as the only moment of choice.
         """
         self._refresh()
-        self._refresh_trials(horizon_s)
+        self._refresh_trials()
         work: FloatArray = np.interp(waiting, _SIZES, self._trial_work)
         return work
 
@@ -204,20 +201,18 @@ class DurationModel:
         count, sum_s = self._histogram()
         self._mean_s = max(float(sum_s.sum() / count.sum()), _SMALLEST_S)
 
-    def _refresh_trials(self, horizon_s: float) -> None:
+    def _refresh_trials(self) -> None:
         """Tabulate `trial_work` anew, if anything that it depends on has changed by more than a little."""
-        horizon = math.floor(2.0 * math.log2(min(max(horizon_s, _SMALLEST_S), _LONGEST_S)))
         alike = round(self.resemblance.alike * _STEPS_OF_ALIKE) / _STEPS_OF_ALIKE
-        derived_from = (float(self.evidence), horizon, alike)
+        derived_from = (float(self.evidence), alike)
         if not self.evidence or self._trial_from == derived_from:
             return
         self._trial_from = derived_from
-        most_s = 2.0 ** (horizon / 2.0)
         count, sum_s = self._histogram()
         seen = np.flatnonzero(count)
         jobs, ran_s = count[seen], sum_s[seen] / count[seen]
-        rest_s = np.minimum(self._mean_s * (np.maximum(ran_s, _SMALLEST_S) / self._mean_s) ** alike, most_s)
-        trial_s = float(jobs @ np.minimum(ran_s, most_s) / jobs.sum())
+        rest_s = self._mean_s * (np.maximum(ran_s, _SMALLEST_S) / self._mean_s) ** alike
+        trial_s = float(jobs @ ran_s / jobs.sum())
         completed = jobs.cumsum() / jobs.sum()
         follow_s = (jobs * rest_s).cumsum() / jobs.sum()
         # limits along the first axis: the trial itself, and for those below the limit everything else

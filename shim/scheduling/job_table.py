@@ -3,7 +3,6 @@
 Whoever places their tasks keeps it up to date; a snapshot is a look at it. Identities stay with the keeper.
 """
 
-import math
 from enum import IntEnum
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel, FloatArray, log2_of
 from shim.scheduling.resemblance import Resemblance
 
-__all__ = ["Column", "FloatArray", "JobColumns", "JobTable", "backlog_horizon_s", "expect_durations"]
+__all__ = ["Column", "FloatArray", "JobColumns", "JobTable", "expect_durations"]
 
 JobColumns = FloatArray
 """float64 array of shape (len(Column), n_jobs)."""
@@ -20,7 +19,6 @@ JobColumns = FloatArray
 _FIRST_ROWS = 64
 _HOLDS_FOR = 0.05
 _HOLDS_AT_LEAST_S = 0.01
-_ARRIVALS_PROLONG = 30.0
 _OUT_OF_DATE = float("-inf")
 
 
@@ -182,19 +180,17 @@ def expect_durations(
     durations: DurationModel,
     now_s: float,
     rows: NDArray[np.intp] | None = None,
-    *,
-    horizon_s: float = math.inf,
 ) -> None:
     """Bring `EXPECTED_S` and `TRIAL_S` up to date, for the jobs with waiting tasks if no rows are given.
 
     What running tasks tell changes with time, but slowly: an expectation holds until they have run a twentieth longer,
-    or one of them ends. Beyond the horizon no task counts for a trial (`backlog_horizon_s`).
+    or one of them ends.
     """
     if rows is None:
         rows = table.waiting_rows()
     untried = rows[table.column(Column.RUNNING)[rows] + table.column(Column.FINISHED)[rows] == 0.0]
     if untried.size:
-        table.write(Column.TRIAL_S, untried, durations.trial_work(table.column(Column.WAITING)[untried], horizon_s))
+        table.write(Column.TRIAL_S, untried, durations.trial_work(table.column(Column.WAITING)[untried]))
     stale = rows[table.column(Column.EXPECTED_UNTIL_S)[rows] < now_s]
     if not stale.size:
         return
@@ -208,18 +204,3 @@ def expect_durations(
     table.write(Column.EXPECTED_S, stale, expected_s)
     holds_s = np.where(running > 0.0, _HOLDS_FOR * elapsed_s + _HOLDS_AT_LEAST_S, np.inf)
     table.write(Column.EXPECTED_UNTIL_S, stale, np.where(is_known, np.inf, now_s + holds_s))
-
-
-def backlog_horizon_s(columns: JobColumns) -> float:
-    """Give the time that the present backlog lasts at most: a slot given away for longer is gone for all who wait.
-
-    The expected work that waits, over the slots that its owner uses, is how long that takes if nothing else arrives.
-    Arrivals prolong it, tenfold at a load of nine tenths; what one Global Master sees of a backlog is a part of it.
-
-    Parameters
-    ----------
-    columns : float64 array of shape (len(Column), n_jobs)
-        Of all jobs, those without waiting tasks included.
-    """
-    work_s = float(columns[Column.WAITING] @ columns[Column.EXPECTED_S])
-    return _ARRIVALS_PROLONG * work_s / max(1.0, float(columns[Column.RUNNING].sum()))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.scheduling.job_table import Column, FloatArray, backlog_horizon_s
+from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.snapshot import Snapshot
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "first_come",
     "learnt_work",
     "least_share",
-    "pressing_work",
 ]
 
 OrderingKernel = Callable[[Snapshot, NDArray[np.intp]], FloatArray]
@@ -56,20 +55,6 @@ def learnt_work(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
     """
     has_begun = snapshot.of_job(Column.RUNNING, rows) + snapshot.of_job(Column.FINISHED, rows) > 0.0
     work_s = snapshot.of_job(Column.WAITING, rows) * snapshot.of_job(Column.EXPECTED_S, rows)
-    keys: FloatArray = np.where(has_begun, work_s, snapshot.of_job(Column.TRIAL_S, rows))
-    return keys
-
-
-def pressing_work(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
-    """As `learnt_work`, but no task counts for longer than others will wait (`backlog_horizon_s`).
-
-    Slot-seconds are what a job costs others only as far as somebody waits for that slot. In a short backlog each task
-    costs one slot, however long it runs, and the order is that of fewest tasks; in a long one it is that of work.
-    """
-    horizon_s = backlog_horizon_s(snapshot.jobs)
-    has_begun = snapshot.of_job(Column.RUNNING, rows) + snapshot.of_job(Column.FINISHED, rows) > 0.0
-    counted_s = np.minimum(snapshot.of_job(Column.EXPECTED_S, rows), horizon_s)
-    work_s = snapshot.of_job(Column.WAITING, rows) * counted_s
     keys: FloatArray = np.where(has_begun, work_s, snapshot.of_job(Column.TRIAL_S, rows))
     return keys
 

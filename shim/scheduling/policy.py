@@ -87,7 +87,6 @@ class Ordering:
     Attributes:
         learns_durations: Whether the kernel reads `Column.EXPECTED_S` or `Column.TRIAL_S`.
         reads_shares: Whether it reads `Column.SHARE`.
-        counts_backlog: Whether no task counts for longer than the backlog lasts, in trials as in the kernel.
         beliefs: What is taken for granted of durations, if it learns them.
     """
 
@@ -95,7 +94,6 @@ class Ordering:
     queues: QueueOrder = QueueOrder.OWED_FIRST
     learns_durations: bool = False
     reads_shares: bool = False
-    counts_backlog: bool = False
     beliefs: DurationBeliefs = USUAL_BELIEFS
 
 
@@ -163,7 +161,7 @@ class Commitment:
     answers_acceptance: bool = True
     bids: bool = False
     ranks_per_octave: float = 4.0
-    bids_per_launch: float = 1.25
+    bids_per_launch: float = 2.5
 
 
 class Reallocation(Enum):

@@ -5,7 +5,6 @@ what Local Masters said in their last heartbeats. What it has asked back since t
 that nothing is asked back twice.
 """
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +14,7 @@ from shim.domain.ids import LocalMasterId
 from shim.domain.messages import LocalMasterReport, Offer
 from shim.scheduling.entitlement import share_of
 from shim.scheduling.global_master.core import Core
-from shim.scheduling.job_table import Column, backlog_horizon_s, expect_durations
+from shim.scheduling.job_table import Column, expect_durations
 from shim.scheduling.snapshot import OfferedRoom, Queues, Snapshot
 
 __all__ = ["local_master_of", "offered_room", "take_snapshot"]
@@ -25,8 +24,7 @@ def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) 
     """What is known now; arrays are looked at, not copied, so that it is good until the next event."""
     table, ordering = core.book.table, core.policy.ordering
     if ordering.learns_durations and not table.is_idle:
-        horizon_s = backlog_horizon_s(table.all_columns) if ordering.counts_backlog else math.inf
-        expect_durations(table, core.book.durations, now_s, horizon_s=horizon_s)
+        expect_durations(table, core.book.durations, now_s)
     if ordering.reads_shares:
         _write_shares(core)
     return Snapshot(

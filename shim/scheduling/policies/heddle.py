@@ -13,7 +13,7 @@ What differs from `megha`, and why:
 
 from dataclasses import replace
 
-from shim.scheduling.orderings import estimated_work, pressing_work
+from shim.scheduling.orderings import estimated_work, learnt_work
 from shim.scheduling.policy import (
     CellChoice,
     Commitment,
@@ -29,7 +29,7 @@ __all__ = ["HEDDLE", "HEDDLE_ESTIMATES"]
 
 HEDDLE = Policy(
     name="heddle",
-    ordering=Ordering(pressing_work, learns_durations=True, counts_backlog=True),
+    ordering=Ordering(learnt_work, learns_durations=True),
     placement=Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START),
     commitment=Commitment(answers_acceptance=False, bids=True),
     reallocation=Reallocation.QUEUE_SHARE,

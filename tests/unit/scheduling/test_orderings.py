@@ -2,14 +2,13 @@ import numpy as np
 import pytest
 
 from shim.scheduling.durations import DurationModel
-from shim.scheduling.job_table import Column, JobTable, backlog_horizon_s, expect_durations
+from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.orderings import (
     estimated_work,
     fewest_unfinished,
     first_come,
     learnt_work,
     least_share,
-    pressing_work,
 )
 from shim.scheduling.snapshot import Snapshot
 
@@ -74,38 +73,6 @@ def test_an_expectation_holds_until_tasks_have_run_a_while_longer():
     assert at_100_s == at_101_s < at_110_s
 
 
-def pressing_keys_of(table, durations, now_s):
-    expect_durations(table, durations, now_s, horizon_s=backlog_horizon_s(table.all_columns))
-    return keys_of(pressing_work, table, now_s)
-
-
-def a_job(waiting, task_s, running=0.0):
-    finished = {Column.FINISHED: 5, Column.FINISHED_S: 5 * task_s, Column.EXPECTED_S: task_s}
-    return {Column.TASKS: waiting + 5, Column.WAITING: waiting, Column.RUNNING: running, **finished}
-
-
-def test_in_a_short_backlog_tasks_count_alike_and_in_a_long_one_by_how_long_they_run():
-    few_long, many_short = a_job(10, 100.0), a_job(50, 10.0)
-    busy = a_table(few_long, many_short, {Column.RUNNING: 1000.0, **a_job(1, 1.0, 1000.0)})
-    scarce = a_table(few_long, many_short, {Column.RUNNING: 10.0, **a_job(1, 1.0, 10.0)})
-    keys = pressing_keys_of(busy, some_durations(), 0.0)
-    assert keys[0] < keys[1]  # fewest tasks: 10 of them before 50
-    assert keys[1] == pytest.approx(50 * 10.0)
-    assert keys[0] < 10 * 100.0
-    assert pressing_keys_of(scarce, some_durations(), 0.0)[:2] == [1000.0, 500.0]  # least work
-
-
-def test_a_trial_counts_no_task_for_longer_than_the_backlog_lasts():
-    durations = some_durations()
-    for n_tasks in (1.0, 10.0, 1000.0):
-        tasks = np.array([n_tasks])
-        assert durations.trial_work(tasks, 2.0)[0] <= n_tasks * 2.0
-        assert durations.trial_work(tasks, 2.0)[0] < durations.trial_work(tasks)[0]
-        assert durations.trial_work(tasks, 1e9)[0] == durations.trial_work(tasks)[0]
-
-
-@pytest.mark.parametrize(
-    "kernel", [first_come, fewest_unfinished, estimated_work, learnt_work, least_share, pressing_work]
-)
+@pytest.mark.parametrize("kernel", [first_come, fewest_unfinished, estimated_work, learnt_work, least_share])
 def test_no_jobs_have_no_keys(kernel):
     assert keys_of(kernel, JobTable()) == []

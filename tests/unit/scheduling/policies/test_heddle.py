@@ -1,10 +1,10 @@
-from shim.scheduling.orderings import estimated_work, pressing_work
+from shim.scheduling.orderings import estimated_work, learnt_work
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policy import Fact
 
 
 def test_heddle_uses_estimates_only_where_its_name_says_so():
-    assert HEDDLE.ordering.kernel is pressing_work
+    assert HEDDLE.ordering.kernel is learnt_work
     assert HEDDLE.ordering.learns_durations
     assert not HEDDLE_ESTIMATES.ordering.learns_durations
     assert HEDDLE_ESTIMATES.ordering.kernel is estimated_work
