@@ -17,7 +17,7 @@ from shim.ports.resource_manager import ResourceManager, RestRequest
 __all__ = ["MAX_ANSWER_BYTES", "SparkStages"]
 
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
-_LIMIT_S = 2.0
+_LIMIT_S = 5.0
 _OK = 200
 _MOST_REMEMBERED = 4096
 

@@ -19,7 +19,8 @@ from shim.ports.resource_manager import ResourceManager, RestRequest
 __all__ = ["MAX_COUNTS_BYTES", "TezVertexCounts", "read_vertex_counts"]
 
 MAX_COUNTS_BYTES = 512 * 1024
-_LIMIT_S = 2.0
+_LIMIT_S = 5.0
+"""An ApplicationMaster loads its web service at the first question, on the machine that runs its tasks."""
 _OK, _NOT_FOUND = 200, 404
 _MOST = 2**31 - 1
 _MOST_RUNNING = 20_000

@@ -72,7 +72,7 @@ class JobCountReader(JobReader[JobCounts]):
             counted = await source.counts(job.application, job.home, job.user, known)
         except MalformedJobGraphError as error:
             silence = self._silent.get(job.application)
-            pause_s = min(_MOST_PAUSE_S, 2 * (self._interval_s if silence is None else silence.pause_s))
+            pause_s = self._interval_s if silence is None else min(_MOST_PAUSE_S, 2 * silence.pause_s)
             self._silent[job.application] = _Silence(pause_s, self._clock.monotonic_s() + pause_s)
             if silence is None:
                 _log.info("a job does not count its tasks", application=str(job.application), reason=str(error))

@@ -143,6 +143,6 @@ def test_the_doctor_names_a_cluster_that_lets_heddle_act_for_nobody(lab, tmp_pat
     keytab = lab.kdc.keytab(principal)
     with secured_heddle(lab, tmp_path, clusters=["east"], principal=principal, keytab=keytab) as without_rights:
         finding = proxy_rights(without_rights)
-    assert (finding["level"], finding["subject"]) == ("error", "east")
+    assert (finding["level"], finding["cluster"]) == ("error", "east")
     assert finding["message"].endswith("is not allowed to impersonate heddle-doctor")
     assert "hadoop.proxyuser.stranger.hosts" in finding["advice"]

@@ -90,7 +90,7 @@ async def test_the_home_s_own_proxy_is_asked_for_its_user_and_not_for_long():
     counts, ((request, timeout_s),) = await asked(RestAnswer(200, (), document(row(0))))
     assert (counts.stages, counts.counts) == (PLAN, (TaskCounts(4, 1, 2),))
     assert (request.method, request.path) == ("GET", f"/proxy/{JOB}/ws/v2/tez/verticesInfo")
-    assert (request.user, request.parameters, request.is_page, timeout_s) == ("ada", (("dagID", "1"),), True, 2.0)
+    assert (request.user, request.parameters, request.is_page, timeout_s) == ("ada", (("dagID", "1"),), True, 5.0)
 
 
 @pytest.mark.parametrize(
