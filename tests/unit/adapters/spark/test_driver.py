@@ -43,7 +43,7 @@ async def test_the_job_that_runs_is_told_with_its_counts():
         f"{BASE}/{each}" for each in ("executors", "jobs", "stages")
     ]
     assert {(request.method, request.user, request.is_page, limit_s) for request, limit_s in driver.requests} == {
-        ("GET", "ada", True, 2.0)
+        ("GET", "ada", True, 5.0)
     }
     assert driver.requests[-1][0].parameters == (("status", "active"), ("status", "pending"))
     await source.counts(APP, EAST, "ada", counted.stages)
