@@ -6,6 +6,7 @@ in the ledger. A job of which too little is known asks for everything, and its s
 Source: Carbyne, section 4.1; docs/altruism.md tells what differs.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -22,7 +23,7 @@ from altruism import (
     plan_job,
     share_out,
 )
-from fairness import FloatArray
+from fairness import FloatArray, IntArray
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId
 from shim.domain.job_graphs import StagesOfJob
@@ -125,7 +126,7 @@ class _Standing:
     stages: StagesOfJob | None = None
     plan: JobPlan | None = None
     seconds: FloatArray | None = None
-    tasks: int = 0
+    tasks: IntArray | None = None
     seen: tuple[object, ...] = ()
     yields: bool = True
 
@@ -212,7 +213,7 @@ class QueueYields:
             if new is None:
                 raise InvariantViolationError(f"{job.attempt}: its share {share} is smaller than one of its tasks")
             old, standing.seen, standing.yields = old or new, _seen(progress, share), job.yields
-            standing.share, standing.seconds, standing.tasks = share, graph.duration, int(graph.tasks.sum())
+            standing.share, standing.seconds, standing.tasks = share, graph.duration, graph.tasks
             kept.append(PlannedJob(graph, progress, old))
             proposed.append(new)
         found = adopt_plans(kept, proposed, room, now_s)
@@ -226,11 +227,12 @@ class QueueYields:
         """Turn a plan into numbers of containers."""
         assert job.stages is not None  # noqa: S101 - only such jobs are planned
         due = planned.plan.must(now_s, planned.graph.n_stages, lead_s=rules.lead_s).tolist()
-        waiting = planned.progress.waiting.tolist()
+        # a task that the plan does not know has no time to wait for
+        known = np.minimum(planned.progress.waiting, planned.plan.must(math.inf, planned.graph.n_stages)).tolist()
         is_free = [job.yields and may for may in may_wait(job.stages, planned)]
         put_off = [
             max(0, waits - start - more) if free else 0
-            for waits, start, more, free in zip(waiting, due, lent, is_free, strict=True)
+            for waits, start, more, free in zip(known, due, lent, is_free, strict=True)
         ]
         held = held_back(job.stages, job.asks, job.containers, planned, put_off)
         share, has = self._standing[job.attempt].share, held_part(job.stages, job.containers, planned)
@@ -292,11 +294,11 @@ def _seen(progress: Progress, share: FloatArray) -> tuple[object, ...]:
 
 
 def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> bool:
-    """True if the plan in force was made for this share, these estimates and no fewer tasks."""
+    """True if the plan in force was made for this share, these estimates and no fewer tasks of any stage."""
     if standing.plan is None or standing.seconds is None or standing.seconds.shape != graph.duration.shape:
         return False
     close = np.abs(graph.duration - standing.seconds) <= _ANOTHER * np.maximum(standing.seconds, 1.0)
-    has_grown = int(graph.tasks.sum()) > standing.tasks
+    has_grown = standing.tasks is None or bool((graph.tasks > standing.tasks).any())
     return bool(close.all()) and not has_grown and not bool((share < standing.share - _ROUNDING).any())
 
 

@@ -8,6 +8,7 @@ from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.domain.resources import ResourceVector
 from shim.queues.core.job_watch import StageFacts
 from shim.queues.core.yielding import QueueJob, QueueYields, YieldRules
+from shim.queues.engines import EngineGraphs
 
 ONE, TWO, STRANGE = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2, 3))
 UNIT = ResourceVector(1024, 1)
@@ -130,3 +131,22 @@ def test_without_a_share_nothing_is_put_off():
     found = QueueYields().look([job(ONE, 5, 2)], ResourceVector(), RULES, 0.0)[ONE]
     assert found.held_back == {}
     assert found.reason
+
+
+@pytest.mark.parametrize("ended_meanwhile", range(5))
+def test_reduces_that_are_asked_for_as_maps_end_are_put_off_no_longer_than_maps_run(ended_meanwhile):
+    """The job has no more tasks than before then, but more of a stage: the plan in force knows none of these."""
+    size, queue, attempt = ResourceVector(2048, 1), QueueYields(), ApplicationAttemptId(ApplicationId(1, 1), 1)
+    stages = EngineGraphs().stages(attempt.application, "MAPREDUCE")
+    reduces = AskKey(10, -1, is_opportunistic=False, resource=size)
+
+    def held(maps, running, wanted, now_s):
+        facts = (StageFacts(maps, running, 30 - maps, 5.0, size), StageFacts(wanted, (), 0, 5.0, size))
+        asks = {reduces: wanted} if wanted else {}
+        job = QueueJob(attempt, asks, size, stages=stages, facts=facts, containers=len(running))
+        return queue.look([job], ResourceVector(8192, 8), YieldRules(), now_s)[attempt].held_back
+
+    held(20, (1000.0,) * 3, 0, 1000.0)
+    held(20 - ended_meanwhile, (1001.0,) * 3, 2, 1001.0)
+    held(0, (1030.0,), 2, 1034.0)
+    assert held(0, (), 2, 1100.0) == {}
