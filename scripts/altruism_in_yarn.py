@@ -15,13 +15,11 @@ from statistics import mean
 
 import structlog
 
-from shim.domain.ids import SubClusterId
+from scripts.two_clusters import played_on_two_clusters
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
 from shim.simulation.dag_pool.jobs import joining_jobs
 from shim.simulation.engine import seeded
-from shim.simulation.yarn_sim.run import YarnSetting, play
 
 __all__ = ["ORDERS", "Found", "found_with", "made_jobs"]
 
@@ -79,20 +77,7 @@ def found_with(order: str, jobs: Sequence[ModelledJob], seed: int) -> Found:
     Raises:
         RuntimeError: A job did not succeed.
     """
-    clusters = tuple(
-        ClusterSpec.even(
-            SubClusterId(name),
-            nodes=4,
-            size=ResourceVector(6144, 6),
-            epoch=epoch,
-            queues={"root.default": QueueSpec(am_share=0.5)},
-        )
-        for name, epoch in (("east", 1000), ("west", 2000))
-    )
-    queue = f'[[queue]]\nname = "root.default"\nspan = true\n{ORDERS[order]}\n'
-    outcome = play(YarnSetting(clusters=clusters, config=queue, seed=seed), jobs)
-    if outcome.failed:
-        raise RuntimeError(f"{order}: {outcome.failed}")
+    outcome = played_on_two_clusters(jobs, node=ResourceVector(6144, 6), queue=ORDERS[order], seed=seed)
     return Found({job.name: outcome.times[job.name].ended_s for job in jobs})
 
 

@@ -14,12 +14,10 @@ from statistics import mean
 
 import structlog
 
-from shim.domain.ids import SubClusterId
+from scripts.two_clusters import played_on_two_clusters
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
 from shim.simulation.engine import seeded
-from shim.simulation.yarn_sim.run import YarnSetting, play
 
 __all__ = ["Found", "found_with", "made_jobs"]
 
@@ -64,20 +62,7 @@ def found_with(order: str, jobs: Sequence[ModelledJob], seed: int) -> Found:
     Raises:
         RuntimeError: A job did not succeed.
     """
-    clusters = tuple(
-        ClusterSpec.even(
-            SubClusterId(name),
-            nodes=4,
-            size=ResourceVector(4608, 4),
-            epoch=epoch,
-            queues={"root.default": QueueSpec(am_share=0.5)},
-        )
-        for name, epoch in (("east", 1000), ("west", 2000))
-    )
-    queue = f'[[queue]]\nname = "root.default"\nspan = true\ncontainers = "{order}"\n'
-    outcome = play(YarnSetting(clusters=clusters, config=queue, seed=seed), jobs)
-    if outcome.failed:
-        raise RuntimeError(f"{order}: {outcome.failed}")
+    outcome = played_on_two_clusters(jobs, node=ResourceVector(4608, 4), queue=f'containers = "{order}"', seed=seed)
     due = [job for job in jobs if job.deadline_s]
     missed = sum(outcome.times[job.name].ended_s > job.deadline_s for job in due)
     return Found(missed, len(due), mean(each.ended_s for each in outcome.times.values()))

@@ -15,11 +15,12 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from scripts.figure_tables import print_heading, print_row, public_trace
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import LaunchRequest, Need, NodeState
 from shim.scheduling.global_master.events import (
@@ -44,24 +45,10 @@ from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.results import Outcome, Summary
 from shim.simulation.run import Run, Setting
-from shim.simulation.traces import Workload, fixed_jobs, read_trace, workload_of
-from shim.testing.public_data import data_folder
+from shim.simulation.traces import Workload, fixed_jobs, workload_of
 
 TRACES = (("YH1_sub", 4000), ("YH1_sub", 6000), ("synthetic_FB_sub_2000jobs", 5000))
 RECIPES = {"megha": MEGHA, "heddle": HEDDLE, "heddle, estimates": HEDDLE_ESTIMATES}
-
-
-def _row(cells: Iterable[str]) -> None:
-    print(f"| {' | '.join(cells)} |", flush=True)
-
-
-def _heading(cells: Sequence[str]) -> None:
-    _row(cells)
-    _row(["---"] * len(cells))
-
-
-def _trace(name: str) -> Workload:
-    return read_trace(data_folder() / "jobs" / f"{name}.tr")
 
 
 def _run(recipe: Policy, workload: Workload, setting: Setting, faults: Faults | None = None) -> tuple[Outcome, float]:
@@ -98,17 +85,17 @@ _MEASURES = (
 
 
 def _table(rows: Iterator[tuple[str, Policy, Workload, Setting, Faults | None]], only: str) -> None:
-    _heading(["run", *_MEASURES])
+    print_heading(["run", *_MEASURES])
     for name, recipe, workload, setting, faults in rows:
         if only in name:
-            _row([name, *_cells(*_run(recipe, workload, setting, faults))])
+            print_row([name, *_cells(*_run(recipe, workload, setting, faults))])
 
 
 def traces(only: str) -> None:
     """Megha and heddle on the traces."""
     _table(
         (
-            (f"{name}, {trace}, {n_workers:,}", recipe, _trace(trace), Setting(n_workers=n_workers), None)
+            (f"{name}, {trace}, {n_workers:,}", recipe, public_trace(trace), Setting(n_workers=n_workers), None)
             for name, recipe in RECIPES.items()
             for trace, n_workers in TRACES
         ),
@@ -143,7 +130,7 @@ ABLATIONS: Mapping[str, Policy] = {
 def ablations(only: str) -> None:
     """Heddle without one idea at a time, on Yahoo's trace at 6,000 workers."""
     trace, n_workers = TRACES[1]
-    workload = _trace(trace)
+    workload = public_trace(trace)
     _table(((name, recipe, workload, Setting(n_workers=n_workers), None) for name, recipe in ABLATIONS.items()), only)
 
 
@@ -198,12 +185,14 @@ def allocation(only: str) -> None:
         *((f"{n_workers:,} workers", change(paper, n_workers=n_workers)) for n_workers in _SIZES),
         *((f"{gms} Global, {lms} Local Masters", change(paper, n_gms=gms, n_lms=lms)) for gms, lms in _MASTERS),
     ]
-    _heading(["run", "allocation p50 ms", "p99 ms", "of it queueing p50 ms", "decision us a task", "messages a task"])
+    print_heading(
+        ["run", "allocation p50 ms", "p99 ms", "of it queueing p50 ms", "decision us a task", "messages a task"]
+    )
     for name, setting in cases:
         for policy, recipe in (("megha", MEGHA), ("heddle", HEDDLE)):
             if only in f"{policy}, {name}":
                 outcome, _ = _run(recipe, workload, setting)
-                _row([f"{policy}, {name}", *_allocation_cells(outcome, setting)])
+                print_row([f"{policy}, {name}", *_allocation_cells(outcome, setting)])
 
 
 def _allocation_cells(outcome: Outcome, setting: Setting) -> list[str]:
@@ -261,7 +250,7 @@ def _match_row(n_nodes: int, n_partitions: int) -> None:
             raise SystemExit("no match")
         median_us, p99_us = _median_us(lambda need=need: search.find(need), 5000)  # type: ignore[misc]
         write_us, _ = _median_us(lambda row=row: _take_and_give_back(view, row), 5000)  # type: ignore[misc]
-        _row(
+        print_row(
             [
                 f"match, {n_nodes:,} nodes in {n_partitions} partitions, {name}",
                 f"{median_us:.1f}",
@@ -273,7 +262,7 @@ def _match_row(n_nodes: int, n_partitions: int) -> None:
 
 def speed(only: str) -> None:
     """Microseconds of a match, placements a second, and a run of 50,000 workers with 10 Global Masters."""
-    _heading(["what", "median us", "p99 us", "taking and giving back us"])
+    print_heading(["what", "median us", "p99 us", "taking and giving back us"])
     for n_nodes, n_partitions in ((5_000, 100), (50_000, 250), (50_000, 1), (100_000, 100)):
         if only in "match":
             _match_row(n_nodes, n_partitions)

@@ -9,11 +9,13 @@ A second argument is a part of the rows' names: only those are run; a third is h
 folder of the traces: docs/evaluation.md says where they come from.
 """
 
+import itertools
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from scripts.figure_tables import print_heading, print_row, public_trace
 from scripts.masters_figures import TRACES
 from shim.scheduling.durations import DurationBeliefs
 from shim.scheduling.policies import HEDDLE, MEGHA
@@ -24,8 +26,7 @@ from shim.simulation.masters import Masters
 from shim.simulation.results import Outcome
 from shim.simulation.run import HomeRule, Run, Setting
 from shim.simulation.sweep import Experiment, simulate
-from shim.simulation.traces import Workload, read_trace
-from shim.testing.public_data import data_folder
+from shim.simulation.traces import Workload
 
 BELIEFS: Mapping[str, DurationBeliefs] = {
     "as they are: an octave, ten running tasks for one witness": DurationBeliefs(),
@@ -43,19 +44,6 @@ UNLEARNABLE: Mapping[str, Callable[[int], Workload]] = {
 }
 
 
-def _row(cells: Iterable[str]) -> None:
-    print(f"| {' | '.join(cells)} |", flush=True)
-
-
-def _heading(cells: Sequence[str]) -> None:
-    _row(cells)
-    _row(["---"] * len(cells))
-
-
-def _trace(name: str) -> Workload:
-    return read_trace(data_folder() / "jobs" / f"{name}.tr")
-
-
 def _run(recipe: Policy, workload: Workload, setting: Setting) -> Outcome:
     return Masters(Run(workload, setting), recipe).simulate()
 
@@ -69,29 +57,28 @@ def _spread(values: Sequence[float], digits: int = 3) -> str:
 def beliefs(only: str, seeds: Sequence[int]) -> None:
     """Other beliefs of durations, on Yahoo's trace at 6,000 workers."""
     trace, n_workers = TRACES[1]
-    _heading(["what is taken for granted", "mean delay s", "messages a task"])
+    workload = public_trace(trace)
+    print_heading(["what is taken for granted", "mean delay s", "messages a task"])
     for name, believed in BELIEFS.items():
         if only in name:
             recipe = replace(HEDDLE, ordering=replace(HEDDLE.ordering, beliefs=believed))
-            outcomes = [_run(recipe, _trace(trace), Setting(n_workers=n_workers, seed=seed)) for seed in seeds]
-            _row([name, *_cells(outcomes)])
+            outcomes = [_run(recipe, workload, Setting(n_workers=n_workers, seed=seed)) for seed in seeds]
+            print_row([name, *_cells(outcomes)])
 
 
 def homes(only: str, seeds: Sequence[int]) -> None:
     """Megha by the rule for homes and by heartbeats."""
-    _heading(["run", "mean delay s", "messages a task"])
-    for trace, n_workers in TRACES:
-        for rule in HomeRule:
-            for every_s in (10.0, 30.0):
-                name = f"{trace}, {n_workers:,}, {rule.value}, {every_s:g} s"
-                if only in name:
-                    plain = Setting(n_workers=n_workers, home_rule=rule, heartbeat_s=every_s)
-                    _row([name, *_cells([_run(MEGHA, _trace(trace), replace(plain, seed=seed)) for seed in seeds])])
+    print_heading(["run", "mean delay s", "messages a task"])
+    for (trace, n_workers), rule, every_s in itertools.product(TRACES, HomeRule, (10.0, 30.0)):
+        name = f"{trace}, {n_workers:,}, {rule.value}, {every_s:g} s"
+        if only in name:
+            workload, plain = public_trace(trace), Setting(n_workers=n_workers, home_rule=rule, heartbeat_s=every_s)
+            print_row([name, *_cells([_run(MEGHA, workload, replace(plain, seed=seed)) for seed in seeds])])
 
 
 def unlearnable(only: str, seeds: Sequence[int]) -> None:
     """Heddle beside central fewest-tasks-first where learning teaches nothing; 2,000 workers at load 0.9."""
-    _heading(["jobs", "central-fewest-tasks: mean delay s", "heddle", "difference", "messages a task"])
+    print_heading(["jobs", "central-fewest-tasks: mean delay s", "heddle", "difference", "messages a task"])
     setting = Setting(n_workers=2000)
     for name, drawn in UNLEARNABLE.items():
         if only in name:
@@ -102,22 +89,22 @@ def unlearnable(only: str, seeds: Sequence[int]) -> None:
             ]
             delay, messages = _cells(outcomes)
             ours = statistics.fmean(outcome.delay().mean for outcome in outcomes)
-            _row(
+            print_row(
                 [name, _spread(central), delay, f"{100.0 * (ours / statistics.fmean(central) - 1.0):+.1f} %", messages]
             )
 
 
 def groups(only: str, seeds: Sequence[int]) -> None:
     """Pigeon with groups of 100 workers, and with 25 groups."""
-    _heading(["run", "groups of 100: mean delay s", "25 groups"])
+    print_heading(["run", "groups of 100: mean delay s", "25 groups"])
     for trace, n_workers in TRACES:
         if only in trace:
-            cells = []
+            workload, cells = public_trace(trace), list[str]()
             for size in (100, n_workers // 25):
                 settings = [Setting(n_workers=n_workers, group_size=size, seed=seed) for seed in seeds]
-                delays = [simulate(Experiment("pigeon", each), _trace(trace)).delay().mean for each in settings]
+                delays = [simulate(Experiment("pigeon", each), workload).delay().mean for each in settings]
                 cells.append(_spread(delays, digits=2))
-            _row([f"{trace}, {n_workers:,}", *cells])
+            print_row([f"{trace}, {n_workers:,}", *cells])
 
 
 def _cells(outcomes: Sequence[Outcome]) -> list[str]:
