@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
@@ -26,13 +26,32 @@ from shim.multicluster.core.plan_events import (
     PublishRequests,
     SettleAllocation,
 )
+from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
+from shim.ports.clock import Clock
 from shim.scheduling.queue_table import QueueTable
 
-if TYPE_CHECKING:
-    from shim.multicluster.queue_cycles import QueueCycles
+__all__ = ["AttemptPlans", "CyclesOfQueues"]
 
-__all__ = ["AttemptPlans"]
+
+class CyclesOfQueues(Protocol):
+    """The cycles that attempts take part in; implemented by `QueueCycles`."""
+
+    launches: LaunchService
+    clock: Clock
+
+    def is_due(self, queue: str) -> None:
+        """Something changed that a cycle of the queue could act on."""
+
+    def has_more(self) -> None:
+        """Capacity came free that no queue's cycle has looked at."""
+
+    def plan_alone(self, plans: "AttemptPlans") -> tuple[RequestPlan, ...]:
+        """Plan what one attempt asks for by itself, between two cycles."""
+        ...
+
+    def leave(self, attempt: Attempt) -> None:
+        """Take an attempt out: it wants nothing any more."""
 
 
 @dataclass(slots=True)
@@ -57,7 +76,7 @@ class AttemptPlans:
 
     def __init__(
         self,
-        cycles: "QueueCycles",
+        cycles: CyclesOfQueues,
         table: QueueTable,
         attempt: Attempt,
         queue_at: Callable[[SubClusterId], str | None],

@@ -5,8 +5,10 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +69,28 @@ def test_a_unit_test_lies_where_its_subject_does_and_uses_it(test):
 def test_no_module_is_too_long_to_read():
     lengths = {named(path): len(path.read_text("utf-8").splitlines()) for path in sources()}
     assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
+
+
+def circle_of_imports(graph):
+    """A circle of modules that import each other, imports for type checkers included; empty if there is none."""
+    try:
+        TopologicalSorter(
+            {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+        ).prepare()
+    except CycleError as exc:
+        return exc.args[1]
+    return []
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert circle_of_imports(grimp.build_graph(*PACKAGES, cache_dir=None)) == []
+
+
+def test_a_circle_of_imports_would_be_found():
+    graph = grimp.ImportGraph()
+    for importer, imported in (("a", "b"), ("b", "c"), ("c", "a"), ("a", "d")):
+        graph.add_import(importer=importer, imported=imported)
+    assert set(circle_of_imports(graph)) == {"a", "b", "c"}
 
 
 def test_nothing_is_left_unfinished():

@@ -4,6 +4,7 @@ Synchronous and pure: events in, effects out. Imports values of the domain only;
 `shim.protocol.yarn.allocations`, calls are made by `shim.multicluster.attempt`.
 """
 
+from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.events import (
     AMCalled,
     AMRegistered,
@@ -34,7 +35,7 @@ from shim.multicluster.core.events import (
 )
 from shim.multicluster.core.ledger import AskLedger
 from shim.multicluster.core.recalls import AttemptHoldings
-from shim.multicluster.core.splitter import AskSplitter, CapacitySplitter, ClusterCapacity, Demand
+from shim.multicluster.core.splitter import AskSplitter, CapacitySplitter, Demand
 
 __all__ = [
     "AMCalled",

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.groups_by_size import GroupsBySize
-from shim.multicluster.core.splitter import AskSplitter, ClusterCapacity, Demand, GangDemand
+from shim.multicluster.core.splitter import AskSplitter, Demand, GangDemand
 
 __all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup"]
 

@@ -8,8 +8,8 @@ from shim.domain.allocations import ANY, Ask, AskKey, SessionRequest
 from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.asks import AskBook, AskGroup
+from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.session import Row, Session, SessionState
-from shim.multicluster.core.splitter import ClusterCapacity
 
 __all__ = ["Conversations"]
 

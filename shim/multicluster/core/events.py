@@ -7,7 +7,7 @@ from enum import Enum
 from shim.domain.allocations import AllocateAnswer, AllocateCall, AskKey, Grant, NodeToken, Running, SessionRequest
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.splitter import ClusterCapacity
+from shim.multicluster.core.cluster_capacity import ClusterCapacity
 
 __all__ = [
     "AMCalled",

@@ -19,6 +19,7 @@ from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook, AskGroup
 from shim.multicluster.core.bounds import refusal_of
+from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.conversations import Conversations
 from shim.multicluster.core.events import (
@@ -50,7 +51,7 @@ from shim.multicluster.core.outbox import Outbox, remembered
 from shim.multicluster.core.plan_events import AllocationsVerified, PlanEvent, Proceed
 from shim.multicluster.core.recalls import AttemptHoldings, Recalls
 from shim.multicluster.core.session import Session, SessionState
-from shim.multicluster.core.splitter import AskSplitter, ClusterCapacity
+from shim.multicluster.core.splitter import AskSplitter
 
 __all__ = ["NOT_REGISTERED", "AskLedger"]
 

@@ -19,6 +19,7 @@ from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.ask_decisions import AskDecision, Weighed
+from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.events import Effect
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
@@ -36,7 +37,6 @@ from shim.multicluster.core.plan_events import (
 )
 from shim.multicluster.core.splitter import (
     CapacitySplitter,
-    ClusterCapacity,
     Demand,
     SplitSettings,
     may_have,

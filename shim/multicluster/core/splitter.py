@@ -17,23 +17,21 @@ The rules of `CapacitySplitter`, in their order:
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.containers import ContainerWatch
 from shim.multicluster.core.demands import Demand, GangDemand
-
-if TYPE_CHECKING:  # events name `ClusterCapacity`
-    from shim.multicluster.core.events import Effect
-    from shim.multicluster.core.plan_events import PlanEvent
+from shim.multicluster.core.events import Effect
+from shim.multicluster.core.plan_events import PlanEvent
 
 __all__ = [
     "AskSplitter",
     "CapacitySplitter",
-    "ClusterCapacity",
     "Demand",
     "GangDemand",
     "SplitSettings",
@@ -63,46 +61,6 @@ class SplitSettings:
     oldest_s: float = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterCapacity:
-    """What is known of a sub-cluster that a queue may use.
-
-    Attributes:
-        is_home: Whether the application's own ApplicationMaster runs there.
-        is_open: Whether containers may be asked for there now.
-        free: What the queue could still get there.
-        size: What the queue could have there in all.
-        largest: The largest container that may be had there.
-        weight: How much the queue prefers it; 1 is usual, 0 is never.
-        nodes: How many nodes it has.
-        racks: Rack of each host, by name.
-        rack_names: Every rack; found out from `racks` if not given.
-        labels: Node labels that the queue may ask for; `*` for all.
-        age_s: Of the report that all of this is from.
-    """
-
-    subcluster: SubClusterId
-    is_home: bool = False
-    is_open: bool = True
-    free: ResourceVector = field(default_factory=ResourceVector)
-    size: ResourceVector = field(default_factory=ResourceVector)
-    largest: ResourceVector = field(default_factory=ResourceVector)
-    weight: float = 1.0
-    nodes: int = 0
-    racks: Mapping[str, str] = field(default_factory=dict)
-    labels: frozenset[str] = frozenset()
-    rack_names: frozenset[str] = frozenset()
-    age_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        if self.racks and not self.rack_names:
-            object.__setattr__(self, "rack_names", frozenset(self.racks.values()))
-
-    def has_place(self, place: str) -> bool:
-        """Whether a host or rack of this name is there."""
-        return place in self.racks or place in self.rack_names
-
-
 class AskSplitter(ContainerWatch, Protocol):
     """Decides how many of a demand each sub-cluster is asked for."""
 
@@ -111,11 +69,11 @@ class AskSplitter(ContainerWatch, Protocol):
         """Whether containers are wanted that are to be planned before anybody is asked for them."""
         ...
 
-    def drain(self) -> "Sequence[Effect]":
+    def drain(self) -> Sequence[Effect]:
         """What is to be done beyond the ledger, of all that was told since the last call."""
         ...
 
-    def take(self, event: "PlanEvent") -> None:
+    def take(self, event: PlanEvent) -> None:
         """Take in what a cycle or a Local Master says; the next `split` goes by it."""
         ...
 
@@ -185,11 +143,11 @@ class CapacitySplitter:
         _add(kept, demand.total, [local, slots, sizes_of(eligible, demand)], eligible)
         return {subcluster: count for subcluster, count in kept.items() if count}
 
-    def drain(self) -> "Sequence[Effect]":
+    def drain(self) -> Sequence[Effect]:
         """See `AskSplitter`: nothing."""
         return ()
 
-    def take(self, event: "PlanEvent") -> None:
+    def take(self, event: PlanEvent) -> None:
         """See `AskSplitter`: nobody plans for it."""
 
     def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:  # noqa: ARG002 - the protocol's signature

@@ -42,7 +42,7 @@ from shim.simulation.yarn_sim.contexts import submission_context
 from shim.simulation.yarn_sim.network import NetworkedLogins, NetworkedManager, NetworkedRPC
 from shim.simulation.yarn_sim.process import GatedClock, ProcessGate
 from shim.simulation.yarn_sim.stores import gated_stores
-from shim.simulation.yarn_sim.world import HeddleWorld
+from shim.simulation.yarn_sim.world import HeddleWorld, SchedulerOfAttempts
 
 __all__ = ["ModelledHeddle"]
 
@@ -286,7 +286,7 @@ class ModelledHeddle:
         )
         return Connection(gate, network, link, calls, self.bugs)
 
-    def _owner_of(self, found: Attempt) -> "ModelledHeddle | None":
+    def _owner_of(self, found: Attempt) -> SchedulerOfAttempts | None:
         """The other Global Master that owns an attempt's queue, if there is one that can be reached.
 
         Raises:
