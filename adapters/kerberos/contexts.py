@@ -24,7 +24,7 @@ _SPNEGO = "1.3.6.1.5.5.2"
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What is tried, for messages.
+    """Names of an attempt to log in, for messages.
 
     Attributes:
         has_keytab: Whether keys are at hand, and tickets come from them.
@@ -71,7 +71,7 @@ class KerberosContext:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the context is established."""
+        """Tell whether the context is established."""
         return bool(self._context.complete)
 
     @property

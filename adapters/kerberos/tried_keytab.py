@@ -16,7 +16,7 @@ _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def open_acceptor(principal: str, keytab: Path, *, key: str = _KEY, negotiates: bool = False) -> KerberosAcceptor:
-    """What accepts clients as a service.
+    """Open the acceptor of a service's clients.
 
     Args:
         principal: `service/host@REALM`.

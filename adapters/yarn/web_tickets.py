@@ -48,7 +48,7 @@ class WebTicketLogin:
         self._asking: set[str] = set()
 
     def identity(self, address: str, user: str | None, own_user: str) -> Parameters | None:
-        """Whom a request is for, where a ticket says who sends it; None where names are believed so far."""
+        """Name the user of a request, where a ticket tells its sender; None where names are believed so far."""
         if address not in self._asking:
             return None
         return () if user is None or user == own_user else (("doAs", user),)

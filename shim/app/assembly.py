@@ -87,7 +87,7 @@ class Foundation:
 
     @property
     def following(self) -> Following | None:
-        """What Local Masters tell, where they are processes of their own."""
+        """Reports of Local Masters, where they are processes of their own."""
         return None if self.global_master is None else self.global_master.following
 
 
@@ -190,7 +190,7 @@ def _reading(runtime: Runtime) -> ReadingSettings:
 def _matching(
     runtime: Runtime, following: Following | None, pollers: SubClusterPollers | Following, shares: SharesOfQueues
 ) -> AttemptMatching:
-    """How asks of spanning applications find their sub-clusters."""
+    """Make the matching of spanning applications' asks with sub-clusters."""
     span = runtime.config.span
     settings = SplitSettings(span.move_after_beats, span.oldest_view_s)
     if span.placement != "heddle":
@@ -220,7 +220,7 @@ def _draws(runtime: Runtime) -> Random:
 
 
 def decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:
-    """Who lets start what waits in a queue: its owner, or anybody while nobody owns it."""
+    """Return who starts applications that wait in a queue: its owner, or anybody while nobody owns it."""
     if global_master is None:
         return lambda _: True
     master = global_master

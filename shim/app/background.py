@@ -1,4 +1,4 @@
-"""What runs by itself: the order in which it begins, and the list of what goes on until the end."""
+"""Background work: the order in which it begins, and the list of tasks that run until the end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -43,7 +43,7 @@ async def begin(use_cases: UseCases) -> None:
 
 
 def lasting_work(use_cases: UseCases) -> Mapping[str, Work]:
-    """What goes on beside requests from the first polls to the end, by name; each ends only when it is cancelled."""
+    """List the tasks that run from the first polls to the end, by name; each ends only when it is cancelled."""
     events = ClusterEvents(use_cases.inspection.clusters, use_cases.runtime.clock)
     return {
         "lost time": use_cases.lost_time.run,

@@ -123,7 +123,7 @@ class Heddle:
 
     @property
     def url(self) -> str:
-        """Where it serves REST.
+        """Address of the REST server.
 
         Raises:
             InvariantViolationError: If it is not running.
@@ -316,7 +316,7 @@ class Heddle:
     async def _open_master(
         self, runtime: Runtime, metrics: Metrics, audit: AuditTrail, stack: AsyncExitStack
     ) -> GlobalMaster | None:
-        """What makes this one of several Global Masters, if it is meant to be."""
+        """Make this process one of several Global Masters, if the configuration says so."""
         name = self._global_master
         if name is None:
             return None

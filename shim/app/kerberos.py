@@ -37,7 +37,7 @@ _QUALITIES: Mapping[str, QualityOfProtection] = {
 
 
 def open_kerberos(config: KerberosConfig) -> TicketLogin | None:
-    """How clients log in by ticket; None where names are believed.
+    """Open the login of clients by ticket; None where names are believed.
 
     Raises:
         ConfigError: If the library is missing, or the keytab cannot be used.
@@ -85,7 +85,7 @@ def principals_of(config: KerberosConfig) -> PrincipalRules:
 
 
 def open_login(config: KerberosConfig) -> KerberosLogin | None:
-    """How Heddle logs in at ResourceManagers that ask for tickets; None if it has no principal.
+    """Open Heddle's own login at ResourceManagers that ask for tickets; None if it has no principal.
 
     Raises:
         ConfigError: If the library is missing.
@@ -96,7 +96,7 @@ def open_login(config: KerberosConfig) -> KerberosLogin | None:
 
 
 def trouble_with(config: KerberosConfig) -> str:
-    """Why clients cannot log in by ticket now; empty if they can, or need not."""
+    """Say why clients cannot log in by ticket now; empty if they can, or need not."""
     try:
         open_kerberos(config)
         tickets = open_web_tickets(config)

@@ -54,11 +54,11 @@ class SharesOfQueues:
     graphs: EngineGraphs = field(default_factory=EngineGraphs)
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
-        """What a sub-cluster calls a queue."""
+        """Return a queue's name at a sub-cluster."""
         return self.policies.current.name_at(subcluster, queue)
 
     def container_order(self, queue: str) -> ContainerOrder:
-        """Which of a queue's applications has containers first."""
+        """Return the order in which a queue's applications get containers."""
         found = next((each for each in self.policies.current.queues if each.path == queue), None)
         return UNORDERED if found is None else found.containers
 
@@ -68,7 +68,7 @@ class SharesOfQueues:
         return "none" if found is None else found.shadow
 
     def gauges(self) -> Iterator[QueueGauges]:
-        """How each queue stood when it was last decided who starts."""
+        """Yield the figures of each queue from the last admission round."""
         counts = self.room.counts()
         acts_of: dict[str, dict[str, int]] = {}
         for (queue, stage), count in self.acts.counts.items():
@@ -92,7 +92,7 @@ class SharesOfQueues:
         return self.policies.current
 
     def preemption(self, service: MultiClusterService, altruism: AltruismService) -> PreemptionService:
-        """Who holds asks back and asks containers back.
+        """Make the service that withholds asks and takes containers back.
 
         Args:
             service: Knows the attempts whose calls are read.
@@ -174,7 +174,7 @@ class SharesOfQueues:
         ]
 
     def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:
-        """Who lets start what waits."""
+        """Make the service that starts applications that wait."""
         return Starting(
             room=self.room,
             submissions=submissions,

@@ -254,7 +254,7 @@ def _provider_pages(use_cases: UseCases, logins: WebLogins) -> ProviderPages | N
 
 
 def _told_settings(server: ServerConfig) -> Mapping[str, str]:
-    """What `/conf` tells clients that ask a ResourceManager for its addresses."""
+    """Return the settings that `/conf` shows to clients that ask a ResourceManager for its addresses."""
     prefix = "yarn.resourcemanager"
     return {
         f"{prefix}.hostname": split_address(server.rest)[0],

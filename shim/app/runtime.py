@@ -60,7 +60,7 @@ class Clusters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
-    """What the use cases of one process stand on.
+    """Collaborators that the use cases of one process share.
 
     Attributes:
         random: For intents' names and for the spread of polls; of a server also for nonces.

@@ -1,4 +1,4 @@
-"""What Heddle does, put together: every use case with what it stands on."""
+"""Assembly of Heddle's use cases, each with its collaborators."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ _SERVERS = ("client_rpc", "scheduler_rpc", "admin_rpc")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseCases:
-    """Everything that Heddle does, by use case.
+    """Every use case of a Heddle.
 
     Attributes:
         submissions: Of this process; `backend.submissions` may pass on what another one owns.
@@ -199,7 +199,7 @@ def _remembers(config: Config) -> ReconciliationSettings:
 
 
 def _backend(base: Foundation, submitting: Submitting, matching: AttemptMatching) -> Backend:
-    """What the servers call."""
+    """Assemble the use cases that the servers call."""
     runtime, managers, applications = base.runtime, base.runtime.managers, base.applications
     global_master, submissions = base.global_master, submitting.submissions
     view, store, clock = runtime.view, runtime.stores.state, runtime.clock

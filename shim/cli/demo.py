@@ -100,7 +100,7 @@ def down(*, folder: Folder = None, dry_run: DryRun = False) -> None:
 
 
 def _front_of(lab: Lab) -> Front:
-    """Where Heddle is, or will be, in front of a lab."""
+    """Return the addresses of Heddle in front of a lab, running or not."""
     server = tomllib.loads(lab.heddle_toml.read_text(encoding="utf-8"))["server"]
     return Front(f"http://{server['rest']}", getpass.getuser())
 

@@ -111,7 +111,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches a `host:port`. A name other than localhost may be anything, so it is not."""
+    """Tell whether only this machine reaches a `host:port`; a name other than localhost may be of any machine."""
     host, _ = split_address(address)
     try:
         return ipaddress.ip_address(host).is_loopback

@@ -69,7 +69,7 @@ def _no_names() -> Mapping[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class QueueConfig:
-    """What Heddle does for the applications of one queue; a queue that is not named has the defaults."""
+    """Settings of one queue's applications; a queue that is not named has the defaults."""
 
     name: str = key(about=Key("Its full path, `root.prod`.", pattern=_PATH, form=_PATH_FORM))
     placement: str = key(
@@ -208,7 +208,7 @@ class QueueConfig:
 
 @dataclass(frozen=True, slots=True)
 class MappingConfig:
-    """Who is put into which queue. The first that fits counts; what is empty fits everybody."""
+    """A rule that puts submissions into a queue. The first that fits counts; an empty member fits everybody."""
 
     queue: str = key(about=Key("Where to.", pattern=_PATH, form=_PATH_FORM))
     user: str = key("", about=Key("Name of the user."))
@@ -222,7 +222,7 @@ class MappingConfig:
 
 @dataclass(frozen=True, slots=True)
 class PolicyConfig:
-    """What a policy file holds."""
+    """Contents of a policy file."""
 
     queues: tuple[QueueConfig, ...] = key((), about=Key("`[[queue]]`", name="queue"))
     mappings: tuple[MappingConfig, ...] = key((), about=Key("`[[mapping]]`", name="mapping"))
@@ -334,7 +334,7 @@ def _check_mappings(mappings: Sequence[MappingConfig], source: str) -> None:
 
 
 def _check_places(queue: QueueConfig, where: str, source: str) -> None:
-    """What a queue is called, and how much it is wanted, on single sub-clusters."""
+    """Check a queue's names and weights at single sub-clusters."""
     for place, name in queue.names.items():
         _check_name(name, f"{where}.names.{place}", source)
         if re.fullmatch(_PATH, name) is None:

@@ -41,7 +41,7 @@ _MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """Where clients find Heddle, and how much each may ask for."""
+    """Addresses at which clients find Heddle, and limits of one client."""
 
     rest: str = key("127.0.0.1:8088", about=address_key("Web services and pages; port 0 takes a free one."))
     client_rpc: str = key(
@@ -128,7 +128,7 @@ class ServerConfig:
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """Where submissions, homes and operators' words survive."""
+    """The database of submissions, homes and operators' decisions."""
 
     url: str = key(
         "sqlite:///heddle.db",
@@ -143,7 +143,7 @@ class StoreConfig:
 
 @dataclass(frozen=True, slots=True)
 class PollConfig:
-    """How the sub-clusters are asked."""
+    """Polls of the sub-clusters."""
 
     interval_s: float = key(2.0, about=Key("From the start of one poll of a sub-cluster to the next.", least=0.05))
     late_after_s: float = key(
@@ -158,7 +158,7 @@ class PollConfig:
 
 @dataclass(frozen=True, slots=True)
 class HistoryConfig:
-    """How much of what is over is kept. What lives is kept whatever these say."""
+    """Limits of kept history. Live applications are kept whatever these say."""
 
     final_documents: int = key(
         20_000,
@@ -282,7 +282,7 @@ class SubClusterConfig:
 
 @dataclass(frozen=True, slots=True)
 class SharesConfig:
-    """How queues with a weight share the federation."""
+    """Shares of queues with a weight."""
 
     interval_s: float = key(
         1.0, about=Key("From one look at who may start to the next; a submission looks at once.", least=0.05)
@@ -371,7 +371,7 @@ class MultiClusterConfig:
 
 @dataclass(frozen=True, slots=True)
 class SchedulingConfig:
-    """How what waits in a queue is planned."""
+    """Planning of waiting requests."""
 
     REMOVED: ClassVar[Mapping[str, str]] = {"core": "all that waits in a queue is planned together"}
 
@@ -419,7 +419,7 @@ class LimitsConfig:
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """What Heddle writes about itself, on standard error."""
+    """Heddle's own log, on standard error."""
 
     level: str = key(
         "info", about=Key("Least severe level that is written.", choices=("debug", "info", "warning", "error"))

@@ -24,7 +24,7 @@ _USERS_FORM = f"{USER_FORM}, or *"
 
 @dataclass(frozen=True, slots=True)
 class ProxyUserConfig:
-    """Whom one service user may act for, as Hadoop's `hadoop.proxyuser.USER.*`. `*` allows all, nothing allows none."""
+    """Rule of one service user, as Hadoop's `hadoop.proxyuser.USER.*`. `*` allows all, an empty list allows none."""
 
     hosts: tuple[str, ...] = key((), about=Key("Addresses or networks (`10.0.0.0/8`) that it calls from."))
     users: tuple[str, ...] = key(
@@ -44,7 +44,7 @@ def _no_proxy_users() -> Mapping[str, ProxyUserConfig]:
 
 @dataclass(frozen=True, slots=True)
 class SecurityConfig:
-    """Who may do what."""
+    """Rights of users."""
 
     allow_anonymous: bool = key(
         default=False,

@@ -1,4 +1,4 @@
-"""What one attempt still needs, as a row of its queue's cycle, and what the cycle's plan says of it."""
+"""Pending requests of one attempt as rows of its queue's cycle, and the plan that a cycle makes of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -62,7 +62,7 @@ class PendingRequest:
 
 @dataclass(frozen=True, slots=True)
 class RequestPlan:
-    """What a cycle decided for one request.
+    """Decision of a cycle on one request.
 
     Attributes:
         starts: Containers to be allocated tentatively, by sub-cluster, beyond those that are.

@@ -1,4 +1,4 @@
-"""Where an application that spans has its containers: what reads and signals of containers are routed by."""
+"""Clusters on which a spanning application has containers: reads and signals of containers are routed by them."""
 
 from collections.abc import Mapping
 
@@ -31,7 +31,7 @@ class ContainerPlaces:
     async def of_attempt(
         self, attempt: ApplicationAttemptId
     ) -> Mapping[SubClusterId, tuple[ApplicationAttemptId, ...]]:
-        """Where the newest attempt of an application has live containers, and what it is called there.
+        """Find the clusters on which an application's newest attempt has live containers, with its ids there.
 
         An earlier attempt has none. Sub-clusters count attempts for themselves, so the number is not the home's.
         """

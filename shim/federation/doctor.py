@@ -1,4 +1,4 @@
-"""What can be wrong with a federation, looked for in one pass over facts. The checks are pure: facts in, findings out.
+"""Checks of a federation, in one pass over facts. They are pure: facts in, findings out.
 
 Each check is one function; `examine` runs the table of them. A finding says what, where, and what to do.
 """
@@ -49,7 +49,7 @@ Settings = Mapping[str, Setting]
 
 @dataclass(frozen=True, slots=True)
 class SubClusterFacts:
-    """What is known of one sub-cluster.
+    """Facts of one sub-cluster.
 
     Attributes:
         is_reachable: Whether its ResourceManager is active and its heartbeat in time.
@@ -87,7 +87,7 @@ class SubClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class FederationFacts:
-    """What is known of the whole.
+    """Facts of the whole federation.
 
     Attributes:
         store_trouble: Why the store cannot be used; empty if it can.
@@ -242,7 +242,7 @@ def _queues(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _has(subcluster: SubClusterFacts, path: str) -> bool:
-    """Whether a queue is there, as a leaf or above one."""
+    """Tell whether a queue is there, as a leaf or above one."""
     return any(leaf == path or leaf.startswith(f"{path}.") for leaf in subcluster.queues)
 
 
@@ -269,7 +269,7 @@ def _scheduler_addresses(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _scheduler_address(facts: FederationFacts, setting: Setting | None) -> tuple[Level, str, str]:
-    """What a node's setting means: who stands there goes before whoever submits only if it is final."""
+    """Explain a node's setting: the address that stands there goes before a submitter's only if it is final."""
     if setting is None:
         message = "the scheduler address that its ApplicationMasters use could not be read from a node's /conf"
         return Level.WARNING, message, "is a node up, and its web port open?"
@@ -300,7 +300,7 @@ def _proxy_rules(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _identities(facts: FederationFacts) -> Iterator[Finding]:
-    """Where a request in another's name is taken for Heddle's own, everybody acts with Heddle's rights there."""
+    """Yield clusters that take a request in another's name for Heddle's own: everybody has Heddle's rights there."""
     for each in facts.reachable:
         if each.taken_as in ("", PROBE_USER):  # who refuses has understood in whose name it is
             yield Finding("identities", Level.OK, each.id, "its web services take requests in their users' names")
@@ -317,7 +317,7 @@ def _identities(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _identity_advice(subcluster: SubClusterFacts) -> str:
-    """What to do; without Kerberos a filter that is named stays (`RMWebAppUtil.setupSecurityAndFilters`)."""
+    """Advise on identities; without Kerberos a filter that is named stays (`RMWebAppUtil.setupSecurityAndFilters`)."""
     until = f"until then: heddle cluster cordon {subcluster.id}"
     setting = (subcluster.manager_settings or {}).get(_FILTERS)
     if subcluster.proxy_user and setting is not None and _PLAIN_FILTER in setting.value:
@@ -365,7 +365,7 @@ def _store(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _policy_in_force(facts: FederationFacts) -> Iterator[Finding]:
-    """Who edits the file wonders why nothing changes, if a policy was applied over it."""
+    """Yield a policy that was applied over the file: an edit of the file changes nothing then."""
     if facts.policy_trouble:
         level = Level.WARNING if facts.file_has_policy else Level.OK
         advice = "see heddle policy show and history; heddle policy release lets the file's hold again"

@@ -1,4 +1,4 @@
-"""What operators ask: how the sub-clusters are, how the queues stand on all of them, and what is wrong."""
+"""Operators' questions: the state of sub-clusters, the queues over all of them, and the doctor's findings."""
 
 import asyncio
 from collections import defaultdict
@@ -50,7 +50,7 @@ _WORDS = {Admission.CORDONED: "CORDONED", Admission.DRAINING: "DRAINING"}
 
 @dataclass(frozen=True, slots=True)
 class SubClusterDescription:
-    """What the configuration says of a sub-cluster.
+    """Configuration of a sub-cluster, for checks.
 
     Attributes:
         web: Addresses of its ResourceManagers, with scheme.
@@ -120,7 +120,7 @@ async def _no_kerberos() -> None:
 
 @dataclass(frozen=True, slots=True)
 class InspectionSettings:
-    """What the checks need to know of Heddle's own configuration.
+    """Values of Heddle's own configuration that the checks need.
 
     Attributes:
         servers: Which of `client_rpc`, `scheduler_rpc` and `admin_rpc` Heddle has.
@@ -268,7 +268,7 @@ class Inspection:
         return self.view.part(seen.subcluster, Part.NODES) is not None
 
     async def _is_back(self, subcluster: SubClusterId) -> bool:
-        """Whether somebody is there after all."""
+        """Tell whether a sub-cluster that was declared dead answers again."""
         manager = self.unfenced.get(subcluster)
         if manager is None:
             return False

@@ -1,4 +1,4 @@
-"""Which sub-cluster answers for an application, an attempt, a container, a node or a reservation."""
+"""Routing of applications, attempts, containers, nodes and reservations to sub-clusters."""
 
 import asyncio
 from collections import OrderedDict
@@ -65,7 +65,7 @@ class Routing:
         self._searches: dict[ApplicationId, asyncio.Task[SubClusterId]] = {}
 
     async def home_of(self, application_id: ApplicationId) -> SubClusterId:
-        """Where an application is: also one that was submitted to a sub-cluster directly.
+        """Find the home of an application, also of one that was submitted to a sub-cluster directly.
 
         Raises:
             NotFoundError: Every sub-cluster says that it does not know it.
@@ -85,7 +85,7 @@ class Routing:
         return await asyncio.shield(search)
 
     async def place_of_container(self, container: ContainerId) -> SubClusterId:
-        """Where a container runs: its application's home, or where that spans to; raises as `home_of`."""
+        """Find a container's sub-cluster: its application's home, or another that it spans to; raises as `home_of`."""
         place = await self._places.of_container(container) if self._places is not None else None
         if place is None or place not in self._managers:
             return await self.home_of(container.attempt.application)
@@ -96,7 +96,7 @@ class Routing:
         return {} if self._places is None else await self._places.of_application(application)
 
     async def beyond_home(self, attempt: ApplicationAttemptId) -> Sequence[tuple[SubClusterId, ApplicationAttemptId]]:
-        """Where else than at its home an attempt has live containers, and its ids there; raises as `home_of`."""
+        """Find an attempt's live containers beyond its home, with its ids there; raises as `home_of`."""
         if self._places is None:
             return ()
         places = await self._places.of_attempt(attempt)
@@ -104,7 +104,7 @@ class Routing:
         return [(place, each) for place in self._managers if place != home for each in places.get(place, ())]
 
     def subcluster_of_node(self, node: NodeId) -> SubClusterId:
-        """Whose NodeManager this is; the first in the configured order if two sub-clusters have one of that name.
+        """Return the sub-cluster of a NodeManager; the first in the configured order if two have one of that name.
 
         Raises:
             NotFoundError: No sub-cluster has told of it.
@@ -116,7 +116,7 @@ class Routing:
         raise NotFoundError(f"nodeId, {node}, is not found")
 
     def subcluster_of_reservation(self, reservation_id: str) -> SubClusterId | None:
-        """Who issued a reservation id: as remembered, or the sub-cluster whose start its time stamp is."""
+        """Return the issuer of a reservation id: as remembered, or the sub-cluster whose start its time stamp is."""
         remembered = self._reservations.get(reservation_id)
         if remembered is not None:
             return remembered
@@ -128,11 +128,11 @@ class Routing:
         return None
 
     def remember_reservation(self, reservation_id: str, subcluster: SubClusterId) -> None:
-        """This sub-cluster issued a reservation id."""
+        """Remember the sub-cluster that issued a reservation id."""
         _remember(self._reservations, reservation_id, subcluster, self._settings.remembered)
 
     def is_told(self, application_id: ApplicationId) -> bool:
-        """Whether its home itself has told of an application."""
+        """Tell whether its home itself has told of an application."""
         return self._view.find(application_id) is not None and not self._view.is_synthetic(application_id)
 
     def usable(self) -> tuple[SubClusterId, ...]:

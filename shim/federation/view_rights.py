@@ -1,4 +1,4 @@
-"""Who may be told why an application is where it is: one rule for the web services and for the pages."""
+"""Rights to be told why an application is where it is: one rule for the web services and for the pages."""
 
 from shim.domain.ids import SubClusterId
 from shim.errors import ForbiddenError
@@ -9,7 +9,7 @@ __all__ = ["ViewRights"]
 
 
 class ViewRights:
-    """Where a ResourceManager guards applications, Heddle's records of them are for their users and for operators.
+    """Rule for Heddle's records of applications that a ResourceManager guards: for their users and for operators.
 
     Args:
         applications: Knows which sub-clusters guard theirs.
@@ -21,7 +21,7 @@ class ViewRights:
         self._identity = identity
 
     def may_see(self, asker: Caller, user: str, home: SubClusterId) -> bool:
-        """Whether records of an application of `user` at `home` may be told to the asker."""
+        """Tell whether records of an application of `user` at `home` may be told to the asker."""
         return not self._applications.is_guarded(home) or user == asker.user or self._identity.is_operator(asker)
 
     def require(self, asker: Caller, user: str, home: SubClusterId) -> None:

@@ -1,4 +1,4 @@
-"""Who is calling: the one place that answers it, for every server.
+"""Identity of callers: the one place that decides it, for every server.
 
 Every name (parameter, cookie, connection context, configured rule) is reduced to one canonical short name here; limits,
 access lists, audit and ResourceManagers see no other form of it.
@@ -54,7 +54,7 @@ class ImpersonationError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class ProxyRule:
-    """Whom one service user may act for; `*` allows all, nothing allows none.
+    """Rule of one service user; `*` allows all, an empty set allows none.
 
     Attributes:
         hosts: Addresses or networks that it must call from.
@@ -67,7 +67,7 @@ class ProxyRule:
 
 @dataclass(frozen=True, slots=True)
 class IdentityRules:
-    """What is believed.
+    """Settings that say which identities are believed.
 
     Attributes:
         static_user: Whom a call without a user counts as.
@@ -93,7 +93,7 @@ class IdentityRules:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who a request is from.
+    """Caller of a request.
 
     Attributes:
         user: As whom it acts: the user that a ResourceManager is told.
@@ -251,7 +251,7 @@ class IdentityService:
         return max(self._role_of_everybody(), self._own_role(user))
 
     def is_operator(self, caller: Caller) -> bool:
-        """Whether the caller may operate Heddle, and see and end what others have."""
+        """Tell whether the caller may operate Heddle, and see and end others' applications."""
         return self.may(caller, Right.OPERATE)
 
     def _role_of_everybody(self) -> Role:
@@ -316,14 +316,14 @@ class IdentityService:
         return _ANY in rule.users or _ANY in rule.groups or not self._groups_of(target).isdisjoint(rule.groups)
 
     def _acts_by_name(self, caller: Caller) -> bool:
-        """Whether the caller acts for itself, or by a rule that names the user."""
+        """Tell whether the caller acts for itself, or by a rule that names the user."""
         if caller.user == caller.real_user:
             return True
         rule = self._rules.proxy_users.get(caller.real_user)
         return rule is not None and caller.user in rule.users
 
     def _has_more_rights(self, user: str) -> bool:
-        """Whether a user may do what other users may not, at Heddle or as Heddle."""
+        """Tell whether a user has rights that other users lack, at Heddle or as Heddle."""
         return user in self._rules.own_users or self._own_role(user) >= Role.OPERATOR
 
 

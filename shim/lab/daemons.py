@@ -1,4 +1,4 @@
-"""How the daemons of a lab are started: one `java` command each."""
+"""Start of a lab's daemons: one `java` command each."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ def find_java() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class JavaRuntime:
-    """How Hadoop's programs are run in a lab.
+    """Command of Hadoop's programs in a lab.
 
     Attributes:
         java: The `java` to use.

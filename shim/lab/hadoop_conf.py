@@ -50,7 +50,7 @@ Files = dict[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What a cluster's configuration must know of the machine.
+    """Facts of the machine for a cluster's configuration.
 
     Attributes:
         folder: The cluster's own folder; state, logs and local directories lie below it.
@@ -67,7 +67,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class FrontAddresses:
-    """Where Heddle listens, for clients: a ResourceManager's usual ports unless said otherwise."""
+    """Addresses of Heddle for clients: a ResourceManager's usual ports unless said otherwise."""
 
     rest: str = "127.0.0.1:8088"
     client_rpc: str = "127.0.0.1:8032"

@@ -1,4 +1,4 @@
-"""What a lab shows of its clusters and daemons."""
+"""Handles of a lab's clusters and daemons."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ __all__ = ["Cluster", "DaemonStatus"]
 
 @dataclass(frozen=True, slots=True)
 class DaemonStatus:
-    """How one daemon is.
+    """State of one daemon.
 
     Attributes:
         name: Unique in the lab.
@@ -34,7 +34,7 @@ class DaemonStatus:
 
     @classmethod
     def of(cls, daemon: DaemonRecord) -> "DaemonStatus":
-        """How `daemon` is now."""
+        """Look at `daemon` now."""
         process = daemon.process
         letter = None if process is None else state_of(process)
         if process is None or letter is None:
@@ -89,7 +89,7 @@ class Cluster:
 
     @property
     def conf_dir(self) -> Path:
-        """Its Hadoop configuration folder, for Heddle and for clients of this cluster alone."""
+        """Hadoop configuration folder of the cluster, for Heddle and for clients of this cluster alone."""
         return self.folder / "conf"
 
     @property
@@ -109,5 +109,5 @@ class Cluster:
 
     @property
     def version(self) -> str:
-        """Its Hadoop version."""
+        """Hadoop version of the cluster."""
         return self.record.spec.version

@@ -22,7 +22,7 @@ _SHOWN_LINES = 15
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """What one pom names.
+    """Jars that one pom names.
 
     Attributes:
         name: For people, with the version.
@@ -51,7 +51,7 @@ def build_folder() -> Path:
 
 
 def cache_folder() -> Path:
-    """Where jars are kept: `$XDG_CACHE_HOME/heddle/hadoop`, else `~/.cache/heddle/hadoop`."""
+    """Return the folder of jars: `$XDG_CACHE_HOME/heddle/hadoop`, else `~/.cache/heddle/hadoop`."""
     home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(home) / "heddle" / "hadoop"
 
@@ -73,7 +73,7 @@ def checksum_list(version: str) -> dict[str, str]:
 
 
 def verify(folder: Path, expected: dict[str, str]) -> list[str]:
-    """What is wrong with the jars in `folder`: one phrase per file; empty when all is as expected."""
+    """List faults of the jars in `folder`: one phrase per file; empty when all is as expected."""
     present = {path.name for path in folder.glob("*.jar")}
     problems = [f"{name} is missing" for name in sorted(expected.keys() - present)]
     problems += [f"{name} is not in the checksum list" for name in sorted(present - expected.keys())]

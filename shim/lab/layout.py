@@ -1,4 +1,4 @@
-"""Which address and port each daemon of a lab has. Pure arithmetic on a base port and a first loopback octet.
+"""Addresses and ports of a lab's daemons. Pure arithmetic on a base port and a first loopback octet.
 
 Nodes have a loopback address each (127.0.CLUSTER.NODE): a ResourceManager matches asks with nodes by host name, so
 nodes that share one could not be told apart. ResourceManagers share 127.0.0.1 and differ by port.

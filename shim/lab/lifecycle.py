@@ -61,12 +61,12 @@ def _state_home() -> Path:
 
 
 def default_folder() -> Path:
-    """Where a lab lives when no folder is named: below `$XDG_STATE_HOME`, else `~/.local/state`."""
+    """Return the folder of a lab that names none: below `$XDG_STATE_HOME`, else `~/.local/state`."""
     return _state_home() / "lab"
 
 
 def _slots() -> Path:
-    """Where labs note which slot they use; one place for all labs of a user."""
+    """Return the folder in which labs note their slots; one place for all labs of a user."""
     return _state_home() / "lab-slots"
 
 
@@ -150,11 +150,11 @@ class Lab:
         return getpass.getuser()
 
     def status(self) -> list[DaemonStatus]:
-        """How each daemon is."""
+        """List the state of each daemon."""
         return [DaemonStatus.of(daemon) for daemon in self._state().daemons]
 
     def reports(self, cluster: str) -> dict[str, ResourceManagerReport]:
-        """What each ResourceManager of a cluster says of itself, by the daemon's name."""
+        """Ask each ResourceManager of a cluster about itself; answers by the daemon's name."""
         return {layout.name: ask(layout.web) for layout in self.cluster(cluster).record.layout.resource_managers}
 
     def log(self, daemon: str) -> Path:
@@ -197,7 +197,7 @@ class Lab:
                 raise
 
     def is_running(self) -> bool:
-        """Whether there is a lab in the folder, all of whose daemons run."""
+        """Tell whether there is a lab in the folder, all of whose daemons run."""
         state = read_state(self.folder)
         return state is not None and all(DaemonStatus.of(daemon).state == "running" for daemon in state.daemons)
 

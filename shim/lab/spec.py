@@ -1,4 +1,4 @@
-"""What a lab shall be: how many clusters and nodes, of which Hadoop, with which scheduler. Values only."""
+"""Specification of a lab: how many clusters and nodes, of which Hadoop, with which scheduler. Values only."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class SchedulerKind(StrEnum):
 
 
 class Tuning(StrEnum):
-    """What the JVMs are tuned for."""
+    """Aims for which the JVMs are tuned."""
 
     BOOT = "boot"
     """Fast start and little memory: only the first compiler. For tests and trying out."""

@@ -1,4 +1,4 @@
-"""What a lab remembers between commands: its clusters, addresses and processes, in one JSON file."""
+"""State of a lab between commands: its clusters, addresses and processes, in one JSON file."""
 
 import os
 import tempfile
@@ -40,12 +40,12 @@ class DaemonRecord:
 
     @property
     def conf_dir(self) -> Path:
-        """Its configuration."""
+        """Configuration folder of the daemon."""
         return Path(self.folder) / "conf"
 
     @property
     def log(self) -> Path:
-        """What it printed and logged, of all its starts."""
+        """Log file of the daemon, of all its starts."""
         return Path(self.folder) / "daemon.log"
 
 

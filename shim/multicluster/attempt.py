@@ -94,11 +94,11 @@ class MultiClusterAttempt:
 
     @property
     def holdings(self) -> AttemptHoldings:
-        """What the attempt has and wants; nothing before it has registered here."""
+        """Containers and wants of the attempt; empty before it has registered here."""
         return AttemptHoldings() if self._ledger is None else self._ledger.holdings
 
     def tell(self, event: Recall) -> None:
-        """What the Global Master wants of it."""
+        """Tell the attempt what the Global Master wants of it."""
         self._tell(event)
 
     async def register(self, payload: bytes, home: HomeSession) -> RPCAnswer:
@@ -176,7 +176,7 @@ class MultiClusterAttempt:
             return answer
 
     def look_again(self) -> None:
-        """Where containers may be asked for has changed."""
+        """Take note that other clusters may be asked for containers now."""
         self._tell(CapacityChanged(self._capacities()))
 
     async def stop(self) -> None:
@@ -232,7 +232,7 @@ class MultiClusterAttempt:
         return [] if self._ledger is None else self._ledger.handle(event)
 
     def _tell(self, event: Event) -> None:
-        """What workers tell concerns no call of the ApplicationMaster: its effects are carried out at once."""
+        """Tell the ledger news of workers, which concern no call of the ApplicationMaster; carry out its effects."""
         for effect in self._handle(event):
             self._carry_out(effect)
 

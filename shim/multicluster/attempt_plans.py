@@ -41,7 +41,7 @@ class CyclesOfQueues(Protocol):
     clock: Clock
 
     def is_due(self, queue: str) -> None:
-        """Something changed that a cycle of the queue could act on."""
+        """Note a change that a cycle of the queue could act on."""
 
     def has_more(self) -> None:
         """Capacity came free that no queue's cycle has looked at."""

@@ -1,4 +1,4 @@
-"""Who an ApplicationMaster is: the home, the queue and the user of its application."""
+"""Identity of an ApplicationMaster: the home, the queue and the user of its application."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping

@@ -165,7 +165,7 @@ class QueueCycles:
             self.is_due(queue)
 
     def is_due(self, queue: str) -> None:
-        """Something changed that a cycle of the queue could act on."""
+        """Note a change that a cycle of the queue could act on."""
         if queue in self._tables and queue not in self._due:
             self._due[queue] = None
             self._wake.set()

@@ -44,7 +44,7 @@ _UNKNOWN_THERE = frozenset(
 
 
 class _Outcome(Enum):
-    """What became of a call."""
+    """Outcome of a call."""
 
     HEARD = "heard"
     SILENT = "silent"
@@ -53,7 +53,7 @@ class _Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """How sessions are held.
+    """Settings of sessions.
 
     Attributes:
         beat_s: From one call to the next, if nothing is urgent.
@@ -104,7 +104,7 @@ class SessionWorker:
         self._task = asyncio.create_task(self._run(), name=f"span to {self._subcluster}")
 
     def say(self, request: SessionRequest) -> None:
-        """What is to be said next, at once."""
+        """Say the next request at once."""
         self._request = request
         self._wake.set()
 

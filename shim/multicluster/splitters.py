@@ -1,4 +1,4 @@
-"""Who decides for each spanning attempt which sub-cluster is asked; and what was decided, for people."""
+"""Choice of the splitter of each spanning attempt, and records of its decisions."""
 
 import asyncio
 from collections import OrderedDict
@@ -25,7 +25,7 @@ _MOST_REMEMBERED = 512
 
 @dataclass(frozen=True, slots=True)
 class MatchingStatus:
-    """How asks of spanning applications were matched so far.
+    """Counts of matched asks of spanning applications.
 
     Attributes:
         verdicts: How often Local Masters said what to proposed containers.
@@ -90,7 +90,7 @@ class AttemptMatching:
         return splitter, plans
 
     def decisions(self, application: ApplicationId) -> Sequence[AskDecision]:
-        """What was decided last about each of an application's asks; nothing if it has not spanned here."""
+        """Return the last decision on each of an application's asks; empty if it has not spanned here."""
         if application not in self._planned:
             return ()
         splitter, plans = self._planned[application]
@@ -102,11 +102,11 @@ class AttemptMatching:
         return None if known is None else known[1].work_left()
 
     def decided(self) -> Mapping[ApplicationId, int]:
-        """How many decisions were made for each application: another number means that `decisions` has changed."""
+        """Count decisions by application: another number means that `decisions` has changed."""
         return {application: splitter.decided for application, (splitter, _) in self._planned.items()}
 
     def status(self) -> MatchingStatus:
-        """How matching went so far."""
+        """Return the counts so far."""
         live, before = [splitter for splitter, _ in self._planned.values()], self._before
         solves = None if self._cycles is None else self._cycles.solves
         return MatchingStatus(
@@ -134,7 +134,7 @@ class AttemptMatching:
             await self._launches.close()
 
     def _remember(self, application: ApplicationId, splitter: PlannedSplitter, plans: AttemptPlans) -> None:
-        """Its counts outlive it."""
+        """Remember the counts of an attempt, which outlive it."""
         gone = [self._planned.pop(application)] if application in self._planned else []
         self._planned[application] = splitter, plans
         if len(self._planned) > _MOST_REMEMBERED:

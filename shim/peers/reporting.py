@@ -86,7 +86,7 @@ class ReportService:
 
     @property
     def followers(self) -> tuple[str, ...]:
-        """Who follows now."""
+        """Names of the present followers."""
         return tuple(sorted(follower.link.peer for follower in self._followers))
 
     # -- heartbeats --------------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class HomeSession(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether a call may still be made."""
+        """Tell whether a call may still be made."""
         ...
 
     async def call(self, method: str, payload: bytes) -> RPCAnswer:
@@ -63,7 +63,7 @@ class HomeSession(Protocol):
 
 
 class AttemptCalls(Protocol):
-    """What one connection of one ApplicationMaster calls; one call at a time, in the order in which they came.
+    """Calls of one connection of one ApplicationMaster; one at a time, in the order in which they came.
 
     A `ResourceManagerError` out of a call ends the ApplicationMaster's connection without an answer, as a
     ResourceManager that dies would: it connects again and repeats the call with the same response id. Any other error

@@ -35,7 +35,7 @@ class HistoryStore(Protocol):
     async def lost(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
     ) -> frozenset[ApplicationId]:
-        """Those of the ids that a sub-cluster has although the store does not tell that they were sent there."""
+        """Return those of the ids that a sub-cluster has although the store does not tell that they were sent there."""
         ...
 
     async def disputed(self) -> Sequence[SubmissionRecord]:

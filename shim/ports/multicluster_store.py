@@ -96,5 +96,5 @@ class MultiClusterStore(Protocol):
         ...
 
     async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
-        """What was given and not taken."""
+        """Return the containers that were given and not taken."""
         ...

@@ -48,7 +48,7 @@ _STARTED = (SubmissionState.INTENDED, SubmissionState.SUBMITTED)
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """Who wants to end an application that waits.
+    """Kills of applications that wait, by their killers.
 
     Attributes:
         is_admin: Whether the user operates Heddle.
@@ -59,7 +59,7 @@ class Kills:
 
 
 class AdmissionQueue:
-    """Who waits; implements `Gate`.
+    """Applications that wait for their queues; implements `Gate`.
 
     Args:
         policy: The policy as it is now.
@@ -172,7 +172,7 @@ class AdmissionQueue:
 
     @property
     def waiting(self) -> frozenset[ApplicationId]:
-        """Who waits, as far as this Heddle knows."""
+        """Ids of the applications that wait, as far as this Heddle knows."""
         return frozenset(self._records)
 
     async def sync(self) -> None:
@@ -197,7 +197,7 @@ class AdmissionQueue:
             self.forget(application_id, record if is_killed else None)
 
     def note_start(self, submission: Submission) -> None:
-        """It goes to its home: counted until the view shows it, and for the rate of its queue."""
+        """Note a start: counted until the view shows it, and for the rate of its queue."""
         queue = self._queue_named(submission.queue)
         if queue is not None:
             self._meter.note_start(queue, submission)
@@ -225,7 +225,7 @@ class AdmissionQueue:
         return False
 
     def forget(self, application_id: ApplicationId, killed: SubmissionRecord | None = None) -> None:
-        """It waits no more: it has started, here or elsewhere, or was killed."""
+        """Forget an application that waits no more: it has started, here or elsewhere, or was killed."""
         gone = self._records.pop(application_id, None)
         if gone is not None:
             name = gone.submission.queue
@@ -239,7 +239,7 @@ class AdmissionQueue:
     # -- rounds ------------------------------------------------------------------------------------------------------
 
     def look(self) -> list[ApplicationId]:
-        """Who may start now; the others are told why not."""
+        """Return the applications that may start now; the others are told why not."""
         policy = self._policy()
         unplaced = [an_id for an_id, record in self._records.items() if self._queue_of(record) is None]
         load = self._meter.renew(policy)
@@ -256,11 +256,11 @@ class AdmissionQueue:
         return [*unplaced, *self.latest.starters]
 
     def preview(self) -> SharePreview:
-        """What is known now, to reckon elsewhere how queues stand with some policy."""
+        """Return the facts from which another process can compute the queues' standing under some policy."""
         return SharePreview(self._meter.snapshot(), tuple(self._records.values()), self._settings)
 
     def division(self) -> Division:
-        """What every sharing queue is entitled to, by what runs and waits now."""
+        """Divide the federation: every sharing queue's entitlement by present use and demand."""
         return division_of(self._policy(), self.load(), self._applications(_MOST_LOOKED_AT), self._settings)
 
     def count_withheld(self, source: Callable[[], Mapping[str, ResourceVector]]) -> None:
@@ -268,7 +268,7 @@ class AdmissionQueue:
         self._meter.withheld = source
 
     def load(self) -> FederationLoad:
-        """What the queues hold, as last measured."""
+        """Use of the queues, as last measured."""
         return self._meter.current(self._policy())
 
     def queue_name(self, application_id: ApplicationId) -> str:
@@ -280,7 +280,7 @@ class AdmissionQueue:
         return self._places.get(application_id) if application_id in self._records else None
 
     def counts(self) -> Mapping[str, int]:
-        """How many wait in each queue of the policy in which some do, by path."""
+        """Count the waiting applications of each queue of the policy that has some, by path."""
         found: Counter[str] = Counter()
         for name, count in self._counts.items():
             queue = self._queue_named(name)
@@ -293,7 +293,7 @@ class AdmissionQueue:
         return self._meter.rate(path)
 
     def _waiting_in(self, queue: FederatedQueue) -> int:
-        """How many wait in a queue, by the few names that submissions have for it."""
+        """Count the waiting applications of a queue, by the few names that submissions have for it."""
         return self.counts().get(queue.path, 0)
 
     def _take(self, record: SubmissionRecord) -> None:

@@ -47,7 +47,7 @@ def run_cycle(snapshot: Snapshot, policy: Policy, state: CycleState) -> Plan:
 
 
 def can_decide(snapshot: Snapshot) -> bool:
-    """Whether there is anything to decide: room that fits something that waits, an offer, or shares to look at."""
+    """Tell whether there is anything to decide: room that fits something that waits, an offer, or shares to look at."""
     has_room = snapshot.nodes.has_room_for
     return bool(
         snapshot.offers
@@ -91,7 +91,7 @@ def _is_patient(snapshot: Snapshot, turn: Turn) -> bool:
 
 
 def _deficits(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> FloatArray:
-    """Whose queue goes first, by request: smallest first."""
+    """Compute the deficit of each request's queue: smallest first."""
     rows = snapshot.requests.live
     deficits: FloatArray = np.full(len(rows), HOLDS_ITS_SHARE)
     if standings is not None and policy.ordering.queues is not QueueOrder.NONE:

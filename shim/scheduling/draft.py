@@ -47,15 +47,15 @@ class Draft:
 
     @property
     def has_room(self) -> bool:
-        """Whether anything that waits may still fit somewhere."""
+        """Tell whether anything that waits may still fit somewhere."""
         return bool(self._placeable)
 
     def plan(self) -> Plan:
-        """What was decided."""
+        """Return the plan of all decisions so far."""
         return Plan(self._grants, self._holds, (), (), self._declined, self._used_offers, self._turns)
 
     def left(self, request: int) -> int:
-        """How many containers of a request are not granted yet."""
+        """Count the containers of a request that are not granted yet."""
         return self._counts[request] - self._granted.get(request, 0)
 
     # ------------------------------------------------------------------ offers
@@ -147,5 +147,5 @@ class Draft:
 
 
 def _fitting(demand: Sequence[int], room: Sequence[int]) -> int:
-    """How many containers fit."""
+    """Count the containers that fit."""
     return min((have // amount for have, amount in zip(room, demand, strict=True) if amount > 0), default=0)

@@ -1,4 +1,4 @@
-"""How long tasks run, learnt from those that have ended: nothing is known of a task before it does.
+"""Durations of tasks, learnt from those that have ended: nothing is known of a task before it does.
 
 Tasks of one job resemble each other far more than tasks of different jobs. So a job has one unknown, the typical
 duration of its tasks, and what is believed of it is Bayes' rule over a grid of durations:
@@ -168,7 +168,7 @@ class DurationModel:
         return expected_s
 
     def trial_work(self, waiting: FloatArray) -> FloatArray:
-        """What it costs, for each such job that is completed, to try a job of which nothing is known yet.
+        """Compute the cost, for each such job that is completed, of trying a job of which nothing is known yet.
 
         One task is launched. Its end tells the job's duration, and the rest follows at once if that is not above some
         limit; else the rest waits. The limit is chosen so that work per completed job is least. It is never more than

@@ -120,7 +120,7 @@ class JobTable:
         resemblance.compare(*sums)
 
     def expect_anew(self, row: int) -> None:
-        """What is expected of a job's tasks is out of date."""
+        """Mark the expected durations of a job's tasks as out of date."""
         self.put(Column.EXPECTED_UNTIL_S, row, _OUT_OF_DATE)
 
     def set_waiting(self, row: int, *, is_waiting: bool) -> None:
@@ -141,7 +141,7 @@ class JobTable:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no job has a task to place."""
+        """Tell whether no job has a task to place."""
         return not self._waiting
 
     @property

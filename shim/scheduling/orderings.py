@@ -1,4 +1,4 @@
-"""Who is next: the keys by which policies order pending requests, smallest first.
+"""Orderings: the keys by which policies order pending requests, smallest first.
 
 A kernel looks at a snapshot and some rows of its requests, and gives one key for each. It sees columns, never names.
 """

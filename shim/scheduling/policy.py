@@ -32,7 +32,7 @@ __all__ = [
 
 
 class World(Enum):
-    """Who launches."""
+    """Worlds, by who launches tasks in them."""
 
     YARN = "yarn"
     """Real ResourceManagers."""
@@ -43,7 +43,7 @@ class World(Enum):
 
 
 class Fact(Enum):
-    """Something that a policy cannot do without; the value completes "it needs ..."."""
+    """Facts that a policy may depend on; the value completes "it needs ..."."""
 
     VECTORS = "demands of more than one resource"
     DAG = "the stages of each job and what each stage needs"
@@ -71,7 +71,7 @@ WORKLOAD_FACTS = frozenset(Fact).difference(*WORLD_FACTS.values())
 
 
 class QueueOrder(Enum):
-    """How queues are ordered before the jobs in them; the policy's kernel orders those."""
+    """Orders of queues, before the jobs in them; the policy's kernel orders those."""
 
     NONE = "none"
     OWED_FIRST = "owed-first"
@@ -82,7 +82,7 @@ class QueueOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Ordering:
-    """Who is next.
+    """Order of pending requests.
 
     Attributes:
         learns_durations: Whether the kernel reads `Column.EXPECTED_S` or `Column.TRIAL_S`.
@@ -98,7 +98,7 @@ class Ordering:
 
 
 class CellChoice(Enum):
-    """How the search goes over cells (partitions, clusters)."""
+    """Ways to search the cells (partitions, clusters)."""
 
     ROUND_ROBIN = "round-robin"
     """One further than the last match (Megha, section IV-B)."""
@@ -109,7 +109,7 @@ class CellChoice(Enum):
 
 
 class NodeChoice(Enum):
-    """Which of the nodes that match is taken."""
+    """Choices among the nodes that match."""
 
     RANDOM_START = "random-start"
     """The first one after a random place: two Global Masters with the same view seldom choose the same node."""
@@ -128,7 +128,7 @@ It is pure but for that memory, draws nothing, and grants by `OpenRoom`, so that
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where.
+    """Placement of requests on cells and nodes.
 
     Attributes:
         kernel: Decides by itself instead of a search; `cells` and `nodes` then say nothing.
@@ -148,7 +148,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Commitment:
-    """How a match is made final: a Local Master verifies it in every world.
+    """Commitment of a match: a Local Master verifies it in every world.
 
     Attributes:
         answers_acceptance: Whether a Local Master answers accepted launches at once. Otherwise its next report says so.
@@ -165,7 +165,7 @@ class Commitment:
 
 
 class Reallocation(Enum):
-    """What is taken back while somebody entitled waits."""
+    """Means of taking capacity back while somebody entitled waits."""
 
     NONE = "none"
     QUEUE_SHARE = "queue-share"
@@ -226,7 +226,7 @@ class Policy:
 
 
 def refusal(name: str, needs: frozenset[Fact], world: World, known: frozenset[Fact]) -> str:
-    """Why a policy cannot run in a world on a workload; empty if it can.
+    """Say why a policy cannot run in a world on a workload; empty if it can.
 
     Args:
         name: Of the policy.

@@ -37,7 +37,7 @@ RowKey = tuple[ApplicationAttemptId, AskKey]
 
 
 class QueueRows:
-    """Which row stands for which request.
+    """Rows of requests: which row stands for which request.
 
     Args:
         subclusters: In the order of their rows.
@@ -62,7 +62,7 @@ class QueueRows:
 
     @property
     def attempts(self) -> Iterable[ApplicationAttemptId]:
-        """Those that wait for something."""
+        """Attempts that wait for something."""
         return self._requests.keys()
 
     def others_wait(self, attempt: ApplicationAttemptId) -> bool:
@@ -70,11 +70,11 @@ class QueueRows:
         return any(name != attempt for name in self.attempts)
 
     def of(self, attempt: ApplicationAttemptId) -> Iterable[PendingRequest]:
-        """What an attempt waits for."""
+        """Yield the requests of an attempt."""
         return self._requests.get(attempt, {}).values()
 
     def with_rows(self, attempt: ApplicationAttemptId) -> Iterator[tuple[PendingRequest, int]]:
-        """What an attempt waits for, with the rows."""
+        """Yield the requests of an attempt, with their rows."""
         return ((request, self._rows[attempt, key]) for key, request in self._requests.get(attempt, {}).items())
 
     def by_row(self) -> Mapping[int, RowKey]:
@@ -154,7 +154,7 @@ class QueueRows:
     # ------------------------------------------------------------------ snapshots
 
     def nodes(self, capacity: Capacity) -> SharedNodes:
-        """What is free now, with the bit-vectors that the waiting requests need."""
+        """Return the free nodes, with the bit-vectors that the waiting requests need."""
         nodes = self._nodes.index(capacity, self._types, self._weights)
         self._nodes.admit(self._named)
         return nodes
@@ -272,7 +272,7 @@ class QueueRows:
 
 
 def _count_fitting(nodes: SharedNodes, need: Need) -> list[int]:
-    """How many containers fit on the nodes of each sub-cluster."""
+    """Count the containers that fit on the nodes of each sub-cluster."""
     columns = [column for column, amount in enumerate(need.demand) if amount]
     if not columns:
         return [0] * len(nodes.cells)

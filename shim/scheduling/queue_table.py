@@ -1,4 +1,4 @@
-"""What the attempts of one queue wait for on real clusters, and what a cycle plans for each.
+"""Pending requests of one queue's attempts on real clusters, and the cycles that plan them.
 
 Ledgers publish their pending requests (`put`), and tell of grants, containers and calls. A cycle (`run_cycle`) orders
 the requests and places what has no tentative allocation on what is free. The rest may wait in a scheduler's queue only
@@ -57,11 +57,11 @@ class QueueTable:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether anybody waits for anything."""
+        """Tell whether anybody waits for anything."""
         return bool(self._rows)
 
     def others_wait(self, attempt: ApplicationAttemptId) -> bool:
-        """Whether another attempt waits for something."""
+        """Tell whether another attempt waits for something."""
         return self._rows.others_wait(attempt)
 
     def put(
@@ -114,7 +114,7 @@ class QueueTable:
 
     @property
     def again_at_s(self) -> float | None:
-        """When the policy in force wants another cycle even if nothing changes; None if it does not."""
+        """Return when the policy in force wants another cycle even if nothing changes; None if it does not."""
         return self._in_force.again_at_s
 
     def state_problems(self, capacity: Capacity, order: str, at_s: float) -> StatedProblems | None:

@@ -1,4 +1,4 @@
-"""How much tasks of one job resemble each other: learnt from jobs that have ended, so that estimates know their worth.
+"""Resemblance of tasks of one job, learnt from jobs that have ended, so that estimates know their worth.
 
 The variance of (logarithms of) durations is that within jobs and that between jobs. Where all of it is between jobs,
 one ended task tells how long the others run. Where none of it is, durations have nothing to do with the job, and an

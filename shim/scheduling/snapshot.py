@@ -1,4 +1,4 @@
-"""What one scheduling cycle starts from: immutable arrays with their age.
+"""Snapshot that a scheduling cycle starts from: immutable arrays with their age.
 
 A *row number* is the only identity here: which attempt, ask or task a row stands for is known to whoever keeps the
 tables. Arrays are kept up to date by their owner between cycles and are not written during one, so that a snapshot is
@@ -47,7 +47,7 @@ NO_BOUND = 1 << 31
 
 
 class Scope(Enum):
-    """How closely a place is named."""
+    """Scopes of a place, from any to one node."""
 
     ANY = "any"
     CLUSTER = "cluster"
@@ -56,7 +56,7 @@ class Scope(Enum):
 
 
 class RequestClass(IntEnum):
-    """Whether a request's job gives up its turn for others (Carbyne): all of the first class go before the second."""
+    """Classes of requests: all of the first go before the second, whose jobs give up their turn (Carbyne)."""
 
     DEFAULT = 0
     ALTRUISTIC = 1
@@ -130,7 +130,7 @@ class Requests:
 
     @property
     def has_gangs(self) -> bool:
-        """Whether some of the live rows are placed all or none."""
+        """Tell whether some of the live rows are placed all or none."""
         return bool(self.numbers[RequestColumn.GANG][self.live].any())
 
     def distinct_needs(self) -> Collection[Need]:
@@ -236,7 +236,7 @@ _NO_CLUSTERS, _NO_QUEUES, NOTHING_RUNS = Clusters(), Queues(), Running()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
-    """What a cycle starts from.
+    """State that a cycle starts from.
 
     Attributes:
         now_s: Time of the cycle; the only clock that a policy sees.

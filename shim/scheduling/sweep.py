@@ -1,4 +1,4 @@
-"""Where, for whole requests at once: rooms of many nodes by a few array operations.
+"""Placement of whole requests at once: rooms of many nodes by a few array operations.
 
 Nodes are packed one after the other, so that what is left stays in large pieces. Each distinct need has a cursor in
 each cell: within a cycle room only shrinks, so that what a cursor has passed need not be looked at again.
@@ -259,7 +259,7 @@ class Sweep:
         return room
 
     def _within_queue(self, request: int, supply: _Supply, room: IntArray, bounds: IntArray) -> IntArray:
-        """What the queue's limits in each cluster leave; a type that a limit does not tell of is not bounded."""
+        """Limit rooms to the queue's limits in each cluster; a type that a limit does not tell of is not bounded."""
         queue = self._queue_of(request)
         if queue < 0:
             return room

@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What jobs look like.
+    """Shape of jobs.
 
     Attributes:
         name: Of workloads of this shape.
@@ -118,7 +118,7 @@ def _drawn_job(rng: random.Random, shape: Shape) -> tuple[tuple[float, ...], flo
 def generated_constraints(
     rng: random.Random, workload: Workload, *, n_workers: int, n_constraints: int = 21, most_asked: int = 3
 ) -> Constraints:
-    """Which constraints workers satisfy and tasks ask for: as in Megha's constraint files, none to a few a task.
+    """Draw the constraints of workers and tasks: as in Megha's constraint files, none to a few a task.
 
     Constraint `i` is satisfied by a part of the workers between 0.9 (the first) and 0.1 (the last). A task asks for the
     constraints of one worker only, so that it can run.

@@ -89,7 +89,7 @@ def _report_bytes(report: LocalMasterReport) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What goes wrong in a run; times count from the first arrival.
+    """Faults of a run; times count from the first arrival.
 
     Attributes:
         kill_global_master_at_s: A Global Master dies and its successor starts with nothing; infinite for never.
@@ -108,7 +108,7 @@ class Faults:
 
     @property
     def is_none(self) -> bool:
-        """Whether nothing goes wrong."""
+        """Tell whether nothing goes wrong."""
         return math.isinf(self.kill_global_master_at_s) and math.isinf(self.local_master_away_at_s)
 
 

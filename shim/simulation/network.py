@@ -18,7 +18,7 @@ REPEAT_S = 1.0
 
 @dataclass(slots=True)
 class Traffic:
-    """What went over the network, by kind of message.
+    """Counts of messages by kind.
 
     Attributes:
         messages: How many were sent; a batch is one message. Lost ones count: they were sent.

@@ -1,4 +1,4 @@
-"""What a run measures: the delay of each job, messages, inconsistencies, utilisation and decision time."""
+"""Measurements of a run: the delay of each job, messages, inconsistencies, utilisation and decision time."""
 
 import math
 from array import array
@@ -122,7 +122,7 @@ class JobLedger:
 
     @property
     def is_done(self) -> bool:
-        """Whether every job has ended."""
+        """Tell whether every job has ended."""
         return not self._jobs_left
 
     @property

@@ -29,7 +29,7 @@ class HomeRule(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a run is made with.
+    """Parameters of a run.
 
     Attributes:
         n_workers: Workers, numbered from 0.

@@ -44,17 +44,17 @@ class Job:
 
     @property
     def n_tasks(self) -> int:
-        """How many tasks it has."""
+        """Count of tasks."""
         return len(self.durations_s)
 
     @property
     def longest_s(self) -> float:
-        """Its longest task: no scheduler can complete the job sooner than that after its arrival."""
+        """Duration of the longest task: no scheduler can complete the job sooner than that after its arrival."""
         return max(self.durations_s)
 
     @property
     def work_s(self) -> float:
-        """Its task-seconds."""
+        """Sum of durations, in task-seconds."""
         return sum(self.durations_s)
 
     def constraints_of(self, task: int) -> int:
@@ -84,7 +84,7 @@ class Workload:
         return sum(job.n_tasks for job in self.jobs)
 
     def is_short(self, job: Job) -> bool:
-        """Whether the job counts as short."""
+        """Tell whether the job counts as short."""
         return job.estimate_s < self.cutoff_s
 
 

@@ -45,7 +45,7 @@ class SqlHistoryStore:
     async def lost(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
     ) -> frozenset[ApplicationId]:
-        """Those of the ids of which the store does not tell that they were sent to a sub-cluster that has them."""
+        """Return those of the ids that a sub-cluster has although the store does not tell that they were sent there."""
         return await self._executor.read(
             partial(lost_of, application_ids=tuple(application_ids), subcluster=subcluster)
         )

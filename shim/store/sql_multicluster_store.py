@@ -105,7 +105,7 @@ class SqlMultiClusterStore:
         await self._executor.write(partial(_take, application=application, subcluster=subcluster, names=names))
 
     async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
-        """What was given and not taken."""
+        """Return the containers that were given and not taken."""
         found: dict[SubClusterId, set[ContainerId]] = defaultdict(set)
         for subcluster, name in await self._executor.read(partial(_containers, application=application)):
             found[SubClusterId(subcluster)].add(ContainerId.parse(name))

@@ -1,4 +1,4 @@
-"""This process's knowledge of its attempts to bring applications to their homes.
+"""Deliveries by this process: its knowledge of its attempts to bring applications to their homes.
 
 Two questions are answered from it. *When is the next attempt?* An application that fails while its home is well is
 tried again after a pause that doubles; its failures delay no other. *May anything still be on its way?* A request that

@@ -1,4 +1,4 @@
-"""What is told of queues with shares at a scrape."""
+"""Figures of queues with shares at a scrape."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ _KINDS = ("given", "received")
 
 @dataclass(frozen=True, slots=True)
 class QueueGauges:
-    """How one queue stands.
+    """Figures of one queue.
 
     Attributes:
         parts: Parts of the federation, by what they are: `share`, `entitlement`, `used`, `held`, ...

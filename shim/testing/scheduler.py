@@ -81,7 +81,7 @@ class ScriptedScheduler:
         return (Offer(AuthMethod.TOKEN, "", "default", self._session),)
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:  # noqa: ARG002 - the server's signature
-        """Whoever has a token."""
+        """Admit everybody who has a token."""
         return Caller(str(attempt_of_token(base64.b64decode(context.identity))), "")
 
     def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
@@ -98,7 +98,7 @@ class ScriptedScheduler:
         return self._answer(ApplicationAttemptId.parse(caller.user), call)
 
     def tell(self, exchange: AnsweredCall) -> None:
-        """Nobody asks."""
+        """Ignore the exchange."""
 
     def called(self, attempt: ApplicationAttemptId) -> list[str]:
         """The methods that an attempt called."""

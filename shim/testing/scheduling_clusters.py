@@ -161,7 +161,7 @@ class SchedulingCluster:
         return RPCAnswer(GetApplicationReportResponseProto(application_report=report).SerializeToString())
 
     def _getContainers(self, payload: bytes) -> RPCAnswer:  # noqa: N802 - the method's name
-        """What runs, with the master's own container, whether or not the master has been given it."""
+        """List the live containers, with the master's own, whether or not the master has been given it."""
         attempt = GetContainersRequestProto.FromString(payload).application_attempt_id
         first = ContainerProto(id=ContainerIdProto(app_attempt_id=attempt, id=(self.epoch << _EPOCH_SHIFT) | 1))
         live = self.applications[application_of(attempt.application_id)].live.values()

@@ -1,4 +1,4 @@
-"""What polls told of whole sub-clusters: the state that reads are answered from and homes are chosen on.
+"""The view of all sub-clusters by their polls: the state that answers reads, and on which homes are chosen.
 
 Reports may be lost, repeated or late: one is applied only if it is newer than what is known of its sub-cluster. Beside
 reports, single documents come in (`note`), fetched by id between two polls.
@@ -43,7 +43,7 @@ class ViewSettings:
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What a report changed.
+    """Changes that a report brought.
 
     Attributes:
         is_new: False for a report that is older than what was known; nothing changed then.
@@ -76,7 +76,7 @@ _NOTHING = ResourceVector()
 
 @dataclass(slots=True)
 class _SubCluster:
-    """What is kept of one sub-cluster between reports; a report need not hold every part."""
+    """State of one sub-cluster between reports; a report need not hold every part."""
 
     report: SubClusterReport | None = None
     heard_at_s: float = 0.0
@@ -102,7 +102,7 @@ class _SubCluster:
         return known is None or (report.incarnation, report.sequence) > (known.incarnation, known.sequence)
 
     def take_values(self, report: SubClusterReport) -> None:
-        """What was decoded of the parts that the report holds."""
+        """Take the decoded values of those parts that the report holds."""
         if Part.METRICS.value in report.documents:
             self.capacity, self.used = report.capacity, report.used
         if Part.NODES.value in report.documents:
@@ -189,7 +189,7 @@ class FederationView:
 
     @property
     def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
-        """When applications that waited were submitted."""
+        """Submission times of applications that waited."""
         return self._submitted.known
 
     def as_submitted(self, document: ApplicationDocument) -> ApplicationDocument:
@@ -242,7 +242,7 @@ class FederationView:
         known.placement_kinds[placement.kind] += 1
 
     def replace_placed(self, subcluster: SubClusterId, placements: Iterable[Placement]) -> None:
-        """Its Local Master told what is on the way there, whoever sent it: that goes before what is known here."""
+        """Replace the placements on their way to a sub-cluster by those that its Local Master tells."""
         known = self._subclusters[subcluster]
         known.placements = list(placements)
         known.placement_kinds = Counter(placed.kind for placed in known.placements)
@@ -268,15 +268,15 @@ class FederationView:
         self._index.wait(document)
 
     def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None = None) -> None:
-        """It waits no more: list how it ended, if it did."""
+        """Take an application out of those that wait, and list its end, if it has ended."""
         self._index.end_waiting(application_id, final)
 
     def mark_written(self, application_id: ApplicationId, *, at_s: float) -> None:
-        """Something was changed about an application at `at_s`: documents from before then are out of date."""
+        """Note a change of an application at `at_s`: documents from before then are out of date."""
         self._index.write(application_id, at_s)
 
     def mark_touched(self, subcluster: SubClusterId, part: Part, *, at_s: float) -> None:
-        """Something was changed about a part (nodes, scheduler): the next read of it fetches first."""
+        """Note a change of a part (nodes, scheduler) at `at_s`: the next read of it fetches first."""
         self._subclusters[subcluster].touched[part] = at_s
         self._versions[part] += 1
 
@@ -291,15 +291,15 @@ class FederationView:
         return self._index.find(application_id)
 
     def is_synthetic(self, application_id: ApplicationId) -> bool:
-        """Whether the document is that of `mark_submitted`: its home has not told of it yet."""
+        """Tell whether the document is that of `mark_submitted`: its home has not told of it yet."""
         return self._index.is_synthetic(application_id)
 
     def is_disowned(self, application_id: ApplicationId) -> bool:
-        """Whether its id belongs to another application at its home: that one's answers are not for its client."""
+        """Tell whether its id belongs to another application at its home: that one's answers are not for its client."""
         return self._index.is_disowned(application_id)
 
     def is_waiting(self, application_id: ApplicationId) -> bool:
-        """Whether the federation holds it back: it has no home yet."""
+        """Tell whether the federation holds it back: it has no home yet."""
         return self._index.is_waiting(application_id)
 
     def waiting(self) -> frozenset[ApplicationId]:
@@ -307,7 +307,7 @@ class FederationView:
         return self._index.waiting
 
     def home_of(self, application_id: ApplicationId) -> SubClusterId | None:
-        """Where an application runs, as submitted through the federation or as seen."""
+        """Return the sub-cluster on which an application runs, as submitted through the federation or as seen."""
         return self._index.home_of(application_id)
 
     def applications(self) -> tuple[ApplicationDocument, ...]:
@@ -332,15 +332,15 @@ class FederationView:
         return self._index.outdated
 
     def is_outdated(self, application_id: ApplicationId) -> bool:
-        """Whether the application was written after its document was asked for."""
+        """Tell whether the application was written after its document was asked for."""
         return self._index.written_at_s(application_id) is not None
 
     def written_at_s(self, application_id: ApplicationId) -> float | None:
-        """When the application was written, if no document from after that is known."""
+        """Return when the application was written, if no document from after that is known."""
         return self._index.written_at_s(application_id)
 
     def is_touched(self, subcluster: SubClusterId, part: Part) -> bool:
-        """Whether a part was written after its document was asked for."""
+        """Tell whether a part was written after its document was asked for."""
         return subcluster not in self._retired and part in self._subclusters[subcluster].touched
 
     def forgotten(self) -> Mapping[ApplicationId, SubClusterId]:
@@ -348,7 +348,7 @@ class FederationView:
         return self._index.forgotten
 
     def is_retired(self, subcluster: SubClusterId) -> bool:
-        """Whether an operator has declared a sub-cluster dead."""
+        """Tell whether an operator has declared a sub-cluster dead."""
         return subcluster in self._retired
 
     def part(self, subcluster: SubClusterId, part: Part) -> PartDocument | None:
@@ -358,7 +358,7 @@ class FederationView:
         return self._subclusters[subcluster].documents.get(part)
 
     def as_of_s(self, subcluster: SubClusterId, part: Part) -> float | None:
-        """When the sub-cluster was last asked for a part and told it; None before the first time."""
+        """Return when the sub-cluster was last asked for a part and told it; None before the first time."""
         known = self._subclusters[subcluster]
         if part is Part.APPLICATIONS:
             return known.listed_at_s
@@ -366,7 +366,7 @@ class FederationView:
         return None if document is None else document.as_of_s
 
     def state(self, subcluster: SubClusterId, now_s: float) -> SubClusterState:
-        """Whether the sub-cluster is usable; by the age of its newest report and what its `/info` said."""
+        """Return the state of the sub-cluster, by the age of its newest report and the content of its `/info`."""
         known = self._subclusters[subcluster]
         report = known.report
         if report is None:
@@ -420,7 +420,7 @@ class FederationView:
         return _Late(now_s, until_s, tuple(each for each in self._subclusters if each not in prompt))
 
     def look(self, subcluster: SubClusterId, now_s: float) -> SubClusterView:
-        """Everything that is known of one sub-cluster; of one that is retired, neither amounts nor nodes nor queues."""
+        """Return all knowledge of one sub-cluster; of one that is retired, neither amounts nor nodes nor queues."""
         known = self._subclusters[subcluster]
         report = known.report
         is_told = subcluster not in self._retired

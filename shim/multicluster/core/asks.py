@@ -1,4 +1,4 @@
-"""What an ApplicationMaster wants and no scheduler has granted yet, and what each session is to be asked for.
+"""Asks of an ApplicationMaster that no scheduler has granted yet, and the part of them that each session is asked for.
 
 The ApplicationMaster's count for `ANY` is absolute and may not know of containers that are on their way to it: those
 are taken off. From then on each grant takes one off, as a scheduler does it.
@@ -67,13 +67,13 @@ class AskGroup:
 
     @property
     def allowed(self) -> tuple[str, ...]:
-        """Where containers may be if only named places will do: at hosts, and in racks that may stand in for hosts."""
+        """Return the places that a strict ask allows: hosts, and racks that may stand in for hosts."""
         rows = ((place, row) for place, row in self.rows.items() if place != ANY and row.count)
         return tuple(sorted(place for place, row in rows if row.relaxes or not place.startswith("/")))
 
     @property
     def is_strict(self) -> bool:
-        """Whether only the named places will do."""
+        """Tell whether only the named places will do."""
         row = self.rows.get(ANY)
         return row is not None and not row.relaxes
 
@@ -123,7 +123,7 @@ class AskBook:
                 self._groups[key] = group
 
     def objection(self, asks: Sequence[Ask]) -> str:
-        """Why these cannot be taken beside those that are kept; empty if they can."""
+        """Say why these cannot be taken beside those that are kept; empty if they can."""
         named = {ask.key for ask in asks}
         if len(self._groups) + len(named) > MOST_GROUPS and len(self._groups.keys() | named) > MOST_GROUPS:
             return (
@@ -287,7 +287,7 @@ class AskBook:
         return totals
 
     def open_amounts(self) -> tuple[ResourceVector, ResourceVector]:
-        """What is wanted, and the part of it that no session is to be asked for.
+        """Return the amount that is wanted, and the part of it that no session is to be asked for.
 
         What an altruistic job puts off is neither: nobody makes room for it, and nobody waits for it.
         """
@@ -326,7 +326,7 @@ def _less(amount: ResourceVector, resource: ResourceVector, count: int) -> Resou
 
 
 def _count_in(amount: ResourceVector, resource: ResourceVector) -> int:
-    """How many containers are in an amount, to the nearest; types that the amount does not tell of are free."""
+    """Count the containers in an amount, to the nearest; types that the amount does not tell of are free."""
     pairs = [(amount.memory_mib, resource.memory_mib), (amount.vcores, resource.vcores)]
     pairs += [(amount.others[name], each) for name, each in resource.others.items() if name in amount.others]
     return min((int(have / each + _ALMOST_HALF) for have, each in pairs if each > 0), default=0)

@@ -11,7 +11,7 @@ __all__ = ["ClusterCapacity"]
 
 @dataclass(frozen=True, slots=True)
 class ClusterCapacity:
-    """What is known of a sub-cluster that a queue may use.
+    """Capacity of a sub-cluster for one queue.
 
     Attributes:
         is_home: Whether the application's own ApplicationMaster runs there.
@@ -45,5 +45,5 @@ class ClusterCapacity:
             object.__setattr__(self, "rack_names", frozenset(self.racks.values()))
 
     def has_place(self, place: str) -> bool:
-        """Whether a host or rack of this name is there."""
+        """Tell whether a host or rack of this name is there."""
         return place in self.racks or place in self.rack_names

@@ -23,7 +23,7 @@ _MOST_REMEMBERED = 4096
 
 
 class ContainerState(Enum):
-    """Where a container stands between its scheduler and the ApplicationMaster."""
+    """Stage of a container between its scheduler and the ApplicationMaster."""
 
     QUEUED = "queued"
     """Granted, and in no answer yet."""
@@ -92,7 +92,7 @@ class Container:
 
 
 class ContainerWatch(Protocol):
-    """Somebody who learns how long containers run."""
+    """Observer of how long containers run."""
 
     def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
         """An attempt has a container.
@@ -105,7 +105,7 @@ class ContainerWatch(Protocol):
         ...
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
-        """It has it no more; `is_whole` says whether it ran for as long as its ApplicationMaster wanted it."""
+        """Note the end of a container; `is_whole`: it ran for as long as its ApplicationMaster wanted it."""
         ...
 
 
@@ -132,7 +132,7 @@ class ContainerBook:
         return self._containers.get(container)
 
     def is_done(self, container: ContainerId) -> bool:
-        """Whether the container was known, and is no more."""
+        """Tell whether the container was known, and is no more."""
         return container in self._done
 
     def add(self, container: Container) -> None:
@@ -143,7 +143,7 @@ class ContainerBook:
             self._watch.begun(container.id, container.since_s, None if grant is None else grant.resource)
 
     def drop_hearsay(self, container: ContainerId) -> None:
-        """Its scheduler grants it now, so that nobody had been given it."""
+        """Drop the belief that a container was given: its scheduler grants it only now."""
         known = self._containers.get(container)
         if known is not None and known.is_hearsay and known.state is ContainerState.GIVEN:
             del self._containers[container]
@@ -157,7 +157,7 @@ class ContainerBook:
         return [each for each in self._containers.values() if each.subcluster == subcluster]
 
     def on_way(self) -> Mapping[AskKey, int]:
-        """How many containers for each key the ApplicationMaster has not been given."""
+        """Count the containers for each key that the ApplicationMaster has not been given."""
         waiting = self.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
         return Counter(each.key for each in waiting if each.key is not None)
 
@@ -168,7 +168,7 @@ class ContainerBook:
             known.is_returned = known.is_returned or is_used
 
     def end(self, container: Container, ended: Ended) -> None:
-        """It is no more; only the first end counts."""
+        """Note the end of a container; only the first end counts."""
         if container.state is ContainerState.SURPLUS:
             self.forget([container])
         elif container.state in _HAD:

@@ -1,4 +1,4 @@
-"""What the ledger of an attempt is told (events) and what it wants done (effects)."""
+"""Events that the ledger of an attempt takes, and effects that it wants carried out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened."""
+    """Base of events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class AMCalled(Event):
 
 @dataclass(frozen=True, slots=True)
 class CapacityChanged(Event):
-    """Where there is room is known better than at the ApplicationMaster's last call: a Local Master has answered.
+    """News of capacity since the ApplicationMaster's last call: a Local Master has answered.
 
     Attributes:
         capacities: As in `AMCalled`.
@@ -86,7 +86,7 @@ class CapacityChanged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Beat(Event):
-    """It is time to speak to a session, whether or not the ApplicationMaster called.
+    """Time to speak to a session, whether or not the ApplicationMaster called.
 
     Attributes:
         at_s: As in `AMCalled`.
@@ -113,7 +113,7 @@ class SessionOpened(Event):
 
 @dataclass(frozen=True, slots=True)
 class FoundAtHome(Event):
-    """What runs at home for an attempt that registered there before this ledger existed.
+    """Containers at home of an attempt that registered there before this ledger existed.
 
     Attributes:
         known: Those of them that the ApplicationMaster was given; None if that was not kept, as it had no gang.
@@ -232,7 +232,7 @@ class Finished(Event):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something to be done."""
+    """Base of effects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +259,7 @@ class CloseSession(Effect):
 
 @dataclass(frozen=True, slots=True)
 class AnswerAM(Effect):
-    """What the ApplicationMaster is answered."""
+    """Answer the ApplicationMaster."""
 
     answer: AllocateAnswer
 
@@ -273,7 +273,7 @@ class RefuseAM(Effect):
 
 
 class Fate(Enum):
-    """What became of containers."""
+    """Fates of containers, as they are stored."""
 
     GIVEN = "given"
     """The ApplicationMaster has been told of them."""
@@ -283,7 +283,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Remember(Effect):
-    """What another ledger would have to know of containers beyond the home, should this one be lost.
+    """Store facts about containers beyond the home that another ledger would need, should this one be lost.
 
     Attributes:
         answer: Response id of the answer that gives them: an answer that dies with this ledger was not heard, which

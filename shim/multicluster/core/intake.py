@@ -1,4 +1,4 @@
-"""What a scheduler answers, booked: containers that are wanted or not, and containers that are no more."""
+"""Intake of schedulers' answers: containers that are wanted or not, and containers that have ended."""
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet

@@ -93,17 +93,17 @@ class AskLedger:
 
     @property
     def sessions(self) -> Mapping[SubClusterId, SessionState]:
-        """Where each session stands that was ever needed."""
+        """State of each session that was ever needed."""
         return {session.subcluster: session.state for session in self._talk}
 
     @property
     def needs_registration(self) -> bool:
-        """Whether the home has to be told of the ApplicationMaster (again)."""
+        """Tell whether the home has to be told of the ApplicationMaster (again)."""
         return self._home.state is not SessionState.OPEN
 
     @property
     def home_response_id(self) -> int:
-        """What the home expects next, unless it has taken a request that it did not answer."""
+        """Response id that the home expects next, unless it has taken a request that it did not answer."""
         return self._home.response_id
 
     @property
@@ -113,7 +113,7 @@ class AskLedger:
 
     @property
     def holdings(self) -> AttemptHoldings:
-        """What the attempt has and wants."""
+        """Containers and wants of the attempt."""
         return self._recalls.holdings()
 
     def handle(self, event: Event) -> list[Effect]:  # noqa: C901, PLR0912 - a table of events
@@ -244,7 +244,7 @@ class AskLedger:
         self._say_news(effects)
 
     def _say_news(self, effects: list[Effect]) -> None:
-        """What cannot wait for a beat."""
+        """Say news that cannot wait for a beat."""
         effects.extend(self._say(session) for session in self._talk.others if self._talk.has_news(session))
 
     def _take_back(self, asks: Iterable[Ask]) -> None:
@@ -272,7 +272,7 @@ class AskLedger:
         return None if self._gang.has_gang else self._home.subcluster
 
     def _owner(self, container: ContainerId) -> Session:
-        """Whose scheduler gave a container: the home's, if nobody knows."""
+        """Return the session whose scheduler gave a container: the home's, if nobody knows."""
         known = self._containers.find(container)
         return self._home if known is None else self._talk.of(known.subcluster)
 
@@ -285,7 +285,7 @@ class AskLedger:
                 effects.append(OpenSession(name))
 
     def _answer_am(self, home: AllocateAnswer, effects: list[Effect]) -> None:
-        """What the home says now, with what waits from elsewhere."""
+        """Answer the ApplicationMaster with the home's answer, and news from elsewhere."""
         answer, granted = self._outbox.compose(
             home, self._master.next_id, self._talk.elsewhere(), holds_back=self._gang.holds_back()
         )

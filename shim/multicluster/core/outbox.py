@@ -1,4 +1,4 @@
-"""What waits for the ApplicationMaster's next answer, and how it becomes one."""
+"""News that wait for the ApplicationMaster's next answer, and the making of that answer."""
 
 from collections.abc import Iterable, Sequence
 
@@ -75,7 +75,7 @@ class Outbox:
 
 
 def remembered(containers: Iterable[Container], home: SubClusterId | None, fate: Fate, answer: int = 0) -> list[Effect]:
-    """What is to be remembered of containers beyond the home; `answer` is the id of the answer that gives them.
+    """Make the notes on containers beyond the home; `answer` is the id of the answer that gives them.
 
     Those at home are remembered, too, if `home` is None.
     """

@@ -1,4 +1,4 @@
-"""What passes between the ledger of an attempt and the cycle of its queue: plans and verdicts in, requests out."""
+"""Messages between the ledger of an attempt and the cycle of its queue: plans and verdicts in, requests out."""
 
 from dataclasses import dataclass
 
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class PlanEvent(Event):
-    """What a cycle, or a Local Master, says of an attempt's requests."""
+    """News of a cycle, or of a Local Master, about an attempt's requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,12 @@ class AllocationsExpired(PlanEvent):
 
 @dataclass(frozen=True, slots=True)
 class Proceed(Event):
-    """What the ApplicationMaster's call newly asked for is planned: the call goes on to the home."""
+    """Permission to go on to the home: the call's new asks are planned."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanEffect(Effect):
-    """What a ledger wants of its queue's cycle, or of Local Masters."""
+    """Wish of a ledger to its queue's cycle, or to Local Masters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,11 +93,11 @@ class PlannedSplitter:
 
     @property
     def awaits_plan(self) -> bool:
-        """Whether containers are wanted that no plan has looked at."""
+        """Tell whether containers are wanted that no plan has looked at."""
         return any(self._is_new(group) for group in self._groups.values())
 
     def drain(self) -> Sequence[Effect]:
-        """What is to be done, and the rows that changed since the last call."""
+        """Return the effects, and the rows that changed since the last call."""
         effects, self._effects = self._effects, []
         rows = tuple(row for key in self._changed if (row := self._groups[key].published) is not None)
         if rows or self._dropped:
@@ -111,7 +111,7 @@ class PlannedSplitter:
         return effects
 
     def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
-        """What each sub-cluster is to be asked for, by the newest plan."""
+        """Split a demand over the sub-clusters by the newest plan."""
         home = next(room.subcluster for room in capacities if room.is_home)
         eligible = {room.subcluster: room for room in capacities if may_have(room, demand)}
         group = self._groups.setdefault(demand.key, AllocationGroup(demand.key))
@@ -247,7 +247,7 @@ class PlannedSplitter:
     # ------------------------------------------------------------------ the steps of a split
 
     def _why_not(self, demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
-        """Why the queue's cycle does not plan this demand; empty if it does."""
+        """Say why the queue's cycle does not plan this demand; empty if it does."""
         if said := why_unmatched(demand, eligible):
             return said
         said = why_too_old(eligible, self._settings.oldest_s)
@@ -324,7 +324,7 @@ class PlannedSplitter:
         group.tidy()
 
     def _queue_rest(self, group: AllocationGroup, look: _Look) -> None:
-        """What has no tentative allocation waits at schedulers, where the newest plan allows it."""
+        """Queue the rest, which has no tentative allocation, at schedulers where the newest plan allows it."""
         missing = min(group.planned, look.demand.total) - group.committed()
         capacities = [room for name, room in look.eligible.items() if name in group.may_queue]
         if missing <= 0 or not capacities:
@@ -386,7 +386,7 @@ class PlannedSplitter:
     # ------------------------------------------------------------------ for people
 
     def decisions(self, latest: Mapping[AskKey, RequestPlan]) -> Sequence[AskDecision]:
-        """What stands behind the newest split of each of the newest keys.
+        """Return the decisions behind the newest split of each of the newest keys.
 
         Args:
             latest: The newest plan for each key, also where it changed nothing.

@@ -1,4 +1,4 @@
-"""What the Global Master wants of an attempt whose queue holds more than its share: fewer asks, and containers back.
+"""Recalls of the Global Master from an attempt of a queue above its share: fewer asks, and containers back.
 
 An ApplicationMaster sees what a ResourceManager that preempts would show it: longer waits, a `PreemptionMessage`, and
 at last containers that ended with exit status -102.
@@ -34,7 +34,7 @@ _HELD = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
 
 @dataclass(frozen=True, slots=True)
 class AttemptHoldings:
-    """What an attempt has and wants.
+    """Containers and wants of an attempt.
 
     Attributes:
         held: Containers that it has or is about to have, with those that are being released.
@@ -65,14 +65,14 @@ class Recalls:
         self._asked: dict[ContainerId, bool] = {}
 
     def holdings(self) -> AttemptHoldings:
-        """What the attempt has and wants now; containers of unknown size are left out."""
+        """Containers and wants of the attempt now; containers of unknown size are left out."""
         held = tuple(each for each in self._containers if each.grant is not None and self._is_held(each))
         places = frozenset(room.subcluster for room in self._talk.capacities if room.is_open)
         asks = {group.key: group.wanted for group in self._asks.groups if group.wanted}
         return AttemptHoldings(held, *self._asks.open_amounts(), places, self._movable(), asks, self._asks.held_back())
 
     def _movable(self) -> Mapping[tuple[SubClusterId, SubClusterId], int]:
-        """What is asked for in one place and could be asked for in another."""
+        """Count asks at one sub-cluster that could be moved to another."""
         found: Counter[tuple[SubClusterId, SubClusterId]] = Counter()
         for group in self._asks.groups:
             if group.is_strict or not group.wanted:
@@ -119,7 +119,7 @@ class Recalls:
             self._talk.of(container.subcluster).releases[name] = None
 
     def told(self) -> tuple[PreemptedContainer, ...]:
-        """What the next answer says of it."""
+        """Return the preemption messages of the next answer."""
         known = {name: self._containers.find(name) for name in self._asked}
         self._asked = {
             name: is_strict

@@ -1,4 +1,4 @@
-"""Which sub-cluster is asked for how many containers.
+"""Split of a demand over sub-clusters.
 
 `AskSplitter` is what the ledger needs; the one in `planned.py` carries out the plans of the queue's cycle. The splitter
 below needs nothing but a look at the sub-clusters, and stands in where that one cannot.
@@ -66,11 +66,11 @@ class AskSplitter(ContainerWatch, Protocol):
 
     @property
     def awaits_plan(self) -> bool:
-        """Whether containers are wanted that are to be planned before anybody is asked for them."""
+        """Tell whether containers are wanted that are to be planned before anybody is asked for them."""
         ...
 
     def drain(self) -> Sequence[Effect]:
-        """What is to be done beyond the ledger, of all that was told since the last call."""
+        """Return effects beyond the ledger since the last call."""
         ...
 
     def take(self, event: PlanEvent) -> None:
@@ -97,15 +97,15 @@ class AskSplitter(ContainerWatch, Protocol):
         ...
 
     def drop(self, key: AskKey) -> None:
-        """Nothing more of these asks is wanted."""
+        """Forget a key: nothing more of these asks is wanted."""
         ...
 
     def begin_anew(self) -> None:
-        """Everything that is wanted will be said once more."""
+        """Begin anew: every ask will be stated once more."""
         ...
 
     def clear(self) -> None:
-        """Nothing is wanted any more."""
+        """Forget every ask."""
         ...
 
 
@@ -184,7 +184,7 @@ class CapacitySplitter:
 
 
 def may_have(room: ClusterCapacity, demand: Demand) -> bool:
-    """Whether the sub-cluster can be asked at all."""
+    """Tell whether the sub-cluster can be asked at all."""
     key = demand.key
     if not room.is_open or room.subcluster in demand.refused or room.weight <= 0:
         return False
@@ -218,7 +218,7 @@ def _fits(needed: ResourceVector, largest: ResourceVector) -> bool:
 
 
 def named_there(room: ClusterCapacity, demand: Demand) -> int:
-    """How many are wanted at its hosts; a rack's name alone says little, as most are `/default-rack`."""
+    """Count the asks at its hosts; a rack's name alone says little, as most are `/default-rack`."""
     return sum(count for place, count in demand.places.items() if place in room.racks)
 
 
@@ -237,7 +237,7 @@ def split_strictly(
 
 
 def slots_of(room: ClusterCapacity, demand: Demand) -> int:
-    """How many such containers the free room could hold."""
+    """Count the containers of the demand that fit in the free room."""
     needed = demand.key.resource
     pairs = [(room.free.memory_mib, needed.memory_mib), (room.free.vcores, needed.vcores)]
     pairs += [(room.free.others[name], amount) for name, amount in needed.others.items() if name in room.free.others]

@@ -61,7 +61,7 @@ class TentativeAllocation:
 
 @dataclass(slots=True)
 class AllocationGroup:
-    """Everything that is waited for with one key.
+    """Demand, grants and tentative allocations of one key.
 
     Invariant: `asked` and `awaited` together are never more than what is wanted, after each `trim`.
 
@@ -100,7 +100,7 @@ class AllocationGroup:
         return counts
 
     def asked(self) -> Counter[SubClusterId]:
-        """What each scheduler is to be asked for."""
+        """Count of containers to ask each scheduler for."""
         counts = Counter(self.queued)
         for each in self.allocations:
             if each.is_asked:

@@ -54,7 +54,7 @@ def request_of(call: Call, method: Method) -> Message | Failure:
 
 
 def _items_in(message: Message, most: int) -> int:
-    """How many entries the lists of messages in a message have, all levels together; counts little beyond `most`."""
+    """Count the entries of a message's lists of messages, all levels together; counts little beyond `most`."""
     count = 0
     for field, value in message.ListFields():
         if field.message_type is None:

@@ -64,7 +64,7 @@ TRUNCATED = (
 
 @dataclass(frozen=True, slots=True)
 class CallerContext:
-    """Who says to be calling, for the audit log of the ResourceManager; `CLI`, `mr_appmaster_...`."""
+    """Name of the calling program, for the audit log of the ResourceManager; `CLI`, `mr_appmaster_...`."""
 
     context: str
     signature: bytes = b""
@@ -72,7 +72,7 @@ class CallerContext:
 
 @dataclass(frozen=True, slots=True)
 class RetryCacheId:
-    """What identifies a call across retries, for servers that keep answers (`org.apache.hadoop.ipc.RetryCache`).
+    """Identity of a call across retries, for servers that keep answers (`org.apache.hadoop.ipc.RetryCache`).
 
     YARN clients repeat a call under a new call id, so its servers de-duplicate by content instead.
     """
@@ -83,7 +83,7 @@ class RetryCacheId:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a caller asks, apart from the connection that it asks on.
+    """Request of a caller, apart from the connection that it uses.
 
     Attributes:
         protocol: Java name of the protocol's interface.
@@ -116,7 +116,7 @@ class Call:
 
     @property
     def retry_cache_id(self) -> RetryCacheId:
-        """Its identity in a retry cache."""
+        """Identity of the call in a retry cache."""
         return RetryCacheId(self.client_id, self.call_id)
 
 
@@ -162,7 +162,7 @@ def text_of(value_untrusted: str | bytes) -> str:
 
 
 def caller_context_of(header_untrusted: RpcRequestHeaderProto) -> CallerContext | None:
-    """Who says to be calling, if the header tells."""
+    """Return the calling program, if the header tells it."""
     if not header_untrusted.HasField("callerContext"):
         return None
     told = header_untrusted.callerContext
@@ -194,7 +194,7 @@ def read_request_header(content_untrusted: bytes, *, most: int) -> tuple[RpcRequ
 
 
 def _header_problem(header: RpcRequestHeaderProto) -> Failure | None:
-    """What `Server.checkRpcHeaders` refuses."""
+    """Return the refusal of a header by the rules of `Server.checkRpcHeaders`."""
     if not header.HasField("rpcOp"):
         return fatal(" IPC Server: No rpc op in rpcRequestHeader", RPCErrorCode.INVALID_RPC_HEADER)
     if header.rpcOp != RpcRequestHeaderProto.RPC_FINAL_PACKET:

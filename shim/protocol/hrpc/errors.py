@@ -57,7 +57,7 @@ class JavaClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What an answer says when it is no success.
+    """Content of an answer that is no success.
 
     Attributes:
         java_class: Binary name of the exception's class.

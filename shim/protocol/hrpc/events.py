@@ -1,4 +1,4 @@
-"""What connections tell: events, in the order in which the peer caused them."""
+"""Events of connections, in the order in which the peer caused them."""
 
 from dataclasses import dataclass
 
@@ -94,7 +94,7 @@ class AnswerReceived:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionEnded:
-    """Nothing more will be taken; what `data_to_send` still gives goes out, then the transport is closed.
+    """End of a connection: the rest of `data_to_send` goes out, then the transport is closed.
 
     Attributes:
         failure: The fatal answer that was sent (by a server) or received (by a client), if any.

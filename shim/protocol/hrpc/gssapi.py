@@ -33,7 +33,7 @@ class SecurityContext(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the context is established."""
+        """Tell whether the context is established."""
         ...
 
     @property
@@ -55,7 +55,7 @@ class SecurityContext(Protocol):
 
 
 class _Mechanism:
-    """What both sides share."""
+    """Base of the mechanism's two sides."""
 
     def __init__(self, context: SecurityContext, qualities: Sequence[QualityOfProtection]) -> None:
         self._context = context
@@ -75,7 +75,7 @@ class _Mechanism:
         return self._context.wrap(data, is_encrypted=self.quality is QualityOfProtection.AUTH_CONF)
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
-        """What the peer protected."""
+        """Unwrap data that the peer protected."""
         if not self.quality.has_layer:
             return data_untrusted
         return self._context.unwrap(data_untrusted, is_encrypted=self.quality is QualityOfProtection.AUTH_CONF)

@@ -47,7 +47,7 @@ class AuthProtocol(IntEnum):
 
 
 class AuthMethod(Enum):
-    """How a peer authenticates, with the SASL mechanism that carries it."""
+    """Methods of authentication, with the SASL mechanism that carries each."""
 
     SIMPLE = ""
     KERBEROS = "GSSAPI"
@@ -60,7 +60,7 @@ class AuthMethod(Enum):
 
 
 class RPCKind(IntEnum):
-    """Which engine serialized a call. YARN uses PROTOCOL_BUFFER; ProtobufRpcEngine and its successor look the same."""
+    """Engines that serialize calls. YARN uses PROTOCOL_BUFFER; ProtobufRpcEngine and its successor look the same."""
 
     BUILTIN = 0
     WRITABLE = 1
@@ -68,7 +68,7 @@ class RPCKind(IntEnum):
 
 
 class RPCStatus(IntEnum):
-    """How an answer ended. After FATAL the connection is closed."""
+    """Outcomes of an answer. After FATAL the connection is closed."""
 
     SUCCESS = 0
     ERROR = 1
@@ -121,7 +121,7 @@ class ConnectionHeader:
 
     @property
     def is_hadoop(self) -> bool:
-        """Whether the peer speaks Hadoop RPC at all."""
+        """Tell whether the peer speaks Hadoop RPC at all."""
         return self.magic == _MAGIC
 
     @classmethod

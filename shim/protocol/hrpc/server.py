@@ -160,17 +160,17 @@ class ServerConnection:
 
     @property
     def has_more(self) -> bool:
-        """Whether frames that were received wait for `go_on`."""
+        """Tell whether frames that were received wait for `go_on`."""
         return self._has_more and self.state not in _READS_NOTHING
 
     @property
     def is_behind(self) -> bool:
-        """Whether nothing should be read now: frames wait for `go_on`, or a login waits for its verdict."""
+        """Tell whether reading should pause: frames wait for `go_on`, or a login waits for its verdict."""
         return self.has_more or self.state is ServerState.AWAITS_VERDICT
 
     @property
     def unfinished_bytes(self) -> int:
-        """What is kept of calls that are not whole."""
+        """Size of the parts of unfinished calls."""
         return len(self._buffer) + len(self._layered)
 
     @property
@@ -180,11 +180,11 @@ class ServerConnection:
 
     @property
     def has_to_send(self) -> bool:
-        """Whether `data_to_send` would give anything."""
+        """Tell whether `data_to_send` would give anything."""
         return bool(self._out) or self._layered.has_to_send
 
     def data_to_send(self, most_to_wrap: int | None = None) -> bytes:
-        """What waits to be sent, once.
+        """Return the data that waits to be sent, once.
 
         Args:
             most_to_wrap: Bytes for which the security layer works now, about; the rest waits for the next time.

@@ -1,4 +1,4 @@
-"""What a Global Master knows and has in hand: the state that its cycles start from."""
+"""State of a Global Master, from which its cycles start."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _LIFE_SHIFT = 40
 
 @dataclass(slots=True)
 class Counters:
-    """What happened so far.
+    """Counts of events so far.
 
     Attributes:
         inconsistencies: Rejected launches by kind.
@@ -96,7 +96,7 @@ class Core:
         return launch
 
     def draft(self, local_master: LocalMasterId) -> Draft:
-        """What the next request to a Local Master will say; whoever asks for it adds something."""
+        """Return the draft of the next request to a Local Master, for callers to add to."""
         draft = self.drafts.get(local_master)
         if draft is None:
             draft = self.drafts[local_master] = Draft()

@@ -21,7 +21,7 @@ __all__ = ["local_master_of", "offered_room", "take_snapshot"]
 
 
 def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) -> Snapshot:
-    """What is known now; arrays are looked at, not copied, so that it is good until the next event."""
+    """Take a snapshot of the present state; arrays are shared, not copied, so that it is good until the next event."""
     table, ordering = core.book.table, core.policy.ordering
     if ordering.learns_durations and not table.is_idle:
         expect_durations(table, core.book.durations, now_s)
@@ -64,7 +64,7 @@ def _write_shares(core: Core) -> None:
 
 
 def _queues_of(core: Core, now_s: float) -> Queues:
-    """How the queues with shares stand now."""
+    """Return the present standing of the queues with shares."""
     names, n_resources = tuple(core.queue_rows), core.view.n_resources
     held_at: FloatArray = np.zeros((len(names), len(core.links), n_resources))
     total: FloatArray = core.view.free.sum(axis=0).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Who of a queue's applications has containers first, on real clusters: step 3 of a cycle.
+"""Order of a queue's applications for containers, on real clusters: step 3 of a cycle.
 
 Each attempt that waits is a row of the same table by which the masters of the simulator order jobs, under the same
 kernels (`ordering.py`). How long containers run is learnt by the same model (`durations.py`), from the grant to the end
@@ -42,7 +42,7 @@ _LEARNS_EVERY_S = 2.0
 
 @dataclass(slots=True)
 class _Attempt:
-    """What is known of an attempt.
+    """Knowledge of an attempt.
 
     Attributes:
         row: In the table.
@@ -133,7 +133,7 @@ class WaitingTable:
         self._count(known)
 
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
-        """It has it no more.
+        """Note the end of a container of an attempt.
 
         Args:
             attempt: Whose.
@@ -179,7 +179,7 @@ class WaitingTable:
 
     @property
     def jobs(self) -> JobTable:
-        """What is known and learnt of the attempts; brought up to date by `in_order`. Not to be written."""
+        """Knowledge of the attempts, learnt included; brought up to date by `in_order`. Not to be written."""
         return self._table
 
     def row_of(self, attempt: ApplicationAttemptId) -> int:
@@ -243,7 +243,7 @@ class WaitingTable:
         return np.array([known[row] for row in rows.tolist()], dtype=np.float64)
 
     def _forget_old_keys(self, rows: NDArray[np.intp], at_s: float) -> None:
-        """Those whose expectation is out of date, and now and then those that go by what others have taught."""
+        """Forget expectations that are out of date, and now and then those that go by what others have taught."""
         old = self._table.column(Column.EXPECTED_UNTIL_S)[rows] < at_s
         if (
             not 0.0 <= at_s - self._learnt_at_s < _LEARNS_EVERY_S
@@ -264,7 +264,7 @@ class WaitingTable:
         return known.job_key
 
     def estimate(self, attempt: ApplicationAttemptId, order: str, at_s: float) -> WorkEstimate | None:
-        """What the order expects of an attempt; None if it does not learn, or the attempt wants nothing."""
+        """Return the order's expectation of an attempt; None if it does not learn, or the attempt wants nothing."""
         known = self._attempts.get(attempt)
         if known is None or not known.waits or not QUEUE_POLICIES[order].ordering.learns_durations:
             return None

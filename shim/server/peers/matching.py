@@ -27,7 +27,7 @@ class MatchingCollector(Collector):
         self._shadows = shadows
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: registering must not ask."""
+        """Describe no metric: registering must not ask."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

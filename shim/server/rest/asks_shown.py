@@ -1,4 +1,4 @@
-"""How containers of spanning applications were matched, as documents of Heddle's own web services."""
+"""Documents of matched containers of spanning applications, for Heddle's own web services."""
 
 from collections import Counter
 from collections.abc import Iterable

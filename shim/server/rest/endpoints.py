@@ -34,7 +34,7 @@ _TOKENS = "/delegation-token"
 
 
 class Operation(Enum):
-    """What Heddle does itself; ROUTED passes the request on, as do the containers of an attempt where they are."""
+    """Operations of Heddle itself; ROUTED passes a request on, and so do containers of an attempt."""
 
     ROUTED = "routed"
     CONTAINERS = "containers"
@@ -89,12 +89,12 @@ class Endpoint:
 
     @property
     def may_be_carried(self) -> bool:
-        """Whether `?cluster=ID` sends it to one sub-cluster: reads, and changes of what each has for itself."""
+        """Tell whether `?cluster=ID` sends it to one sub-cluster: reads, and changes of what each has for itself."""
         return not self.changes or self.key is Key.NAMED or self.way is Way.SPREAD
 
     @property
     def operates(self) -> bool:
-        """Whether it is for the operators of a ResourceManager: labels, nodes, the scheduler's queues and logs."""
+        """Tell whether it is for the operators of a ResourceManager: labels, nodes, the scheduler's queues and logs."""
         return self.changes and (self.way is Way.SPREAD or self.key in (Key.NAMED, Key.NODE))
 
     @property
@@ -281,7 +281,7 @@ _TABLE = _by_segments()
 
 
 def has_broken_escape(raw_path: str) -> bool:
-    """Whether a `%` is not followed by two hexadecimal digits, or stands for a zero byte: Jetty refuses both."""
+    """Tell whether a `%` is not followed by two hexadecimal digits, or stands for a zero byte: Jetty refuses both."""
     return any(found[1] is None or found[1] == "00" for found in _ESCAPE.finditer(raw_path))
 
 

@@ -87,7 +87,7 @@ _NO_ID = ApplicationId(0, 0)
 
 
 class _Verb(StrEnum):
-    """What an operator says to a sub-cluster."""
+    """Orders of operators to a sub-cluster."""
 
     CORDON = "cordon"
     DRAIN = "drain"
@@ -114,7 +114,7 @@ class Administration(Protocol):
         ...
 
     async def drainage(self, subcluster: SubClusterId) -> Drainage:
-        """What still runs there.
+        """Return the applications and containers that still run there.
 
         Raises:
             NotFoundError: No such sub-cluster.
@@ -202,11 +202,11 @@ class HeddleAPI:
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """What it answers."""
+        """Endpoints of this part."""
         return self._endpoints
 
     def audit_name(self, method: str, path: str) -> str:
-        """What the audit calls a request below the prefix; empty for a read, and for what is no endpoint."""
+        """Return the audit's name of a request below the prefix; empty for a read, and for an unknown path."""
         return next((name for each in self._endpoints if (name := each.audit_name(method, path)) is not None), "")
 
     async def run(self, request: Request, caller: Caller) -> Document:
@@ -238,7 +238,7 @@ class HeddleAPI:
     # -- operators ---------------------------------------------------------------------------------------------------
 
     async def _clusters(self) -> Response:
-        """How each sub-cluster is."""
+        """Answer with the state of each sub-cluster."""
         return as_json({"clusters": [shown_cluster(status) for status in self._inspection.clusters()]})
 
     async def _queues(self) -> Response:
@@ -246,7 +246,7 @@ class HeddleAPI:
         return as_json({"queues": [shown_queue(queue) for queue in self._inspection.queues()]})
 
     async def _doctor(self) -> Response:
-        """What is wrong, and what to do about it."""
+        """Answer with the doctor's findings."""
         return as_json(
             {
                 "findings": [
@@ -284,7 +284,7 @@ class HeddleAPI:
         return as_json({**told, **shown_drainage(before)})
 
     async def _drainage(self, cluster: ClusterName) -> Response:
-        """What still runs on a sub-cluster."""
+        """Answer with all that still runs on a sub-cluster."""
         drainage = await self._administration.drainage(SubClusterId(cluster))
         told = {"id": cluster, "admission": drainage.admission.value, "is_drained": drainage.is_drained}
         return as_json({**told, **shown_drainage(drainage)})
@@ -311,7 +311,7 @@ class HeddleAPI:
         return as_json({"app": _with_cluster(read.document)})
 
     async def _why(self, asker: Asker, application: ApplicationName) -> Response:
-        """Why an application has the home that it has, and what was asked back from it."""
+        """Answer why an application has its home, and with everything that was asked back from it."""
         application_id = path_application(application)
         record = await self._backend.store.find(application_id)
         if record is None:
@@ -344,7 +344,7 @@ class HeddleAPI:
         return {} if found is None else {"deadline": shown_deadline(found)}
 
     def _failure_of(self, application_id: ApplicationId) -> dict[str, Any]:
-        """Why its home does not take it, and when that is tried again; nothing for one that does not fail."""
+        """Describe a failing delivery and its next time; empty for an application that does not fail."""
         failure = self._backend.control.failure_of(application_id)
         if failure is None:
             return {}
@@ -356,7 +356,7 @@ class HeddleAPI:
         }
 
     async def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:
-        """What was done to it so that queues get their shares, and where its containers were asked for."""
+        """Describe the acts of shares on an application, and the clusters that were asked for its containers."""
         acts: dict[str, Any] = {}
         if self._shares is not None:
             acts["preemption"] = await self._shares.shown_acts(application_id)
@@ -366,7 +366,7 @@ class HeddleAPI:
         return acts | {"asks": list(asks)} | ({} if altruism is None else {"altruism": altruism})
 
     async def _choose_home(self, request: HTTPRequest, asker: Asker) -> Response:
-        """Where a submission context would go now."""
+        """Answer with the home that a submission context would get now."""
         context = _with_some_id(await request.body())
         submission = decode_submission(context, media_type="application/json", user=asker.user)
         decision = self._preview(submission)

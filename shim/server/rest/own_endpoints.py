@@ -1,4 +1,4 @@
-"""What endpoints of Heddle's own web services share: who asks, the flag of a dry run, how a document is answered."""
+"""Common parts of Heddle's own endpoints: the asker, the flag of a dry run, the answer with a document."""
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence

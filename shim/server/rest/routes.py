@@ -108,7 +108,7 @@ class Routes:
         return Routed(answer, subcluster, Freshness(asked_at_s, self._backend.missing()))
 
     async def _shown_not_found(self, call: Call, subcluster: SubClusterId, hidden: RestAnswer) -> RestAnswer:
-        """What the 500 to a client that prefers XML is in JSON: a 404, or the 500 that it looked like.
+        """Turn the 500 that a client that prefers XML gets into its JSON: a 404, or the 500 that it looked like.
 
         Raises:
             JavaError: The 404.
@@ -217,7 +217,7 @@ class Routes:
             raise unknown_node(call.given["node"]) from None
 
     async def _of_host(self, call: Call) -> SubClusterId:
-        """Whose node or host it is; any sub-cluster for an unknown one, which then has labels for it."""
+        """Find the sub-cluster of a node or host; any for an unknown one, which then has labels for it."""
         text = call.parameters["host"]
         return self._having_node(text) or await self._any(call)
 

@@ -60,10 +60,10 @@ _KEPT = CacheLimits()
 
 
 class Site(Protocol):
-    """What is not under the base path: pages, `/jmx`, `/conf`."""
+    """Paths outside of the base path: pages, `/jmx`, `/conf`."""
 
     def audit_name(self, request: Request) -> str:
-        """What the audit calls a request, if it is a change; empty if it has no name."""
+        """Return the audit's name of a request, if it is a change; empty if it has no name."""
         ...
 
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
@@ -133,7 +133,7 @@ class RestService:
         return self._kept.as_it_goes_out(kept, self._shown_request_id(request), caller.new_cookie)
 
     def _kept_for(self, request: Request) -> tuple[Kept, Caller] | None:
-        """What is kept for such a read, and who asks: that is looked at each time."""
+        """Return the kept answer to such a read, with its asker, who is identified each time."""
         if request.method != "GET" or not self._is_shared:
             return None
         with suppress(HeddleError):  # refused on the way that all requests go, where it is reported
@@ -144,7 +144,7 @@ class RestService:
         return None
 
     def _made_at_once(self, request: Request) -> Sequence[bytes] | None:
-        """What needs no waiting is made as any other answer is, but without a task of its own."""
+        """Make an answer that needs no waiting, as any other, but without a task of its own."""
         if self._callers.may_wait:
             return None  # a ticket may be shown once: a login that is begun is not begun anew in a task
         match = find(request.raw_path)

@@ -90,7 +90,7 @@ class SharesAPI:
         )
 
     async def shares(self) -> Response:
-        """How each queue of the policy stands; whoever asks meanwhile is told the same."""
+        """Answer with the standing of each queue; concurrent askers share one answer."""
         return await self._flights.do("shares", self._shares)
 
     async def _shares(self) -> Response:
@@ -135,7 +135,7 @@ class SharesAPI:
         return as_json({"every_s": EVERY_S, "at_ms": self.over_time.times_ms(since_ms), "queues": rows})
 
     async def shown_acts(self, application_id: ApplicationId) -> list[dict[str, Any]]:
-        """What was done to an application so that queues get their shares, oldest first."""
+        """List the acts of shares on an application, oldest first."""
         return [
             {
                 "at_ms": act.at_ms,
@@ -157,7 +157,7 @@ class SharesAPI:
         return {"position": place.position, "of": place.count, "expected_s": expected_s}
 
     async def what_if(self, request: HTTPRequest, asker: Asker) -> Response:
-        """How queues would stand with another policy, and how they stand now."""
+        """Answer with the queues' standing under another policy, beside the present one."""
         caller = self.identity.require_user(asker)
         sent = await _sent(request)
         preview, policy, version = self.room.preview(), self.policies.current, self.policies.newest.version
@@ -190,7 +190,7 @@ class SharesAPI:
         return as_json(_shown_version(await self.policies.find(version)))
 
     async def validate(self, request: HTTPRequest, asker: Asker) -> Response:
-        """Whether a policy is one."""
+        """Answer with the faults of a policy."""
         caller = self.identity.require_user(asker)
         sent = await _sent(request)
         preview = self.room.preview()
@@ -225,7 +225,7 @@ class SharesAPI:
         return await self.roll_back(0, asker, is_dry_run)
 
     async def _looked_at(self, caller: Caller, text: str, source: str) -> dict[str, Any]:
-        """What a policy is about, and what of it does not count at once."""
+        """Describe a policy, and those of its parts that take effect later."""
         preview, current = self.room.preview(), self.policies.current
 
         def told() -> dict[str, Any]:
@@ -241,7 +241,7 @@ class SharesAPI:
 
 
 def _shown_policy(policy: SharePolicy, preview: SharePreview) -> dict[str, Any]:
-    """What a policy is about. A queue that is nowhere may be a slip, or of a sub-cluster that is away.
+    """Describe a policy. A queue that is nowhere may be a slip, or of a sub-cluster that is away.
 
     `checked_on` names the sub-clusters whose queues are known; while there is none, nothing is nowhere.
     """
@@ -288,7 +288,7 @@ def _shown_amount(amount: ResourceVector) -> dict[str, int]:
 
 
 def _not_at_once(before: SharePolicy, after: SharePolicy) -> dict[str, Any]:
-    """What running applications notice nothing of."""
+    """Describe the changes that running applications notice nothing of."""
     told = "counts for ApplicationMasters that log in from now on; the others go on as they are"
     return {"not_at_once": [f"span of {path} {told}" for path in before.spans_otherwise(after)]}
 

@@ -1,4 +1,4 @@
-"""What a ResourceManager serves beside its web services: pages for people, `/jmx`, `/conf`, `/isActive`, `/proxy`."""
+"""Paths of a ResourceManager beside its web services: pages for people, `/jmx`, `/conf`, `/isActive`, `/proxy`."""
 
 import json
 import re
@@ -106,7 +106,7 @@ class Site:
         self._rights = rights_of(self._handlers, PAGES)
 
     def audit_name(self, request: Request) -> str:
-        """What the audit calls a change by Heddle's own web services."""
+        """Return the audit's name of a change by Heddle's own web services."""
         path = _path(request)
         if self._api is None or not path.startswith(PREFIX):
             return ""
@@ -212,7 +212,7 @@ class Site:
         return self._writer.raw(b"ok\n", TEXT, extra=extra)
 
     async def _ready(self, _: Request, __: Caller, extra: Headers) -> Answer:
-        """Whether requests should come here, for balancers."""
+        """Answer balancers whether requests should come here."""
         readiness = await self._health.readiness()
         body = json.dumps({"ready": readiness.is_ready, "reasons": readiness.reasons}).encode()
         status = 200 if readiness.is_ready else 503

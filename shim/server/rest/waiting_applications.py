@@ -1,4 +1,4 @@
-"""What a ResourceManager answers about an application, for those that wait for their queue's turn: no home has them."""
+"""Answers about applications that wait for their queue's turn, in a ResourceManager's words: no home has them."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -36,7 +36,7 @@ class AdminRow:
 
     @property
     def writes(self) -> bool:
-        """Whether it changes something, or was meant to."""
+        """Tell whether it changes something, or was meant to."""
         return self.way in {Way.SPREAD, Way.SPLIT, Way.REFUSE}
 
 

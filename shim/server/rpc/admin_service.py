@@ -99,7 +99,7 @@ class AdminService:
         return self._logins.admit(context, address)
 
     def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the server's signature
-        """What is wrong with a call needs no waiting."""
+        """Refuse a faulty call at once."""
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
@@ -180,7 +180,7 @@ class AdminService:
 
 
 def _failure(method: str, outcome: Outcome) -> Failure:
-    """What was done where, and why not elsewhere, in one line: tools show no more.
+    """Describe, in one line, which clusters did it and why others did not: tools show no more.
 
     A refusal in which all agree is theirs, word for word.
     """

@@ -1,4 +1,4 @@
-"""What there is to say of a call once it is answered: for metrics, the audit and the log."""
+"""Facts of an answered call: for metrics, the audit and the log."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

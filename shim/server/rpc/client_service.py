@@ -82,7 +82,7 @@ class ClientService:
     # -- answers -----------------------------------------------------------------------------------------------------
 
     def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
-        """What is wrong with a call needs no waiting, nor does what is kept or at hand."""
+        """Answer at once if the call is faulty, or its answer is kept or at hand."""
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
@@ -210,7 +210,7 @@ class ClientService:
 
 
 def _owner_told(answer: RPCAnswer) -> str | None:
-    """Whose application a report tells of; None if it tells of none."""
+    """Return the owner of the application that a report tells of; None if it tells of none."""
     if answer.refusal is not None:
         return None
     try:

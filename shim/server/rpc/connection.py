@@ -54,7 +54,7 @@ _WORTH_COUNTING = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RPCLimits:
-    """What one client may take.
+    """Limits of one client.
 
     Attributes:
         max_frame_bytes: A larger call ends the connection.
@@ -75,14 +75,14 @@ class RPCLimits:
 
 
 class RPCService(Protocol):
-    """What answers."""
+    """Service behind connections."""
 
     def offers(self) -> Sequence[Offer]:
-        """How a client may authenticate."""
+        """Ways to authenticate that a client is offered."""
         ...
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
-        """Who the client is, or why it may not come in."""
+        """Identify the client, or refuse it."""
         ...
 
     def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
@@ -106,12 +106,12 @@ class LoginJudge(Protocol):
         ...
 
     async def judge(self, proven: LoginProven) -> Failure | None:
-        """Why such a client may not come in; None if it may."""
+        """Say why such a client is refused; None if it is not."""
         ...
 
 
 class Reception:
-    """What all connections of a server share.
+    """State that all connections of a server share.
 
     Attributes:
         connections: Who is here.
@@ -187,7 +187,7 @@ class RPCConnection(asyncio.Protocol):
         self._pace()
 
     def resume_writing(self) -> None:
-        """It caught up."""
+        """Resume writing: the client caught up."""
         self._is_slow = False
         self._takes_answers.set()
         self._weigh()
@@ -323,7 +323,7 @@ class RPCConnection(asyncio.Protocol):
             self._settle(told if isinstance(told, Failure) else None)
 
     async def _wait_for_verdict(self, judge: LoginJudge, proven: LoginProven) -> None:
-        """Nothing is read meanwhile: the client waits for the end of its login."""
+        """Wait for the verdict of a login; the client waits, too, so that nothing is read meanwhile."""
         try:
             failure = await judge.judge(proven)
         except Exception:  # noqa: BLE001 - a task's boundary: a bug ends this login, not the server

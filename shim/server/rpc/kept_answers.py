@@ -40,7 +40,7 @@ _Standing = tuple[int, tuple[SubClusterId, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What was made of the sub-clusters' answers.
+    """An answer made of the sub-clusters' answers.
 
     Attributes:
         missing: Whose answer is not in it.
@@ -65,7 +65,7 @@ class _Kept(Protocol):
     def is_good(self, view: FederationView, now_s: float, /) -> bool: ...
 
     def serves(self, view: FederationView, user: str, /) -> bool:
-        """Whether what was kept for all is what this user would get."""
+        """Tell whether the answer that was kept for all is the one that this user would get."""
         ...
 
 

@@ -135,7 +135,7 @@ class AMConnection(asyncio.Protocol):
             self._take(self._login.receive_below(data))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        """It has gone: so has the login at the home, which belongs to the connection."""
+        """End the login at the home, which belongs to the connection that was lost."""
         self._transport = None
         self._end()
 

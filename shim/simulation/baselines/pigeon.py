@@ -156,7 +156,7 @@ class _Pigeon:
 
 
 def _summary(workers: Sequence[int]) -> dict[int, int]:
-    """What a distributor knows of a group: sets of constraints and how many workers stand behind each.
+    """Summarise a group for a distributor: sets of constraints and how many workers stand behind each.
 
     A worker counts for every set known so far that contains its own, and is a new set if there is none. The summary
     therefore never misses an able worker but overstates how many there are of the most capable kind, and tasks with

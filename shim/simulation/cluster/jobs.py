@@ -57,7 +57,7 @@ class ModelledJob:
 
     @property
     def tasks(self) -> int:
-        """How many."""
+        """Count of tasks."""
         return sum(len(stage.durations_s) for stage in self.stages)
 
     @property

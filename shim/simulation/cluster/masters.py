@@ -64,7 +64,7 @@ class MasterCalls(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MasterSettings:
-    """How it behaves.
+    """Settings of modelled ApplicationMasters.
 
     Attributes:
         heartbeat_s: From one `allocate` to the next.
@@ -83,7 +83,7 @@ class MasterSettings:
 
 @dataclass(slots=True)
 class Account:
-    """What an application's masters saw, for measurements and invariants.
+    """Observations of an application's masters, for measurements and invariants.
 
     Attributes:
         granted: Every container that an answer gave, and how often.

@@ -1,4 +1,4 @@
-"""What must hold in a storm, after each step, and what must hold once it is over.
+"""Invariants of a storm after each step, and once it is over.
 
 The promises are those of docs/reliability.md.
 """
@@ -26,7 +26,7 @@ _LOSES_ANSWERS = frozenset(
 
 
 def always(world: StormWorld) -> Iterator[str]:
-    """What is broken now."""
+    """Yield the invariants that are broken now."""
     for name, clusters in world.federation.starts.items():
         if len(set(clusters)) > 1:
             yield f"{name} ran twice: its ApplicationMaster was started in {', '.join(sorted(set(clusters)))}"
@@ -66,7 +66,7 @@ def _of_gang(world: StormWorld, client: Client) -> Iterator[str]:
 
 
 def after_quiet(world: StormWorld) -> Iterator[str]:
-    """What is broken though everything was mended long ago."""
+    """Yield the invariants that are broken though everything was mended long ago."""
     for client in world.clients:
         yield from _of_client(world, client)
     over = {client.name for client in world.clients}

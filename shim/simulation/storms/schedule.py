@@ -1,4 +1,4 @@
-"""What happens in a storm, and when: drawn from a seed, written as text that replays it."""
+"""Schedule of a storm: faults and their times, drawn from a seed, written as text that replays it."""
 
 import random
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ __all__ = ["LARGE", "SMALL", "Fault", "FaultKind", "Schedule", "StormSetting", "
 
 
 class FaultKind(Enum):
-    """What goes wrong; each lasts for a time and is then mended."""
+    """Kinds of faults; each lasts for a time and is then mended."""
 
     RM_KILLED = "rm killed"
     RM_PAUSED = "rm paused"
@@ -55,7 +55,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class StormSetting:
-    """How large storms are.
+    """Size of storms.
 
     Attributes:
         lasts_s: From the first to the last fault.
@@ -96,7 +96,7 @@ class Schedule:
 
     @property
     def kinds(self) -> frozenset[FaultKind]:
-        """What goes wrong in it."""
+        """Kinds of faults in the schedule."""
         return frozenset(fault.kind for fault in self.faults)
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class Schedule:
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """How a kind is drawn: its weight, how long it lasts, how much of it there is."""
+    """Distribution of one kind: its weight, how long it lasts, how much of it there is."""
 
     weight: int
     for_s: tuple[float, float]

@@ -21,7 +21,7 @@ _MOST_S = 400.0
 
 @dataclass(frozen=True, slots=True)
 class StormResult:
-    """How a storm went.
+    """Result of a storm.
 
     Attributes:
         broken: What did not hold; empty if all did.
@@ -106,7 +106,7 @@ async def _be_quiet(world: StormWorld, clock: VirtualClock) -> dict[str, None]:
 
 
 def _is_over(world: StormWorld) -> bool:
-    """Whether every application that was acknowledged has ended."""
+    """Tell whether every application that was acknowledged has ended."""
     for client in world.clients:
         if client.acknowledged_s is None:
             return False

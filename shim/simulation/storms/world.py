@@ -74,7 +74,7 @@ class Client:
 
 @dataclass(slots=True)
 class StormWorld:
-    """Everything that a storm can break.
+    """Parts that a storm can break.
 
     Attributes:
         trace: What happened, in order: a run is equal to another one if their traces are.
@@ -205,7 +205,7 @@ class StormWorld:
         return lambda: setattr(subject, lever, 0.0)
 
     def _process_levers(self, fault: Fault) -> Mapping[FaultKind, _Levers]:
-        """What is done to a process or a link, and what undoes it."""
+        """Return the acts on a process or a link, each with its undoing."""
         managers = [cluster.manager for cluster in self.federation.clusters.values()]
         manager = managers[fault.which % len(managers)]
         nodes = list(manager.nodes.values())
@@ -243,7 +243,7 @@ class StormWorld:
         return lambda: cut.update(links), lambda: cut.difference_update(links)
 
     def _value_levers(self, fault: Fault) -> Mapping[FaultKind, tuple[object, str, float]]:
-        """What is set to how much."""
+        """Return the values that faults set, with their amounts."""
         network, store, much = self.network, self.faults, fault.much
         clock = self.processes[fault.which % len(self.processes)].clock
         return {

@@ -84,17 +84,17 @@ class ModelledHeddle:
 
     @property
     def is_up(self) -> bool:
-        """Whether it runs, or is stopped."""
+        """Tell whether it runs, or is stopped."""
         return not self.gate.is_dead
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has begun to serve."""
+        """Tell whether it has begun to serve."""
         return self.is_up and self._attempts is not None
 
     @property
     def use_cases(self) -> UseCases:
-        """What it does; for tests and invariants to look at."""
+        """Use cases of the present life; for tests and invariants to look at."""
         assert self._use_cases is not None  # noqa: S101 - nobody looks before the start
         return self._use_cases
 

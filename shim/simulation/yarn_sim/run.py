@@ -38,7 +38,7 @@ Submit = Callable[[ModelledJob], Awaitable[ApplicationId]]
 
 
 class Front(Enum):
-    """What stands before the clusters."""
+    """Fronts that a run may put before the clusters."""
 
     HEDDLE = "heddle"
     """Heddle, with the configuration of the setting."""
@@ -83,7 +83,7 @@ class ManagerTimes:
 
 @dataclass(slots=True)
 class YarnOutcome:
-    """What became of the jobs.
+    """Outcomes of the jobs.
 
     Attributes:
         completions_s: Of each job, from its arrival to the end of its last task as its master knew it.
@@ -258,13 +258,13 @@ class _Submitting:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Which applications are over."""
+    """Ends of applications."""
 
     federation: ModelledFederation
     names: Sequence[ApplicationId]
 
     def of(self, name: ApplicationId) -> Application | None:
-        """What its cluster knows of an application, if that has ended."""
+        """Return the cluster's record of an application, if that has ended."""
         for cluster in self.federation.clusters.values():
             known = cluster.manager.applications.get(name)
             if known is not None and not known.order.is_unmanaged and known.is_over:
@@ -273,7 +273,7 @@ class _Ends:
 
     @property
     def are_all_over(self) -> bool:
-        """Whether all have ended."""
+        """Tell whether all have ended."""
         return all(self.of(name) is not None for name in self.names)
 
 

@@ -33,7 +33,7 @@ class SchedulerOfAttempts(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeddleWorld:
-    """Everything that processes of Heddle stand on.
+    """World on which processes of Heddle stand.
 
     Attributes:
         config: Of every process.
