@@ -4,6 +4,7 @@ import os
 import platform
 import re
 import statistics
+import textwrap
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ __all__ = ["cell_tables", "figure_table", "made", "short", "write_section"]
 _NAMES = {"rm": "RM", "router": "Router", "heddle": "Heddle"}
 
 Rate = Callable[[Measured], float]
+_COLUMNS = 120
 _BUSY = 0.9
 """A load generator that was so busy, of one core, may have been what was measured."""
 
@@ -39,7 +41,8 @@ def made(command: str, *, load_before: float, remark: str) -> str:
     now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
     machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
     loads = f"load average {load_before:.1f} before the run and {os.getloadavg()[0]:.1f} at its end"
-    return f"\nMeasured {now} UTC by `{command}`: {machine}, {loads}.{' ' if remark else ''}{remark}\n"
+    told = f"Measured {now} UTC by `{command}`: {machine}, {loads}.{' ' if remark else ''}{remark}"
+    return f"\n{textwrap.fill(told, _COLUMNS, break_long_words=False, break_on_hyphens=False)}\n"
 
 
 def cell_tables(cells: Sequence[Cell]) -> Iterator[str]:
