@@ -36,6 +36,7 @@ class QueueReport:
         pending: Asked for and not granted; `pending_containers` is how many containers that are, 0 if it is not told.
         labels: Node labels that the queue may ask for; `*` for all.
         applications: How many applications it holds; `maximum_applications` is the limit, 0 for none.
+        waiting_applications: Those of them whose ApplicationMasters have not started.
         creates_children: Whether a leaf below it is made when an application asks for one.
     """
 
@@ -51,6 +52,7 @@ class QueueReport:
     maximum_applications: int = 0
     creates_children: bool = False
     pending_containers: int = 0
+    waiting_applications: int = 0
 
 
 def is_same_queue(path: str, told: str) -> bool:

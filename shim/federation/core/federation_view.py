@@ -90,6 +90,7 @@ class _SubCluster:
     queues: dict[str, QueueReport] = field(default_factory=dict)
     short_names: dict[str, list[QueueReport]] = field(default_factory=dict)
     pending: ResourceVector = field(default_factory=ResourceVector)
+    waiting_applications: int = 0
     labels: tuple[str, ...] = ()
     listed_at_s: float | None = None
     placements: list[Placement] = field(default_factory=list)
@@ -111,7 +112,9 @@ class _SubCluster:
             self.scheduler, self.maximum_allocation = report.scheduler, report.maximum_allocation
             self.queues = {queue.path: queue for queue in report.queues}
             self.short_names = by_short_name(self.queues)
-            self.pending = _amount(queue.pending for queue in self.queues.values() if queue.is_leaf)
+            leaves = [queue for queue in report.queues if queue.is_leaf]
+            self.pending = _amount(queue.pending for queue in leaves)
+            self.waiting_applications = sum(queue.waiting_applications for queue in leaves)
             self.placements = [placed for placed in self.placements if placed.at_s > report.polled_at_s]
             self.placement_kinds = Counter(placed.kind for placed in self.placements)
 
@@ -443,6 +446,7 @@ class FederationView:
             labels=known.labels if is_told else (),
             placements=dict(known.placement_kinds) if is_told else {},
             pending=known.pending if is_told else _NOTHING,
+            waiting_applications=known.waiting_applications if is_told else 0,
             short_names=known.short_names if is_told else None,
         )
 

@@ -70,6 +70,7 @@ class SubClusterView:
         placements: How many of each kind were sent there since the last report that could show them.
         version: Hadoop's version.
         pending: What leaf queues wait for, together; memory and virtual cores alone.
+        waiting_applications: Those of leaf queues whose ApplicationMasters have not started.
         short_names: The queues that share the last part of their path, by that part; None to look at each queue.
     """
 
@@ -91,4 +92,5 @@ class SubClusterView:
     running: int = 0
     placements: Mapping[PlacementKind, int] = field(default_factory=dict)
     pending: ResourceVector = field(default_factory=ResourceVector)
+    waiting_applications: int = 0
     short_names: Mapping[str, Sequence[QueueReport]] | None = None

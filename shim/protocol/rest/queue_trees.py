@@ -57,6 +57,7 @@ class _CapacityQueue(msgspec.Struct):
     absoluteCapacity: float | str = 0.0  # noqa: N815 - Hadoop's name
     absoluteMaxCapacity: float | str = 100.0  # noqa: N815 - Hadoop's name
     numApplications: int = 0  # noqa: N815 - Hadoop's name
+    numPendingApplications: int = 0  # noqa: N815 - Hadoop's name
     maxApplications: int = 0  # noqa: N815 - Hadoop's name
     pendingContainers: int = 0  # noqa: N815 - Hadoop's name
     resourcesUsed: WireResource | None = None  # noqa: N815 - Hadoop's name
@@ -166,6 +167,7 @@ def _walk_capacity(queue: _CapacityQueue, parent: str, total: ResourceVector) ->
         pending_containers=queue.pendingContainers,
         labels=tuple(several(queue.nodeLabels)),
         applications=queue.numApplications,
+        waiting_applications=queue.numPendingApplications,
         maximum_applications=queue.maxApplications,
         creates_children=queue.autoCreateChildQueueEnabled or queue.autoCreationEligibility not in ("off", ""),
     )
@@ -220,6 +222,7 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
         pending_containers=queue.pendingContainers,
         labels=("*",),
         applications=queue.numActiveApps + queue.numPendingApps,
+        waiting_applications=queue.numPendingApps,
         maximum_applications=0 if queue.maxApps >= _UNLIMITED else queue.maxApps,
     )
     for child in children:

@@ -249,6 +249,11 @@ class ModelledResourceManager(ModelledProcess):
         self._waiting.append(application.order.id)
         self._start_waiting()
 
+    def waiting_masters(self, queue: str) -> list[ResourceVector]:
+        """ApplicationMasters of a queue whose turn has not come: each is asked for, and nothing is given yet."""
+        orders = (self.applications[name].order for name in self._waiting if not self.applications[name].is_over)
+        return [order.master for order in orders if order.queue == queue]
+
     def _start_waiting(self) -> None:
         """Let ApplicationMasters start as far as their queues' part for them goes (`activateApplications`)."""
         left: list[ApplicationId] = []

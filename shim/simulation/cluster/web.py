@@ -119,10 +119,12 @@ class WebService(ResourceManager):
     def _queue(self, queue: QueueState) -> dict[str, Any]:
         scheduler = self._manager.scheduler
         pending = scheduler.pending_in(queue.path)
+        masters = self._manager.waiting_masters(queue.path)
         waiting = [
-            ResourceVector(key.resource.memory_mib * count, key.resource.vcores * count) for key, count in pending
+            *(ResourceVector(key.resource.memory_mib * count, key.resource.vcores * count) for key, count in pending),
+            *masters,
         ]
-        live = [each for each in self._manager.applications.values() if not each.is_over]
+        live = sum(each.order.queue == queue.path for each in self._manager.applications.values() if not each.is_over)
         usage = {
             "partitionName": "",
             "used": _resource(queue.used),
@@ -136,9 +138,11 @@ class WebService(ResourceManager):
             "maxCapacity": queue.spec.most_percent,
             "absoluteCapacity": queue.spec.percent,
             "absoluteMaxCapacity": queue.spec.most_percent,
-            "numApplications": sum(each.order.queue == queue.path for each in live),
+            "numApplications": live,
+            "numActiveApplications": live - len(masters),
+            "numPendingApplications": len(masters),
             "maxApplications": 10_000,
-            "pendingContainers": sum(count for _, count in pending),
+            "pendingContainers": sum(count for _, count in pending) + len(masters),
             "state": "RUNNING",
             "resourcesUsed": _resource(queue.used),
             "resources": {"resourceUsagesByPartition": [usage]},

@@ -2,8 +2,9 @@
 
 First who may have it at all (`home_rules.py`). Then who is best: the mean of the free share of the queue and of the
 whole sub-cluster there, counting what waits there and what was sent since the last report; little of it counts where
-its ApplicationMaster would have to wait for room. Equal scores go to the sub-cluster that is configured first, so that
-the choice can be repeated.
+its ApplicationMaster would have to wait for room. An application that waits for its ApplicationMaster has asked for no
+more than that yet: in its queue it counts as much as one takes there on average. Equal scores go to the sub-cluster
+that is configured first, so that the choice can be repeated.
 """
 
 from collections.abc import Callable, Mapping
@@ -100,16 +101,19 @@ def next_best(decision: HomeDecision) -> float | None:
 def _weighed(question: Question, settings: HomeSettings) -> Candidate:
     seen, queue, submission = question.subcluster, question.queue, question.submission
     on_way, on_way_to_queue = _on_way(seen, settings, queue)
-    load = seen.used + seen.pending + on_way
+    ahead = _ahead(seen, queue, submission)
+    load = seen.used + seen.pending + on_way + ahead
     cluster_free = _free_share(load, seen.capacity)
     queue_free = cluster_free
     if queue is not None:
         guaranteed = queue.capacity if queue.capacity.memory_mib > 0 else queue.maximum
-        queue_free = _free_share(queue.used + queue.pending + on_way_to_queue, guaranteed)
+        queue_free = _free_share(queue.used + queue.pending + on_way_to_queue + ahead, guaranteed)
     score = settings.queue_weight * queue_free + (1 - settings.queue_weight) * cluster_free
     reason = f"queue {queue_free:.0%} free, cluster {cluster_free:.0%} free"
     if not submission.is_unmanaged and _free_share(load + submission.resource, seen.capacity) < 0:
         score, reason = min(score, score * _WAITS_THERE), f"{reason}, it would wait there"
+    if queue is not None and queue.waiting_applications:
+        reason += f", {queue.waiting_applications} wait in its queue"
     if seen.placements:
         reason += f", {sum(seen.placements.values())} on the way"
     if not any(node.state == "RUNNING" for node in seen.nodes):
@@ -126,18 +130,37 @@ def _on_way(
     """
     if not seen.placements:
         return _NOTHING, _NOTHING
-    share = 1 / seen.running if seen.running else 0.0
-    mean_memory, mean_vcores = int(seen.used.memory_mib * share), int(seen.used.vcores * share)
+    mean = _mean_use(seen)
     is_meant: dict[str, bool] = {}
     memory = vcores = queue_memory = queue_vcores = 0
     for (name, asked_memory, asked_vcores), count in seen.placements.items():
-        takes_memory, takes_vcores = max(asked_memory, mean_memory) * count, max(asked_vcores, mean_vcores) * count
+        takes_memory = max(asked_memory, mean.memory_mib) * count
+        takes_vcores = max(asked_vcores, mean.vcores) * count
         memory, vcores = memory + takes_memory, vcores + takes_vcores
         if name not in is_meant:
             is_meant[name] = find_queue(seen, name or settings.default_queue) == queue
         if is_meant[name]:
             queue_memory, queue_vcores = queue_memory + takes_memory, queue_vcores + takes_vcores
     return ResourceVector(memory, vcores), ResourceVector(queue_memory, queue_vcores)
+
+
+def _ahead(seen: SubClusterView, queue: QueueReport | None, submission: Submission) -> ResourceVector:
+    """Resources that the applications of its queue which have not started will want beside their ApplicationMasters."""
+    if queue is None or not queue.waiting_applications:
+        return _NOTHING
+    mean, count = _mean_use(seen), queue.waiting_applications
+    return ResourceVector(
+        max(0, mean.memory_mib - submission.resource.memory_mib) * count,
+        max(0, mean.vcores - submission.resource.vcores) * count,
+    )
+
+
+def _mean_use(seen: SubClusterView) -> ResourceVector:
+    """Use of the applications that have started there, on average."""
+    started = seen.running - seen.waiting_applications
+    if started <= 0:
+        return _NOTHING
+    return ResourceVector(seen.used.memory_mib // started, seen.used.vcores // started)
 
 
 def _free_share(load: ResourceVector, capacity: ResourceVector) -> float:

@@ -103,6 +103,19 @@ def test_what_is_no_known_scheduler_is_refused(raw):
         read_scheduler(raw, TOTAL)
 
 
+@pytest.mark.parametrize(
+    ("told", "waiting"),
+    [
+        ({"type": "capacityScheduler", "queueName": "root", "numPendingApplications": 3}, 3),
+        ({"type": "fairScheduler", "rootQueue": {"queueName": "root", "numPendingApps": 2, "numActiveApps": 4}}, 2),
+        ({"type": "capacityScheduler", "queueName": "root"}, 0),
+    ],
+)
+def test_applications_whose_masters_wait_are_told(told, waiting):
+    _, queues = read(json.dumps({"scheduler": {"schedulerInfo": told}}).encode())
+    assert queues["root"].waiting_applications == waiting
+
+
 def test_every_recorded_tree_is_read():
     seen = set()
     for exchange in recorded_exchanges().values():

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -58,6 +59,15 @@ def test_a_queue_that_spans_gives_one_job_the_nodes_of_both_clusters():
     assert spanning.completion.mean < alone.completion.mean - 5.0
     assert min(used for used in spanning.used.values()) > 0
     assert min(alone.used[name, "root.default"] for name in ("east", "west")) == 0
+
+
+def test_clusters_with_equal_room_for_masters_get_equal_parts_of_what_waits_for_it():
+    """One master at a time fits each cluster's part for masters, and jobs come faster than they end."""
+    narrow = tuple(replace(each, queues={"root.default": QueueSpec(am_share=0.1)}) for each in setting().clusters)
+    outcome = play(YarnSetting(clusters=narrow), jobs(16))
+    assert outcome.failed == {}
+    east, west = (outcome.used[name, "root.default"] for name in ("east", "west"))
+    assert abs(east - west) <= 0.15 * (east + west)
 
 
 def test_jobs_that_are_dealt_to_clusters_meet_no_heddle():

@@ -236,6 +236,37 @@ def test_submissions_spread_by_what_applications_take_there_on_average():
     assert choose_home(asked(), view, {}, NOW_S).home_subcluster == WEST
 
 
+def test_applications_that_wait_for_their_masters_count_as_much_as_one_that_has_started():
+    """They have asked for a master alone, so that used and pending say little of them."""
+    used, documents = ResourceVector(4096, 4), [a_document(number, "east") for number in range(4)]
+    started = {"used": used, "applications": documents[:1], "queues": (a_queue_report(used=used),)}
+    waiting = a_queue_report(used=used, pending=ResourceVector(3072, 3), applications=4, waiting_applications=3)
+    crowded = {"used": used, "applications": documents, "queues": (waiting,)}
+    decision = choose_home(asked(), a_view(east=crowded, west=started), {}, NOW_S)
+    assert decision.home_subcluster == WEST
+    # 4 of 8 GiB used, 3 asked for by masters, and 3 more for each of the three that wait
+    assert decision.candidates[0].reason == (
+        "queue -300% free, cluster -100% free, it would wait there, 3 wait in its queue"
+    )
+
+
+def test_applications_that_wait_in_another_queue_are_not_ahead():
+    other = a_queue_report("root.ml", applications=9, waiting_applications=9)
+    used = {"used": ResourceVector(2048, 2), "applications": [a_document(1, "east")]}
+    decision = choose_home(asked(), a_view(east=used | {"queues": (a_queue_report(), other)}), {}, NOW_S)
+    assert decision.candidates[0].reason == "queue 100% free, cluster 75% free"
+
+
+def test_the_average_is_of_those_that_have_started():
+    documents = [a_document(number, "east") for number in range(5)]
+    waiting = a_queue_report("root.ml", applications=4, waiting_applications=4)
+    view = a_view(
+        east={"used": ResourceVector(2048, 2), "applications": documents, "queues": (a_queue_report(), waiting)}
+    )
+    view.note_placed(EAST, Placement("default", ResourceVector(1, 1), NOW_S))
+    assert "queue 50% free, cluster 50% free, 1 on the way" in choose_home(asked(), view, {}, NOW_S).reason
+
+
 def test_the_reason_names_every_sub_cluster_when_none_may_have_it():
     stopped = {"queues": (a_queue_report("root.ml", state=QueueState.STOPPED),)}
     view = a_view(c1={"queues": (a_queue_report("root.ml"),)}, c2=stopped, c3={"polled_at_s": 60.0})
