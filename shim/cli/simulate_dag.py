@@ -9,8 +9,9 @@ from shim.cli.progress import progress_of_jobs
 from shim.errors import BadRequestError
 from shim.simulation.dag_executors import ExecutorSettings
 from shim.simulation.dag_machines import MachineSettings
-from shim.simulation.dag_results import COLUMNS, document, rows
+from shim.simulation.dag_results import COLUMNS, dag_figures, document, rows
 from shim.simulation.dag_runs import ORDERINGS, DagSettings, make_runs, open_workloads, plan_runs
+from shim.simulation.plots import check_can_plot, draw_figures
 
 __all__ = ["EPILOG", "dag"]
 
@@ -54,6 +55,7 @@ def dag(
     seed: options.Seed = 0,
     seeds: options.Seeds = 1,
     processes: options.Processes = 1,
+    plot: options.Plot = None,
     output: Output = OutputFormat.TABLE,
 ) -> None:
     """Compare orderings on jobs that are graphs of stages: TPC-H queries, or batch jobs of a trace.
@@ -62,6 +64,8 @@ def dag(
     """
     settings = DagSettings(jobs, draw, ExecutorSettings(executors), MachineSettings(machines, load))
     try:
+        if plot is not None:
+            check_can_plot(plot)
         planned = plan_runs(open_workloads(inputs, settings), _orderings(compare), range(seed, seed + seeds))
     except BadRequestError as error:
         fail(f"heddle simulate dag: {error}", ExitCode.USAGE)
@@ -71,6 +75,8 @@ def dag(
         print_figures(rows(outcomes), COLUMNS, names=_NAMES)
     else:
         print_rows([document(outcome) for outcome in outcomes], (), output)
+    if plot is not None:
+        draw_figures(dag_figures(outcomes), plot)
 
 
 def _orderings(asked: str) -> Sequence[str]:

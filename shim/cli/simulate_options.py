@@ -110,7 +110,7 @@ Estimates = Annotated[
 Plot = Annotated[
     Path | None,
     typer.Option(
-        help="Draw delays and utilisation into this .png or .svg, or keep them for the console (.json)",
+        help="Draw distributions, use over time and jobs of small runs into this .png or .svg; .json: for the console",
         rich_help_panel=_RUNS,
     ),
 ]

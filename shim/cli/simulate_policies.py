@@ -1,5 +1,7 @@
 """`heddle simulate policies`: policies of the scheduling core on jobs that tell them apart."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +13,10 @@ from shim.cli.output import Output, OutputFormat, print_figures, print_rows
 from shim.errors import BadRequestError
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.registry import policy_for
-from shim.simulation.policy_runs import RunFigures, run_policy
+from shim.simulation.figures_file import JobBar
+from shim.simulation.plots import check_can_plot, draw_figures
+from shim.simulation.policy_runs import PolicyJob, RunFigures, run_policy
+from shim.simulation.policy_runs.figures import policy_figures
 from shim.simulation.policy_runs.query_jobs import tpch_jobs
 from shim.simulation.policy_runs.variants import VARIANTS
 from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS, Maker, jobs_of_kind, swim_jobs
@@ -75,6 +80,7 @@ def policies(
     load: Load = 0.9,
     seed: options.Seed = 1,
     seeds: options.Seeds = 1,
+    plot: options.Plot = None,
     output: Output = OutputFormat.TABLE,
 ) -> None:
     """Compare policies on jobs drawn for them: real cycles of the scheduling core, tasks that only take time.
@@ -82,18 +88,27 @@ def policies(
     The same seed gives the same result on any machine.
     """
     try:
+        if plot is not None:
+            check_can_plot(plot)
         names = options.names_in(compare)
         chosen = [VARIANTS.get(name) or policy_for(name, World.DIRECT, WORKLOAD_FACTS) for name in names]
         rows: list[dict[str, Any]] = []
+        bars: dict[str, list[JobBar]] = {}
         for each in range(seed, seed + seeds):
             drawn, site = _drawn(kind, swim, tpch)(each, jobs, nodes, load)
-            rows += [_row(policy.name, each, run_policy(drawn, site, policy)) for policy in chosen]
+            for policy in chosen:
+                figures = run_policy(drawn, site, policy)
+                rows.append(_row(policy.name, each, figures))
+                bars[policy.name if seeds == 1 else f"{policy.name}, seed {each}"] = _bars(drawn, figures)
     except (BadRequestError, OSError) as error:
         fail(f"heddle simulate policies: {error}", ExitCode.USAGE)
+    shown = [{key: str(value) for key, value in row.items()} for row in rows]
     if output is OutputFormat.TABLE:
-        print_figures([{key: str(value) for key, value in row.items()} for row in rows], _COLUMNS)
+        print_figures(shown, _COLUMNS)
     else:
         print_rows(rows, (), output)
+    if plot is not None:
+        draw_figures(policy_figures(bars, _COLUMNS, shown), plot)
 
 
 def _drawn(kind: str, swim: Path | None, tpch: Path | None) -> Maker:
@@ -103,6 +118,15 @@ def _drawn(kind: str, swim: Path | None, tpch: Path | None) -> Maker:
     if tpch is not None:
         return lambda seed, jobs, nodes, load: tpch_jobs(tpch, seed, jobs, nodes, load)
     return jobs_of_kind(kind)
+
+
+def _bars(jobs: Sequence[PolicyJob], figures: RunFigures) -> list[JobBar]:
+    """Jobs that ended; when each first ran is not known, so that bars are whole."""
+    return [
+        JobBar(f"job {number}", job.arrival_s, job.arrival_s, job.arrival_s + float(response_s))
+        for number, (job, response_s) in enumerate(zip(jobs, figures.response_s, strict=True))
+        if not math.isnan(response_s)
+    ]
 
 
 def _row(name: str, seed: int, figures: RunFigures) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`heddle simulate yarn`: jobs through Heddle's own use cases over modelled clusters, beside plain YARN."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.jobs import jobs_of
 from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.plots import check_can_plot, draw_figures
+from shim.simulation.yarn_sim.figures import yarn_figures
 from shim.simulation.yarn_sim.run import Front, YarnOutcome, YarnSetting, play
 
 __all__ = ["EPILOG", "yarn"]
@@ -64,6 +66,7 @@ def yarn(
     config: options.HeddleSections = None,
     hop_ms: options.HopMs = 0.5,
     seed: options.Seed = 1,
+    plot: options.Plot = None,
     output: Output = OutputFormat.TABLE,
 ) -> None:
     """Run jobs through what runs in production, in virtual time: ResourceManagers, nodes and masters are models.
@@ -73,6 +76,8 @@ def yarn(
     """
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
+        if plot is not None:
+            check_can_plot(plot)
         fronts = _fronts(compare)
         source = JobSource(trace, load, jobs, tasks, task_s)
         workload = source.read(seed=seed, n_slots=clusters * workers * slots, usual_jobs=_GENERATED_JOBS)
@@ -83,7 +88,11 @@ def yarn(
         )
         setting = YarnSetting(clusters=made, config=sections, seed=seed, hop_s=hop_ms / 1000.0)
         listed = jobs_of(workload, size=_CONTAINER, master=_CONTAINER)
-        _print({name: play(_behind(name, setting), listed) for name in fronts}, output)
+        outcomes = {name: play(_behind(name, setting), listed) for name in fronts}
+        documents = [_document(front, outcome) for front, outcome in outcomes.items()]
+        _print(documents, output)
+        if plot is not None:
+            draw_figures(yarn_figures(outcomes, _COLUMNS, [_shown(each) for each in documents]), plot)
     except (BadRequestError, ConfigError, OSError) as error:
         fail(f"heddle simulate yarn: {error}", ExitCode.USAGE)
 
@@ -138,8 +147,7 @@ def _document(front: str, outcome: YarnOutcome) -> dict[str, Any]:
     }
 
 
-def _print(outcomes: Mapping[str, YarnOutcome], output: OutputFormat) -> None:
-    documents = [_document(front, outcome) for front, outcome in outcomes.items()]
+def _print(documents: Sequence[Mapping[str, Any]], output: OutputFormat) -> None:
     if output is OutputFormat.TABLE:
         print_figures([_shown(each) for each in documents], _COLUMNS)
     else:

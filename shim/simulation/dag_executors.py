@@ -94,7 +94,8 @@ class _Run:
             self._now_ms, _, act = heapq.heappop(self._events)
             act()
         completions = tuple((self._ends_ms[job.index] - job.spec.arrival_ms) / 1000 for job in self._jobs)
-        return DagOutcome(completions, max(self._ends_ms.values()) / 1000, fmean(self._samples or [1.0]))
+        arrivals = tuple(job.spec.arrival_ms / 1000 for job in self._jobs)
+        return DagOutcome(completions, arrivals, max(self._ends_ms.values()) / 1000, fmean(self._samples or [1.0]))
 
     def _sample(self) -> None:
         hungry = [len(job.executors) for job in self._here if any(not stage.is_saturated for stage in job.stages)]

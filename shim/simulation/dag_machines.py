@@ -123,7 +123,8 @@ class _Run:
             if not self._events or self._events[0][0] > self._now_s:
                 self._start_all()
         completions = tuple(self._ends_s[job.index] - job.arrival_s for job in self._jobs)
-        return DagOutcome(completions, max(self._ends_s.values()), float(np.mean(self._samples or [1.0])))
+        arrivals = tuple(job.arrival_s for job in self._jobs)
+        return DagOutcome(completions, arrivals, max(self._ends_s.values()), float(np.mean(self._samples or [1.0])))
 
     def _at(self, at_s: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._events, (at_s, next(self._numbers), act))

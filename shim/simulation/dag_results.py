@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shim.simulation.figures_file import FiguresFile, JobBar
+from shim.simulation.lives import unfinished_over_time
 from shim.simulation.results import Summary
 
-__all__ = ["COLUMNS", "DagOutcome", "document", "rows"]
+__all__ = ["COLUMNS", "DagOutcome", "dag_figures", "document", "rows"]
 
 _DIGITS = 6
 _MEASURES = ("mean", "p50", "p95", "p99", "max")
@@ -19,6 +21,7 @@ class DagOutcome:
 
     Attributes:
         completions_s: From arrival to end, in the order of the jobs.
+        arrivals_s: Of the same jobs.
         makespan_s: When the last one ended.
         jain: Jain's index of what those jobs hold that want more, averaged over time.
         workload: What was run; this and what follows is filled by who ran it.
@@ -26,6 +29,7 @@ class DagOutcome:
     """
 
     completions_s: tuple[float, ...]
+    arrivals_s: tuple[float, ...]
     makespan_s: float
     jain: float
     workload: str = ""
@@ -88,3 +92,31 @@ def _row(runs: Sequence[DagOutcome]) -> Mapping[str, str]:
         "jain": f"{statistics.fmean(run.jain for run in runs):.2f}",
         "wall": f"{statistics.fmean(run.wall_s for run in runs):.1f}",
     }
+
+
+def dag_figures(outcomes: Sequence[DagOutcome]) -> FiguresFile:
+    """Gather the figures of runs: each by its workload, ordering and seed, as far as these differ."""
+    named = {_name(outcome, outcomes): outcome for outcome in outcomes}
+    figures = FiguresFile("jobs that are graphs of stages", COLUMNS, rows(outcomes))
+    figures.add_distribution("completion (s)", {name: each.completions_s for name, each in named.items()})
+    bars = {name: _bars(each) for name, each in named.items()}
+    figures.add_over_time("jobs that have not ended", {name: unfinished_over_time(each) for name, each in bars.items()})
+    for name, each in bars.items():
+        figures.add_jobs(name, each)
+    return figures
+
+
+def _name(outcome: DagOutcome, among: Sequence[DagOutcome]) -> str:
+    parts = {"workload": "", "ordering": "", "seed": "seed "}
+    told = [
+        f"{prefix}{getattr(outcome, part)}"
+        for part, prefix in parts.items()
+        if part == "ordering" or len({getattr(each, part) for each in among}) > 1
+    ]
+    return ", ".join(told)
+
+
+def _bars(outcome: DagOutcome) -> list[JobBar]:
+    """Jobs of a run in the order of their arrival; when each first ran is not known, so that bars are whole."""
+    lived = sorted(zip(outcome.arrivals_s, outcome.completions_s, strict=True))
+    return [JobBar(f"job {number}", at_s, at_s, at_s + took_s) for number, (at_s, took_s) in enumerate(lived)]

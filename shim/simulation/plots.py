@@ -3,8 +3,9 @@
 import importlib.util
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,10 @@ from shim.errors import BadRequestError
 from shim.simulation.figures_file import FIGURES_SUFFIX, FiguresFile, JobBar
 from shim.simulation.results import Outcome
 
-__all__ = ["check_can_plot", "plot_outcomes", "utilisation_over_time"]
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["check_can_plot", "draw_figures", "plot_outcomes", "utilisation_over_time"]
 
 FORMATS = (".png", ".svg", FIGURES_SUFFIX)
 _BINS = 240
@@ -63,35 +67,75 @@ def check_can_plot(path: Path) -> None:
 
 
 def plot_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:
-    """Draw the distribution of job delay and the utilisation over time, one line each for every outcome.
+    """Draw the distribution of job delay, the utilisation over time, and the jobs of small runs.
+
+    Raises:
+        BadRequestError: As `draw_figures`.
+    """
+    draw_figures(_figures_of(outcomes), path)
+
+
+def draw_figures(figures: FiguresFile, path: Path) -> None:
+    """Draw figures, or keep them for the console.
+
+    A row of panels has the distributions and the lines over time; below it each run of few jobs has a chart of them
+    (Gantt): thin from arrival to first start, thick to the end.
+
+    Args:
+        figures: As they were gathered.
+        path: Ends in one of `FORMATS`.
 
     Raises:
         BadRequestError: As `check_can_plot`, or if the file cannot be written after all.
     """
     check_can_plot(path)
     if path.suffix == FIGURES_SUFFIX:
-        _figures_of(outcomes).write(path)
+        figures.write(path)
         return
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
-    figure = Figure(figsize=(12, 4.5), layout="constrained")
-    delays, utilisation = figure.subplots(1, 2)
-    for outcome in outcomes:
-        ordered = np.sort(np.array(outcome.delays_s))
-        delays.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", label=outcome.policy)
-        middles_s, share = utilisation_over_time(outcome)
-        utilisation.plot(middles_s, 100.0 * share, linewidth=1.0, label=outcome.policy)
-    delays.set_xscale("symlog", linthresh=_LINEAR_BELOW_S)
-    delays.set_xlim(left=0.0)
-    delays.set(xlabel="job delay (s)", ylabel="part of the jobs", title=outcomes[0].workload.name)
-    utilisation.set(xlabel="time (s)", ylabel="slots that run a task (%)", title=f"{outcomes[0].n_slots} slots")
-    for axes in (delays, utilisation):
-        axes.grid(visible=True, alpha=0.3)
-        axes.legend(fontsize="small")
+    lines, charts = [*figures.distributions, *figures.over_time], figures.jobs
+    drawn = Figure(figsize=(6.0 * len(lines), 4.5 * (1 + len(charts))), layout="constrained")
+    drawn.suptitle(figures.title)
+    grid = drawn.add_gridspec(1 + len(charts), len(lines))
+    for column, panel in enumerate(lines):
+        _draw_lines(drawn.add_subplot(grid[0, column]), panel, is_distribution=column < len(figures.distributions))
+    for row, chart in enumerate(charts, 1):
+        _draw_jobs(drawn.add_subplot(grid[row, :]), chart)
     try:
-        figure.savefig(path, dpi=120)
+        drawn.savefig(path, dpi=120)
     except OSError as error:
         raise BadRequestError(f"the plot cannot be written to {path}: {error}") from error
+
+
+def _draw_lines(axes: "Axes", panel: Mapping[str, Any], *, is_distribution: bool) -> None:
+    for line in panel["lines"]:
+        if is_distribution:
+            axes.step(line["percentiles"], np.linspace(0.0, 1.0, len(line["percentiles"])), label=line["name"])
+        else:
+            axes.plot(line["at_s"], line["values"], linewidth=1.0, label=line["name"])
+    if is_distribution:
+        positive = [value for line in panel["lines"] for value in line["percentiles"] if value]
+        axes.set_xscale("symlog", linthresh=max(_LINEAR_BELOW_S, min(positive, default=1.0)))
+        axes.set_xlim(left=0.0)
+        axes.set(xlabel=panel["title"], ylabel="part of them")
+    else:
+        axes.set(xlabel="time (s)", ylabel=panel["title"])
+    axes.grid(visible=True, alpha=0.3)
+    if panel["lines"]:
+        axes.legend(fontsize="small")
+
+
+def _draw_jobs(axes: "Axes", chart: Mapping[str, Any]) -> None:
+    bars = chart["bars"]
+    rows = np.arange(len(bars))
+    from_s, start_s, to_s = (np.array([bar[key] for bar in bars]) for key in ("from_s", "start_s", "to_s"))
+    axes.barh(rows, start_s - from_s, left=from_s, height=0.2, color="0.6")
+    axes.barh(rows, to_s - start_s, left=start_s, height=0.8)
+    axes.invert_yaxis()
+    axes.set_xlim(left=0.0)
+    axes.set(xlabel="time (s)", ylabel="jobs in the order of arrival", title=chart["name"])
+    axes.grid(visible=True, axis="x", alpha=0.3)
 
 
 def _figures_of(outcomes: Sequence[Outcome]) -> FiguresFile:

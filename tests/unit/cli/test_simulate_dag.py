@@ -96,6 +96,7 @@ def test_a_table_has_a_line_for_each_ordering_over_its_seeds(queries):
         (("{batches}/missing.csv.gz",), "missing.csv.gz cannot be read: FileNotFoundError"),
         (("{batches}/jobs.txt",), "should be called decima_seed_*.json.gz or *.csv.gz"),
         (("{empty}",), "holds no graphs of stages"),
+        (("{queries}", "--plot", "plot.gif"), "should end in"),
     ],
 )
 def test_what_cannot_be_done_is_said_with_exit_code_2(queries, batches, tmp_path, arguments, complaint):
@@ -104,6 +105,16 @@ def test_what_cannot_be_done_is_said_with_exit_code_2(queries, batches, tmp_path
     result = run(*(word.format(**places) for word in arguments))
     assert result.exit_code == 2
     assert complaint in result.stderr
+
+
+@pytest.mark.parametrize("kind", ["json", "svg"])
+def test_a_plot_shows_each_run_by_what_is_not_the_same_for_all(queries, batches, tmp_path, kind):
+    file = tmp_path / f"plot.{kind}"
+    assert run(queries, batches, "--compare", "fair,drf", "--plot", file).exit_code == 0
+    drawn = file.read_text()
+    for text in ("few, fair", "few, drf", "medium_filtered, drf", "completion (s)", "jobs that have not ended"):
+        assert text in drawn
+    assert "seed" not in drawn.replace('"seeds"', "").replace('"SEEDS"', "")
 
 
 def test_help_says_what_a_path_may_hold_and_names_every_ordering():

@@ -40,3 +40,15 @@ def test_lines_of_swim_become_jobs(tmp_path):
     assert json.loads(told.stdout)[0]["rack_local"] == 100.0
     file.write_text("job0\tsoon\n")
     assert "line 1 is no job of SWIM" in simulate("--swim", str(file)).stderr
+
+
+@pytest.mark.parametrize("kind", ["json", "svg"])
+def test_a_plot_shows_each_policy(tmp_path, kind):
+    file = tmp_path / f"plot.{kind}"
+    assert simulate("--jobs", "4", "--nodes", "10", "--compare", "fair,delay", "--plot", str(file)).exit_code == 0
+    drawn = file.read_text()
+    assert all(text in drawn for text in ("fair", "delay", "response (s)", "jobs that have not ended"))
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused_before_the_run(tmp_path):
+    assert "should end in" in simulate("--plot", str(tmp_path / "plot.gif")).stderr

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from typer.testing import CliRunner
 
 from shim.cli.main import app
@@ -32,3 +33,16 @@ def test_sections_of_the_configuration_are_checked(tmp_path):
     file = tmp_path / "heddle.toml"
     file.write_text("[span]\nbeats = 1\n")
     assert "beats" in run("--load", "0.5", "--jobs", "1", "-c", str(file)).output
+
+
+@pytest.mark.parametrize("kind", ["json", "svg"])
+def test_a_plot_shows_each_front(tmp_path, kind):
+    file = tmp_path / f"plot.{kind}"
+    arguments = ("--load", "0.4", "--jobs", "2", "--tasks", "3", "--task-s", "4", "--compare", "heddle,dealt")
+    assert run(*arguments, "--plot", str(file)).exit_code == 0
+    drawn = file.read_text()
+    assert all(text in drawn for text in ("heddle", "dealt", "completion (s)", "wait of tasks (s)", "memory (GiB)"))
+
+
+def test_a_plot_that_cannot_be_drawn_is_refused_before_the_run(tmp_path):
+    assert "should end in" in run("--load", "0.5", "--plot", str(tmp_path / "plot.gif")).output

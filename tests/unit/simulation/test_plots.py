@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from shim.errors import BadRequestError
-from shim.simulation.plots import plot_outcomes, utilisation_over_time
+from shim.simulation.figures_file import FiguresFile, JobBar
+from shim.simulation.plots import draw_figures, plot_outcomes, utilisation_over_time
 from shim.simulation.results import JobLedger
 from shim.simulation.traces import Job, Workload
 
@@ -35,3 +36,21 @@ def test_an_unknown_ending_or_place_is_refused(tmp_path):
         plot_outcomes([an_outcome()], tmp_path / "p.gif")
     with pytest.raises(BadRequestError, match="cannot be written"):
         plot_outcomes([an_outcome()], tmp_path / "missing" / "p.png")
+
+
+def test_figures_have_a_panel_for_each_line_and_a_chart_for_each_small_run(tmp_path):
+    figures = FiguresFile("three kinds of figures")
+    figures.add_distribution("delay (s)", {"one": [1.0, 2.0], "none": []})
+    figures.add_over_time("use (%)", {"one": ([0.0, 1.0], [5.0, np.nan])})
+    figures.add_jobs("jobs of one", [JobBar("job 0", 0.0, 1.0, 2.0)])
+    draw_figures(figures, tmp_path / "p.svg")
+    drawn = (tmp_path / "p.svg").read_text()
+    for text in ("three kinds of figures", "delay (s)", "use (%)", "jobs of one"):
+        assert f"<!-- {text} -->" in drawn
+
+
+def test_without_values_there_is_nothing_to_draw_and_no_failure(tmp_path):
+    figures = FiguresFile("nothing has ended")
+    figures.add_distribution("delay (s)", {})
+    draw_figures(figures, tmp_path / "p.svg")
+    assert (tmp_path / "p.svg").exists()
