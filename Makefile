@@ -92,5 +92,5 @@ docs: setup ## Build the pages of docs/ as a site, .heddle/site; a link that lea
 	echo "docs: .heddle/site/index.html"
 
 lock: ## Renew the lock files
-	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra fast --extra kerberos --extra oidc --group dev -o requirements.lock
+	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra fast --extra kerberos --extra oidc --extra ldap --group dev -o requirements.lock
 	uv pip compile pyproject.toml $(lock_flags) --extra postgres -c requirements.lock -o docker/heddle/requirements.lock

@@ -40,9 +40,9 @@ is 403 over REST and an `AccessControlException` over RPC, and no ResourceManage
 
 - A caller has the highest role that lists his name, one of his groups, or `*`. With `doAs` the user that is acted as
   counts.
-- **Groups** are those of this machine (NSS, so also LDAP by SSSD), those of `group_overrides`, and those that an
-  [identity provider](oidc.md) says. A machine that does not tell them in time makes the call 503, not a call without
-  groups. Heddle itself asks no LDAP server.
+- **Groups** are those of this machine (NSS, so also LDAP by SSSD) or of a [directory](#groups-from-a-directory), those
+  of `group_overrides`, and those that an [identity provider](oidc.md) says. Who does not tell them in time makes the
+  call 503, not a call without groups.
 - Who names nobody is at most a viewer, unless `allow_anonymous` is set.
 - `doAs` by a rule of `*` or of groups reaches neither operators nor administrators: the rule has to name them.
 - [API tokens](tokens.md) do at most what the role of their owner may *now*. A scope that his role does not reach is
@@ -51,6 +51,26 @@ is 403 over REST and an `AccessControlException` over RPC, and no ResourceManage
 - The console shows no buttons and views that the caller's role may not use. That is for comfort: the servers decide.
 
 A role is a gate before all other rules. Access lists of queues, and ResourceManagers with theirs, decide as ever.
+
+## Groups from a directory
+
+`[security.ldap]` has Heddle ask a directory, by the rules of Hadoop's `LdapGroupsMapping` (extra `ldap`, in a checkout
+`pip install '.[ldap]'`; builds python-ldap, which needs libldap-dev and libsasl2-dev):
+
+```toml
+[security.ldap]
+urls = ["ldaps://ldap1.example.com", "ldaps://ldap2.example.com"]      # tried in turn; at ldap:// TLS is asked for
+bind_dn = "cn=heddle,dc=example,dc=com"
+bind_password_file = "/etc/heddle/ldap.password"                       # mode 0600
+user_base = "ou=people,dc=example,dc=com"
+group_base = "ou=groups,dc=example,dc=com"
+levels = 1                                                             # groups of groups: so many levels up
+```
+
+Defaults fit `posixAccount` with `groupOfNames` or `posixGroup`; [configuration](../configuration.md) has the filters of
+Active Directory. The groups take the place of this machine's; `group_overrides` goes before them. Answers are good for
+a minute, and are used for ten while the directory is away. What a caller calls himself is escaped in filters. A
+password, or groups, never go in clear but to this machine. `heddle doctor` logs in and looks at both bases.
 
 ## Without roles
 

@@ -20,6 +20,8 @@ declare -A packages=(
     [krb5kdc]=krb5-kdc
     [kadmin.local]=krb5-admin-server
     [kinit]=krb5-user
+    # a directory of users for the tests, and to build python-ldap, which has no wheel for Linux
+    [slapd]=slapd
     # its checker of alert rules and of names of metrics
     [promtool]=prometheus
     # shells that try their completion, and a strict reader of the manual page
@@ -58,6 +60,7 @@ else
     missing+=(python3 python3-venv python3-dev)
 fi
 [ -e /usr/include/stdio.h ] || [ "$(uname)" != Linux ] || missing+=(libc6-dev)
+[ -e /usr/include/ldap.h ] || [ "$(uname)" != Linux ] || missing+=(libldap-dev libsasl2-dev)
 
 if [ ${#missing[@]} -gt 0 ]; then
     mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort)

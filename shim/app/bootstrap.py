@@ -23,7 +23,7 @@ from shim.app.admin_server import serve_admins
 from shim.app.background import Work, begin, lasting_work
 from shim.app.client_server import serve_clients
 from shim.app.connections import connect
-from shim.app.groups import group_directory
+from shim.app.directory import open_groups
 from shim.app.host_limits import (
     SystemClock,
     allow_many_connections,
@@ -298,7 +298,7 @@ class Heddle:
             clusters=replace(clusters, managers=observed, rpcs=rpcs),
             stores=replace(opened.stores(secret, others), state=ObservedStateStore(opened, metrics, clock)),
             view=new_view(config),
-            groups_of=with_overrides(group_directory(), stated_groups(config.security.group_overrides)),
+            groups_of=with_overrides(open_groups(security.ldap), stated_groups(security.group_overrides)),
             user=current_user(),
             secret=secret,
             other_secrets=others,

@@ -1,10 +1,11 @@
-"""The groups of users on this machine, for callers on the event loop.
+"""The groups of users, on this machine or in a directory, for callers on the event loop.
 
 To ask the machine may mean to ask a directory far away (NSS, with LDAP behind it), which may take long, or for ever. So
 threads ask, answers are kept, and a caller waits a little for its first one. Who cannot be told is told so: to take a
 user for one without groups would refuse what is allowed, or allow what a list of others forbids.
 """
 
+import math
 import threading
 import time
 from collections import OrderedDict
@@ -13,10 +14,16 @@ from dataclasses import dataclass, field
 from functools import cache
 from queue import SimpleQueue
 
+import structlog
+
 from shim.app.host_limits import groups_of
 from shim.errors import UnavailableError
 
 __all__ = ["GroupDirectory", "group_directory"]
+
+_SAYS_EVERY_S = 60.0
+
+_log = structlog.get_logger("heddle.groups")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,7 @@ class GroupDirectory:
         self._open: dict[str, _Question] = {}
         self._questions: SimpleQueue[_Question] = SimpleQueue()
         self._threads = 0
+        self._says_again_s = -math.inf
 
     def __len__(self) -> int:
         """Users whose groups are kept."""
@@ -85,7 +93,7 @@ class GroupDirectory:
         if known is None and question is not None and may_wait and question.is_answered.wait(self._wait_s):
             known = self._find(user, self._stale_s)
         if known is None:
-            raise UnavailableError("the groups of the user are not known yet: this machine is slow to tell them")
+            raise UnavailableError("the groups of the user are not known yet: who tells them is slow, or away")
         return known
 
     def _find(self, user: str, age_s: float) -> frozenset[str] | None:
@@ -117,8 +125,9 @@ class GroupDirectory:
             question = self._questions.get()
             try:
                 groups: frozenset[str] | None = self._look_up(question.user)
-            except (OSError, RuntimeError):  # it cannot be told; whoever asks again has it asked again
+            except (OSError, RuntimeError, UnavailableError) as exc:  # whoever asks again has it asked again
                 groups = None
+                self._say_trouble(exc)
             with self._lock:
                 del self._open[question.user]
                 if groups is not None:
@@ -127,6 +136,15 @@ class GroupDirectory:
                 while len(self._known) > self._most_kept:
                     self._known.popitem(last=False)
             question.is_answered.set()
+
+    def _say_trouble(self, error: Exception) -> None:
+        """Log it, once in a while."""
+        with self._lock:
+            is_due = self._now_s() >= self._says_again_s
+            if is_due:
+                self._says_again_s = self._now_s() + _SAYS_EVERY_S
+        if is_due:
+            _log.warning("the groups of users cannot be asked for", error=str(error))
 
 
 @cache

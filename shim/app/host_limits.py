@@ -29,6 +29,7 @@ __all__ = [
     "is_credential",
     "one_address_share",
     "read_other_secrets",
+    "read_password",
     "read_secret",
     "spare_collector",
     "system_random",
@@ -131,19 +132,41 @@ def read_secret(file: Path | None, *, key: str = "security.secret_file") -> byte
     """
     if file is None:
         return secrets.token_bytes(_SECRET_BYTES)
-    variable = _VARIABLE.fullmatch(file.name)
-    secret = _read_private(file, key) if variable is None else os.environb.get(variable[1].encode(), b"").strip()
+    secret, where = _read_from(file, key)
     if len(secret) < _SHORTEST_SECRET:
-        where = str(file) if variable is None else variable[0]
         message = f"holds {len(secret)} bytes, at least {_SHORTEST_SECRET} are needed: openssl rand -hex 32"
         raise ConfigError(where, key, message)
     return secret
+
+
+def read_password(file: Path, *, key: str) -> str:
+    """The password of Heddle's own at another server, in a file or an environment variable; as `read_secret`.
+
+    Raises:
+        ConfigError: If it cannot be read, is readable to others, or is empty: no server asks for an empty one.
+    """
+    secret, where = _read_from(file, key)
+    try:
+        password = secret.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise ConfigError(where, key, "is no text") from exc
+    if not password:
+        raise ConfigError(where, key, "is empty: write the password into it")
+    return password
 
 
 def read_other_secrets(section: SecurityConfig | MastersConfig, *, name: str = "security") -> tuple[bytes, ...]:
     """The second secret that a section names, if it does; as `read_secret`."""
     file = section.other_secret_file
     return () if file is None else (read_secret(file, key=f"{name}.other_secret_file"),)
+
+
+def _read_from(file: Path, key: str) -> tuple[bytes, str]:
+    """Read a file or a variable; with its name, for messages."""
+    variable = _VARIABLE.fullmatch(file.name)
+    if variable is None:
+        return _read_private(file, key), str(file)
+    return os.environb.get(variable[1].encode(), b"").strip(), variable[0]
 
 
 def _read_private(file: Path, key: str) -> bytes:

@@ -15,6 +15,7 @@ from shim.app.assembly import (
     listening_on,
     submitting_on,
 )
+from shim.app.directory import directory_trouble
 from shim.app.hardening import check_lines
 from shim.app.hardening_facts import gather
 from shim.app.kerberos import kerberos_facts
@@ -274,6 +275,7 @@ def _inspection(base: Foundation) -> Inspection:
             policy=lambda: shares.policy().queues,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
             kerberos=lambda: kerberos_facts(runtime.config, runtime.clock),
+            directory=lambda: directory_trouble(security.ldap),
             ticket_user=security.kerberos.principal.partition("/")[0],
             tls=lambda: tls_facts(runtime.config.server, runtime.clock.now_s()),
             cluster_tls=lambda: _cluster_tls(runtime),

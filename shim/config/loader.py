@@ -16,6 +16,7 @@ from typing import Any
 
 from shim.config.job_graphs import HDFSConfig, SparkConfig, TezConfig
 from shim.config.kerberos import KerberosConfig
+from shim.config.ldap import check_ldap
 from shim.config.masters import MastersConfig
 from shim.config.oidc import OIDCConfig
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
@@ -104,6 +105,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     _check_proxy_users(config, source)
     _check_kerberos(config, source)
     _check_oidc(config.security.oidc, source)
+    check_ldap(config.security.ldap, source)
     _check_tls(config.server, source)
     _check_master_tls(config.masters, source)
     _check_binding(config.server, config.masters, source)

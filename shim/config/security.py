@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from shim.config.delegation_tokens import DelegationTokensConfig
 from shim.config.kerberos import KerberosConfig
+from shim.config.ldap import LDAPConfig
 from shim.config.masters import WHILE_CHANGED
 from shim.config.oidc import OIDCConfig
 from shim.config.roles import GROUP_OVERRIDES, RolesConfig
@@ -66,7 +67,7 @@ class SecurityConfig:
         "",
         about=Key(
             "Groups of users that are stated instead of asked for: `alice=analysts,ops;bob=`, as Hadoop's "
-            "`hadoop.user.group.static.mapping.overrides`. Users that are not named have those of this machine.",
+            "`hadoop.user.group.static.mapping.overrides`. Other users have those of this machine, or of `ldap`.",
             pattern=GROUP_OVERRIDES,
             form='groups of users; write "alice=analysts,ops;bob="',
         ),
@@ -84,5 +85,6 @@ class SecurityConfig:
     other_secret_file: Path | None = key(None, about=Key(WHILE_CHANGED))
     kerberos: KerberosConfig = section(KerberosConfig, Key("Kerberos."))
     oidc: OIDCConfig = section(OIDCConfig, Key("OpenID Connect."))
+    ldap: LDAPConfig = section(LDAPConfig, Key("Groups from a directory."))
     delegation_tokens: DelegationTokensConfig = section(DelegationTokensConfig, Key("Delegation tokens."))
     cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))

@@ -97,6 +97,7 @@ class FederationFacts:
         spanning: Queues whose applications may hold containers of several sub-clusters.
         policy: Queues that the configuration, or the policy that holds, names.
         kerberos: None where names are believed.
+        directory_trouble: Why the directory of groups cannot be asked; empty if it can, None if there is none.
         tls: Of the web services.
         cluster_tls: Of https towards sub-clusters that have it, or have files for it.
         master_tls: Of links to other masters; None where all are in one process.
@@ -114,6 +115,7 @@ class FederationFacts:
     spanning: tuple[str, ...] = ()
     policy: Sequence[FederatedQueue] = ()
     kerberos: KerberosFacts | None = None
+    directory_trouble: str | None = None
     tls: TLSFacts = NO_TLS
     cluster_tls: Sequence[ClusterTLSFacts] = ()
     master_tls: MasterTLSFacts | None = None
@@ -349,6 +351,14 @@ def _acting(user: str, subcluster: SubClusterFacts, told: str) -> ActingFacts:
     return ActingFacts(subcluster.id, user, told, is_limited=is_limited)
 
 
+def _directory(facts: FederationFacts) -> Iterator[Finding]:
+    if facts.directory_trouble:
+        advice = "while it cannot be asked, callers whose groups decide are refused with 503: see security.ldap"
+        yield Finding("directory", Level.ERROR, "", facts.directory_trouble, advice)
+    elif facts.directory_trouble is not None:
+        yield Finding("directory", Level.OK, "", "the directory of groups takes Heddle's login")
+
+
 def _tls(facts: FederationFacts) -> Iterator[Finding]:
     return tls_findings(facts.tls, facts.cluster_tls, facts.master_tls)
 
@@ -389,5 +399,6 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _identities,
     _own_rules,
     _kerberos,
+    _directory,
     _tls,
 )

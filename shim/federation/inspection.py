@@ -114,8 +114,8 @@ class QueueStatus:
         return sum((amount(part) for part in self.parts), start=ResourceVector())
 
 
-async def _no_kerberos() -> None:
-    """No facts: the configuration has no principal."""
+async def _nothing() -> None:
+    """Return no facts, as there is no such server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +125,7 @@ class InspectionSettings:
     Attributes:
         servers: Which of `client_rpc`, `scheduler_rpc` and `admin_rpc` Heddle has.
         kerberos: Asks the KDC, for which it may wait.
+        directory: Asks the directory of groups; says why that cannot be asked, empty if it can.
         ticket_user: Who Heddle is by its ticket.
         answer_within_s: For each daemon that is asked for its settings.
     """
@@ -135,7 +136,8 @@ class InspectionSettings:
     servers: tuple[str, ...] = ()
     spanning: Callable[[], tuple[str, ...]] = tuple
     policy: Callable[[], Sequence[FederatedQueue]] = tuple
-    kerberos: Callable[[], Awaitable[KerberosFacts | None]] = _no_kerberos
+    kerberos: Callable[[], Awaitable[KerberosFacts | None]] = _nothing
+    directory: Callable[[], Awaitable[str | None]] = _nothing
     ticket_user: str = ""
     tls: Callable[[], TLSFacts] = TLSFacts
     cluster_tls: Callable[[], Sequence[ClusterTLSFacts]] = tuple
@@ -196,6 +198,7 @@ class Inspection:
                 spanning=self.settings.spanning(),
                 policy=self.settings.policy(),
                 kerberos=await self.settings.kerberos(),
+                directory_trouble=await self.settings.directory(),
                 tls=self.settings.tls(),
                 cluster_tls=self.settings.cluster_tls(),
                 master_tls=self.settings.master_tls(),
@@ -207,8 +210,7 @@ class Inspection:
         )
 
     def _seen(self) -> Sequence[SubClusterView]:
-        now_s = self.clock.now_s()
-        return [self.view.look(subcluster, now_s) for subcluster in self.view.subclusters]
+        return [self.view.look(subcluster, self.clock.now_s()) for subcluster in self.view.subclusters]
 
     def _status(self, subcluster: SubClusterId, admission: Admission, now_s: float) -> ClusterStatus:
         seen = self.view.look(subcluster, now_s)
@@ -247,8 +249,8 @@ class Inspection:
         return SubClusterFacts(
             id=seen.subcluster,
             is_reachable=is_reachable,
-            is_retired=self.view.is_retired(seen.subcluster),
-            is_back=self.view.is_retired(seen.subcluster) and await self._is_back(seen.subcluster),
+            is_retired=(is_retired := self.view.is_retired(seen.subcluster)),
+            is_back=is_retired and await self._is_back(seen.subcluster),
             life=(seen.started_on_ms, frozenset(str(node.node) for node in seen.nodes)) if seen.nodes else None,
             trouble=f"{age}; {seen.failure or f'its ResourceManager is {word_for(seen.state, Admission.OPEN)}'}",
             version=seen.version,
@@ -270,13 +272,12 @@ class Inspection:
     async def _is_back(self, subcluster: SubClusterId) -> bool:
         """Tell whether a sub-cluster that was declared dead answers again."""
         manager = self.unfenced.get(subcluster)
-        if manager is None:
-            return False
         try:
-            await ask_part(manager, Part.INFO, timeout_s=self.settings.answer_within_s)
+            if manager is not None:
+                await ask_part(manager, Part.INFO, timeout_s=self.settings.answer_within_s)
         except HeddleError:
             return False
-        return True
+        return manager is not None
 
     async def _manager_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
         try:
@@ -287,9 +288,9 @@ class Inspection:
 
     async def _taken_as(self, subcluster: SubClusterId) -> str | None:
         """As whom its web services take a request in another's name; empty for a refusal, None if they do not tell."""
+        manager = self.managers[subcluster]
         try:
-            manager, within_s = self.managers[subcluster], self.settings.answer_within_s
-            answer = await manager.query(_WHO, viewer=PROBE_USER, timeout_s=within_s)
+            answer = await manager.query(_WHO, viewer=PROBE_USER, timeout_s=self.settings.answer_within_s)
         except HeddleError:
             return None
         if answer.status in (401, 403):

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+import structlog
 
 from shim.app.groups import GroupDirectory
 from shim.app.host_limits import current_user, groups_of
@@ -42,6 +43,17 @@ def machine():
 
 def directory_of(machine: GroupsOfHost, **options: Any) -> GroupDirectory:
     return GroupDirectory(machine.look_up, now_s=machine.time, **{"wait_s": 60.0, **options})
+
+
+def test_trouble_is_logged_once_in_a_while_and_by_its_reason(machine):
+    directory = directory_of(machine)
+    machine.fails = True
+    with structlog.testing.capture_logs() as logged:
+        for now_s in (0.0, 59.0, 61.0):
+            machine.now_s = now_s
+            with pytest.raises(UnavailableError):
+                directory("ada")
+    assert [each["error"] for each in logged] == ["the directory is away"] * 2
 
 
 def test_they_are_asked_for_once(machine):

@@ -177,6 +177,12 @@ def test_a_database_that_others_can_pose_as_is_named():
     assert trouble(EAST, WEST, unverified_store="db.example") == {("store", "", Level.WARNING)}
 
 
+def test_a_directory_that_cannot_be_asked_is_trouble_and_one_that_is_not_configured_is_none():
+    assert trouble(EAST, WEST, directory_trouble="it is away") == {("directory", "", Level.ERROR)}
+    checks = {told: {f.check for f in examine(FederationFacts((EAST,), directory_trouble=told))} for told in ("", None)}
+    assert ("directory" in checks[""], "directory" in checks[None]) == (True, False)
+
+
 def test_kerberos_that_works_is_no_trouble():
     assert trouble(EAST, WEST, kerberos=KerberosFacts("rm/node@REALM")) == set()
 

@@ -1,0 +1,204 @@
+"""Groups of users, asked for in a directory.
+
+The rules are those of Hadoop's `LdapGroupsMapping`: the entry of a user by a filter, then the groups that have it as a
+member, and those that have these, as many levels up as are configured. What a caller wrote is escaped wherever it
+stands in a filter (RFC 4515 section 3).
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adapters.ldap.library import load_library
+from adapters.ldap.limited_calls import LimitedCalls
+from shim.errors import UnavailableError
+
+__all__ = ["ENTRY", "USER", "DirectorySettings", "LDAPGroups"]
+
+USER, ENTRY = "{user}", "{dn}"
+"""Stand in filters for the user's name, and for the distinguished name of his entry or of a group."""
+
+_PLACES = re.compile(r"\{user\}|\{dn\}")
+_MOST_GROUPS = 2000
+_NO_REFERRALS = 0
+_WITHOUT_TLS = "ldap://"
+_ROUNDS = 3
+"""Answers that a question waits for: to a login, for the user, for the groups of a level."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectorySettings:
+    """Servers of a directory, and the places of users and groups in it.
+
+    Attributes:
+        urls: Tried in turn.
+        starts_tls: Whether to ask for TLS at those that begin without (`ldap://`).
+        ca_file: CAs of the servers, in PEM form; None for the machine's.
+        bind_dn: Who Heddle is there; empty for nobody. `password` is its own.
+        user_filter: Finds the entry of `{user}` below `user_base`.
+        group_filter: Finds groups with the member `{dn}` or `{user}` below `group_base`.
+        group_name: Attribute that holds the name of a group.
+        levels: How many levels of groups above the first count, too.
+        timeout_s: For each of: connecting, an answer.
+    """
+
+    urls: Sequence[str]
+    starts_tls: bool
+    ca_file: Path | None
+    bind_dn: str
+    password: str
+    user_base: str
+    user_filter: str
+    group_base: str
+    group_filter: str
+    group_name: str
+    levels: int
+    timeout_s: float
+
+
+class LDAPGroups:
+    """Looks up the groups of users. Each question has a connection of its own: answers are kept by who asks."""
+
+    def __init__(self, settings: DirectorySettings) -> None:
+        self._settings = settings
+        self._ldap = load_library()
+        self._calls = LimitedCalls(_ROUNDS * settings.timeout_s * max(1, len(settings.urls)))
+
+    def __call__(self, user: str) -> frozenset[str]:
+        """Ask for the groups of a user; none of one that has no entry. Blocks.
+
+        Raises:
+            UnavailableError: The directory cannot be asked, or two entries are called so.
+        """
+        if not user or "\0" in user:
+            return frozenset()
+        return self._calls.run(lambda: self._look_up(user))
+
+    def check(self) -> None:
+        """Connect, log in and look at both bases.
+
+        Raises:
+            UnavailableError: One of it fails; the message says which.
+        """
+        self._calls.run(self._look_at_bases)
+
+    def _look_up(self, user: str) -> frozenset[str]:
+        with self._connected() as connection:
+            names = self._entries_of(connection, user)
+            if not names:
+                return frozenset()
+            if len(names) > 1:
+                raise UnavailableError(
+                    f"the directory has several entries for {user!r}: mend security.ldap.user_filter"
+                )
+            return self._groups_of(connection, user, names[0])
+
+    def _look_at_bases(self) -> None:
+        settings = self._settings
+        with self._connected() as connection:
+            for key, base in (("user_base", settings.user_base), ("group_base", settings.group_base)):
+                try:
+                    connection.search_ext_s(base, self._ldap.SCOPE_BASE, timeout=settings.timeout_s)
+                except self._ldap.NO_SUCH_OBJECT as exc:
+                    message = f"the directory has no {base!r} that Heddle may see: mend security.ldap.{key}"
+                    raise UnavailableError(message) from exc
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        """Log in for one question."""
+        library = self._ldap
+        connection = self._logged_in()
+        try:
+            yield connection
+        except library.LDAPError as exc:
+            url = connection.get_option(library.OPT_URI)
+            raise UnavailableError(f"the directory at {url}: {_reason_of(exc)}") from exc
+        finally:
+            _close(library, connection)
+
+    def _logged_in(self) -> Any:
+        """Log in at the first server that lets Heddle in."""
+        library, settings = self._ldap, self._settings
+        troubles = []
+        for url in settings.urls:
+            connection = library.initialize(url)
+            try:
+                self._set_options(connection)
+                if settings.starts_tls and url.startswith(_WITHOUT_TLS):
+                    connection.start_tls_s()
+                connection.simple_bind_s(settings.bind_dn, settings.password)
+            except library.LDAPError as exc:
+                troubles.append(f"the directory at {url}: {_reason_of(exc)}")
+                _close(library, connection)
+            else:
+                return connection
+        raise UnavailableError("; ".join(troubles))
+
+    def _set_options(self, connection: Any) -> None:
+        library, settings = self._ldap, self._settings
+        for option in (library.OPT_NETWORK_TIMEOUT, library.OPT_TIMEOUT):
+            connection.set_option(option, settings.timeout_s)
+        connection.set_option(library.OPT_PROTOCOL_VERSION, library.VERSION3)
+        connection.set_option(library.OPT_REFERRALS, _NO_REFERRALS)  # to servers that nobody configured
+        connection.set_option(library.OPT_X_TLS_REQUIRE_CERT, library.OPT_X_TLS_DEMAND)
+        connection.set_option(library.OPT_X_TLS_PROTOCOL_MIN, library.OPT_X_TLS_PROTOCOL_TLS1_2)
+        if settings.ca_file is not None:
+            connection.set_option(library.OPT_X_TLS_CACERTFILE, str(settings.ca_file))
+        connection.set_option(library.OPT_X_TLS_NEWCTX, 0)  # the last: it puts the others in force
+
+    def _entries_of(self, connection: Any, user: str) -> list[str]:
+        rows = self._search(connection, self._settings.user_base, self._settings.user_filter, {USER: user, ENTRY: ""})
+        return [name for name, _ in rows]
+
+    def _groups_of(self, connection: Any, user: str, name: str) -> frozenset[str]:
+        """Walk up from the user's own groups, level by level; groups that have each other end it."""
+        found = newest = self._groups_with(connection, user, name)
+        for _ in range(self._settings.levels):
+            above: dict[str, str] = {}
+            for each in newest:
+                above |= self._groups_with(connection, each, each)
+            newest = {each: told for each, told in above.items() if each not in found}
+            if not newest:
+                break
+            found = found | newest
+            if len(found) > _MOST_GROUPS:
+                raise UnavailableError(f"the directory tells of more than {_MOST_GROUPS} groups of {user!r}")
+        return frozenset(filter(None, found.values()))
+
+    def _groups_with(self, connection: Any, user: str, name: str) -> dict[str, str]:
+        """Distinguished names of the groups that have a member, with their names."""
+        settings = self._settings
+        rows = self._search(connection, settings.group_base, settings.group_filter, {USER: user, ENTRY: name})
+        return {group: values.get(settings.group_name, [b""])[0].decode("utf-8", "replace") for group, values in rows}
+
+    def _search(
+        self, connection: Any, base: str, pattern: str, values: Mapping[str, str]
+    ) -> list[tuple[str, dict[str, list[bytes]]]]:
+        escaped = self._ldap.filter.escape_filter_chars
+        # in one pass: what a value holds is not looked at again
+        sought = _PLACES.sub(lambda place: escaped(values[place[0]]), pattern)
+        settings = self._settings
+        rows = connection.search_ext_s(
+            base,
+            self._ldap.SCOPE_SUBTREE,
+            sought,
+            [settings.group_name],
+            timeout=settings.timeout_s,
+            sizelimit=_MOST_GROUPS,
+        )
+        return [(row[0], row[1]) for row in rows if row[0] is not None]  # the others are referrals
+
+
+def _close(library: Any, connection: Any) -> None:
+    with suppress(library.LDAPError):
+        connection.unbind_ext_s()
+
+
+def _reason_of(error: Any) -> str:
+    """Description of an `LDAPError`; never what was sent."""
+    told = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
+    parts = [str(told.get(key, "")) for key in ("desc", "info")]
+    return ": ".join(filter(None, parts)) or type(error).__name__
