@@ -33,8 +33,10 @@ heddle simulate policies --swim FB-2009_samples_24_times_1hr_0.tsv --compare fai
 heddle simulate policies --tpch tpch_dags_full.json.gz --compare fair,jockey,jockey-once --jobs 20 --nodes 60
 
 The policies are those of `heddle policy kinds`; docs/policies.md has a table of each. Besides, for comparison:
-jockey-amdahl (no simulated runs), jockey-once (first allocation kept), jockey-15 (15 containers for each deadline),
-medea-heuristics (no program), medea-one-by-one (each container as it comes), medea-blind (no look at constraints).
+jockey-published (the paper's control loop, without this run's pace), jockey-amdahl (that without simulated runs),
+jockey-amdahl-paced (no simulated runs), jockey-once (first allocation kept), jockey-15 (15 containers for each
+deadline), medea-heuristics (no program), medea-one-by-one (each container as it comes), medea-blind (no look at
+constraints).
 
 PROMISED is what jobs with deadlines could count on, as a multiple of what they worked; BROKEN the part of the
 running services' containers whose constraints are broken, mean over the times at which any started.

@@ -24,13 +24,14 @@ class DeadlineRules:
     Attributes:
         slack: What is predicted counts so many times.
         dead_periods: A job is steered towards a deadline that is so many control periods earlier.
-        hysteresis: Part of the way to a new allocation that is gone in one period.
+        hysteresis: Part of the way to a new allocation that is gone in one period. The paper has 0.2; with a fortieth
+            of the deadline as the period, that is an eighth of the deadline behind what is needed.
         periods: Control periods up to the deadline. The paper's period of a minute is 40 for jobs of 40 minutes.
     """
 
     slack: float = 1.2
     dead_periods: float = 3.0
-    hysteresis: float = 0.2
+    hysteresis: float = 0.5
     periods: int = 40
 
 

@@ -52,6 +52,14 @@ def test_tetrisched_misses_fewer_deadlines_than_first_come_first_served():
     assert missed["tetrisched"] < missed["fifo"]
 
 
+def test_jockey_misses_fewer_deadlines_by_the_pace_of_the_run_than_by_its_progress_alone():
+    missed = [
+        sum(figures(each, "queries", seed, 20, 100, 0.8).missed for seed in SEEDS)
+        for each in ("jockey", "jockey-published")
+    ]
+    assert missed[0] < missed[1]
+
+
 def test_jockey_misses_fewer_deadlines_than_a_first_guess_a_fixed_share_or_fair_shares():
     names = ("jockey", "jockey-once", "jockey-15", "fair")
     missed = [sum(figures(each, "queries", seed, 20, 60, 0.8).missed for seed in SEEDS) for each in names]

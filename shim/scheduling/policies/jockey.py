@@ -16,13 +16,13 @@ import numpy as np
 
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.deadline_control import DeadlineControl, DeadlineRules, raw_allocation, smoothed
-from shim.scheduling.former_runs import FormerStage
+from shim.scheduling.job_forecasts import forecast_of, slowdown_of
 from shim.scheduling.job_table import Column
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
-from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
+from shim.scheduling.snapshot import RequestColumn, Snapshot
 
 __all__ = ["JOCKEY", "JockeyRules", "jockey"]
 
@@ -40,12 +40,15 @@ class JockeyRules:
         uses_table: Whether C(p, a) is used; else Amdahl's estimate.
         adapts: Whether the first allocation is ever changed.
         fixed: Containers for each job with a deadline, whatever it needs; 0 for as many as its deadline takes.
+        keeps_pace: Whether predictions are stretched by how much slower than expected the ended tasks of this run
+            were. The paper reads progress alone: a run that is slow from its begin is late before that shows.
     """
 
     control: DeadlineRules = field(default_factory=DeadlineRules)
     uses_table: bool = True
     adapts: bool = True
     fixed: int = 0
+    keeps_pace: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class _Kernel:
             if last is not None and not (self.rules.adapts and snapshot.now_s >= last.until_s):
                 found[job] = last
             elif deadline_s > arrived_s:
-                forecast = _forecast(snapshot, job, row)
+                forecast = forecast_of(snapshot, job, row)
                 steered = None if forecast is None else self._steer(snapshot, job, forecast, last)
                 found[job] = steered or _all_of_it(snapshot, job)
         memory[_CONTROLS] = found
@@ -110,6 +113,7 @@ class _Kernel:
         progress = progress if last is None else max(progress, last.progress)
         model = forecast if self.rules.uses_table else replace(forecast, table=None)
         grid, left_s = model.left_s(progress, parts, max(1, int(snapshot.jobs[Column.TASKS, job])))
+        left_s = left_s * slowdown_of(snapshot, job, finished) if self.rules.keeps_pace else left_s
         raw = self.rules.fixed or raw_allocation(grid, left_s, elapsed_s, deadline_s - arrived_s, rules, unit_s)
         allocation = smoothed(None if last is None else last.allocation, raw, rules.hysteresis)
         expected_s = rules.slack * float(np.interp(allocation, grid, left_s))
@@ -124,19 +128,6 @@ def _all_of_it(snapshot: Snapshot, job: int) -> DeadlineControl:
         [Column.ARRIVED_S, Column.DEADLINE_S, Column.WAITING, Column.RUNNING], job
     ].tolist()
     return DeadlineControl(arrived_s, waiting + running, 0.0, snapshot.now_s, deadline_s - snapshot.now_s)
-
-
-def _forecast(snapshot: Snapshot, job: int, row: int) -> JobForecast | None:
-    """Predict by former runs; without any, by what is stated of each stage, or of the request's own tasks."""
-    told = snapshot.knowledge.forecasts.get(job)
-    if told is not None:
-        return told
-    graph = snapshot.knowledge.graphs.get(job)
-    if graph is not None and all(stage.expected_s > 0.0 for stage in graph):
-        return JobForecast(tuple(FormerStage((each.expected_s,), each.n_tasks, each.parents) for each in graph))
-    expected_s = float(snapshot.requests.times[RequestTime.EXPECTED_S, row])
-    n_tasks = int(snapshot.jobs[Column.TASKS, job])
-    return JobForecast((FormerStage((expected_s,), n_tasks),)) if graph is None and expected_s > 0.0 else None
 
 
 def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:

@@ -3,17 +3,22 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from shim.scheduling.deadline_control import DeadlineRules
 from shim.scheduling.policies.jockey import JockeyRules, jockey
 from shim.scheduling.policies.medea import MedeaRules, medea
 from shim.scheduling.policy import Policy
 
 __all__ = ["VARIANTS"]
 
+_PUBLISHED = DeadlineRules(hysteresis=0.2)
+
 VARIANTS: Mapping[str, Policy] = MappingProxyType(
     {
         policy.name: policy
         for policy in (
-            jockey(JockeyRules(uses_table=False), "jockey-amdahl"),
+            jockey(JockeyRules(_PUBLISHED, keeps_pace=False), "jockey-published"),
+            jockey(JockeyRules(_PUBLISHED, uses_table=False, keeps_pace=False), "jockey-amdahl"),
+            jockey(JockeyRules(uses_table=False), "jockey-amdahl-paced"),
             jockey(JockeyRules(adapts=False), "jockey-once"),
             jockey(JockeyRules(fixed=15), "jockey-15"),
             medea(MedeaRules(solves=False), "medea-heuristics"),
@@ -22,5 +27,6 @@ VARIANTS: Mapping[str, Policy] = MappingProxyType(
         )
     }
 )
-"""Jockey with Amdahl's estimate, with its first allocation kept, and with 15 containers for each deadline; Medea
-without its program, with each container as it comes, and without a look at constraints."""
+"""Jockey with the paper's control loop, and that with Amdahl's estimate; Heddle's loop with Amdahl's estimate; with its
+first allocation kept; with 15 containers for each deadline. Medea without its program, with each container as it comes,
+and without a look at constraints."""

@@ -1,19 +1,22 @@
 """Jockey: what deadlines take, who goes first, what is given back, and what it does without former runs."""
 
+from dataclasses import replace
+
 import pytest
 
 from shim.scheduling.completion_table import build_forecast
 from shim.scheduling.deadline_control import DeadlineRules
 from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.job_table import Column
-from shim.scheduling.knowledge import Knowledge
+from shim.scheduling.knowledge import Knowledge, StageOutline
 from shim.scheduling.policies.jockey import JOCKEY, JockeyRules, jockey
 from shim.simulation.engine import seeded
 from tests.support.cycle_scenes import CycleScene
 
 STAGES = (FormerStage((10.0,), 4), FormerStage((20.0,), 2, (0,)))
 FORECAST = build_forecast(STAGES, 4, seeded(1, "jockey").randrange)
-AT_ONCE = jockey(JockeyRules(DeadlineRules(slack=1.0, dead_periods=0.0, hysteresis=1.0)))
+AT_ONCE_RULES = JockeyRules(DeadlineRules(slack=1.0, dead_periods=0.0, hysteresis=1.0))
+AT_ONCE = jockey(AT_ONCE_RULES)
 
 
 def scene_of(deadline_s, n_free=4, finished=(0, 0)):
@@ -59,6 +62,21 @@ def test_within_a_control_period_nothing_is_computed_anew():
     scene.knowledge = Knowledge(finished={job: (4, 0)}, forecasts={job: FORECAST})
     assert scene.decide(AT_ONCE, 1.0).shares == {job: 2}
     assert scene.decide(AT_ONCE, 1.3).shares == {job: 1}
+
+
+def test_a_run_slower_than_expected_gets_more_before_its_progress_tells():
+    scene, job, _, _ = scene_of(60.0)
+    outline = tuple(StageOutline(each.n_tasks, each.work_s / each.n_tasks, (1,), each.parents) for each in STAGES)
+    scene.knowledge = Knowledge({job: outline}, {job: (2, 0)}, {job: FORECAST})
+
+    def share(policy, took_s):
+        scene.state.memory.clear()
+        scene.jobs.put(Column.FINISHED_S, job, took_s)
+        return scene.decide(policy, 15.0).shares[job]
+
+    by_progress = jockey(replace(AT_ONCE_RULES, keeps_pace=False))
+    assert [share(by_progress, took_s) for took_s in (20.0, 40.0)] == [2, 2]
+    assert [share(AT_ONCE, took_s) for took_s in (20.0, 40.0)] == [2, 4]
 
 
 def test_progress_never_falls():
