@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from shim.simulation.figures_file import JobBar
 
-__all__ = ["Life", "life_of", "memory_over_time", "unfinished_over_time"]
+__all__ = ["JobLife", "life_of", "memory_over_time", "unfinished_over_time"]
 
 _BINS = 240
 _MIB_PER_GIB = 1024.0
@@ -16,7 +16,7 @@ _MIB_PER_GIB = 1024.0
 FloatArray = NDArray[np.float64]
 
 
-class Life(NamedTuple):
+class JobLife(NamedTuple):
     """A job that was launched and ended; seconds from the first submission.
 
     Attributes:
@@ -27,12 +27,12 @@ class Life(NamedTuple):
     mib_s: float
 
 
-def life_of(name: str, arrival_s: float, launched_s: float, ended_s: float, mib_s: float) -> Life:
+def life_of(name: str, arrival_s: float, launched_s: float, ended_s: float, mib_s: float) -> JobLife:
     """Make a life; launch and end are seconds from the arrival."""
-    return Life(JobBar(name, arrival_s, arrival_s + launched_s, arrival_s + ended_s), mib_s)
+    return JobLife(JobBar(name, arrival_s, arrival_s + launched_s, arrival_s + ended_s), mib_s)
 
 
-def memory_over_time(lives: Sequence[Life]) -> tuple[FloatArray, FloatArray]:
+def memory_over_time(lives: Sequence[JobLife]) -> tuple[FloatArray, FloatArray]:
     """Compute mean GiB in equal intervals from 0 to the last end, the memory of each job spread evenly over its run.
 
     Returns:

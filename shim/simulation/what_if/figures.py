@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shim.simulation.figures_file import FiguresFile
-from shim.simulation.lives import Life, life_of, memory_over_time
+from shim.simulation.lives import JobLife, life_of, memory_over_time
 from shim.simulation.what_if.past_jobs import PastJob
 from shim.simulation.what_if.plot import distributions
 from shim.simulation.yarn_sim.run import YarnOutcome
@@ -42,13 +42,13 @@ def comparison_figures(
     return figures
 
 
-def _really(jobs: Sequence[PastJob]) -> Iterable[Life]:
+def _really(jobs: Sequence[PastJob]) -> Iterable[JobLife]:
     for job in jobs:
         if job.waited_s is not None and job.took_s is not None:
             yield life_of(_named(job), job.arrival_s, job.waited_s, job.took_s, job.mib_s)
 
 
-def _replayed(jobs: Sequence[PastJob], outcome: YarnOutcome) -> Iterable[Life]:
+def _replayed(jobs: Sequence[PastJob], outcome: YarnOutcome) -> Iterable[JobLife]:
     for job in jobs:
         times = outcome.times.get(job.name)
         if times is not None:

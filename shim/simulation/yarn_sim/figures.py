@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from shim.simulation.figures_file import FiguresFile
-from shim.simulation.lives import Life, life_of, memory_over_time
+from shim.simulation.lives import JobLife, life_of, memory_over_time
 from shim.simulation.yarn_sim.run import YarnOutcome
 
 __all__ = ["yarn_figures"]
@@ -30,7 +30,7 @@ def yarn_figures(
     return figures
 
 
-def _lives(outcome: YarnOutcome) -> Iterable[Life]:
+def _lives(outcome: YarnOutcome) -> Iterable[JobLife]:
     for job in outcome.jobs:
         times = outcome.times.get(job.name)
         if times is not None:
