@@ -83,7 +83,7 @@ async def test_the_verb_tells_what_to_do_and_fails_while_a_line_is_not_ok(heddle
     told = await verb(heddle)
     assert told.exit_code == ExitCode.FAILED
     assert "limits.user_per_s" in told.stdout
-    shown = (await verb(heddle, "--output", "json")).stdout  # with the log of the Heddle in this process before it
-    listed = json.loads(shown[shown.index("[\n") :])
+    shown = (await verb(heddle, "--output", "json")).stdout  # with the log of the Heddle in this process around it
+    listed, _ = json.JSONDecoder().raw_decode(shown, shown.index("[\n"))
     assert {line["state"] for line in listed} <= {"ok", "not ok", "cannot tell"}
     assert next(line for line in listed if line["id"] == "rates")["state"] == "not ok"

@@ -14,6 +14,7 @@ from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.messages import Answer
 from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages
+from shim.telemetry import AuditEntry
 from shim.testing.clock import FakeClock
 from shim.testing.identity_provider import ScriptedProvider
 from tests.support.scripted_server import ScriptedServer, body_of
@@ -34,8 +35,15 @@ class Door:
     def __post_init__(self) -> None:
         self.sessions = Sessions(b"s" * 32, self.clock, os.urandom, lasts_s=100.0)
         writer = AnswerWriter(self.clock.now_s)
+        self.audit: list[AuditEntry] = []
         pages = ProviderPages(
-            self.provider, ClaimRules(), self.sessions, ISSUER, writer, is_encrypted=self.is_encrypted
+            self.provider,
+            ClaimRules(),
+            self.sessions,
+            ISSUER,
+            writer,
+            is_encrypted=self.is_encrypted,
+            record=self.audit.append,
         )
         self.server = ScriptedServer(
             rules=IdentityRules(),
@@ -206,3 +214,32 @@ async def test_what_is_kept_is_not_given_to_who_is_not_logged_in(door: Door) -> 
     for _ in range(2):
         assert (await door.ask("/ws/v1/cluster/apps", cookie=session)).status == 200
         assert (await door.ask("/ws/v1/cluster/apps")).status == 401
+
+
+async def test_the_audit_tells_who_logged_in_and_out_and_whom_it_refused(door: Door):
+    state, cookie = await door.begin()
+    answer = await door.come_back(state, cookie)
+    session = cookies(answer)["heddle.session"]
+    await door.ask("/oidc/logout", "POST", cookie=f"heddle.session={session}")
+    await door.come_back(state, cookie, more="&error=access_denied")
+    await door.come_back("made-up", cookie)
+    told = [(each.operation, each.real_user, each.result, each.status, each.target) for each in door.audit]
+    assert told == [
+        ("session.begin", "alice", "allowed", 302, ISSUER),
+        ("session.end", "alice", "allowed", 200, ISSUER),
+        ("session.begin", "", "refused", 403, ISSUER),
+        ("session.begin", "", "refused", 403, ISSUER),
+    ]
+    assert [each.reason for each in door.audit[2:]] == [
+        "the identity provider did not log you in",
+        "the answer is of another login: its state differs",
+    ]
+    written = repr(door.audit)
+    assert all(secret not in written for secret in (state, cookie, session, "code=good"))
+
+
+async def test_a_provider_that_is_away_is_a_failure_in_the_audit(door: Door):
+    state, cookie = await door.begin()
+    door.provider.is_away = True
+    await door.come_back(state, cookie)
+    assert [(each.operation, each.result, each.status) for each in door.audit] == [("session.begin", "failed", 503)]
