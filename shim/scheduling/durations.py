@@ -113,7 +113,8 @@ class DurationModel:
         self._count[bucket] += 1.0
         self._sum_s[bucket] += duration_s
         self.observed += 1
-        self.resemblance.note(duration_s)
+        if self._wider is None:  # it is shared, and the wider model is told, too
+            self.resemblance.note(duration_s)
 
     def expected(
         self, finished: FloatArray, finished_log2: FloatArray, running: FloatArray, elapsed_s: FloatArray

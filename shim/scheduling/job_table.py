@@ -103,12 +103,11 @@ class JobTable:
         self._flat[place] = total
         return total
 
-    def count_ended(self, row: int, ran_for_s: float, resemblance: Resemblance | None = None) -> bool:
+    def count_ended(self, row: int, ran_for_s: float, resemblance: Resemblance) -> bool:
         """One more task of a job has ended; says whether it is the job's first."""
-        if resemblance is not None:
-            compared = resemblance.log2_of(ran_for_s)
-            self.shift(Column.COMPARED_LOG2, row, compared)
-            self.shift(Column.COMPARED_SQUARES, row, compared * compared)
+        compared = resemblance.log2_of(ran_for_s)
+        self.shift(Column.COMPARED_LOG2, row, compared)
+        self.shift(Column.COMPARED_SQUARES, row, compared * compared)
         self.shift(Column.FINISHED_S, row, ran_for_s)
         self.shift(Column.FINISHED_LOG2, row, log2_of(ran_for_s))
         self.expect_anew(row)

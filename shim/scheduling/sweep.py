@@ -24,8 +24,8 @@ _FIRST_LOOK = 8
 _LONGEST_LOOK = 4096
 _LOOKS_GROW = 4
 _OFFSETS = np.arange(_LONGEST_LOOK)
-_sum, _any = np.add.reduce, np.logical_or.reduce
-"""As `ndarray.sum` and `any`, without what those cost for arrays of ten numbers."""
+_count, _add = np.count_nonzero, np.add.reduce
+"""For arrays of ten numbers, counting what is not zero takes an eighth of the time of `ndarray.any`."""
 _PREFERRED = Reason(ReasonCode.PREFERRED)
 _ROOM = Reason(ReasonCode.ROOM)
 
@@ -47,16 +47,15 @@ def spread(count: int, room: IntArray, weight: NDArray[np.float64]) -> IntArray:
         Whole parts by the largest remainder, the roomier cell first among equal ones.
     """
     pull = room * weight
-    total = float(_sum(pull))
+    total = sum(pull.tolist())  # a list: one of ten numbers is summed faster than an array
     if not total:
         return np.zeros_like(room)
     exact = pull * (count / total)
     shares: IntArray = np.minimum(room, exact.astype(np.int64))
-    rest = count - int(_sum(shares))
+    rest: int = count - sum(shares.tolist())
     while rest > 0:
-        is_open = (shares < room) & (weight > 0.0)
         order = np.lexsort((-room, shares - exact))
-        order = order[is_open[order]]
+        order = order[((shares < room) & (weight > 0.0))[order]]
         if not order.size:
             return shares
         shares[order[:rest]] += 1
@@ -84,7 +83,7 @@ class _Supply:
 @dataclass(frozen=True, slots=True)
 class _Mark:
     free: list[IntArray]
-    cell_free: IntArray
+    cell_free: list[IntArray]
     supplies: dict[tuple[Need, int], _Supply]
     held: dict[int, IntArray]
 
@@ -107,10 +106,11 @@ class Sweep:
         self._cluster_list = [cell.cluster for cell in nodes.cells]
         self._clusters = np.array(self._cluster_list, dtype=np.int64)
         # one row more than there are nodes: looks beyond the end of a cell land there, and find nothing
-        self._free: list[IntArray] = [np.append(nodes.free[:, kind], 0) for kind in range(nodes.n_resources)]
         usable = np.maximum(nodes.free, 0)
+        self._free: list[IntArray] = [np.append(usable[:, kind], 0) for kind in range(nodes.n_resources)]
         sums = [usable[cell.rows].sum(axis=0) for cell in nodes.cells]
-        self._cell_free: IntArray = np.array(sums, dtype=np.int64).reshape(len(sums), nodes.n_resources)
+        by_cell: IntArray = np.array(sums, dtype=np.int64).reshape(len(sums), nodes.n_resources)
+        self._cell_free: list[IntArray] = [by_cell[:, kind].copy() for kind in range(nodes.n_resources)]
         self._supplies: dict[tuple[Need, int], _Supply] = {}
         self._queue_held: dict[int, IntArray] = {}
 
@@ -121,7 +121,7 @@ class Sweep:
         requests = self._snapshot.requests
         allowed = int(requests.numbers[RequestColumn.CLUSTERS, request]) & self._open
         supply = self._supply(need, allowed)
-        if not supply.demand or not _any(supply.room):
+        if not supply.demand or not _count(supply.room):
             return ()
         grants: list[Grant] = []
         preferred = requests.prefers(request)
@@ -143,7 +143,8 @@ class Sweep:
             for key, supply in self._supplies.items()
         }
         held = {queue: amounts.copy() for queue, amounts in self._queue_held.items()}
-        return _Mark([column.copy() for column in self._free], self._cell_free.copy(), supplies, held)
+        free, cell_free = ([column.copy() for column in columns] for columns in (self._free, self._cell_free))
+        return _Mark(free, cell_free, supplies, held)
 
     def undo(self, mark: object) -> None:
         """See `Matcher`."""
@@ -197,7 +198,7 @@ class Sweep:
         while count:
             room = self._room(request, supply)
             shares = spread(count, room, self._weights)
-            if not _any(shares):
+            if not _count(shares):
                 return
             count -= self._take(request, supply, shares, grants, _ROOM)
 
@@ -210,40 +211,43 @@ class Sweep:
         while True:
             rows: IntArray = supply.cursor[:, None] + _OFFSETS[:look]
             np.putmask(rows, rows >= self._stops[:, None], len(self._snapshot.nodes))
-            slots = self._slots(supply, rows)
-            sums, wanted = slots.cumsum(axis=1), missing[:, None]
-            taken: IntArray = wanted - sums
-            taken += slots
-            np.maximum(taken, 0, out=taken)
-            np.minimum(taken, slots, out=taken)
-            for kind, amount in supply.demand:
-                self._free[kind][rows] -= taken * amount
-            supply.cursor += _sum(sums <= wanted, axis=1)
-            missing -= _sum(taken, axis=1)
+            held = [self._free[kind].take(rows) for kind, _ in supply.demand]
+            sums, wanted = self._fitting(supply, rows, held).cumsum(axis=1), missing[:, None]
+            supply.cursor += _add(sums <= wanted, axis=1)
+            reached = np.minimum(sums, wanted, out=sums)  # taken of each cell up to and with each row
+            taken: IntArray = reached.copy()
+            taken[:, 1:] -= reached[:, :-1]
+            for (kind, amount), have in zip(supply.demand, held, strict=True):
+                self._free[kind][rows] = have - taken * amount
+            missing -= reached[:, -1]
             if self._scope is Scope.NODE:
                 self._note(request, rows.ravel(), rows.ravel(), taken.ravel(), grants, reason)
-            is_short = bool(_any(missing))
-            if not is_short or not _any((missing > 0) & (supply.cursor < self._stops)):
+            is_short = bool(_count(missing))
+            if not is_short or not _count((missing > 0) & (supply.cursor < self._stops)):
                 break
             look = min(look * _LOOKS_GROW, _LONGEST_LOOK)
-        got: IntArray = shares - missing
-        self._account(request, supply, got)
+        found: IntArray = shares - missing
+        got: list[int] = found.tolist()
+        self._account(request, supply, found)
         if is_short:
             supply.room[missing > 0] = 0
         if self._scope is not Scope.NODE:
             grants += self._of_clusters(request, got, reason)
-        return int(_sum(got))
+        return sum(got)
 
     # ------------------------------------------------------------------ amounts
 
     def _slots(self, supply: _Supply, rows: IntArray) -> IntArray:
         """Containers that nodes have room for; of the shape of the rows."""
-        slots: IntArray | None = None
-        for kind, amount in supply.demand:
-            fit = self._free[kind][rows] // amount
-            slots = fit if slots is None else np.minimum(slots, fit, out=slots)
-        assert slots is not None  # noqa: S101 - a supply without a demand is not filled
-        np.maximum(slots, 0, out=slots)
+        return self._fitting(supply, rows, [self._free[kind][rows] for kind, _ in supply.demand])
+
+    @staticmethod
+    def _fitting(supply: _Supply, rows: IntArray, held: Sequence[IntArray]) -> IntArray:
+        """The same of nodes of which it is known what is free of each type that the supply takes something of."""
+        fits = [have // amount for (_, amount), have in zip(supply.demand, held, strict=True)]
+        slots: IntArray = fits[0]  # a supply without a demand is not filled
+        for fit in fits[1:]:
+            np.minimum(slots, fit, out=slots)
         if supply.mask is not None:
             slots *= supply.mask[rows]
         return slots
@@ -252,7 +256,7 @@ class Sweep:
         """Containers that cells have room for at most; int64 array of shape (K,)."""
         room = supply.room
         for kind, amount in supply.demand:
-            room = np.minimum(room, self._cell_free[:, kind] // amount)
+            room = np.minimum(room, self._cell_free[kind] // amount)
         bounds = self._snapshot.queues.room_at
         if bounds.size:
             room = self._within_queue(request, supply, room, bounds)
@@ -284,7 +288,7 @@ class Sweep:
         """Bring the sums of cells and queues in line with what was taken of each cell."""
         supply.room -= got
         for kind, amount in supply.demand:
-            self._cell_free[:, kind] -= got * amount
+            self._cell_free[kind] -= got * amount
         bounds = self._snapshot.queues.room_at
         queue = self._queue_of(request) if bounds.size else -1
         if queue >= 0:
@@ -328,11 +332,11 @@ class Sweep:
                 grants.append(Grant(request, count, Scope.NODE, row, reason, is_pinned=True))
             return
         sums = np.bincount(cells[chosen], taken[chosen], minlength=len(self._starts)).astype(np.int64)
-        grants += self._of_clusters(request, sums, reason)
+        grants += self._of_clusters(request, sums.tolist(), reason)
 
-    def _of_clusters(self, request: int, got: IntArray, reason: Reason) -> list[Grant]:
+    def _of_clusters(self, request: int, got: list[int], reason: Reason) -> list[Grant]:
         """Grants of what was taken of each cell, without the nodes."""
-        counts = zip(self._cluster_list, got.tolist(), strict=True)
+        counts = zip(self._cluster_list, got, strict=True)
         return [Grant(request, count, Scope.CLUSTER, cluster, reason) for cluster, count in counts if count]
 
 

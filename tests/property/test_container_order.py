@@ -11,7 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
@@ -274,6 +274,8 @@ FIRST = {
 )
 def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wants, grants_every, opens_for):
     told = [Wants(number, *want) for number, want in enumerate(wants, start=1)]
+    # of equal expected work none is first: how far what ended tells of the rest is learnt, too, and moves both
+    assume(order != "learnt-work" or len({each.wanted * each.lasts for each in told}) == len(told))
     world = OrderedFederation(
         order,
         [Application(each.number, a_key(1), each.wanted, 99) for each in told],

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shim.domain.applications import ApplicationSummary
 from shim.domain.work_left import WorkLeft
 from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel
+from shim.scheduling.resemblance import Resemblance
 
 __all__ = ["FormerRun", "FormerRuns", "RecurringJobModels", "recurring_key", "recurring_key_of", "work_left"]
 
@@ -113,6 +114,11 @@ class RecurringJobModels:
     def observed_in_all(self) -> int:
         """Number of applications of all queues that have taught something."""
         return self._everything.observed
+
+    @property
+    def resemblance(self) -> Resemblance:
+        """How much containers of one application resemble each other, over all queues."""
+        return self._everything.resemblance
 
     def model(self, job_key: str) -> DurationModel:
         """Durations of applications of a recurring job; the queue's if none of it has taught anything."""

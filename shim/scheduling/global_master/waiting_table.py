@@ -146,7 +146,7 @@ class WaitingTable:
         if known is None or began_s is None:
             return
         ran_for_s = max(0.0, at_s - began_s)
-        if is_whole and self._table.count_ended(known.row, ran_for_s):
+        if is_whole and self._table.count_ended(known.row, ran_for_s, self._recurring_jobs.resemblance):
             self._recurring_jobs.observe(self._job_key(known), ran_for_s)
         self._count(known)
 
@@ -156,6 +156,7 @@ class WaitingTable:
         if known is not None:
             ended, ended_s = (self._table.get(each, known.row) for each in (Column.FINISHED, Column.FINISHED_S))
             self._recurring_jobs.observe_run(self._job_key(known), int(ended), ended_s)
+            self._table.compare(known.row, self._recurring_jobs.resemblance)
             self._table.remove(known.row)
             del self._by_row[known.row]
             self._forget_key(known.row)

@@ -172,7 +172,7 @@ class _Run:
             self._tagged[node, work.tags] -= 1
         self._table.shift(Column.RUNNING, job.row, -1.0)
         self._table.shift(Column.STARTED_S, job.row, -(self.engine.now_s - ran_for_s))
-        self._table.count_ended(job.row, ran_for_s)
+        self._table.count_ended(job.row, ran_for_s, self._durations.resemblance)
         job.finished[stage] += 1
         if job.finished[stage] == len(work.durations_s):
             self._stage_done(number)

@@ -173,3 +173,38 @@ def test_what_one_order_has_learnt_is_not_taken_for_what_another_goes_by():
     for at_s in (6.0, 7.0):
         assert before(table, YOUNG, "tetris", at_s) == [OLD], "by age"
         assert before(table, OLD, "learnt-work", at_s) == [YOUNG], "by work"
+
+
+def _ran(table, attempt, *lengths_s):
+    """An attempt's containers ran so long, one after the other, and it leaves."""
+    for number, ran_s in enumerate(lengths_s, start=1):
+        container = ContainerId(attempt, number)
+        table.begun(attempt, container, 0.0)
+        table.ended(attempt, container, ran_s, is_whole=True)
+    table.leave(attempt)
+
+
+def test_it_is_learnt_how_much_containers_of_one_application_resemble_each_other():
+    models = RecurringJobModels(DurationModel())
+    table = WaitingTable(60.0, models, lambda _: "")
+    attempts = [ApplicationAttemptId(ApplicationId(1, number), 1) for number in range(1, 41)]
+    for attempt in attempts[:20]:
+        _ran(table, attempt, 1.0, 64.0)
+    learnt_of_unlike = models.resemblance.alike
+    for number, attempt in enumerate(attempts[20:]):
+        _ran(table, attempt, 4.0**number, 4.0**number)
+    assert learnt_of_unlike < 0.3 < models.resemblance.alike
+
+
+def test_where_containers_of_one_application_do_not_resemble_each_other_one_that_ended_tells_little():
+    expected_s = {}
+    for name, lengths_s in {"alike": (8.0, 8.0), "unlike": (1.0, 64.0)}.items():
+        table = WaitingTable(60.0, RecurringJobModels(DurationModel()), lambda _: "")
+        for number in range(2, 42):
+            _ran(table, ApplicationAttemptId(ApplicationId(1, number), 1), *lengths_s)
+        table.tell(OLD, KEY, waiting(9), 0.0)
+        container = ContainerId(OLD, 1)
+        table.begun(OLD, container, 0.0)
+        table.ended(OLD, container, 1000.0, is_whole=True)
+        expected_s[name] = table.estimate(OLD, "learnt-work", 1000.0).container_s
+    assert expected_s["unlike"] < expected_s["alike"] / 4
