@@ -101,6 +101,7 @@ class ApplicationColumns:
         self._tagged: defaultdict[str, set[int]] = defaultdict(set)
         self._order: Rows | None = None
         self._sorted_times: dict[str, list[int]] = {}
+        self._by_time: dict[str, tuple[NDArray[np.int64], Rows]] = {}
         self._rank: Rows = np.zeros(0, np.intp)
 
     def __len__(self) -> int:
@@ -162,6 +163,7 @@ class ApplicationColumns:
     def _forget_order(self) -> None:
         self._order = None
         self._sorted_times.clear()
+        self._by_time.clear()
 
     def _release_words(self, row: int, summary: ApplicationSummary) -> None:
         for name, word in zip(_WORDS, _words_of(summary), strict=True):
@@ -228,6 +230,27 @@ class ApplicationColumns:
         known = self._sorted_times.get(column)
         if known is None:
             known = self._sorted_times[column] = np.sort(self._columns[column][self.all()]).tolist()
+        return known
+
+    def within(self, column: str, begin_ms: int, end_ms: int) -> Mask:
+        """The rows whose `started_ms` or `finished_ms` is in a range, both ends included.
+
+        Two bisections of the rows in the order of that time, which is kept until a time changes.
+        """
+        times, rows = self._rows_by_time(column)
+        first = np.searchsorted(times, max(begin_ms, -_LARGEST), side="left")
+        last = np.searchsorted(times, min(end_ms, _LARGEST), side="right")
+        found = np.zeros(len(self._documents), np.bool_)
+        found[rows[first:last]] = True
+        return found
+
+    def _rows_by_time(self, column: str) -> tuple[NDArray[np.int64], Rows]:
+        """Times, the smallest first, and the row of each."""
+        known = self._by_time.get(column)
+        if known is None:
+            rows = np.flatnonzero(self.all())
+            rows = rows[np.argsort(self._columns[column][rows], kind="stable")]
+            known = self._by_time[column] = (self._columns[column][rows], rows)
         return known
 
     def by_home(self, values: Mapping[SubClusterId, int]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ import { change, count, lasting, memory, percent, seconds } from "../../shim/ser
 import { applied, heard } from "../../shim/server/web/static/patches.js";
 import { addressOf, changed, routeOf } from "../../shim/server/web/static/route.js";
 import { linesOf } from "../../shim/server/web/static/series.js";
+import { boundsOf, chosenMoment, shownMoment } from "../../shim/server/web/static/time_range.js";
 import { barsOf, seen } from "../../shim/server/web/static/timeline.js";
 import { merged, opened, treeOf } from "../../shim/server/web/static/trees.js";
 
@@ -288,4 +289,21 @@ describe("a file of figures", () => {
     it(`is refused with ${what}`, () => assert.throws(() => figuresOf(JSON.stringify(wrong)), /malformed|no figures/));
   }
   it("is refused where it is no JSON", () => assert.throws(() => figuresOf("{"), /not JSON/));
+});
+
+describe("a range of time", () => {
+  const named = new URLSearchParams("started_from=1700000000000&finished_to=x&search=a");
+  it("has the bounds that are numbers", () => {
+    assert.deepEqual(
+      boundsOf(named).map((each) => each.name),
+      ["started_from"],
+    );
+  });
+  it("is chosen to the minute, its end to the end of it", () => {
+    const shown = shownMoment(1_700_000_000_000);
+    assert.equal(chosenMoment(shown, false), String(1_700_000_000_000 - 20_000));
+    assert.equal(chosenMoment(shown, true), String(1_700_000_000_000 + 39_999));
+    assert.equal(chosenMoment("", true), null);
+    assert.equal(shownMoment(null), "");
+  });
 });

@@ -214,3 +214,13 @@ def test_two_bounds_are_the_same_question_just_where_no_application_lies_between
             contents = [canonical_content(((name, (str(bound),)),), columns) for bound in (one, other)]
             answers = [answered(columns, {name: str(bound)}) for bound in (one, other)]
             assert (contents[0] == contents[1]) == (answers[0] == answers[1])
+
+
+@given(STEPS, RANGES, st.sampled_from(["started", "finished"]))
+def test_the_index_of_times_finds_what_a_walk_does(steps, asked, name):
+    columns, kept = filled(steps)
+    found = columns.documents(columns.newest_first(columns.within(f"{name}_ms", asked.begin, asked.end)))
+    walked = [
+        each for each in kept.values() if asked.begin <= min(getattr(each.summary, f"{name}_at_ms"), 2**62) <= asked.end
+    ]
+    assert {each.summary.application_id for each in found} == {each.summary.application_id for each in walked}

@@ -1,19 +1,26 @@
 """Applications as a console lists them: searched, filtered, counted, sorted, and a page of them at a time."""
 
+import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import msgspec
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.subclusters import ApplicationDocument
+from shim.protocol.rest.filters import TimeRange
 
 __all__ = ["MOST_ROWS", "RowQuery", "page_of"]
 
 MOST_ROWS = 500
 _MOST_GROUPS = 50
+_SORTED_AT_ONCE = 8192
+"""Rows that are sorted in one piece, in some milliseconds: no other thread runs meanwhile, that of the event loop
+included."""
+_ALWAYS = TimeRange()
 
 _FIELDS: Mapping[str, Callable[[ApplicationSummary], str]] = {
     "cluster": lambda each: each.home_subcluster,
@@ -25,12 +32,17 @@ _FIELDS: Mapping[str, Callable[[ApplicationSummary], str]] = {
 }
 """What rows are filtered and grouped by."""
 
+_TIMES: Mapping[str, Callable[[ApplicationSummary], int]] = {
+    "started": lambda each: each.started_at_ms,
+    "finished": lambda each: each.finished_at_ms,
+}
+"""What is within a range, in milliseconds since the epoch; 0 for what has not happened, or is hidden."""
+
 _SORTS: Mapping[str, Callable[[ApplicationSummary], Any]] = {
     **_FIELDS,
     "id": lambda each: each.application_id,
     "name": lambda each: each.name,
-    "started": lambda each: each.started_at_ms,
-    "finished": lambda each: each.finished_at_ms,
+    **_TIMES,
 }
 
 
@@ -45,6 +57,8 @@ class RowQuery:
         group: A field whose values are counted; empty for none.
         offset: Rows to leave out before the page.
         limit: Rows of the page, at most `MOST_ROWS`.
+        started: When they started, by the clocks of their homes; both ends included.
+        finished: When they ended, likewise; with any bound those that live are left out.
     """
 
     search: str = ""
@@ -54,6 +68,14 @@ class RowQuery:
     group: str = ""
     offset: int = 0
     limit: int = 100
+    started: TimeRange = _ALWAYS
+    finished: TimeRange = _ALWAYS
+
+    @property
+    def times(self) -> Mapping[str, TimeRange]:
+        """The ranges that bound anything, by `started` and `finished`; what has not happened is in none."""
+        asked = {"started": self.started, "finished": self.finished}
+        return {name: TimeRange(max(1, each.begin), each.end) for name, each in asked.items() if each != _ALWAYS}
 
     def objection(self) -> str:
         """An objection to it in words; empty if there is none."""
@@ -68,12 +90,13 @@ class RowQuery:
         return ""
 
 
-def page_of(documents: Sequence[ApplicationDocument], query: RowQuery) -> dict[str, Any]:
+def page_of(documents: Sequence[ApplicationDocument], query: RowQuery, *, total: int | None = None) -> dict[str, Any]:
     """Make the page that a query asks for.
 
     Args:
-        documents: Every application that the asker may see.
+        documents: Every application that the asker may see, or all of those that are in the query's ranges.
         query: Without objection.
+        total: How many the asker may see; None if that is all of `documents`.
 
     Returns:
         `total` applications there are, `matched` of them, `states` with the number of matches in each, `groups` (the 50
@@ -82,11 +105,9 @@ def page_of(documents: Sequence[ApplicationDocument], query: RowQuery) -> dict[s
     found = _matching(documents, query)
     states = Counter(each.summary.state.value for each in found)
     groups = _groups(found, query.group)
-    key = _SORTS[query.sort]
-    found.sort(key=lambda each: (key(each.summary), each.summary.application_id), reverse=query.is_descending)
-    shown = found[query.offset : query.offset + query.limit]
+    shown = _shown(found, query)
     return {
-        "total": len(documents),
+        "total": len(documents) if total is None else total,
         "matched": len(found),
         "states": dict(states),
         "groups": groups,
@@ -95,12 +116,32 @@ def page_of(documents: Sequence[ApplicationDocument], query: RowQuery) -> dict[s
     }
 
 
+def _shown(found: Sequence[ApplicationDocument], query: RowQuery) -> Sequence[ApplicationDocument]:
+    """The rows of the page: what is found is sorted in pieces, which are merged as far as the page goes."""
+    read = _SORTS[query.sort]
+
+    def key(number: int) -> tuple[Any, int, int, int]:
+        summary = found[number].summary
+        return read(summary), summary.application_id.cluster_timestamp, summary.application_id.sequence, number
+
+    def piece(first: int) -> list[tuple[Any, int, int, int]]:
+        keys = map(key, range(first, min(first + _SORTED_AT_ONCE, len(found))))
+        return sorted(keys, reverse=query.is_descending)
+
+    pieces = [piece(first) for first in range(0, len(found), _SORTED_AT_ONCE)]
+    merged = pieces[0] if len(pieces) == 1 else heapq.merge(*pieces, reverse=query.is_descending)
+    return [found[number] for *_, number in islice(merged, query.offset, query.offset + query.limit)]
+
+
 def _matching(documents: Sequence[ApplicationDocument], query: RowQuery) -> list[ApplicationDocument]:
     filters = [(_FIELDS[name], values) for name, values in query.wanted]
+    ranges = [(_TIMES[name], each.begin, each.end) for name, each in query.times.items()]
     words = query.search.lower().split()
     found = []
     for document in documents:
         summary = document.summary
+        if not all(begin <= read(summary) <= end for read, begin, end in ranges):
+            continue
         if all(read(summary) in values for read, values in filters):
             text = _text(summary) if words else ""
             if all(word in text for word in words):

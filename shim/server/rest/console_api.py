@@ -11,10 +11,11 @@ answer, and more than a few different questions at one time are refused.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
+from operator import and_
 from typing import Annotated, Any
 
 from fastapi import Query, Response
@@ -23,10 +24,11 @@ from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import SubClusterId
 from shim.domain.roles import Right
-from shim.domain.subclusters import NodeReport
+from shim.domain.subclusters import ApplicationDocument, NodeReport
 from shim.errors import BadRequestError, NotAuthenticatedError, UnavailableError
 from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
+from shim.protocol.rest.filters import TimeRange
 from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.application_rows import RowQuery, page_of
 from shim.server.rest.backend import Backend
@@ -41,6 +43,9 @@ _MOST_NODES = 20_000
 _MOST_QUERIES = 32
 
 _Where = Annotated[list[Annotated[str, Query(max_length=300)]], Query(alias="where", max_length=64)]
+
+_Moment = Annotated[int | None, Query(ge=0, le=2**62)]
+"""Milliseconds since the epoch."""
 
 _Event = Annotated[str, Query(max_length=40)]
 
@@ -79,14 +84,23 @@ class ConsoleAPI:
         group: str = "",
         offset: int = 0,
         limit: int = 100,
+        *,
+        started_from: _Moment = None,
+        started_to: _Moment = None,
+        finished_from: _Moment = None,
+        finished_to: _Moment = None,
     ) -> Response:
-        """A page of applications. Each `where` is `FIELD=VALUE`; of the values of one field any will do."""
+        """A page of applications. Each `where` is `FIELD=VALUE`; of the values of one field any will do.
+
+        Times are milliseconds since the epoch by the clock of an application's home, both ends included.
+        """
         wanted: dict[str, set[str]] = defaultdict(set)
         for each in where:
             name, _, value = each.partition("=")
             wanted[name].add(value)
         fields = tuple(sorted((name, frozenset(values)) for name, values in wanted.items()))
-        query = RowQuery(search, fields, sort, order != "up", group, offset, limit)
+        started, finished = _range(started_from, started_to), _range(finished_from, finished_to)
+        query = RowQuery(search, fields, sort, order != "up", group, offset, limit, started, finished)
         if objection := query.objection():
             raise BadRequestError(objection)
         if len(self._flights) >= _MOST_QUERIES:
@@ -94,8 +108,18 @@ class ConsoleAPI:
         return await self._flights.do((asker.user, query), lambda: self._page(asker.user, query))
 
     async def _page(self, viewer: str, query: RowQuery) -> Response:
-        read = await self.backend.applications.applications(viewer=viewer)
-        return as_json(await self.thread.run_own(lambda: page_of(read.documents, query)))
+        documents, total = await self._within(viewer, query)
+        return await self.thread.run_own(lambda: as_json(page_of(documents, query, total=total)))
+
+    async def _within(self, viewer: str, query: RowQuery) -> tuple[Sequence[ApplicationDocument], int]:
+        """Applications of the query's ranges, by the index of times where all see the same; and how many there are."""
+        known = await self.backend.applications.columns() if query.times else None
+        if known is None:
+            read = await self.backend.applications.applications(viewer=viewer)
+            return read.documents, len(read.documents)
+        columns = known.columns
+        masks = [columns.within(f"{name}_ms", each.begin, each.end) for name, each in query.times.items()]
+        return columns.documents(columns.newest_first(reduce(and_, masks))), len(columns)
 
     async def nodes(self) -> Response:
         """Nodes of all sub-clusters; those of lost clusters as they were heard of last."""
@@ -159,6 +183,11 @@ class ConsoleAPI:
         told = {"user": asker.user, "is_anonymous": asker.is_anonymous, "role": self.identity.role_of(asker).told}
         told |= {"may_ask": may_ask, "has_session": asker.has_login}
         return as_json({**told, "is_operator": self.identity.is_operator(asker), "rights": rights})
+
+
+def _range(begin_ms: int | None, end_ms: int | None) -> TimeRange:
+    whole = TimeRange()
+    return TimeRange(whole.begin if begin_ms is None else begin_ms, whole.end if end_ms is None else end_ms)
 
 
 def _found(decisions: Iterable[Decision], search: str, limit: int) -> Response:

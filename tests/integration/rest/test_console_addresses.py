@@ -68,7 +68,41 @@ async def test_a_page_of_applications(server):
     assert (told["matched"], [row["name"] for row in told["apps"]]) == (3, ["job 1", "job 2"])
 
 
-@pytest.mark.parametrize("query", ["sort=no", "limit=501", "offset=-1", "where=a=b", "group=x", f"search={'x' * 201}"])
+@pytest.mark.parametrize("guarded", [(), ("west",)])
+async def test_applications_of_a_range_of_time(guarded):
+    server = ScriptedServer(guarded=guarded, rules=IdentityRules(allow_anonymous=True), staleness_s=1000.0)
+    east, west = server.federation["east"], server.federation["west"]
+    east.add_application(ApplicationId(1, 1), startedTime=1000, name="early")
+    east.add_application(ApplicationId(1, 2), "FINISHED", startedTime=2000, finishedTime=5000, name="ended")
+    west.add_application(ApplicationId(2, 1), startedTime=3000, name="late")
+    await server.poll()
+    told = {}
+    for query in (
+        "started_from=2000",
+        "started_from=1000&started_to=2000",
+        "finished_to=9000",
+        "finished_from=5001",
+        "started_to=2500&finished_from=1",
+    ):
+        page = body_of(await server.ask("GET", f"{CONSOLE}/applications?{query}&user.name=ada"))
+        assert page["total"] == 3
+        told[query] = [row["name"] for row in page["apps"]]
+    assert list(told.values()) == [["late", "ended"], ["ended", "early"], ["ended"], [], ["ended"]]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "started_from=-1",
+        "finished_to=x",
+        "sort=no",
+        "limit=501",
+        "offset=-1",
+        "where=a=b",
+        "group=x",
+        f"search={'x' * 201}",
+    ],
+)
 async def test_what_cannot_be_asked_is_refused(server, query):
     assert (await server.ask("GET", f"{CONSOLE}/applications?{query}")).status == 400
 

@@ -149,6 +149,44 @@ async def test_search_filter_sort_and_groups_stand_in_the_address(browser, url):
         assert (await rows(looker))[0] == "sort-1"
 
 
+async def test_a_range_of_time_is_chosen_by_keyboard_and_stands_in_the_address(browser, server, url):
+    began_ms = 1_700_000_000_000
+    for number, days in ((201, 0), (202, 1), (203, 2)):
+        started = {"startedTime": began_ms + days * 86_400_000}
+        server.federation["east"].add_application(some_id(number), name=f"day-{days}", **started)
+    await server.poll()
+    between = f"started_from={began_ms + 1}&started_to={began_ms + 86_400_000}"
+    async with looking(browser, url, width=400) as looker:
+        await looker.go(f"applications?search=day-&{between}")
+        await looker.until("document.querySelectorAll('.rows tbody tr').length == 1")
+        assert await rows(looker) == ["day-1"]
+        for choice in ("Columns", "Time"):
+            await looker.page.focus(f"summary:text('{choice}')")
+            await looker.page.keyboard.press("Enter")
+        assert await looker.page.evaluate("document.documentElement.scrollWidth") <= 400
+        assert shown_violations((await Axe().run(looker.page)).response) == []
+        await looker.page.fill("input[name=started_to]", "2023-11-30T00:00")
+        await looker.page.press("input[name=started_to]", "Tab")
+        await looker.until("document.querySelectorAll('.rows tbody tr').length == 2")
+        assert f"started_from={began_ms + 1}&started_to=17013" in looker.page.url
+        await looker.page.click("button:has-text('Started from')")
+        await looker.until("document.querySelectorAll('.rows tbody tr').length == 3")
+        assert "started_from" not in looker.page.url
+
+
+async def test_the_range_of_the_overviews_shares_stands_in_its_address(browser, url):
+    queue = {"queue": "root.etl", "waiting": 0, "preempted": 0, "entitlement": 0.5, "used": 0.5}
+    kept = {"at_ms": [1, 2], "queues": [{"queue": "root.etl", "used": [0.1, 0.2], "entitlement": [0.5, 0.5]}]}
+    async with looking(browser, url) as looker:
+        await looker.page.route(STREAM, lambda route: route.abort())
+        await looker.page.route("**/v1/shares", lambda route: route.fulfill(json={"version": 1, "queues": [queue]}))
+        await looker.page.route("**/v1/shares/history?*", lambda route: route.fulfill(json=kept))
+        await looker.go("overview")
+        await looker.page.click("[aria-label=Range] button:text('6 h')")
+        await looker.until("location.hash == '#/overview?hours=6'")
+        await looker.until("document.querySelector('[aria-label=Range] [aria-pressed=true]')?.innerText == '6 h'")
+
+
 async def test_chosen_columns_are_kept(browser, url):
     async with looking(browser, url) as looker:
         await looker.go("applications")

@@ -4,6 +4,7 @@ import { useLive } from "./api.js";
 import { count, lasting, memory, time } from "./format.js";
 import { Search, State, Trouble } from "./parts.js";
 import { addressOf, changed } from "./route.js";
+import { boundsOf, TimeRange } from "./time_range.js";
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 
 /** @typedef {import("./types.js").ApplicationRow} Row */
@@ -80,6 +81,7 @@ export function Applications({ route }) {
         <option value="">nothing</option>
         ${GROUPS.map((each) => html`<option value=${each} selected=${params.get("group") === each}>${each}</option>`)}
       </select></label>
+      <${TimeRange} route=${route} />
       <details class="choice"><summary>Columns</summary><div>
         ${COLUMNS.map(
           (each) =>
@@ -88,6 +90,13 @@ export function Applications({ route }) {
       </div></details>
     </div>
     <div class="row">
+      ${boundsOf(params).map(
+        ({
+          name,
+          words,
+        }) => html`<button class="chip" title="Take this bound away" aria-label=${`Take the bound ${words} away`}
+          onClick=${() => go(changed(route, { [name]: null }))}>${words} ×</button>`,
+      )}
       ${where.map(
         (each) => html`<button class="chip" title="Take this filter away" aria-label=${`Take the filter ${each} away`}
           onClick=${() => go(changed(route, { where: where.filter((other) => other !== each) }))}>${each} ×</button>`,

@@ -13,7 +13,8 @@ import { html } from "./vendor/htm-preact.js";
 /** @typedef {{ used: number, pending: number, capacity: number }} Amount */
 /** @typedef {import("./findings.js").Finding} Finding */
 
-export function Overview() {
+/** @param {{ route: import("./types.js").Route }} props */
+export function Overview({ route }) {
   const clusters = useLive("clusters", 2000);
   const queues = useLive("queues", 4000);
   const shares = useLive("shares", 4000);
@@ -33,7 +34,7 @@ export function Overview() {
       ${shown.map((each) => html`<${Cluster} key=${each.id} of=${each} amount=${amounts.get(each.id)} />`)}
     </div>
     <h2>Queues: used, and what they are entitled to</h2>
-    <${Shares} told=${shares} />`;
+    <${Shares} told=${shares} route=${route} />`;
 }
 
 /**
@@ -114,8 +115,8 @@ function Findings({ findings }) {
     empty="Nothing that the doctor knows of." />`;
 }
 
-/** @param {{ told: import("./types.js").Told<any> }} props */
-function Shares({ told }) {
+/** @param {{ told: import("./types.js").Told<any>, route: import("./types.js").Route }} props */
+function Shares({ told, route }) {
   /** @type {Queue[]} */
   const rows = (told.data?.queues ?? []).filter((/** @type {Queue} */ each) => each.entitlement !== undefined);
   if (told.data && !rows.length) return html`<p class="note">No queue has a weight: shares are each cluster's own.</p>`;
@@ -133,5 +134,5 @@ function Shares({ told }) {
   ];
   return html`<${Trouble} error=${told.error} at=${told.at} />
     <${Table} label="Shares" columns=${columns} rows=${rows} empty="Asking…" />
-    <${SharesOverTime} told=${told} queues=${[]} />`;
+    <${SharesOverTime} told=${told} queues=${[]} route=${route} />`;
 }

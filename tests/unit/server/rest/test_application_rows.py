@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
+from shim.protocol.rest.filters import TimeRange
+from shim.server.rest import application_rows
 from shim.server.rest.application_rows import MOST_ROWS, RowQuery, page_of
 
 STATES = (YarnApplicationState.RUNNING, YarnApplicationState.ACCEPTED, YarnApplicationState.FINISHED)
@@ -32,12 +34,13 @@ def documents(draw: st.DrawFn) -> list[ApplicationDocument]:
             application_type=draw(words),
             tags=tuple(draw(st.lists(words, max_size=2))),
             started_at_ms=draw(st.integers(0, 5)),
-            finished_at_ms=0,
+            finished_at_ms=draw(st.integers(0, 3)),
         )
         made.append(ApplicationDocument(summary, b'{"progress":50.0,"allocatedMB":1024,"user":"another"}', 0.0))
     return made
 
 
+ranges = st.builds(TimeRange, st.integers(0, 5), st.integers(0, 5)) | st.just(TimeRange())
 queries = st.builds(
     RowQuery,
     search=words.map(str.upper),
@@ -49,6 +52,8 @@ queries = st.builds(
     group=st.sampled_from(["", *FIELDS]),
     offset=st.integers(0, 14),
     limit=st.integers(1, 6),
+    started=ranges,
+    finished=ranges,
 )
 
 
@@ -67,6 +72,9 @@ def shown(each: ApplicationDocument) -> dict[str, Any]:
 
 def matches(each: ApplicationDocument, query: RowQuery) -> bool:
     """By each word and each filter, one after the other."""
+    for asked, moment in ((query.started, each.summary.started_at_ms), (query.finished, each.summary.finished_at_ms)):
+        if asked != TimeRange() and not (moment > 0 and asked.begin <= moment <= asked.end):
+            return False
     texts = [*shown(each).values(), str(each.summary.application_id), each.summary.name, *each.summary.tags]
     for word in query.search.lower().split():
         if not any(word in text.lower() for text in texts):
@@ -97,6 +105,18 @@ def test_a_page_is_what_matches_in_order_and_counts_are_of_all_that_does(rows, q
     keys = {"started": "started_ms", "finished": "finished_ms"}
     values = [row[keys.get(query.sort, query.sort)] for page in pages for row in page["apps"]]
     assert values == sorted(values, reverse=query.is_descending)
+
+
+@given(documents(), queries)
+def test_rows_that_are_sorted_in_pieces_are_in_the_same_order(rows, query):
+    whole = page_of(rows, query)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(application_rows, "_SORTED_AT_ONCE", 2)
+        assert page_of(rows, query) == whole
+
+
+def test_how_many_there_are_is_told_by_whoever_left_some_out():
+    assert page_of([], RowQuery(), total=7)["total"] == 7
 
 
 def _fields(query: RowQuery) -> dict[str, Any]:
