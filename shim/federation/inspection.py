@@ -132,6 +132,7 @@ class InspectionSettings:
 
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
+    has_acls: bool = False
     scheduler_server: str = ""
     servers: tuple[str, ...] = ()
     spanning: Callable[[], tuple[str, ...]] = tuple
@@ -194,6 +195,7 @@ class Inspection:
                 store_trouble=await self._store_trouble(),
                 wildcard_proxy_users=self.settings.wildcard_proxy_users,
                 allows_anonymous=self.settings.allows_anonymous,
+                has_acls=self.settings.has_acls,
                 scheduler_server=self.settings.scheduler_server,
                 spanning=self.settings.spanning(),
                 policy=self.settings.policy(),
