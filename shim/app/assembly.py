@@ -11,6 +11,8 @@ from shim.app.runtime import Runtime, heartbeat_settings
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.federation.administration import AdministrationService
+from shim.federation.application_access import ApplicationAccess
+from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.poller import SubClusterPollers
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.identity.roles import RoleRules
@@ -124,15 +126,24 @@ def foundation_on(runtime: Runtime, global_master: GlobalMaster | None, override
     reading = _reading(runtime)
     administration = AdministrationService(view=view, store=stores.state, spans=stores.spans, clock=clock)
     following = None if global_master is None else global_master.following
+    shares = open_shares(runtime, administration.current, overrides.policy)
+    access = ApplicationAccess(
+        ApplicationACLBook(view, stores.state, clock),
+        view,
+        shares.room.access.administers,
+        runtime.groups_of,
+        guarded=runtime.clusters.guarded,
+        is_on=runtime.config.security.application_acls,
+    )
     return Foundation(
         runtime=runtime,
         global_master=global_master,
         overrides=overrides,
         administration=administration,
-        shares=open_shares(runtime, administration.current, overrides.policy),
+        shares=shares,
         pollers=following or _pollers(runtime, runtime.managers),
         reading=reading,
-        applications=ApplicationReading(view, runtime.managers, stores.state, clock, reading),
+        applications=ApplicationReading(view, runtime.managers, stores.state, clock, reading, access),
         identity=_identity(runtime, overrides.rules),
     )
 

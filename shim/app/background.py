@@ -40,10 +40,14 @@ async def begin(use_cases: UseCases) -> None:
             await use_cases.pollers.first_polls()
     await use_cases.backend.ids.begin()
     await use_cases.lost_time.begin()
+    access = use_cases.backend.applications.access
+    if access.is_on:
+        await access.book.refresh()
 
 
 def lasting_work(use_cases: UseCases) -> Mapping[str, Work]:
     """List the tasks that run from the first polls to the end, by name; each ends only when it is cancelled."""
+    access = use_cases.backend.applications.access
     events = ClusterEvents(use_cases.inspection.clusters, use_cases.runtime.clock)
     return {
         "lost time": use_cases.lost_time.run,
@@ -57,6 +61,7 @@ def lasting_work(use_cases: UseCases) -> Mapping[str, Work]:
         "usage": use_cases.usage.run,
         "credits": use_cases.credits.run,
         "cycles of queues": use_cases.matching.run,
+        **({"access lists": access.book.run} if access.is_on else {}),
         "decisions on asks": use_cases.asks.run,
         "spans": use_cases.spans.watch.run,
     }

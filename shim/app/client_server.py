@@ -8,6 +8,7 @@ from shim.calls.client import CallSettings, ClientCalls
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
+from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
 from shim.identity.service import IdentityService
@@ -67,6 +68,8 @@ async def serve_clients(
         identity=identity,
         tokens=tokens,
         kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s, is_shared=not guarded),
+        rights=ViewRights(backend.applications, identity),
+        access=backend.applications.access,
         maximum_allocation=backend.maximum_allocation,
         max_submission_bytes=server.max_body_bytes,
         kerberos=kerberos,

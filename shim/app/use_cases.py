@@ -270,6 +270,7 @@ def _inspection(base: Foundation) -> Inspection:
         settings=InspectionSettings(
             tuple(wildcards),
             allows_anonymous=security.allow_anonymous,
+            has_acls=security.application_acls,
             scheduler_server=runtime.config.server.scheduler_rpc,
             servers=tuple(server for server in _SERVERS if getattr(runtime.config.server, server)),
             policy=lambda: shares.policy().queues,

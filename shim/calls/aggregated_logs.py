@@ -12,11 +12,12 @@ from itertools import islice
 from typing import TypeVar
 
 from shim.concurrency.off_loop import OffLoop
+from shim.domain.access_lists import grants
 from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
 from shim.errors import ForbiddenError, NotFoundError, UnavailableError
 from shim.identity.service import Caller, IdentityService
 from shim.ports.log_archive import LogArchive, NodeLogs
-from shim.protocol.yarn.aggregated_logs import AggregatedFile, grants, list_files, tail_of, view_acl_of
+from shim.protocol.yarn.aggregated_logs import AggregatedFile, list_files, tail_of, view_acl_of
 from shim.protocol.yarn.log_text import LogText
 from shim.protocol.yarn.tfile import Allowance, MalformedLogsError
 
@@ -187,7 +188,7 @@ class _Right:
         if self.caller.is_anonymous:
             return False
         try:
-            return grants(view_acl_of(logs.read, logs.size, allowance), self.caller.user, self.groups)
+            return grants(view_acl_of(logs.read, logs.size, allowance), self.caller.user, lambda: self.groups)
         except MalformedLogsError:
             return False
 

@@ -14,7 +14,9 @@ from typing import Any
 
 import msgspec
 
+from shim.domain.access_lists import Access
 from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.viewers import Viewer
 from shim.errors import (
     BadRequestError,
     ForbiddenError,
@@ -24,6 +26,7 @@ from shim.errors import (
 )
 from shim.federation.reading import ApplicationReading
 from shim.federation.routing import Routing
+from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
@@ -139,8 +142,10 @@ class ContainerLogs:
     async def _check(self, container: ContainerId, caller: Caller) -> None:
         if self.identity.is_operator(caller):
             return
-        read = await self.applications.application(container.attempt.application, viewer=caller.user)
-        if read.document.summary.user != caller.user:
+        read = await self.applications.application(container.attempt.application, viewer=Viewer(caller.user))
+        rights, summary = ViewRights(self.applications, self.identity), read.document.summary
+        is_named = rights.are_on and self.applications.access.has(rights.viewer(caller), Access.VIEW, summary)
+        if summary.user != caller.user and not is_named:
             raise ForbiddenError("logs are for the application's user, and for those in security.admins")
 
     async def _asked(self, place: SubClusterId, node: str, container: ContainerId, request: RestRequest) -> RestAnswer:

@@ -62,6 +62,13 @@ class SecurityConfig:
             form=_USERS_FORM,
         ),
     )
+    application_acls: bool = key(
+        default=False,
+        about=Key(
+            "Whether applications are shown and changed by their access lists and their queues' `administer` alone, "
+            "as with `yarn.acl.enable`; see [view rights](security/view-rights.md)."
+        ),
+    )
     roles: RolesConfig = section(RolesConfig, Key("Roles of users and groups."))
     group_overrides: str = key(
         "",

@@ -5,7 +5,7 @@ keeps its row (an index into every column) for as long as it is known; the row o
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
@@ -191,11 +191,21 @@ class ApplicationColumns:
         known = self._words[column]
         return self._is_one_of(column, [known.find(word) for word in words], len(known))
 
+    def has_any_id(self, application_ids: Iterable[ApplicationId]) -> Mask:
+        """The rows of these applications, as far as they are known."""
+        found = np.zeros(len(self._documents), np.bool_)
+        found[[row for each in application_ids if (row := self._row_of.get(each)) is not None]] = True
+        return found
+
     def has_live_of(self, user: str) -> bool:
         """True if a user has an application that has not ended."""
         if self._words["user"].find(user) < 0:
             return False
         return bool((self.has_word("user", user) & self.all() & ~self.is_final()).any())
+
+    def ids(self) -> AbstractSet[ApplicationId]:
+        """Every application that is known."""
+        return self._row_of.keys()
 
     def words(self, column: str) -> Iterator[str]:
         """The distinct words of a column."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
+from shim.domain.access_lists import NO_ACLS, ApplicationACLs
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import HomeVerdict
@@ -65,6 +66,7 @@ class Submission:
         label: Node label expression of the ApplicationMaster, empty for none.
         body: The context as the client sent it, in the form that `content_type` names.
         application_type: As the ResourceManager will show it; `tags` likewise, lower-cased.
+        acls: Who may see and change it beside the user.
     """
 
     application_id: ApplicationId
@@ -78,6 +80,7 @@ class Submission:
     content_type: str
     application_type: str = DEFAULT_TYPE
     tags: tuple[str, ...] = ()
+    acls: ApplicationACLs = NO_ACLS
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ SKEW_NOTABLE_S = 1.0
 SKEW_HARMFUL_S = 30.0
 
 _OLDEST = (2, 10)
+_ACLS = "yarn.acl.enable"
 _EPOCH = "yarn.resourcemanager.epoch"
 _SCHEDULER = "yarn.resourcemanager.scheduler.address"
 _FILTERS = "hadoop.http.filter.initializers"
@@ -93,6 +94,7 @@ class FederationFacts:
         store_trouble: Why the store cannot be used; empty if it can.
         wildcard_proxy_users: Users of Heddle's own configuration that may act for anybody from anywhere.
         allows_anonymous: Whether changing calls may come without a user.
+        has_acls: Whether Heddle shows and changes applications by their access lists.
         scheduler_server: Where Heddle takes ApplicationMasters; empty if it does not.
         spanning: Queues whose applications may hold containers of several sub-clusters.
         policy: Queues that the configuration, or the policy that holds, names.
@@ -111,6 +113,7 @@ class FederationFacts:
     store_trouble: str = ""
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
+    has_acls: bool = False
     scheduler_server: str = ""
     spanning: tuple[str, ...] = ()
     policy: Sequence[FederatedQueue] = ()
@@ -202,6 +205,20 @@ def _clocks(facts: FederationFacts) -> Iterator[Finding]:
         message = f"its clock is {skew_s:.1f} s {side} Heddle's" if level is not Level.OK else "its clock agrees"
         advice = "synchronise the clocks: who looks for applications by start time misses some"
         yield Finding("clocks", level, each.id, message, "" if level is Level.OK else advice)
+
+
+def _access_lists(facts: FederationFacts) -> Iterator[Finding]:
+    """Applications that are guarded at one sub-cluster, and elsewhere, or here, are not."""
+    known = {each.id: each.manager_settings for each in facts.reachable if each.manager_settings is not None}
+    has = {id_: _ACLS in settings and settings[_ACLS].value == "true" for id_, settings in known.items()}
+    for id_, is_guarded in has.items():
+        if is_guarded and not facts.has_acls:
+            message = f"it has {_ACLS}, and Heddle has no view rights: what runs elsewhere is shown to everybody"
+            advice = "set security.application_acls"
+            yield Finding("access lists", Level.WARNING, id_, message, advice)
+        elif facts.has_acls and not is_guarded:
+            message = f"it has no {_ACLS}: who asks it past Heddle sees and ends everybody's applications"
+            yield Finding("access lists", Level.WARNING, id_, message, f"set {_ACLS} there, or let nobody reach it")
 
 
 def _epochs(facts: FederationFacts) -> Iterator[Finding]:
@@ -390,6 +407,7 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _versions,
     _capacities,
     _clocks,
+    _access_lists,
     _epochs,
     _queues,
     _named_queues,

@@ -132,6 +132,7 @@ class InspectionSettings:
 
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
+    has_acls: bool = False
     scheduler_server: str = ""
     servers: tuple[str, ...] = ()
     spanning: Callable[[], tuple[str, ...]] = tuple
@@ -194,6 +195,7 @@ class Inspection:
                 store_trouble=await self._store_trouble(),
                 wildcard_proxy_users=self.settings.wildcard_proxy_users,
                 allows_anonymous=self.settings.allows_anonymous,
+                has_acls=self.settings.has_acls,
                 scheduler_server=self.settings.scheduler_server,
                 spanning=self.settings.spanning(),
                 policy=self.settings.policy(),
@@ -259,15 +261,12 @@ class Inspection:
             lacking=tuple(server for server in self.settings.servers if not getattr(description, server)),
             proxy_user=description.proxy_user,
             taken_as=taken_as,
-            excess=capacity_excess(seen.capacity, seen.nodes) if self._has_nodes(seen) else (),
+            # a large cluster's first poll may end before its list of nodes was told
+            excess=capacity_excess(seen.capacity, seen.nodes) if self.view.part(seen.subcluster, Part.NODES) else (),
             manager_settings=manager,
             node_settings=node,
             acting=acting,
         )
-
-    def _has_nodes(self, seen: SubClusterView) -> bool:
-        """True if its list of nodes was told: a large cluster's first poll may end before it."""
-        return self.view.part(seen.subcluster, Part.NODES) is not None
 
     async def _is_back(self, subcluster: SubClusterId) -> bool:
         """Tell whether a sub-cluster that was declared dead answers again."""

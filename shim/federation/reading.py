@@ -6,17 +6,20 @@ shown to nobody else (`guarded_reading`).
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from shim.concurrency.single_flight import SingleFlight
-from shim.domain.application_columns import ApplicationColumns
+from shim.domain.application_columns import ApplicationColumns, Mask, Rows
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, MalformedIdError, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
 from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord, SubmissionState
+from shim.domain.viewers import Viewer
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
 from shim.federation import rm_questions as ask
+from shim.federation.application_access import ApplicationAccess
+from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.core.federation_view import FederationView, Part
 from shim.federation.core.queue_names import find_queue
 from shim.federation.freshness import Freshness, freshness_of
@@ -72,14 +75,32 @@ class ApplicationsRead:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsRead:
-    """Every application by column, and how old that is; to be used before anything is waited for."""
+    """Every application by column, and how old that is; to be used before anything is waited for.
+
+    Attributes:
+        visible: The rows that the viewer may see; None for all.
+    """
 
     columns: ApplicationColumns
     freshness: Freshness
+    access: ApplicationAccess
+    visible: Mask | None = None
+
+    def raws(self, rows: Rows) -> Iterator[bytes]:
+        """The JSON objects of rows as the viewer sees them, in their order."""
+        raws = self.columns.raws(rows)
+        if self.visible is None:
+            return raws
+        hide, is_seen = self.access.hidden_raw, self.visible[rows].tolist()
+        return (raw if seen else hide(raw) for raw, seen in zip(raws, is_seen, strict=True))
 
 
 class ApplicationReading:
-    """Use cases that read applications."""
+    """Use cases that read applications.
+
+    Attributes:
+        access: Who sees what of them.
+    """
 
     def __init__(
         self,
@@ -88,8 +109,10 @@ class ApplicationReading:
         store: StateStore,
         clock: Clock,
         settings: ReadingSettings,
+        access: ApplicationAccess | None = None,
     ) -> None:
-        """Read through `view`, which polls keep."""
+        """Read through `view`, which polls keep; without `access` everybody sees everything."""
+        self.access = access or ApplicationAccess(ApplicationACLBook(view, store, clock), view)
         self._view = view
         self._managers = managers
         self._store = store
@@ -103,17 +126,21 @@ class ApplicationReading:
             timeout_s=settings.answer_within_s,
         )
 
-    async def application(self, application_id: ApplicationId, *, viewer: str) -> ApplicationRead:
+    async def application(self, application_id: ApplicationId, *, viewer: Viewer) -> ApplicationRead:
         """The document of one application, no older than the staleness bound if its home answers in time.
 
         Args:
             application_id: Which.
-            viewer: The user who asks; matters where access lists are on.
+            viewer: Who asks; matters where access lists are on.
 
         Raises:
             NotFoundError: Nobody knows it.
             HomeUnreachableError: It may exist at a sub-cluster that does not answer, and nothing is known of it.
         """
+        read = await self._read(application_id, viewer)
+        return read if viewer.sees_all else replace(read, document=self.access.shown(read.document, viewer))
+
+    async def _read(self, application_id: ApplicationId, viewer: Viewer) -> ApplicationRead:
         known = self._view.find(application_id)
         if known is None:
             known = await self._discover(application_id)
@@ -121,29 +148,34 @@ class ApplicationReading:
         if self._view.is_waiting(application_id):
             return ApplicationRead(known, Freshness(self._clock.now_s()))
         if home in self._settings.guarded and not self._view.is_synthetic(application_id):
-            return await self._guarded_application(application_id, home, viewer)
+            return await self._guarded_application(application_id, home, viewer.user)
         if known.summary.state.is_final:
             return ApplicationRead(known, Freshness(self._clock.now_s()))
         if self._is_young(known):
             return ApplicationRead(known, Freshness(known.as_of_s))
         return await self._refreshed(known)
 
-    async def applications(self, *, viewer: str) -> ApplicationsRead:
-        """Every application of every sub-cluster, own writes included."""
+    async def applications(self, *, viewer: Viewer) -> ApplicationsRead:
+        """Every application of every sub-cluster as a viewer sees it, own writes included."""
+        read = await self._read_all(viewer)
+        return read if viewer.sees_all else replace(read, documents=self.access.all_shown(read.documents, viewer))
+
+    async def _read_all(self, viewer: Viewer) -> ApplicationsRead:
         await self._fetch_written()
         freshness = freshness_of(self._view, Part.APPLICATIONS, self._clock.now_s())
         documents, version = self._view.applications(), self._view.version(Part.APPLICATIONS)
         if not self._settings.guarded:
             return ApplicationsRead(documents, version, freshness)
-        return await self._guarded_applications(documents, version, freshness, viewer)
+        return await self._guarded_applications(documents, version, freshness, viewer.user)
 
-    async def columns(self) -> ColumnsRead | None:
-        """Every application by column; None where what is shown depends on who asks."""
+    async def columns(self, viewer: Viewer) -> ColumnsRead | None:
+        """Every application by column; None where sub-clusters have to be asked as the viewer."""
         if self._settings.guarded:
             return None
         await self._fetch_written()
         now_s = self._clock.now_s()
-        return ColumnsRead(self._view.columns, freshness_of(self._view, Part.APPLICATIONS, now_s))
+        freshness = freshness_of(self._view, Part.APPLICATIONS, now_s)
+        return ColumnsRead(self._view.columns, freshness, self.access, self.access.visible(viewer))
 
     @property
     def are_lists_at_hand(self) -> bool:
@@ -166,6 +198,7 @@ class ApplicationReading:
 
     def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
         """List an application as SUBMITTED from now on, until its home tells of it."""
+        self.access.book.note(submission.application_id, submission.acls)
         if home == NOWHERE:
             return  # it waits at another Heddle, and is listed when the store tells of it
         now_s = self._clock.now_s()

@@ -1,6 +1,9 @@
-"""Rights to be told why an application is where it is: one rule for the web services and for the pages."""
+"""View rights of callers: one rule for the web services, the pages and Hadoop RPC."""
 
-from shim.domain.ids import SubClusterId
+from shim.domain.access_lists import Access
+from shim.domain.applications import ApplicationSummary
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.viewers import Viewer
 from shim.errors import ForbiddenError
 from shim.federation.reading import ApplicationReading
 from shim.identity.service import Caller, IdentityService
@@ -9,29 +12,56 @@ __all__ = ["ViewRights"]
 
 
 class ViewRights:
-    """Rule for Heddle's records of applications that a ResourceManager guards: for their users and for operators.
+    """The rule: records of guarded applications are for those who may view them.
+
+    They are guarded everywhere with `security.application_acls`, and else where a ResourceManager guards its own.
 
     Args:
-        applications: Knows which sub-clusters guard theirs.
-        identity: Knows the operators.
+        applications: Knows the sub-clusters and lists that guard.
+        identity: Knows the administrators.
     """
 
     def __init__(self, applications: ApplicationReading, identity: IdentityService) -> None:
         self._applications = applications
+        self._access = applications.access
         self._identity = identity
 
-    def may_see(self, asker: Caller, user: str, home: SubClusterId) -> bool:
-        """Tell whether records of an application of `user` at `home` may be told to the asker."""
-        return not self._applications.is_guarded(home) or user == asker.user or self._identity.is_operator(asker)
+    @property
+    def are_on(self) -> bool:
+        """True if Heddle has view rights of its own."""
+        return self._access.is_on
 
-    def require(self, asker: Caller, user: str, home: SubClusterId) -> None:
+    def viewer(self, caller: Caller) -> Viewer:
+        """The caller as one who looks.
+
+        Raises:
+            UnavailableError: His groups decide, and cannot be told now.
+        """
+        sees_all = not self._access.is_on or self._identity.is_operator(caller)
+        return Viewer(caller.user, caller.groups, sees_all)
+
+    def may_see(self, asker: Caller, application_id: ApplicationId, user: str, home: SubClusterId) -> bool:
+        """Tell whether records of an application of `user` at `home` may be told to the asker."""
+        if not (self._access.is_on or self._applications.is_guarded(home)):
+            return True
+        if user == asker.user or self._identity.is_operator(asker):
+            return True
+        summary = self._access.summary_of(application_id)
+        return self._access.is_on and summary is not None and self._access.has(self.viewer(asker), Access.VIEW, summary)
+
+    def require(self, asker: Caller, application_id: ApplicationId, user: str, home: SubClusterId) -> None:
         """Refuse to tell.
 
         Raises:
-            ForbiddenError: The asker is neither the user nor an operator.
+            ForbiddenError: The asker may not view the application.
         """
-        if not self.may_see(asker, user, home):
+        if not self.may_see(asker, application_id, user, home):
+            guard = "security.application_acls" if self._access.is_on else f"yarn.acl.enable of {home}"
             raise ForbiddenError(
-                f"{home} guards its applications (yarn.acl.enable): why this one is there is told to its user, and to "
-                "those in security.admins"
+                f"applications are guarded ({guard}): this is told to the application's user, to those whom its lists "
+                "name, and to those in security.admins"
             )
+
+    def may(self, caller: Caller, access: Access, summary: ApplicationSummary) -> bool:
+        """Tell whether a caller may ask the home of an application to show or to change it."""
+        return not self._access.is_on or self._access.may(self.viewer(caller), access, summary)

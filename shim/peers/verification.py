@@ -6,6 +6,7 @@ rests on an older view, or does not know of the others' placements, is found out
 
 from dataclasses import replace
 
+from shim.domain.access_lists import NO_ACLS
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import SubClusterState
 from shim.domain.submissions import HomeProposal
@@ -64,4 +65,4 @@ class HomeVerification:
 
 def stripped(proposal: HomeProposal) -> HomeProposal:
     """A proposal without what nobody decides by: that need not travel."""
-    return replace(proposal, submission=replace(proposal.submission, body=b"", name="", tags=()))
+    return replace(proposal, submission=replace(proposal.submission, body=b"", name="", tags=(), acls=NO_ACLS))

@@ -1,14 +1,14 @@
 """Queue of the policy that a name means, and who may put an application into it, by submitting or moving it there."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 from shim.errors import ForbiddenError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.queue_names import find_queue
 from shim.ports.clock import Clock
-from shim.queues.core.queue_rules import GroupsOf, may_submit
+from shim.queues.core.queue_rules import GroupsOf, is_listed, may_submit
 from shim.queues.core.share_load import owner_of
 
 __all__ = ["QueueAccess"]
@@ -97,6 +97,26 @@ class QueueAccess:
         return [
             path for path, owner in owners.items() if owner is not None and not may_submit(owner, user, self._groups_of)
         ]
+
+    def administers(
+        self, subcluster: SubClusterId, queue: str, user: str, groups: Callable[[], Collection[str]]
+    ) -> bool:
+        """Tell whether a user administers a queue, as a sub-cluster calls it, or one above it.
+
+        Args:
+            subcluster: Whose name of the queue it is.
+            queue: Its name there.
+            user: Who.
+            groups: Tells his groups; asked only where a queue names groups.
+        """
+        policy = self._policy()
+        owner = policy.find_at(subcluster, queue) or owner_of(policy, subcluster, queue)
+        known = {each.path: each for each in policy.queues} if owner is not None else {}
+        while owner is not None:
+            if is_listed(owner.administer, user, lambda _: groups()):
+                return True
+            owner = known.get(parent_of(owner.path, known))
+        return False
 
     def _meant_at(self, subcluster: SubClusterId, queue: str) -> FederatedQueue | None:
         policy, report = self._policy(), find_queue(self._view.look(subcluster, self._clock.now_s()), queue)

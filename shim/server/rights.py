@@ -9,10 +9,11 @@ ApplicationMasters are not in it: their ResourceManagers' word lets them in, not
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from shim.domain.access_lists import Access
 from shim.domain.roles import Right
 from shim.errors import InvariantViolationError
 
-__all__ = ["ADMIN", "CLIENT", "OWN", "PAGES", "REST", "TOKEN_OPERATION", "rights_of"]
+__all__ = ["ADMIN", "CLIENT", "CLIENT_ACCESS", "OWN", "PAGES", "REST", "REST_ACCESS", "TOKEN_OPERATION", "rights_of"]
 
 
 def _table(named: Mapping[Right, Iterable[str]]) -> Mapping[str, Right]:
@@ -87,6 +88,20 @@ REST: Mapping[str, Right] = _table(
     }
 )
 """Endpoints of a ResourceManager, below `/ws/v1/cluster`."""
+
+REST_ACCESS: Mapping[str, Access] = {
+    "GET /scheduler/app-activities/{diagnosed}": Access.VIEW,
+    "GET /apps/{application}/appattempts": Access.VIEW,
+    "GET /apps/{application}/appattempts/{attempt}": Access.VIEW,
+    "GET /apps/{application}/appattempts/{attempt}/containers": Access.VIEW,
+    "GET /apps/{application}/appattempts/{attempt}/containers/{container}": Access.VIEW,
+    "PUT /apps/{application}/state": Access.MODIFY,
+    "PUT /apps/{application}/queue": Access.MODIFY,
+    "PUT /apps/{application}/priority": Access.MODIFY,
+    "PUT /apps/{application}/timeout": Access.MODIFY,
+    "POST /containers/{container}/signal/{command}": Access.MODIFY,
+}
+"""What endpoints take that look into an application or change it, where `security.application_acls` is on."""
 
 OWN: Mapping[str, Right] = _table(
     {
@@ -197,6 +212,20 @@ CLIENT: Mapping[str, Right] = _table(
     }
 )
 """Methods of ApplicationClientProtocol."""
+
+CLIENT_ACCESS: Mapping[str, Access] = {
+    "getApplicationAttempts": Access.VIEW,
+    "getApplicationAttemptReport": Access.VIEW,
+    "getContainers": Access.VIEW,
+    "getContainerReport": Access.VIEW,
+    "forceKillApplication": Access.MODIFY,
+    "failApplicationAttempt": Access.MODIFY,
+    "moveApplicationAcrossQueues": Access.MODIFY,
+    "updateApplicationPriority": Access.MODIFY,
+    "updateApplicationTimeouts": Access.MODIFY,
+    "signalToContainer": Access.MODIFY,
+}
+"""As `REST_ACCESS`; reports of applications are hidden, not refused."""
 
 ADMIN: Mapping[str, Right] = _table(
     {

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from shim.domain.access_lists import NO_ACLS, ApplicationACLs
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import (
@@ -56,6 +57,7 @@ def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
         "decision": _decision_to_json(record.decision),
         "rejection": record.rejection,
         "waited": None if record.waited is None else asdict(record.waited),
+        "acls": _acls_to_json(submission.acls),
     }
 
 
@@ -89,6 +91,7 @@ def submission_of_row(row: Row) -> Submission:
         content_type=row["content_type"],
         application_type=row["application_type"],
         tags=tuple(row["tags"]),
+        acls=NO_ACLS if row["acls"] is None else ApplicationACLs(**row["acls"]),
     )
 
 
@@ -125,6 +128,10 @@ def id_of_row(row: Row) -> ApplicationId:
 def storable(text: str) -> str:
     """A text of a client without what databases refuse: NUL and halves of surrogate pairs. The body stays as it is."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def _acls_to_json(acls: ApplicationACLs) -> dict[str, str] | None:
+    return None if acls == NO_ACLS else {"view": storable(acls.view), "modify": storable(acls.modify)}
 
 
 def _resource_to_json(resource: ResourceVector) -> dict[str, Any]:

@@ -79,6 +79,7 @@ submissions = Table(
     Column("decision", JSON, nullable=False),
     Column("rejection", Text, nullable=False),
     Column("waited", JSON(none_as_null=True)),  # null for what did not wait
+    Column("acls", JSON(none_as_null=True)),  # null for what states none
 )
 
 Index(

@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -41,16 +41,25 @@ class Pair:
 class HeddleInAThread:
     """Heddle over some ResourceManagers, on a loop of its own, so that tests may block."""
 
-    def __init__(self, folder: os.PathLike[str], managers: dict[str, str]) -> None:
+    def __init__(
+        self,
+        folder: os.PathLike[str],
+        managers: dict[str, str],
+        *,
+        text: str = "[security]\nallow_anonymous = true\n",
+        rpcs: Mapping[str, str] | None = None,
+    ) -> None:
         subclusters = "".join(f'[[subcluster]]\nid = "{name}"\nweb = "{url}"\n' for name, url in managers.items())
-        text = (
+        for name, address in (rpcs or {}).items():
+            subclusters = subclusters.replace(f'id = "{name}"\n', f'id = "{name}"\nclient_rpc = "{address}"\n')
+        configuration = (
             '[server]\nrest = "127.0.0.1:0"\nclient_rpc = "127.0.0.1:0"\nstaleness_s = 0\n'
             f'[store]\nurl = "sqlite:///{os.fspath(folder)}/heddle.db"\n'
-            "[security]\nallow_anonymous = true\n"
+            f"{text}"
             "[poll]\ninterval_s = 0.3\n"
             f"{subclusters}"
         )
-        self._config = parse(text, source="test.toml", environment={})
+        self._config = parse(configuration, source="test.toml", environment={})
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._heddle = Heddle(self._config)
@@ -59,6 +68,11 @@ class HeddleInAThread:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._heddle.__aenter__(), self._loop).result(30)
         return self._heddle.url
+
+    @property
+    def client_rpc(self) -> str | None:
+        """Where it serves Hadoop clients."""
+        return self._heddle.client_rpc
 
     def __exit__(self, *exc: object) -> None:
         asyncio.run_coroutine_threadsafe(self._heddle.__aexit__(None, None, None), self._loop).result(30)

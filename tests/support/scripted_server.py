@@ -89,6 +89,7 @@ class ScriptedServer:
         thread: OffLoop | None = None,
         logins: ProviderPages | None = None,
         takes_jwts: bool = False,
+        has_acls: bool = False,
     ) -> None:
         thread = WorkAtOnce() if thread is None else thread
         self.federation = ScriptedFederation(names)
@@ -101,7 +102,8 @@ class ScriptedServer:
             replace(clusters, ask_node={**clusters.ask_node, **(nodes or {})}, archives=archives or {}),
             clock,
             stores=self.federation.stores,
-            config=f"[server]\nstaleness_s = {staleness_s}\nanswer_within_s = 2.2222\n",
+            config=f"[server]\nstaleness_s = {staleness_s}\nanswer_within_s = 2.2222\n"
+            f"[security]\napplication_acls = {str(has_acls).lower()}\n",
             groups_of=groups_of,
         )
         overrides = Overrides(past=NOTHING_LOST, policy=policy, rules=rules or IdentityRules(allow_anonymous=True))

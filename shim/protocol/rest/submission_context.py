@@ -8,6 +8,7 @@ Source: `ApplicationSubmissionContextInfo`, `RMWebAppUtil.createAppSubmissionCon
 
 from collections.abc import Mapping
 
+from shim.domain.access_lists import ApplicationACLs
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Submission, type_as_shown
@@ -59,6 +60,7 @@ def submission_of(context: UnderstoodBody, *, user: str) -> Submission:
         content_type=context.media_type,
         application_type=type_as_shown(context.text("application-type")),
         tags=_tags(fields),
+        acls=_acls(fields),
     )
 
 
@@ -112,3 +114,13 @@ def _tags(fields: Fields) -> tuple[str, ...]:
     found = wrapped.get("tag", []) if isinstance(wrapped, dict) else []
     tags = found if isinstance(found, list) else [found]
     return tuple(sorted({tag.lower() for tag in tags if isinstance(tag, str)}))
+
+
+def _acls(fields: Fields) -> ApplicationACLs:
+    """The lists that the container of the ApplicationMaster names; what cannot be read gives nobody anything."""
+    container = fields.get("am-container-spec")
+    wrapped = container.get("application-acls") if isinstance(container, dict) else None
+    found = wrapped.get("entry", []) if isinstance(wrapped, dict) else []
+    entries = found if isinstance(found, list) else [found]
+    pairs = ((each.get("key"), each.get("value")) for each in entries if isinstance(each, dict))
+    return ApplicationACLs.stated([(key, acl) for key, acl in pairs if isinstance(key, str) and isinstance(acl, str)])

@@ -9,14 +9,14 @@ bounded. Pure; `ReadAt` brings the bytes.
 Source: `org.apache.hadoop.yarn.logaggregation.AggregatedLogFormat` of Hadoop 3.4.2; 2.10.2 writes the same bytes.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from shim.domain.ids import ContainerId, MalformedIdError
 from shim.protocol.yarn.log_text import LogText
 from shim.protocol.yarn.tfile import LONGEST_KEY, Allowance, MalformedLogsError, ReadAt, Value, records, text_of
 
-__all__ = ["AggregatedFile", "grants", "list_files", "tail_of", "view_acl_of"]
+__all__ = ["AggregatedFile", "list_files", "tail_of", "view_acl_of"]
 
 _LONGEST_NAME = 255
 _LONGEST_LENGTH = 19  # digits
@@ -25,7 +25,6 @@ _ACL = "APPLICATION_ACL"
 _RESERVED = frozenset({"VERSION", _OWNER, _ACL})
 _VIEW = "VIEW_APP"
 _LONGEST_ACL = 65_535
-_EVERYBODY = "*"
 _NO_NAMES = frozenset({"", ".", ".."})
 
 
@@ -92,21 +91,6 @@ def view_acl_of(read: ReadAt, size: int, allowance: Allowance) -> str:
         elif key not in _RESERVED:
             break  # a NodeManager writes it before containers
     return ""
-
-
-def grants(acl: str, user: str, groups: Collection[str]) -> bool:
-    """Tell whether a list of users and groups names a user.
-
-    Source: `org.apache.hadoop.security.authorize.AccessControlList` of Hadoop 3.4.2.
-    """
-    if acl.strip() == _EVERYBODY:
-        return True
-    users, _, named = acl.partition(" ")
-    return user in _parts(users) or not _parts(named).isdisjoint(groups)
-
-
-def _parts(text: str) -> set[str]:
-    return {part.strip() for part in text.split(",")} - {""}
 
 
 def _each(read: ReadAt, size: int, owner: str, allowance: Allowance) -> Iterator[tuple[AggregatedFile, Value]]:

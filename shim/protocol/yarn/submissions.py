@@ -3,13 +3,17 @@
 Source: `ClientRMService.submitApplication`, `RMAppManager.createAndPopulateNewRMApp`.
 """
 
+from collections.abc import Mapping
+
 from google.protobuf.message import DecodeError
 
+from shim.domain.access_lists import Access, ApplicationACLs
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Submission, type_as_shown
 from shim.errors import BadRequestError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
+    ApplicationAccessTypeProto,
     ApplicationSubmissionContextProto,
     ResourceRequestProto,
     SubmitApplicationRequestProto,
@@ -52,6 +56,7 @@ def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload:
         content_type=RPC_SUBMISSION,
         application_type=type_as_shown(text_of(context.applicationType)),
         tags=tuple(sorted({text_of(tag).lower() for tag in context.applicationTags})),
+        acls=_acls(context),
     )
 
 
@@ -92,3 +97,17 @@ def _resource(context: ApplicationSubmissionContextProto, asked: ResourceRequest
     if asked is not None and asked.HasField("capability"):
         return resource_of(asked.capability)
     return resource_of(context.resource)
+
+
+_ACCESS: Mapping[int, Access] = {
+    ApplicationAccessTypeProto.Value("APPACCESS_VIEW_APP"): Access.VIEW,
+    ApplicationAccessTypeProto.Value("APPACCESS_MODIFY_APP"): Access.MODIFY,
+}
+
+
+def _acls(context: ApplicationSubmissionContextProto) -> ApplicationACLs:
+    """The lists that the container of the ApplicationMaster names."""
+    told = context.am_container_spec.application_ACLs
+    return ApplicationACLs.stated(
+        [(kind.value, text_of(each.acl)) for each in told if (kind := _ACCESS.get(each.accessType)) is not None]
+    )

@@ -147,8 +147,8 @@ class ApplicationPages:
         home = await self._backend.routing.home_of(page.application)
         known = self._backend.view.find(page.application)
         user = known.summary.user if known is not None else ""
-        if not self._rights.may_see(caller, user, home):
-            raise ForbiddenError(f"{home} guards its applications (yarn.acl.enable): pages are for their users")
+        if not self._rights.may_see(caller, page.application, user, home):
+            raise ForbiddenError(f"{home} guards its applications: pages are for their users and for their viewers")
         return home
 
     async def _asked(self, home: SubClusterId, request: RestRequest) -> RestAnswer:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from shim.domain.queues import SchedulerType
+from shim.domain.viewers import Viewer
 from shim.federation.freshness import Freshness
 from shim.protocol.rest.application_search import search
 from shim.protocol.rest.filters import ApplicationFilter, parse_application_filter
@@ -27,7 +28,7 @@ class ApplicationLists:
         self._backend = backend
         self._forms = ItemForms()
 
-    async def applications(self, query: Query, accept: str, viewer: str) -> tuple[Document, Freshness]:
+    async def applications(self, query: Query, accept: str, viewer: Viewer) -> tuple[Document, Freshness]:
         """The applications that a query asks for.
 
         Args:
@@ -48,24 +49,26 @@ class ApplicationLists:
         form = Form(chosen if isinstance(chosen, Representation) else Representation.JSON, left_out)
         return await self._forms.write("apps", "app", items, form), freshness
 
-    async def _found(self, wanted: ApplicationFilter, viewer: str) -> tuple[Iterable[bytes], frozenset[str], Freshness]:
-        listed = await self._backend.applications.columns()
+    async def _found(
+        self, wanted: ApplicationFilter, viewer: Viewer
+    ) -> tuple[Iterable[bytes], frozenset[str], Freshness]:
+        listed = await self._backend.applications.columns(viewer)
         if listed is not None:
             rows, left_out = search(listed.columns, wanted, skews_ms=self._backend.skews_ms())
-            return listed.columns.raws(rows), left_out, listed.freshness
+            return listed.raws(rows), left_out, listed.freshness
         read = await self._backend.applications.applications(viewer=viewer)
         raws = {document.summary.application_id: document.raw for document in read.documents}
         summaries = [document.summary for document in read.documents]
         found, left_out = wanted.select(summaries, skews_ms=self._backend.skews_ms())
         return [raws[item.application_id] for item in found], left_out, read.freshness
 
-    async def statistics(self, query: Query, viewer: str) -> tuple[Document, Freshness]:
+    async def statistics(self, query: Query, viewer: Viewer) -> tuple[Document, Freshness]:
         """Number of applications of each state.
 
         Raises:
             JavaError: For a value that the ResourceManager refuses.
         """
-        listed = await self._backend.applications.columns()
+        listed = await self._backend.applications.columns(viewer)
         if listed is not None:
             return Document(column_statistics(query, listed.columns)), listed.freshness
         read = await self._backend.applications.applications(viewer=viewer)

@@ -20,6 +20,7 @@ from shim.federation.routing import Routing
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
+from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import QueueScope
 from shim.protocol.rest.merges import Part as MergePart
 from shim.submission.application_ids import ApplicationIds
@@ -109,6 +110,18 @@ class Backend:
             elif named := next((path for path in look.queues if _last_name(path) == text), None):
                 return _scope(named, known)
         return None
+
+    def configured(self, named: str) -> SubClusterId:
+        """The sub-cluster that `?cluster=` names.
+
+        Raises:
+            JavaError: If there is none of that name.
+        """
+        for item in self.view.subclusters:
+            if item == named:
+                return item
+        known = ", ".join(self.view.subclusters)
+        raise JavaError.bad_request(f"Unknown cluster: {named}. It should be one of [{known}]")
 
     def subclusters_of_queue(self, text: str) -> list[SubClusterId]:
         """The sub-clusters that have a queue of this path or leaf name."""

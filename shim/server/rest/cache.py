@@ -11,8 +11,8 @@ from shim.server.rest.messages import Headers, Request
 
 __all__ = ["CacheKey", "CacheLimits", "Kept", "ResponseCache", "cache_key"]
 
-CacheKey = tuple[str, Content, Representation, bool]
-"""Path as it stood in the request line, content of the query, form of the answer, whether compressed."""
+CacheKey = tuple[str, Content, Representation, bool, str]
+"""Path as it stood in the request line, content of the query, form of the answer, whether compressed, whose sight."""
 
 
 _LONGEST_KEY = 4096
@@ -55,12 +55,13 @@ class Kept:
     head: bytes = b""
 
 
-def cache_key(request: Request, content: Content) -> CacheKey | None:
-    """All of a read that its answer depends on, but for who asks; None if it gets none in any form.
+def cache_key(request: Request, content: Content, sight: str = "") -> CacheKey | None:
+    """All of a read that its answer depends on; None if it gets none in any form.
 
     Args:
         request: The read.
         content: What its query asks.
+        sight: Of the viewer who asks, where the answer depends on it.
     """
     accept = encoding = ""
     for name, value in request.headers:
@@ -71,7 +72,7 @@ def cache_key(request: Request, content: Content) -> CacheKey | None:
     chosen = negotiate(accept)
     if not isinstance(chosen, Representation):
         return None
-    return request.raw_path, content, chosen, accepts_gzip(encoding)
+    return request.raw_path, content, chosen, accepts_gzip(encoding), sight
 
 
 def _written_by_clients(key: CacheKey) -> int:

@@ -25,6 +25,7 @@ from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import SubClusterId
 from shim.domain.roles import Right
 from shim.domain.subclusters import ApplicationDocument, NodeReport
+from shim.domain.viewers import Viewer
 from shim.errors import BadRequestError, NotAuthenticatedError, UnavailableError
 from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
@@ -49,7 +50,7 @@ _Moment = Annotated[int | None, Query(ge=0, le=2**62)]
 
 _Event = Annotated[str, Query(max_length=40)]
 
-_DecisionQuery = tuple[str, bool, str, str, int]
+_DecisionQuery = tuple[Viewer, bool, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ class ConsoleAPI:
     identity: IdentityService
     recent: RecentDecisions
     thread: OffLoop = field(default_factory=OffLoop)
-    _flights: SingleFlight[tuple[str, RowQuery], Response] = field(default_factory=SingleFlight)
+    _flights: SingleFlight[tuple[Viewer, RowQuery], Response] = field(default_factory=SingleFlight)
     _nodes_flight: SingleFlight[str, Response] = field(default_factory=SingleFlight)
     _decision_flights: SingleFlight[_DecisionQuery, Response] = field(default_factory=SingleFlight)
 
@@ -105,17 +106,19 @@ class ConsoleAPI:
             raise BadRequestError(objection)
         if len(self._flights) >= _MOST_QUERIES:
             raise UnavailableError("too many lists of applications are being made: try again in a second")
-        return await self._flights.do((asker.user, query), lambda: self._page(asker.user, query))
+        viewer = ViewRights(self.backend.applications, self.identity).viewer(asker)
+        return await self._flights.do((viewer, query), lambda: self._page(viewer, query))
 
-    async def _page(self, viewer: str, query: RowQuery) -> Response:
+    async def _page(self, viewer: Viewer, query: RowQuery) -> Response:
         documents, total = await self._within(viewer, query)
-        return await self.thread.run_own(lambda: as_json(page_of(documents, query, total=total)))
+        return as_json(await self.thread.run_own(lambda: page_of(documents, query, total=total)))
 
-    async def _within(self, viewer: str, query: RowQuery) -> tuple[Sequence[ApplicationDocument], int]:
+    async def _within(self, viewer: Viewer, query: RowQuery) -> tuple[Sequence[ApplicationDocument], int]:
         """Applications of the query's ranges, by the index of times where all see the same; and how many there are."""
-        known = await self.backend.applications.columns() if query.times else None
+        applications = self.backend.applications
+        known = await applications.columns(viewer) if query.times and viewer.sees_all else None
         if known is None:
-            read = await self.backend.applications.applications(viewer=viewer)
+            read = await applications.applications(viewer=viewer)
             return read.documents, len(read.documents)
         columns = known.columns
         masks = [columns.within(f"{name}_ms", each.begin, each.end) for name, each in query.times.items()]
@@ -139,7 +142,8 @@ class ConsoleAPI:
         """The newest decisions on applications that the caller may see; `search` is words that all stand in one."""
         if len(self._decision_flights) >= _MOST_QUERIES:
             raise UnavailableError("too many lists of decisions are being made: try again in a second")
-        key = (asker.user, self.identity.is_operator(asker), search, event, limit)  # all that the answer depends on
+        viewer = ViewRights(self.backend.applications, self.identity).viewer(asker)
+        key = (viewer, self.identity.is_operator(asker), search, event, limit)  # all that the answer depends on
         return await self._decision_flights.do(key, lambda: self._decisions(asker, search, event, limit))
 
     async def _decisions(self, asker: Caller, search: str, event: str, limit: int) -> Response:
@@ -159,7 +163,10 @@ class ConsoleAPI:
         known = self.backend.view.find(decided.application)
         homes = {known.summary.home_subcluster} if known is not None else set()
         homes |= {SubClusterId(str(name)) for key in ("home", "cluster", "was") if (name := decided.facts.get(key))}
-        return all(rights.may_see(asker, decided.user, home) for home in homes or self.backend.view.subclusters)
+        return all(
+            rights.may_see(asker, decided.application, decided.user, home)
+            for home in homes or self.backend.view.subclusters
+        )
 
     async def containers(self, asker: Asker, application: ApplicationName) -> Response:
         """The home of an application, and the sub-cluster of each live container that is elsewhere."""
@@ -167,7 +174,7 @@ class ConsoleAPI:
         home = await self.backend.routing.home_of(application_id)
         known = self.backend.view.find(application_id)
         rights = ViewRights(self.backend.applications, self.identity)
-        rights.require(asker, known.summary.user if known else "", home)
+        rights.require(asker, application_id, known.summary.user if known else "", home)
         places = await self.backend.routing.containers_of(application_id)
         elsewhere = {str(each): place for place, given in places.items() if place != home for each in sorted(given)}
         return as_json({"home": home, "elsewhere": elsewhere})

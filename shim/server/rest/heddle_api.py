@@ -293,7 +293,7 @@ class HeddleAPI:
 
     async def _applications(self, request: HTTPRequest, asker: Asker, home: str | None = None) -> Response:
         """Applications, by the filters of a ResourceManager and by home."""
-        read = await self._backend.applications.applications(viewer=asker.user)
+        read = await self._backend.applications.applications(viewer=self._rights.viewer(asker))
         documents = {
             each.summary.application_id: each
             for each in read.documents
@@ -307,7 +307,8 @@ class HeddleAPI:
 
     async def _application(self, asker: Asker, application: ApplicationName) -> Response:
         """One application."""
-        read = await self._backend.applications.application(path_application(application), viewer=asker.user)
+        viewer = self._rights.viewer(asker)
+        read = await self._backend.applications.application(path_application(application), viewer=viewer)
         return as_json({"app": _with_cluster(read.document)})
 
     async def _why(self, asker: Asker, application: ApplicationName) -> Response:
@@ -317,12 +318,12 @@ class HeddleAPI:
         if record is None:
             home = await self._backend.routing.home_of(application_id)
             known = self._backend.view.find(application_id)
-            self._rights.require(asker, known.summary.user if known else "", home)
+            self._rights.require(asker, application_id, known.summary.user if known else "", home)
             reason = "not submitted through this federation: no choice was made"
             told = {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
             told |= self._deadline_of(application_id, None)
             return as_json({**told, **await self._acts_on(application_id)})
-        self._rights.require(asker, record.submission.user, record.home_subcluster)
+        self._rights.require(asker, application_id, record.submission.user, record.home_subcluster)
         return as_json(
             {
                 "application_id": str(application_id),

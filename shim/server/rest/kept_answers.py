@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from shim.federation.core.federation_view import Part
 from shim.federation.freshness import instant
 from shim.protocol.rest.application_search import canonical_content, has_time_bounds
 from shim.protocol.rest.filters import trusted_skews
@@ -10,6 +11,7 @@ from shim.server.rest.answers import SAFETY, AnswerWriter
 from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheKey, CacheLimits, Kept, ResponseCache, cache_key
+from shim.server.rest.endpoints import BASE
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Outcome
 
@@ -19,6 +21,9 @@ _OK = 200
 _STATUS_LINE = b"HTTP/1.1 200 OK\r\n"
 _OF_EACH = frozenset({"Heddle-As-Of", "Set-Cookie", "X-Request-Id"})
 """Header lines that depend on who asks, and when."""
+_FOR_ALL = tuple(f"{BASE}/{first}" for first in ("info", "metrics", "nodes", "scheduler"))
+"""What paths of answers begin with that tell of no application; whatever else may be one by another spelling."""
+_RIGHTS_S = 1.0
 _LARGE = 64 * 1024  # in bytes: to copy more than this costs more than a second piece
 
 
@@ -37,9 +42,15 @@ class KeptAnswers:
         self._cache = ResponseCache(limits)
         self._head: tuple[int, bytes] = (-1, b"")
 
-    def find(self, request: Request, query: Query) -> Kept | None:
-        """Answer that is kept for such a read, whoever asks, if it is still good."""
-        key = self._key(request, query)
+    def find(self, request: Request, query: Query, sight: str) -> Kept | None:
+        """Answer that is kept for such a read, if it is still good.
+
+        Args:
+            request: The read.
+            query: Its query.
+            sight: Of the viewer who asks: answers on applications are for those with the same.
+        """
+        key = self._key(request, query, sight)
         kept = None if key is None else self._cache.find(key)
         if key is None or kept is None:
             return None
@@ -60,28 +71,32 @@ class KeptAnswers:
             answer: As it was written.
             version: Of the outcome's part when it was begun.
         """
-        key = self._key(call.request, call.query)
+        sight = call.viewer.sight
+        key = self._key(call.request, call.query, sight)
         if outcome.part is None or outcome.document.status != _OK or key is None:
             return
+        good_until_s = outcome.good_until_s
+        if sight and outcome.part is Part.APPLICATIONS:  # rights may change though applications do not
+            good_until_s = min(good_until_s, self._backend.clock.now_s() + _RIGHTS_S)
         opening = len(self._writer.opening()) + len(SAFETY)
         kept = Kept(
             part=outcome.part,
             version=version,
             missing=outcome.freshness.missing,
-            good_until_s=outcome.good_until_s,
+            good_until_s=good_until_s,
             as_of_s=outcome.freshness.as_of_s if outcome.is_single else None,
             headers=tuple(line for line in answer.headers[opening:] if line[0] not in _OF_EACH),
             body=answer.body,
         )
         self._cache.keep(key, kept)
 
-    def _key(self, request: Request, query: Query) -> CacheKey | None:
+    def _key(self, request: Request, query: Query, sight: str) -> CacheKey | None:
         backend = self._backend
         content = query.content
         # where clocks differ, a bound means another time in each sub-cluster
         if has_time_bounds(content) and not trusted_skews(backend.skews_ms()):
             content = canonical_content(content, backend.view.columns)
-        return cache_key(request, content)
+        return cache_key(request, content, "" if request.raw_path.startswith(_FOR_ALL) else sight)
 
     def as_it_goes_out(self, kept: Kept, request_id: str, cookie: str | None) -> Sequence[bytes]:
         """Status line, headers and body, in one piece or in two."""

@@ -9,6 +9,7 @@ import msgspec
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.viewers import Viewer
 from shim.errors import NotFoundError, NoUsableSubClusterError, UnavailableError
 from shim.federation.core.federation_view import Part
 from shim.federation.documents import PartRead
@@ -67,6 +68,7 @@ class Call:
         request: Its body is the one that was understood.
         parameters: Of the path, as a ResourceManager is sent them.
         given: The same as the client wrote them, for messages.
+        viewer: The caller as one who looks.
         body: What the body says; None where the endpoint reads none.
     """
 
@@ -76,6 +78,7 @@ class Call:
     query: Query
     caller: Caller
     given: Mapping[str, str]
+    viewer: Viewer
     body: UnderstoodBody | None = None
 
 
@@ -193,18 +196,18 @@ class Operations:
 
     async def _applications(self, call: Call) -> Outcome:
         accept = call.request.joined("accept")
-        document, freshness = await self._lists.applications(call.query, accept, call.caller.user)
+        document, freshness = await self._lists.applications(call.query, accept, call.viewer)
         return Outcome(document, freshness, Part.APPLICATIONS)
 
     async def _statistics(self, call: Call) -> Outcome:
-        document, freshness = await self._lists.statistics(call.query, call.caller.user)
+        document, freshness = await self._lists.statistics(call.query, call.viewer)
         return Outcome(document, freshness, Part.APPLICATIONS)
 
     async def _application(self, call: Call) -> Outcome:
         text = call.given["application"]
         application_id = path_application(call.parameters["application"])
         try:
-            read = await self._backend.applications.application(application_id, viewer=call.caller.user)
+            read = await self._backend.applications.application(application_id, viewer=call.viewer)
         except NotFoundError:
             raise JavaError.not_found(f"app with id: {text} not found") from None
         left_out = parse_deselects(call.query.all("deSelects"))

@@ -81,9 +81,9 @@ class Pages:
         self._rights = rights
         self._states = states
 
-    async def applications(self, viewer: str, states: Collection[str] = ()) -> str:
+    async def applications(self, caller: Caller, states: Collection[str] = ()) -> str:
         """The newest applications of all sub-clusters; those in some states alone, if any are named."""
-        read = await self._backend.applications.applications(viewer=viewer)
+        read = await self._backend.applications.applications(viewer=self._rights.viewer(caller))
         wanted = [each for each in read.documents if not states or each.summary.state.value in states]
         shown = wanted[:_MOST_ROWS]
         rows = [
@@ -143,7 +143,7 @@ class Pages:
         """One application, where it runs and why there."""
         application_id = path_application(text)
         try:
-            read = await self._backend.applications.application(application_id, viewer=caller.user)
+            read = await self._backend.applications.application(application_id, viewer=self._rights.viewer(caller))
         except NotFoundError:
             return self._page("Application", f"<p>Application not found: {escape(text)}</p>")
         document = read.document
@@ -162,7 +162,7 @@ class Pages:
             return "<p class=note>The store cannot be asked now.</p>"
         if record is None:
             return "<p class=note>It was not submitted through this federation: no choice was made.</p>"
-        if not self._rights.may_see(caller, record.submission.user, record.home_subcluster):
+        if not self._rights.may_see(caller, application_id, record.submission.user, record.home_subcluster):
             return "<p class=note>Told to its user and to operators alone.</p>"
         waited = "" if record.waited is None else f"<p>{escape(_told_of_waiting(record.waited))}</p>"
         found = self._backend.deadline_of(application_id, record)

@@ -76,7 +76,7 @@ class RMPages:
 
     async def _applications(self, states: str, caller: Caller, extra: Headers) -> Answer:
         wanted = _named(states, _APPLICATION_STATES)
-        return self._written(await self._pages.applications(caller.user, wanted), extra)
+        return self._written(await self._pages.applications(caller, wanted), extra)
 
     async def _nodes(self, states: str, _: Caller, extra: Headers) -> Answer:
         return self._written(self._pages.nodes(_named(states, _NODE_STATES)), extra)

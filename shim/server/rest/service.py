@@ -15,14 +15,15 @@ from shim.domain.ids import SubClusterId
 from shim.domain.roles import Right
 from shim.errors import HeddleError, InvariantViolationError
 from shim.federation.freshness import Freshness, instant
+from shim.federation.view_rights import ViewRights
 from shim.identity.scopes import require_scope
 from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer
-from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import canonical_parameters
 from shim.protocol.rest.negotiation import failure_for
 from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter, zipped
+from shim.server.rest.application_guard import ApplicationGuard
 from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, Kept
@@ -108,6 +109,8 @@ class RestService:
         self._backend = backend
         self._identity = identity
         self._operations = operations
+        self._rights = ViewRights(backend.applications, identity)
+        self._guard = ApplicationGuard(backend.applications, self._rights)
         self._routes = Routes(backend, identity)
         self._held_back = WaitingApplications(backend, identity)
         self._site = site
@@ -138,9 +141,11 @@ class RestService:
             return None
         with suppress(HeddleError):  # refused on the way that all requests go, where it is reported
             query = parse_query(request.query)
-            kept = self._kept.find(request, query)
+            caller = self._callers.at_once(request, query) if self._rights.are_on else None
+            sight = self._rights.viewer(caller).sight if caller is not None else ""
+            kept = self._kept.find(request, query, sight)
             if kept is not None:
-                return kept, self._identity.require(self._callers.at_once(request, query), Right.READ)
+                return kept, self._identity.require(caller or self._callers.at_once(request, query), Right.READ)
         return None
 
     def _made_at_once(self, request: Request) -> Sequence[bytes] | None:
@@ -254,12 +259,17 @@ class RestService:
         is_large = len(plain.body) > LARGE_BYTES
         read = asyncio.to_thread(understood, plain, endpoint) if is_large else None
         sent, body = understood(plain, endpoint) if read is None else await read
-        return await self._dispatch(Call(sent, endpoint, parameters, query, caller, match.parameters, body), record)
+        viewer = self._rights.viewer(caller)
+        call = Call(sent, endpoint, parameters, query, caller, match.parameters, viewer, body)
+        refusal = await self._guard.refusal(call)
+        if refusal is not None:
+            return self._carried(call, refusal, self._now(), record)
+        return await self._dispatch(call, record)
 
     async def _dispatch(self, call: Call, record: RequestRecord) -> Answer:
         named = call.query.first("cluster")
         if named is not None and call.endpoint.may_be_carried:
-            return await self._carry(call, self._configured(named), record)
+            return await self._carry(call, self._backend.configured(named), record)
         if not self._operations.knows(call.endpoint.operation):
             told = await self._held_back.answer(call)
             if told is not None:
@@ -309,18 +319,6 @@ class RestService:
         refuse_other_sites(request, changes=True)
         body = await self._tokens.run(name, request.method, query, record.caller)
         return self._writer.raw(body, "application/json", extra=self._own_headers(record))
-
-    def _configured(self, named: str) -> SubClusterId:
-        """The sub-cluster that `?cluster=` names.
-
-        Raises:
-            JavaError: If there is none of that name.
-        """
-        for item in self._backend.view.subclusters:
-            if item == named:
-                return item
-        known = ", ".join(self._backend.view.subclusters)
-        raise JavaError.bad_request(f"Unknown cluster: {named}. It should be one of [{known}]")
 
     def _error(self, error: HeddleError, request: Request, record: RequestRecord) -> Answer:
         cookie = record.caller.new_cookie if record.caller else None

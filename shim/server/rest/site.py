@@ -224,7 +224,8 @@ class Site:
 
 def _for_all(backend: Backend) -> frozenset[str]:
     """Addresses that answer the same to all who may read; lists of applications do where no cluster guards its own."""
-    is_guarded = any(backend.applications.is_guarded(name) for name in backend.view.subclusters)
+    applications = backend.applications
+    is_guarded = applications.access.is_on or any(map(applications.is_guarded, backend.view.subclusters))
     return FOR_ALL if is_guarded else FOR_ALL | FOR_ALL_WITHOUT_GUARDS
 
 

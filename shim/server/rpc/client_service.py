@@ -22,6 +22,7 @@ from shim.protocol.yarn import MERGES, application_message, attempt_message, att
 from shim.protocol.yarn.merges import Part
 from shim.protocol.yarn.texts import text_objection
 from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
+from shim.server.rpc.application_guard import CallGuard
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
 from shim.server.rpc.client_methods import CLIENT_METHODS, CLIENT_RIGHTS
 from shim.server.rpc.client_use_cases import ClientUseCases
@@ -51,6 +52,8 @@ class ClientService:
         self._identity = use_cases.identity
         self.logins = Logins(use_cases.identity, use_cases.tokens, use_cases.kerberos)
         self._kept = use_cases.kept
+        self._rights = use_cases.rights
+        self._guard = CallGuard(use_cases.calls, use_cases.access, use_cases.rights)
         self._max_request_bytes = use_cases.max_submission_bytes
         self._rates = use_cases.rates
         self._observer = observer
@@ -100,10 +103,11 @@ class ClientService:
             )
         try:
             self._identity.require(caller, CLIENT_RIGHTS[call.method])
+            sight = self._rights.viewer(caller).sight
         except HeddleError as exc:
             return failure_of(exc, CLIENT_METHODS[call.method])
         if CLIENT_METHODS[call.method].tells is not None:
-            return self._kept.find(call, caller)
+            return self._kept.find(call, caller, sight)
         own = self._own_at_once.get(call.method)
         return own(call) if own is not None else None
 
@@ -122,7 +126,8 @@ class ClientService:
                 self._identity.require_user(caller)
                 # what is passed on is written anew: fields that stood more than once were joined when they were read
                 asked = replace(asked, call=replace(call, payload_untrusted=request.SerializeToString()))
-            answer = await self._ways[asked.row.way](asked)
+            refusal = await self._guard.refusal(asked)
+            answer = refusal or await self._ways[asked.row.way](asked)
         except HeddleError as exc:
             return failure_of(exc, asked.row)
         return answer.SerializeToString() if isinstance(answer, Message) else answer
@@ -137,7 +142,7 @@ class ClientService:
         return told(await self._calls.change(application_id, asked.passed_on()))
 
     async def _at_container(self, asked: Asked) -> MethodAnswer:
-        if asked.row.owners and not self._identity.is_operator(asked.caller):
+        if asked.row.owners and not self._rights.are_on and not self._identity.is_operator(asked.caller):
             await self._check_owner(asked)
         container = container_of(getattr(asked.request, asked.row.field))
         return told(await self._calls.ask_place(container, asked.passed_on()))
@@ -194,6 +199,7 @@ class ClientService:
         if problem is not None:
             return Made(problem, gathered.missing)
         merged = MERGES[asked.call.method](self._parts(gathered))
+        self._guard.leave_out(asked, merged)
         return Made(merged.SerializeToString(), gathered.missing)
 
     async def _carry(self, asked: Asked) -> MethodAnswer:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from shim.calls.client import ClientCalls
 from shim.domain.resources import ResourceVector
+from shim.federation.application_access import ApplicationAccess
+from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
 from shim.identity.service import IdentityService
@@ -22,6 +24,8 @@ class ClientUseCases:
 
     Attributes:
         kept: Lists, counts and reports that are given again.
+        rights: Who may see and change which application.
+        access: The rule behind them.
         maximum_allocation: The largest container that some sub-cluster grants.
         kerberos: How clients log in by ticket; None where names are believed.
         rates: How fast users may call; None for as they like.
@@ -34,6 +38,8 @@ class ClientUseCases:
     identity: IdentityService
     tokens: DelegationTokens
     kept: KeptAnswers
+    rights: ViewRights
+    access: ApplicationAccess
     maximum_allocation: Callable[[], ResourceVector]
     max_submission_bytes: int = 1024 * 1024
     kerberos: TicketLogin | None = None

@@ -136,12 +136,18 @@ class KeptAnswers:
         self._bytes = 0
         self._flights: SingleFlight[tuple[_Key, _Standing], Made] = SingleFlight()
 
-    def find(self, call: Call, caller: Caller) -> bytes | None:
-        """The answer that is kept for such a call, if it is still good."""
+    def find(self, call: Call, caller: Caller, sight: str = "") -> bytes | None:
+        """The answer that is kept for such a call, if it is still good.
+
+        Args:
+            call: What is asked.
+            caller: Who asks.
+            sight: Of the caller as a viewer; who does not see all is given what was made for the same sight alone.
+        """
         if CLIENT_METHODS[call.method].is_personal:
-            own = self._find(_key(call, caller.user))
-            if own is not None:
-                return own.answer
+            own = self._find(_key(call, sight or caller.user))
+            if own is not None or sight:
+                return None if own is None else own.answer
         kept = self._find(_key(call, _ALL))
         return kept.answer if kept is not None and kept.serves(self._view, caller.user) else None
 
@@ -161,6 +167,7 @@ class KeptAnswers:
         *,
         of: ApplicationId | None = None,
         is_own: bool = True,
+        sight: str = "",
     ) -> bytes | Failure:
         """The answer that `make` makes, kept; who asks the same meanwhile gets the same one.
 
@@ -172,8 +179,12 @@ class KeptAnswers:
             of: The application that is asked for; None where several are. Until it is RUNNING, what its owner is told
                 is for those alone who ask meanwhile.
             is_own: Whether it can tell something to this caller that it does not tell others.
+            sight: Of the caller as a viewer; what is made for one who does not see all is kept for the same sight,
+                and no longer than a list, as rights may change though the application does not.
         """
-        is_for_all = not CLIENT_METHODS[call.method].is_personal or (self._is_shared and not is_own)
+        is_personal = CLIENT_METHODS[call.method].is_personal
+        is_for_all = not is_personal or (self._is_shared and not is_own and not sight)
+        own = sight or caller.user
         standing = _standing(self._view, part, self._clock.now_s())
         is_mine = False
 
@@ -183,20 +194,20 @@ class KeptAnswers:
             asked_at_s = self._clock.now_s()
             made = await make()
             if isinstance(made.answer, bytes) and len(call.payload_untrusted or b"") <= _LONGEST_REQUEST:
-                key = _key(call, _ALL if is_for_all and not made.is_secret else caller.user)
-                if made.ended is not None:
+                key = _key(call, _ALL if is_for_all and not made.is_secret else own)
+                if made.ended is not None and not (is_personal and sight):
                     self._keep(key, _OfEnd(made.answer, made.ended, self._view.home_of(made.ended)))
                 elif made.missing == frozenset(standing[1]):
                     good_until_s = asked_at_s + self._staleness_s
-                    if of is None:
+                    if of is None or (sight and (not is_own or made.ended is not None)):
                         self._keep(key, _OfPart(made.answer, part, standing, good_until_s))
                     elif made.is_running if is_own else is_for_all and not made.is_secret:
                         self._keep(key, _OfLife(made.answer, of, standing, good_until_s))
             return made
 
-        made = await self._flights.do((_key(call, _ALL if is_for_all else caller.user), standing), fly)
+        made = await self._flights.do((_key(call, _ALL if is_for_all else own), standing), fly)
         if made.is_secret and is_for_all and not is_mine:  # a token after all, and of another
-            made = await self._flights.do((_key(call, caller.user), standing), fly)
+            made = await self._flights.do((_key(call, own), standing), fly)
         return made.answer
 
     def _keep(self, key: _Key, kept: _Kept) -> None:

@@ -1,6 +1,7 @@
 """The methods that Heddle answers itself: ids, submissions, reports and lists of applications, delegation tokens."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from google.protobuf.message import Message
@@ -46,6 +47,7 @@ from shim.protocol.yarn.merges import join_applications, merge_applications
 from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times
 from shim.protocol.yarn.usage import with_account, with_accounts
 from shim.queues.admission import Kills
+from shim.server.rpc.application_guard import seen_by
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
 from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
@@ -121,7 +123,9 @@ class OwnMethods:
         """One that waits for its queue's turn is ended here; any other by its home."""
         application_id = asked.row.application(asked.request)
         caller = asked.caller
-        by = Kills(caller.user, is_admin=self._behind.identity.is_operator(caller))
+        # with lists of Heddle's own it has been looked at: more users than the owner may
+        is_admin = self._behind.rights.are_on or self._behind.identity.is_operator(caller)
+        by = Kills(caller.user, is_admin=is_admin)
         if await self._behind.calls.kill_waiting(application_id, by):
             return KillApplicationResponseProto(is_kill_completed=True)
         return told(await self._behind.calls.change(application_id, asked.passed_on()))
@@ -136,10 +140,19 @@ class OwnMethods:
             asked.call,
             asked.caller,
             Part.APPLICATIONS,
-            lambda: self._reported(asked),
+            lambda: self._reported_as_seen(asked),
             of=application_id,
             is_own=owner in (None, asked.caller.user),
+            sight=self._behind.rights.viewer(asked.caller).sight,
         )
+
+    async def _reported_as_seen(self, asked: Asked) -> Made:
+        viewer = self._behind.rights.viewer(asked.caller)
+        made = await self._reported(asked)
+        if viewer.sees_all or not isinstance(made.answer, bytes):
+            return made
+        seen = await seen_by(viewer, self._behind.access, made.answer)
+        return replace(made, answer=seen, is_secret=holds_token(seen))
 
     async def _reported(self, asked: Asked) -> Made:
         """The home's report; what was last known where the home does not answer or has not got it yet."""
@@ -186,6 +199,7 @@ class OwnMethods:
             asked.caller,
             Part.APPLICATIONS,
             lambda: self._listed(asked),
+            sight=self._behind.rights.viewer(asked.caller).sight,
             is_own=request.scope != ApplicationsRequestScopeProto.ALL
             or self._behind.calls.has_live_of(asked.caller.user),
         )
@@ -211,6 +225,10 @@ class OwnMethods:
         if listed is None:
             limit = request.limit if request.HasField("limit") else None
             listed = merge_applications(parts, limit=limit).SerializeToString()
+        viewer = self._behind.rights.viewer(asked.caller)
+        if not viewer.sees_all:
+            leaves_out = request.scope != ApplicationsRequestScopeProto.ALL
+            listed = await seen_by(viewer, self._behind.access, listed, leaves_out=leaves_out)
         return Made(listed, gathered.missing, is_secret=holds_token(listed))
 
     async def _issue_token(self, asked: Asked) -> Message:

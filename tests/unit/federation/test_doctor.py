@@ -167,6 +167,18 @@ def test_a_service_user_with_rules_may_act_for_others(other):
     assert trouble(east, WEST) == set()
 
 
+ACLS = {"yarn.acl.enable": Setting("true")}
+
+
+@pytest.mark.parametrize(
+    ("has_acls", "guarded", "named"), [(False, True, {"east"}), (True, True, {"west"}), (False, False, set())]
+)
+def test_view_rights_at_one_place_and_not_at_another_are_named(has_acls, guarded, named):
+    east = replace(EAST, manager_settings={**EAST.manager_settings, **(ACLS if guarded else {})})
+    found = {("access lists", id_, Level.WARNING) for id_ in named}
+    assert trouble(east, WEST, has_acls=has_acls) == found
+
+
 def test_names_what_the_configuration_opens():
     assert trouble(EAST, WEST, wildcard_proxy_users=("knox",), allows_anonymous=True) == {
         ("security", "", Level.WARNING)

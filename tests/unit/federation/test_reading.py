@@ -6,6 +6,7 @@ import pytest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import SubmissionState
+from shim.domain.viewers import Viewer
 from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
 from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView, Part
@@ -51,13 +52,13 @@ class Federation:
             manager.requests.clear()
 
     async def read(self, application_id, viewer="alice"):
-        return await self.reading.application(application_id, viewer=viewer)
+        return await self.reading.application(application_id, viewer=Viewer(viewer))
 
     async def state(self, application_id, viewer="alice"):
         return (await self.read(application_id, viewer)).document.summary.state.value
 
     async def listed(self, viewer="alice"):
-        read = await self.reading.applications(viewer=viewer)
+        read = await self.reading.applications(viewer=Viewer(viewer))
         return {item.summary.application_id: item.summary.state.value for item in read.documents}
 
     def asked(self):
@@ -181,7 +182,7 @@ async def test_reads_go_on_without_the_store(federation):
     reading = ApplicationReading(federation.view, federation.managers, store, federation.clock, ReadingSettings())
     unknown = ApplicationId(5, 5)
     federation.west.add_application(unknown, "RUNNING")
-    assert (await reading.application(unknown, viewer="a")).document.summary.home_subcluster == WEST
+    assert (await reading.application(unknown, viewer=Viewer("a"))).document.summary.home_subcluster == WEST
 
 
 async def test_an_application_that_its_home_has_forgotten_is_not_found(federation):
@@ -267,7 +268,7 @@ async def test_a_list_does_not_wait_for_a_home_that_is_known_not_to_answer(feder
     federation.east.behave(IsPaused())
     await federation.poll()
     federation.reading.mark_written(ONE)
-    read = await federation.reading.applications(viewer="alice")
+    read = await federation.reading.applications(viewer=Viewer("alice"))
     assert read.freshness.missing == (EAST,)
     assert federation.asked() == [0, 0]
     assert {item.summary.application_id for item in read.documents} == {ONE, TWO}
@@ -310,7 +311,7 @@ async def test_where_access_lists_are_on_everybody_sees_what_was_asked_as_them(g
     for viewer in ("alice", "bob", "alice"):
         read = await guarded.read(ONE, viewer)
         assert b"secret of %s" % viewer.encode() in read.document.raw
-        listed = await guarded.reading.applications(viewer=viewer)
+        listed = await guarded.reading.applications(viewer=Viewer(viewer))
         raw = {item.summary.application_id: item.raw for item in listed.documents}
         assert b"secret of %s" % viewer.encode() in raw[ONE]
         assert b"secret" not in raw[TWO]
@@ -328,16 +329,18 @@ async def test_where_access_lists_are_on_an_application_that_spans_is_listed_onc
     for name in (ONE, TWO):
         read = await made.read(name)
         assert (json.loads(read.document.raw)["memorySeconds"], read.document.summary.application_type) == (111, "YARN")
-    listed = (await made.reading.applications(viewer="alice")).documents
+    listed = (await made.reading.applications(viewer=Viewer("alice"))).documents
     assert sorted(each.summary.application_id for each in listed) == [ONE, TWO]
     assert [json.loads(each.raw)["memorySeconds"] for each in listed] == [111, 111]
 
 
 async def test_where_access_lists_are_on_versions_are_of_one_viewer(guarded):
-    numbers = [(await guarded.reading.applications(viewer=viewer)).version for viewer in ("alice", "bob", "alice")]
+    numbers = [
+        (await guarded.reading.applications(viewer=Viewer(viewer))).version for viewer in ("alice", "bob", "alice")
+    ]
     assert numbers[0] == numbers[2] != numbers[1]
     await guarded.clock.advance(2.0)
-    assert (await guarded.reading.applications(viewer="alice")).version not in numbers
+    assert (await guarded.reading.applications(viewer=Viewer("alice"))).version not in numbers
 
 
 async def test_where_access_lists_are_on_a_silent_home_shows_nobody_what_another_saw(guarded):
@@ -347,7 +350,7 @@ async def test_where_access_lists_are_on_a_silent_home_shows_nobody_what_another
     assert (await guarded.read(ONE, "alice")).freshness.missing == (EAST,)
     with pytest.raises(HomeUnreachableError):
         await guarded.read(ONE, "bob")
-    listed = await guarded.reading.applications(viewer="bob")
+    listed = await guarded.reading.applications(viewer=Viewer("bob"))
     assert [item.summary.application_id for item in listed.documents] == [TWO]
     assert listed.freshness.missing == (EAST,)
 
@@ -406,7 +409,7 @@ async def test_a_part_that_was_never_told_is_asked_for_and_said_to_be_out_of_rea
 
 async def test_where_access_lists_are_on_two_who_list_at_once_are_asked_for_apart(guarded):
     both = ("alice", "bob")
-    listed = await asyncio.gather(*(guarded.reading.applications(viewer=viewer) for viewer in both))
+    listed = await asyncio.gather(*(guarded.reading.applications(viewer=Viewer(viewer)) for viewer in both))
     for viewer, read in zip(both, listed, strict=True):
         raw = {item.summary.application_id: item.raw for item in read.documents}
         assert b"secret of %s" % viewer.encode() in raw[ONE]

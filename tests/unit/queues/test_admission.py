@@ -12,6 +12,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
 from shim.domain.subclusters import HaState, SubClusterReport
 from shim.domain.submissions import NOWHERE, Submission, SubmissionState
+from shim.domain.viewers import Viewer
 from shim.errors import ConflictError, ForbiddenError, HomeUnreachableError, StoreUnavailableError
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.submission_context import decode_submission
@@ -55,7 +56,7 @@ class Front:
         return await self.submissions.submit(submission(*args, **kwargs))
 
     async def shown(self, number: int) -> tuple[str, str]:
-        read = await self.reading.application(id_of(number), viewer="alice")
+        read = await self.reading.application(id_of(number), viewer=Viewer("alice"))
         return read.document.summary.state.value, read.document.raw.decode()
 
     async def end(self, number: int) -> None:
@@ -110,7 +111,7 @@ async def test_what_is_above_the_limit_waits_and_is_shown_with_its_reason() -> N
         WaitingPlace(2, 2, None),
     ]
     assert "runs its limit of 1 applications" in raw
-    listed = await front.reading.applications(viewer="bob")
+    listed = await front.reading.applications(viewer=Viewer("bob"))
     assert len(listed.documents) == 3
 
 

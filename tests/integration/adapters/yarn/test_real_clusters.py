@@ -13,6 +13,7 @@ from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
+from shim.domain.viewers import Viewer
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
 from shim.federation.poller import PollSchedule, SubClusterPollers
@@ -135,7 +136,7 @@ async def test_documents_are_those_of_the_resource_manager_byte_for_byte(lab):
         application_id = await front.submit(1)
         await front.kill(application_id)
         await until(lambda: is_final(front.view.find(application_id)))
-        read = await front.reading.application(application_id, viewer="alice")
+        read = await front.reading.application(application_id, viewer=Viewer("alice"))
         request = RestRequest("GET", f"/ws/v1/cluster/apps/{application_id}")
         assert (await front.manager.forward(request)).body == b'{"app":%s}' % read.document.raw
         info = RestRequest("GET", "/ws/v1/cluster/info")
@@ -152,11 +153,11 @@ async def test_a_killed_and_restarted_resource_manager_never_ends_an_application
         await in_a_thread(lab.kill, "east-rm")
         await until(lambda: front.view.late(front.clock.now_s()))
         await until(lambda: front.state() is SubClusterState.LOST)
-        read = await front.reading.application(application_id, viewer="alice")
+        read = await front.reading.application(application_id, viewer=Viewer("alice"))
         assert read.freshness.missing == (EAST,)
         assert front.clock.now_s() - read.freshness.as_of_s > 1.0
         assert not read.document.summary.state.is_final
-        assert (await front.reading.applications(viewer="alice")).freshness.missing == (EAST,)
+        assert (await front.reading.applications(viewer=Viewer("alice"))).freshness.missing == (EAST,)
         front.states.clear()
         await in_a_thread(lab.start, "east-rm")
         await until(lambda: front.state() is SubClusterState.RUNNING)
@@ -177,7 +178,7 @@ async def test_a_paused_resource_manager_keeps_nobody_waiting(fresh_lab):
         await in_a_thread(lab.pause, "east-rm")
         await until(lambda: front.view.late(front.clock.now_s()), within_s=10.0)
         began_s = front.clock.monotonic_s()
-        reads = [front.reading.application(application_id, viewer="alice") for _ in range(50)]
+        reads = [front.reading.application(application_id, viewer=Viewer("alice")) for _ in range(50)]
         told = await asyncio.gather(*reads)
         assert front.clock.monotonic_s() - began_s < 2.0
         assert {read.freshness.missing for read in told} == {(EAST,)}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import ContainerId
-from shim.protocol.yarn.aggregated_logs import AggregatedFile, grants, list_files, tail_of, view_acl_of
+from shim.protocol.yarn.aggregated_logs import AggregatedFile, list_files, tail_of, view_acl_of
 from shim.protocol.yarn.tfile import Allowance, MalformedLogsError, ReadAt
 
 WRITTEN = {name: (Path(__file__).parent / "written_by_hadoop" / name).read_bytes() for name in ("none", "gz")}
@@ -92,23 +92,3 @@ def test_an_index_of_any_bytes_is_refused(middle):
 @pytest.mark.parametrize("form", WRITTEN)
 def test_the_view_acl_is_what_hadoop_wrote(form):
     assert view_acl_of(reader(WRITTEN[form]), len(WRITTEN[form]), Allowance()) == "bob staff"
-
-
-@pytest.mark.parametrize(
-    ("acl", "user", "groups", "may"),
-    [
-        ("bob staff", "bob", (), True),
-        ("bob staff", "eve", ("staff",), True),
-        ("bob staff", "staff", (), False),
-        ("bob staff", "eve", ("bob",), False),
-        (" bob", "bob", (), False),
-        ("ann,bob, x", "bob", (), True),
-        ("*", "eve", (), True),
-        (" * ", "eve", (), True),
-        ("*,bob", "eve", (), False),
-        ("", "", ("",), False),
-        (" ", "eve", ("",), False),
-    ],
-)
-def test_a_list_grants_to_users_and_groups_that_it_names(acl, user, groups, may):
-    assert grants(acl, user, groups) is may

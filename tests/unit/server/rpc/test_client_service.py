@@ -14,6 +14,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.roles import Role
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import Part
+from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates, RateLimits
 from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyRule
@@ -111,6 +112,8 @@ class ClientServiceFixture:
                 identity=identity,
                 tokens=DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()),
                 kept=KeptAnswers(heddle.view, clock, staleness_s=1.0, is_shared=self.is_shared),
+                rights=ViewRights(heddle.use_cases.backend.applications, identity),
+                access=heddle.use_cases.backend.applications.access,
                 maximum_allocation=lambda: ResourceVector(4096, 4),
                 rates=CallRates(RateLimits(user=Rate(1.0, 2)), clock),
             )
