@@ -117,7 +117,7 @@ class RecurringJobModels:
 
     @property
     def resemblance(self) -> Resemblance:
-        """How much containers of one application resemble each other, over all queues."""
+        """Resemblance of containers of one application, over all queues."""
         return self._everything.resemblance
 
     def model(self, job_key: str) -> DurationModel:

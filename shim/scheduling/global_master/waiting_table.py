@@ -31,7 +31,6 @@ from shim.scheduling.snapshot import Snapshot
 
 __all__ = ["WaitingTable"]
 
-
 _SILENT_AFTER_S = 15.0
 """An ApplicationMaster calls every few seconds; one that does not would take no container either."""
 _HOLDS_FOR_S = 0.25
