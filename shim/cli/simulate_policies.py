@@ -18,6 +18,7 @@ from shim.simulation.plots import check_can_plot, draw_figures
 from shim.simulation.policy_runs import PolicyJob, RunFigures, run_policy
 from shim.simulation.policy_runs.figures import policy_figures
 from shim.simulation.policy_runs.query_jobs import tpch_jobs
+from shim.simulation.policy_runs.service_jobs import alibaba_services
 from shim.simulation.policy_runs.variants import VARIANTS
 from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS, Maker, jobs_of_kind, swim_jobs
 
@@ -30,16 +31,19 @@ heddle simulate policies --kind data --compare fifo,fair,delay --jobs 300 --load
 
 heddle simulate policies --swim FB-2009_samples_24_times_1hr_0.tsv --compare fair,delay --jobs 500
 
+heddle simulate policies --containers container_traces_timestamped.gz --compare medea,medea-kube --jobs 40
+
 heddle simulate policies --tpch tpch_dags_full.json.gz --compare fair,jockey,jockey-once --jobs 20 --nodes 60
 
 The policies are those of `heddle policy kinds`; docs/policies.md has a table of each. Besides, for comparison:
 jockey-published (the paper's control loop, without this run's pace), jockey-amdahl (that without simulated runs),
 jockey-amdahl-paced (no simulated runs), jockey-once (first allocation kept), jockey-15 (15 containers for each
-deadline), medea-heuristics (no program), medea-one-by-one (each container as it comes), medea-blind (no look at
-constraints).
+deadline), medea-published (the paper's weights), medea-heuristics (no program), medea-one-by-one (each container as it
+comes), medea-kube (that with affinity and anti-affinity alone), medea-blind (no look at constraints).
 
 PROMISED is what jobs with deadlines could count on, as a multiple of what they worked; BROKEN the part of the
-running services' containers whose constraints are broken, mean over the times at which any started.
+running services' containers whose constraints are broken, mean over the times at which any started; WAIT s the mean
+time from a service's arrival to its containers.
 """
 _COLUMNS = (
     ("POLICY", "policy"),
@@ -55,11 +59,16 @@ _COLUMNS = (
     ("MISSED", "missed"),
     ("PROMISED", "promised"),
     ("BROKEN %", "broken"),
+    ("WAIT s", "service_wait"),
 )
 _MOST_JOBS = 100_000
 
 Kind = Annotated[str, typer.Option(help=f"What jobs are like: {', '.join(KINDS_OF_JOBS)}", metavar="KIND")]
 Swim = Annotated[Path | None, typer.Option(help="A file of SWIM's traces instead; places of blocks are drawn")]
+Containers = Annotated[
+    Path | None,
+    typer.Option(help="A file of Alibaba's containers instead: services with constraints beside tasks"),
+]
 Tpch = Annotated[
     Path | None,
     typer.Option(help="A file of TPC-H graphs (Decima's) instead: queries with deadlines beside other work"),
@@ -77,6 +86,7 @@ def policies(
     kind: Kind = "data",
     swim: Swim = None,
     tpch: Tpch = None,
+    containers: Containers = None,
     jobs: Jobs = 200,
     nodes: Nodes = 100,
     load: Load = 0.9,
@@ -97,7 +107,7 @@ def policies(
         rows: list[dict[str, Any]] = []
         bars: dict[str, list[JobBar]] = {}
         for each in range(seed, seed + seeds):
-            drawn, site = _drawn(kind, swim, tpch)(each, jobs, nodes, load)
+            drawn, site = _drawn(kind, swim, tpch, containers)(each, jobs, nodes, load)
             for policy in chosen:
                 figures = run_policy(drawn, site, policy)
                 rows.append(_row(policy.name, each, figures))
@@ -113,12 +123,14 @@ def policies(
         draw_figures(policy_figures(bars, _COLUMNS, shown), plot)
 
 
-def _drawn(kind: str, swim: Path | None, tpch: Path | None) -> Maker:
+def _drawn(kind: str, swim: Path | None, tpch: Path | None, containers: Path | None) -> Maker:
     """Find what draws the jobs: a file that is named, else a kind."""
     if swim is not None:
         return lambda seed, jobs, nodes, _: swim_jobs(swim, seed, jobs, nodes)
     if tpch is not None:
         return lambda seed, jobs, nodes, load: tpch_jobs(tpch, seed, jobs, nodes, load)
+    if containers is not None:
+        return lambda seed, jobs, nodes, load: alibaba_services(containers, seed, jobs, nodes, load)
     return jobs_of_kind(kind)
 
 
@@ -146,4 +158,5 @@ def _row(name: str, seed: int, figures: RunFigures) -> dict[str, Any]:
         "missed": figures.missed,
         "promised": round(figures.promised, 2),
         "broken": round(100 * figures.violated, 1),
+        "service_wait": round(figures.service_wait_s, 1),
     }

@@ -2,7 +2,8 @@
 
     (1/k) services placed whole - (0.5/m) weighted extent of violations + (0.25/N) nodes that keep room for tasks
 
-of k services, m constraints and N nodes. Containers that run count as those that are placed do, and are not moved.
+of k services, m constraints that concern any of their containers or of those that run, and N nodes. Containers that
+run count as those that are placed do, and are not moved.
 
 Source: Garefalakis et al., EuroSys 2018, section 5.2.
 """
@@ -23,7 +24,7 @@ __all__ = ["PlacementWeights", "ServiceRound", "TaggedGroup", "broken_part"]
 
 @dataclass(frozen=True, slots=True)
 class PlacementWeights:
-    """Of the three parts of the objective."""
+    """Weights of the three parts of the objective; the paper's."""
 
     placed: float = 1.0
     violated: float = 0.5
@@ -71,8 +72,11 @@ class ServiceRound:
         ]
         self.services = list(dict.fromkeys(group.service for group in self.groups))
         self.free: IntArray = np.maximum(snapshot.nodes.free, 0)
-        self.constraints = [each for each in facts.constraints if each.weight > 0.0]
         self.running = facts.running
+        kinds = {group.tags for group in self.groups} | {each.tags for each in self.running}
+        self.constraints = [
+            each for each in facts.constraints if each.weight > 0.0 and any(each.subject <= tags for tags in kinds)
+        ]
         self.weights = weights
         kept = facts.keep_free or (0,) * self.free.shape[1]
         self.kept: IntArray = np.array(kept, dtype=np.int64)

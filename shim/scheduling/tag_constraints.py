@@ -9,13 +9,22 @@ Source: Garefalakis et al., "Medea: Scheduling of Long Running Applications in S
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NO_MOST", "NO_SERVICES", "ServiceFacts", "TagConstraint", "TagCount", "TaggedContainers", "extents_of"]
+__all__ = [
+    "NO_MOST",
+    "NO_SERVICES",
+    "ServiceFacts",
+    "TagConstraint",
+    "TagCount",
+    "TaggedContainers",
+    "extents_of",
+    "without_cardinality",
+]
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -80,6 +89,22 @@ class ServiceFacts:
 
 
 NO_SERVICES = ServiceFacts()
+
+
+def without_cardinality(constraint: TagConstraint) -> TagConstraint | None:
+    """What is left of a constraint for a scheduler that knows affinity and anti-affinity alone; None for nothing.
+
+    At least some containers become at least one; a bound that allows some is none. Kubernetes' scheduler is like this.
+    """
+    told = tuple(
+        tuple(
+            replace(count, least=min(count.least, 1), most=count.most if count.most == 0 else NO_MOST)
+            for count in choice
+            if count.least or not count.most
+        )
+        for choice in constraint.any_of
+    )
+    return replace(constraint, any_of=told) if all(told) else None
 
 
 def extents_of(count: TagCount, found: IntArray) -> FloatArray:

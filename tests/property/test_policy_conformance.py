@@ -1,17 +1,26 @@
 """Rules that every policy of the registry keeps, whatever it decides."""
 
+from dataclasses import replace
+from functools import cache
+
 import numpy as np
 import pytest
 
+from shim.concurrency.solver_child import SolverChild
 from shim.domain.messages import Need
 from shim.scheduling.cycle import CycleState
 from shim.scheduling.job_table import Column
+from shim.scheduling.knowledge import Knowledge
+from shim.scheduling.plan import MadeBy
+from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policy import Fact
 from shim.scheduling.registry import KINDS
-from shim.scheduling.snapshot import Queues, RequestColumn
+from shim.scheduling.snapshot import Queues, RequestColumn, Scope
 from shim.scheduling.solving import run_solved_cycle
+from shim.scheduling.tag_constraints import ServiceFacts, TagConstraint, TagCount
 from shim.simulation.engine import seeded
 from shim.simulation.policy_runs import ModelledSite, PolicyJob, StageTasks, run_policy
+from tests.support import solver_children
 from tests.support.cycle_scenes import CycleScene
 
 POLICIES = [kind.policy for kind in KINDS.values() if kind.policy is not None]
@@ -69,6 +78,27 @@ def test_never_above_what_is_free_or_wanted_and_strict_places_are_kept(policy, s
 
 
 @each_policy
+@pytest.mark.parametrize("seed", range(6))
+def test_labels_and_attributes_are_kept(policy, seed):
+    rng = seeded(seed, "labels")
+    names = ("label:gpu", "attribute:os=linux")
+    drawn = [frozenset(name for name in names if rng.random() < 0.5) for _ in range(6)]
+    properties = [frozenset(names), frozenset(), *drawn]
+    scene = CycleScene([(rng.randint(1, 6), rng.randint(1, 6)) for _ in range(8)], properties=properties)
+    for number in range(10):
+        requires = rng.choice(((), ("label:gpu",), ("label:gpu", "attribute:os=linux")))
+        avoids = () if requires else rng.choice(((), ("label:gpu",)))
+        nodes = [(rng.randrange(8), 1)] if rng.random() < 0.5 else []
+        scene.ask(rng.randint(1, 4), (1, 1), nodes=nodes, arrived_s=float(number), requires=requires, avoids=avoids)
+    n_granted, at_nodes = 0, replace(policy, placement=replace(policy.placement, scope=Scope.NODE))
+    for now_s in (0.0, 20.0, 40.0):
+        for request, node, count in scene.carry_out(at_nodes, now_s):
+            assert scene.requests.needs[request].admits(properties[node])
+            n_granted += count
+    assert n_granted
+
+
+@each_policy
 def test_the_same_snapshot_gives_the_same_plan(policy):
     plans = []
     for _ in range(2):
@@ -121,6 +151,24 @@ def test_everybody_is_served_in_the_end_also_without_a_solver(policy):
 
 
 @each_policy
+def test_on_jobs_that_it_is_not_for_no_policy_is_worse_than_first_come_first_served_by_more_than_a_twentieth(policy):
+    # one stage, one size of containers, no data, no deadline, no tags: plain YARN serves them in their order
+    rng, jobs, at_s = seeded(1, "plain jobs"), list[PolicyJob](), 0.0
+    for _ in range(40):
+        n_tasks, task_s = rng.choice((1, 2, 3, 5, 10, 20, 40)), rng.uniform(5.0, 30.0)
+        at_s += rng.expovariate(0.5)
+        durations = tuple(task_s * rng.uniform(0.8, 1.2) for _ in range(n_tasks))
+        jobs.append(PolicyJob(at_s, (StageTasks((1, 1), durations, task_s),)))
+    site = ModelledSite(20, (4, 4))
+    assert run_policy(jobs, site, policy).mean_s <= 1.05 * plain_mean_s(tuple(jobs), site)
+
+
+@cache
+def plain_mean_s(jobs, site):
+    return run_policy(list(jobs), site, FIFO).mean_s
+
+
+@each_policy
 @pytest.mark.parametrize(
     "answer", [None, "rubbish", np.zeros(2), np.full(4, np.nan)], ids=["none", "text", "short", "nan"]
 )
@@ -130,6 +178,51 @@ def test_whatever_a_solver_answers_no_node_gets_too_much(policy, answer):
     plan = run_solved_cycle(scene.snapshot(9.0), policy, state, lambda *_: answer, 1.0)
     used, _ = amounts(scene, plan)
     assert (used <= scene.free).all()
+
+
+@pytest.mark.parametrize("policy", [each for each in POLICIES if each.solver], ids=lambda policy: policy.name)
+@pytest.mark.parametrize("work", ["never_starts", "dies", "dies_between", "dies_while_it_answers"])
+def test_a_solver_that_is_killed_at_any_moment_leaves_the_policys_own_plan(policy, work):
+    scene, plans = solvable_scene(policy), []
+    child = SolverChild(getattr(solver_children, work))
+    asked = []
+
+    def solve(name, arrays, limit_s):
+        asked.append(name)
+        return child.solve(name, arrays, limit_s)
+
+    try:
+        for each in (None, solve):
+            state = CycleState(seeded(1, "solver"))
+            plan = run_solved_cycle(scene.snapshot(9.0), policy, state, each, 20.0)
+            plans.append([(grant.request, grant.place, grant.count) for grant in plan.grants])
+    finally:
+        child.close()
+    assert asked
+    assert plans[0] == plans[1]
+    assert plan.made_by is MadeBy.GREEDY
+
+
+def solvable_scene(policy):
+    """Some requests that leave a choice, so that the policy asks its solver."""
+    scene = CycleScene([(4, 4)] * 4, racks=[0, 0, 1, 1])
+    rows = [
+        scene.ask(
+            3,
+            (2, 2),
+            nodes=[(number, 2)],
+            job=scene.job(deadline_s=30.0 + number, arrived_s=-10.0),
+            expected_s=10.0,
+            deadline_s=30.0 + number,
+            since_s=-10.0,
+        )
+        for number in range(4)
+    ]
+    if Fact.CONSTRAINTS in policy.needs:
+        apart = TagConstraint(frozenset({"a"}), ((TagCount(frozenset({"a"}), 0, 0),),))
+        services = ServiceFacts(dict.fromkeys(rows, frozenset({"a"})), (), (apart,))
+        scene.knowledge = Knowledge(services=services)
+    return scene
 
 
 @each_policy

@@ -21,9 +21,10 @@ class CycleScene:
         free: int64 array of shape (n_nodes, n_resources); tests write to it between cycles.
     """
 
-    def __init__(self, free, racks=None):
+    def __init__(self, free, racks=None, properties=None):
         self.free = np.array(free, dtype=np.int64)
         self.racks = np.zeros(len(free), dtype=np.int64) if racks is None else np.array(racks, dtype=np.int64)
+        self.properties = properties or [frozenset()] * len(free)
         self.jobs, self.requests = JobTable(), RequestTable()
         self.state = CycleState(seeded(1, "scene"))
         self.knowledge = NOTHING_KNOWN
@@ -37,19 +38,33 @@ class CycleScene:
             self.jobs.put(Column[name.upper()], job, value)
         return job
 
-    def ask(self, count, demand=(1,), *, job=None, nodes=(), racks=(), strict=False, arrived_s=0.0, **request):
-        """A request; `nodes` and `racks` are pairs of a place and a count."""
+    def ask(
+        self,
+        count,
+        demand=(1,),
+        *,
+        job=None,
+        nodes=(),
+        racks=(),
+        strict=False,
+        arrived_s=0.0,
+        requires=(),
+        avoids=(),
+        **request,
+    ):
+        """A request; `nodes` and `racks` are pairs of a place and a count, `requires` and `avoids` properties."""
+        need = Need(tuple(demand), frozenset(requires), frozenset(avoids))
         job = self.job(arrived_s=arrived_s) if job is None else job
         self.jobs.shift(Column.TASKS, job, count)
         self.jobs.shift(Column.WAITING, job, count)
-        row = self.requests.add(job, Need(tuple(demand)), count, **request)
+        row = self.requests.add(job, need, count, **request)
         places = [Preferred(Scope.NODE, node, wanted) for node, wanted in nodes]
         places += [Preferred(Scope.RACK, rack, wanted) for rack, wanted in racks]
         self.requests.prefer(row, places, is_strict=strict)
         return row
 
     def snapshot(self, now_s=0.0, **parts):
-        nodes = index_nodes(self.free.copy(), [Cell(0, 0, len(self.free))])
+        nodes = index_nodes(self.free.copy(), [Cell(0, 0, len(self.free))], self.properties)
         nodes.racks = self.racks
         if self.running is not None:
             parts.setdefault("running", self.running)

@@ -3,7 +3,7 @@
 import os
 import signal
 
-__all__ = ["answers_another", "dies", "hangs", "never_starts"]
+__all__ = ["answers_another", "dies", "dies_between", "dies_while_it_answers", "hangs", "never_starts"]
 
 
 def hangs(pipe):
@@ -31,3 +31,17 @@ def answers_another(pipe):
 def never_starts(pipe):
     """Close the pipe at once."""
     pipe.close()
+
+
+def dies_between(pipe):
+    """End before any problem comes."""
+    pipe.send("ready")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def dies_while_it_answers(pipe):
+    """Write the length of an answer and the first bytes of it, and end."""
+    pipe.send("ready")
+    pipe.recv()
+    os.write(pipe.fileno(), (1 << 16).to_bytes(4, "big") + b"half an answer")
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -20,6 +20,7 @@ from shim.scheduling.service_heuristics import place_by
 from shim.scheduling.service_program import ServiceProgram, compile_services, placement_of
 from shim.scheduling.service_round import PlacementWeights, ServiceRound
 from shim.scheduling.snapshot import IntArray, RequestTime, Snapshot
+from shim.scheduling.tag_constraints import without_cardinality
 
 __all__ = ["MEDEA", "MedeaRules", "medea"]
 
@@ -40,6 +41,10 @@ class MedeaRules:
         solves: Whether the program is solved as well.
         most_nodes: Nodes in the program: those that the heuristics chose, and the roomiest.
         gap: Part of the objective that the solver may leave.
+        search_nodes: Nodes of the search tree that the solver may look at.
+        weights: Of the objective. The published 0.5 of violations lets a node kept free outweigh a broken constraint
+            once there are many constraints, as their extent is divided by their number.
+        knows_cardinality: Whether more is looked at than affinity and anti-affinity.
     """
 
     every_s: float = 10.0
@@ -48,7 +53,8 @@ class MedeaRules:
     most_nodes: int = 40
     gap: float = 1e-4
     search_nodes: int = 200
-    weights: PlacementWeights = field(default_factory=PlacementWeights)
+    weights: PlacementWeights = field(default_factory=lambda: PlacementWeights(violated=8.0))
+    knows_cardinality: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ class _Services:
         due_s = max(last_s if isinstance(last_s, float) else -np.inf, min(begun_s, default=0.0)) + self.rules.every_s
         if services and snapshot.now_s >= due_s:
             memory[_ROUND] = snapshot.now_s
-            rounds = ServiceRound(snapshot, services, self.rules.weights)
+            rounds = self._round(snapshot, services)
             placements = (place_by(order, rounds) for order in self.rules.orders)
             return self._plan(snapshot, turns, rounds, max(placements, key=rounds.objective))
         room = OpenRoom(snapshot)
@@ -85,7 +91,7 @@ class _Services:
         services = self._services(snapshot, greedy.turns)
         if not services or not self.rules.solves or any(hold.reason is _NEXT_ROUND for hold in greedy.holds):
             return None
-        rounds = ServiceRound(snapshot, services, self.rules.weights)
+        rounds = self._round(snapshot, services)
         placement = rounds.placement_in(greedy)
         program = compile_services(rounds, placement, self.rules.most_nodes)
         arrays = {**program.arrays, "gap": self.rules.gap, "nodes": self.rules.search_nodes}
@@ -101,6 +107,13 @@ class _Services:
             return problem.greedy
         plan = self._plan(now, problem.greedy.turns, notes.rounds, placement)
         return replace(plan, made_by=MadeBy.BOUNDED, objective=notes.rounds.objective(placement))
+
+    def _round(self, snapshot: Snapshot, services: Sequence[int]) -> ServiceRound:
+        rounds = ServiceRound(snapshot, services, self.rules.weights)
+        if not self.rules.knows_cardinality:
+            told = (without_cardinality(each) for each in rounds.constraints)
+            rounds.constraints = [each for each in told if each is not None]
+        return rounds
 
     def _services(self, snapshot: Snapshot, turns: Sequence[Turn]) -> list[int]:
         tags = snapshot.knowledge.services.tags

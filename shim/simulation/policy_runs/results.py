@@ -25,6 +25,7 @@ class RunFigures:
         promised_work_s: Run time of the tasks of the jobs with a deadline that ended.
         broken: Parts of the running services' containers whose constraints were broken, after each start of any.
         solver_plans: Plans that a solver made.
+        service_waits_s: From the arrival of each service to its first container.
     """
 
     response_s: FloatArray
@@ -39,6 +40,7 @@ class RunFigures:
     promised_work_s: float = 0.0
     broken: list[float] = field(default_factory=list)
     solver_plans: int = 0
+    service_waits_s: list[float] = field(default_factory=list)
 
     @property
     def node_local(self) -> float:
@@ -59,6 +61,11 @@ class RunFigures:
     def violated(self) -> float:
         """Mean of `broken`."""
         return float(np.mean(self.broken)) if self.broken else 0.0
+
+    @property
+    def service_wait_s(self) -> float:
+        """Mean of `service_waits_s`."""
+        return float(np.mean(self.service_waits_s)) if self.service_waits_s else 0.0
 
     @property
     def mean_s(self) -> float:

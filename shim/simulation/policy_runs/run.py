@@ -287,6 +287,7 @@ class _Run:
             stage.has_started = True
             waited_s = self.engine.now_s - stage.since_s
             self.figures.longest_wait_s = max(self.figures.longest_wait_s, waited_s)
+            self.figures.service_waits_s += [waited_s] if work.tags else []
         for _ in range(grant.count):
             self._nodes.shift(grant.place, work.demand, -1)
             if min(self._nodes.free_of(grant.place)) < 0:

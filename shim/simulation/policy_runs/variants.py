@@ -7,6 +7,7 @@ from shim.scheduling.deadline_control import DeadlineRules
 from shim.scheduling.policies.jockey import JockeyRules, jockey
 from shim.scheduling.policies.medea import MedeaRules, medea
 from shim.scheduling.policy import Policy
+from shim.scheduling.service_round import PlacementWeights
 
 __all__ = ["VARIANTS"]
 
@@ -21,12 +22,15 @@ VARIANTS: Mapping[str, Policy] = MappingProxyType(
             jockey(JockeyRules(uses_table=False), "jockey-amdahl-paced"),
             jockey(JockeyRules(adapts=False), "jockey-once"),
             jockey(JockeyRules(fixed=15), "jockey-15"),
+            medea(MedeaRules(weights=PlacementWeights()), "medea-published"),
             medea(MedeaRules(solves=False), "medea-heuristics"),
             medea(MedeaRules(every_s=0.0, orders=("arrival",), solves=False), "medea-one-by-one"),
+            medea(MedeaRules(every_s=0.0, orders=("arrival",), solves=False, knows_cardinality=False), "medea-kube"),
             medea(MedeaRules(orders=("no-constraints",), solves=False), "medea-blind"),
         )
     }
 )
 """Jockey with the paper's control loop, and that with Amdahl's estimate; Heddle's loop with Amdahl's estimate; with its
-first allocation kept; with 15 containers for each deadline. Medea without its program, with each container as it comes,
-and without a look at constraints."""
+first allocation kept; with 15 containers for each deadline. Medea with the paper's weights; without its program; with
+each container as it comes; the same with affinity and anti-affinity alone, as Kubernetes has them; without a look at
+constraints."""

@@ -1,5 +1,6 @@
 """`heddle simulate policies`: what it prints, and what it says when something is wrong."""
 
+import gzip
 import json
 
 import pytest
@@ -40,6 +41,17 @@ def test_lines_of_swim_become_jobs(tmp_path):
     assert json.loads(told.stdout)[0]["rack_local"] == 100.0
     file.write_text("job0\tsoon\n")
     assert "line 1 is no job of SWIM" in simulate("--swim", str(file)).stderr
+
+
+def test_applications_of_alibabas_containers_become_services_with_constraints(tmp_path):
+    file = tmp_path / "containers.gz"
+    lines = [f"0 1 0 100 8 0 8 c_{app}_{each} m_1 app_{app} started\n" for app in range(4) for each in range(app + 1)]
+    file.write_bytes(gzip.compress("".join(lines).encode()))
+    words = ("--containers", str(file), "--jobs", "6", "--nodes", "8", "--load", "0.3", "-o", "json")
+    rows = json.loads(simulate(*words, "--compare", "medea-one-by-one,medea-blind").stdout)
+    assert rows[0]["broken"] < rows[1]["broken"]
+    file.write_bytes(gzip.compress(b"no container\n"))
+    assert "not a line of Alibaba's containers" in simulate(*words).stderr
 
 
 @pytest.mark.parametrize("kind", ["json", "svg"])

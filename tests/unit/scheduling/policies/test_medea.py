@@ -14,10 +14,17 @@ from shim.scheduling.service_heuristics import place_by
 from shim.scheduling.service_round import PlacementWeights, ServiceRound, broken_part
 from shim.scheduling.solvers import mixed_integer
 from shim.scheduling.solving import run_solved_cycle
-from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagConstraint, TagCount, TaggedContainers
+from shim.scheduling.tag_constraints import (
+    NO_MOST,
+    ServiceFacts,
+    TagConstraint,
+    TagCount,
+    TaggedContainers,
+    without_cardinality,
+)
 from tests.support.cycle_scenes import CycleScene
 
-AT_ONCE = medea(MedeaRules(every_s=0.0, gap=1e-9, search_nodes=5000))
+AT_ONCE = medea(MedeaRules(every_s=0.0, gap=1e-9, search_nodes=5000, weights=PlacementWeights()))
 
 
 def tags(*words):
@@ -111,6 +118,39 @@ def test_never_worse_than_each_heuristic_whole_or_not_at_all_and_within_room(con
     for order in ("tag-popularity", "node-candidates"):
         assert rounds.objective(placement) >= rounds.objective(place_by(order, rounds)) - 1e-9
     assert rounds.objective(placement) == pytest.approx(best_of_all(rounds), abs=1e-6)
+
+
+def test_constraints_of_services_that_are_not_there_change_nothing():
+    scene, rows = scene_of((APART,))
+    alone = ServiceRound(scene.snapshot(), rows, PlacementWeights())
+    others = [wants(f"app-{number}", "hb", 0, 0) for number in range(50)]
+    scene, rows = scene_of((APART, *others))
+    crowded = ServiceRound(scene.snapshot(), rows, PlacementWeights())
+    together = np.array([[3, 0, 0, 0], [2, 0, 0, 0]], dtype=np.int64)
+    assert crowded.objective(together) == alone.objective(together)
+
+
+def test_a_broken_constraint_outweighs_nodes_that_are_kept_free():
+    near = [wants("mc", f"other-{number}", 0, 0) for number in range(10)]
+    running = tuple(TaggedContainers(0, tags(f"other-{number}")) for number in range(10))
+    scene, rows = scene_of([*near, wants("mc", "hb", 1, NO_MOST)], running)
+    scene.free[:] = [[2], [4], [4], [3]]
+    plan = solved(scene, medea(MedeaRules(every_s=0.0, search_nodes=5000)))
+    rounds = ServiceRound(scene.snapshot(), rows, PlacementWeights())
+    assert rounds.violations(rounds.placement_in(plan)) == 0.0
+
+
+def test_kubernetes_knows_affinity_and_anti_affinity_alone():
+    assert without_cardinality(APART) == APART
+    assert without_cardinality(NEAR) == NEAR
+    assert without_cardinality(wants("hb", "hb", 0, 3)) is None
+    assert without_cardinality(wants("hb", "hb", 2, 5, "rack")) == wants("hb", "hb", 1, NO_MOST, "rack")
+    scene, rows = scene_of([wants("hb", "hb", 0, 1)])
+    scene.free[:] = [[8], [8], [8], [8]]
+    kube = medea(MedeaRules(every_s=0.0, orders=("arrival",), solves=False, knows_cardinality=False))
+    assert len([grant for grant in scene.decide(kube).grants if grant.request == rows[0]]) == 1
+    knowing = medea(MedeaRules(every_s=0.0, orders=("arrival",), solves=False))
+    assert len([grant for grant in scene.decide(knowing).grants if grant.request == rows[0]]) > 1
 
 
 def test_what_runs_is_not_moved_and_what_it_wants_counts():
