@@ -4,10 +4,10 @@
     python scripts/altruism_trials.py --jobs 6 --runs 1    fewer
     python scripts/altruism_trials.py --json runs.json     every run, too
 
-Real Tez DAGs of four shapes, whose tasks sleep, and Hadoop's own word count arrive in one queue, whose leaves YARN
-orders by what each job holds (`ordering-policy = fair`). Without altruism that is DRF between jobs. Two Heddles stand
-before the same clusters, one with altruism, so that each knows earlier runs; every shape runs once before it counts.
-A run takes two to four minutes on two cores.
+Real Tez DAGs of four shapes and a Spark job, whose tasks sleep, and Hadoop's own word count arrive in one queue, whose
+leaves YARN orders by what each job holds (`ordering-policy = fair`). Without altruism that is DRF between jobs. Two
+Heddles stand before the same clusters, one with altruism, so that each knows earlier runs; every shape runs once before
+it counts. A run takes two to four minutes on two cores that do nothing else.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from tests.support.spanning import spanning_secret
 _LEAF = "yarn.scheduler.capacity.root.dev"
 _OVERRIDES = {
     "yarn-site.xml": {
-        "yarn.nodemanager.resource.memory-mb": "4096",
+        "yarn.nodemanager.resource.memory-mb": "5120",
         "yarn.nodemanager.resource.cpu-vcores": "16",
     },
     "capacity-scheduler.xml": {
@@ -47,27 +47,29 @@ _OVERRIDES = {
 _DAGS = (
     SleepingDag(
         "diamond",
-        {"start": (2, 2000), "left": (6, 4000), "right": (1, 15000), "end": (2, 2000)},
+        {"start": (2, 4000), "left": (6, 8000), "right": (1, 30000), "end": (2, 4000)},
         {"left": ("start",), "right": ("start",), "end": ("left", "right")},
     ),
     SleepingDag(
         "joins",
-        {"long": (1, 20000), "orders": (10, 3000), "first": (3, 3000), "items": (8, 3000), "second": (2, 2000)},
+        {"long": (1, 40000), "orders": (8, 6000), "first": (3, 6000), "items": (6, 6000), "second": (2, 4000)},
         {"first": ("orders", "items"), "second": ("first", "long")},
     ),
     SleepingDag(
         "chain",
-        {"scan": (12, 4000), "filter": (6, 3000), "join": (3, 3000), "group": (2, 2000), "sort": (1, 2000)},
+        {"scan": (10, 8000), "filter": (5, 6000), "join": (3, 6000), "group": (2, 4000), "sort": (1, 4000)},
         {"filter": ("scan",), "join": ("filter",), "group": ("join",), "sort": ("group",)},
     ),
     SleepingDag(
         "star",
-        {"fact": (16, 4000), "small": (1, 12000), "out": (2, 2000)},
+        {"fact": (12, 8000), "small": (1, 24000), "out": (2, 4000)},
         {"out": ("small", "fact")},
     ),
 )
-_WORD_COUNT = "words"
-_SHAPES = (*(dag.name for dag in _DAGS), _WORD_COUNT)
+_OF_TEZ = tuple(dag.name for dag in _DAGS)
+_SHAPES = (*_OF_TEZ, "words", *_OF_TEZ, "spark")
+"""Of jobs, in the order in which they come, again and again."""
+_TEZ = {"tez.task.resource.memory.mb": "512"}
 _EVERY_S = 1.0
 _WINDOW_S = 30.0
 _MEAN_GAP_S = 5.0
@@ -113,7 +115,7 @@ class Run:
 
 
 def arrivals(jobs: int, seed: int) -> list[tuple[float, str]]:
-    """When each job comes and what it is, one of each shape before any comes again."""
+    """When each job comes and what it is, in the order of `_SHAPES`."""
     random, at_s, found = Random(seed), 0.0, []  # noqa: S311 - repeatable, no secret
     for number in range(jobs):
         found.append((at_s, f"{_SHAPES[number % len(_SHAPES)]}-{number}"))
@@ -122,12 +124,14 @@ def arrivals(jobs: int, seed: int) -> list[tuple[float, str]]:
 
 
 def _run_job(jobs: AltruismJobs, name: str, label: str) -> None:
+    """Run one to its end, which has to be good; `label` tells its output from that of others."""
     shape = name.rpartition("-")[0]
-    dag = next((each for each in _DAGS if each.name == shape), None)
-    if dag is None:
-        jobs.word_count(label, maps=12, reduces=2)
+    if shape == "words":
+        jobs.word_count(label, maps=6, reduces=1)
+    elif shape == "spark":
+        jobs.join_in_spark(name, 1, 30000, 8, 5000)
     else:
-        jobs.dag(dag, name)
+        jobs.dag(next(dag for dag in _DAGS if dag.name == shape), name)
 
 
 def _measure(jobs: AltruismJobs, mode: str, label: str, coming: Sequence[tuple[float, str]]) -> Run:
@@ -178,16 +182,25 @@ def _rows(runs: Sequence[Run]) -> Iterator[list[str]]:
 
 
 def _later(runs: Sequence[Run]) -> Iterator[list[str]]:
-    """Of the table of jobs: means over the runs of each mode."""
-    yield ["job", "without", "with altruism", "factor"]
+    """Of the table of jobs: means over the runs of each mode, the least and the most of them, and who was later."""
+    yield ["job", "without", "with altruism", "later by"]
     yield ["---"] * 4
     for name in sorted(set.intersection(*(set(run.seconds) for run in runs))):
-        means = {mode: fmean(run.seconds[name] for run in runs if run.mode == mode) for mode in _MODES}
-        without, altruistic = means["drf"], means["altruism"]
-        yield [name, f"{without:.1f}", f"{altruistic:.1f}", f"{without / altruistic:.2f}"]
+        without, altruistic = ([run.seconds[name] for run in runs if run.mode == mode] for mode in _MODES)
+        spreads = [f"{fmean(each):.0f} ({min(each):.0f} to {max(each):.0f})" for each in (without, altruistic)]
+        yield [name, *spreads, f"{fmean(altruistic) - fmean(without):+.0f}"]
 
 
 _MODES: Mapping[str, float] = {"drf": 0.0, "altruism": 1.0}
+
+
+def _learn(jobs: AltruismJobs, mode: str) -> None:
+    """Run a job of each shape, all at once, so that it is known how long its tasks take."""
+    print(f"\r{mode}: one of each shape  ", end="", file=sys.stderr, flush=True)
+    shapes = sorted(set(_SHAPES))
+    with ThreadPoolExecutor(len(shapes)) as pool:
+        for done in [pool.submit(_run_job, jobs, f"{shape}-0", f"first-{shape}") for shape in shapes]:
+            done.result()
 
 
 def _trial(lab: Lab, folder: Path, n_jobs: int, n_runs: int, seed: int, *, span: bool) -> Iterator[Run]:
@@ -200,10 +213,8 @@ def _trial(lab: Lab, folder: Path, n_jobs: int, n_runs: int, seed: int, *, span:
             own.mkdir()
             lines = policy_of(own, altruism=altruism, span=span)
             heddle = stack.enter_context(HeddleProcess(lab, own, more=lines))
-            clients[mode] = AltruismJobs(lab, own, heddle)
-            for name in _SHAPES:
-                print(f"\r{mode}: {name} alone  ", end="", file=sys.stderr, flush=True)
-                _run_job(clients[mode], f"{name}-0", f"first-{name}")
+            clients[mode] = AltruismJobs(lab, own, heddle, more=_TEZ)
+            _learn(clients[mode], mode)
         coming = arrivals(n_jobs, seed)
         for number in range(n_runs):
             for mode, jobs in clients.items():

@@ -54,7 +54,7 @@ _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
     *("max_user_running", "user_maximum", "order"),
     *("span", "preemptable", "preempted_per_minute", "containers", "shadow", "deadline"),
-    *("altruism", "altruism_order", "altruism_slack", "altruism_shadow"),
+    *("altruism", "altruism_order", "altruism_packer", "altruism_slack", "altruism_shadow"),
 )
 """Keys of a queue that mean the same in the core."""
 
@@ -193,6 +193,15 @@ class QueueConfig:
             "Which of its jobs may use first what others put off: `srtf` the one with the least work left; `planned` "
             "the same, and of its stages the one that has to start first; `packing` what fits best.",
             choices=("srtf", "planned", "packing"),
+        ),
+    )
+    altruism_packer: str = key(
+        "tetris",
+        about=Key(
+            "How plans order the stages of a job that could begin: `tetris` by what fits best into what is free, "
+            "`graphene` by the order in which the whole job packs shortest, found once a job at a hundred times the "
+            "cost of a plan.",
+            choices=("tetris", "graphene"),
         ),
     )
     altruism_slack: float = key(

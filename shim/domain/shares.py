@@ -52,6 +52,7 @@ class FederatedQueue:
         deadline: What becomes of a submission whose deadline cannot be met: `warn` takes it, `refuse` does not.
         altruism: Probability with which a job of it puts off what it does not need now; 0 for never.
         altruism_order: Who gets what others put off first: a value of `altruism.LeftoverOrder`.
+        altruism_packer: How plans order stages: `tetris` what fits best goes first, `graphene` as packs shortest.
         altruism_slack: Part of its remaining time that a job gives up.
         altruism_shadow: Whether it is only told what would be put off.
     """
@@ -78,6 +79,7 @@ class FederatedQueue:
     deadline: str = "warn"
     altruism: float = 0.0
     altruism_order: str = "srtf"
+    altruism_packer: str = "tetris"
     altruism_slack: float = 0.0
     altruism_shadow: bool = False
 

@@ -35,12 +35,14 @@ from shim.queues.core.yielding import QueueJob, QueueYields, Yield, YieldRules
 from shim.queues.credits import CreditBook
 from shim.scheduling.global_master.recurring_jobs import recurring_key
 
-__all__ = ["AltruismAccount", "AltruismService", "AltruismWorld", "AltruisticAttempt"]
+__all__ = ["AltruismAccount", "AltruismService", "AltruismWorld", "AltruisticAttempt", "rules_of"]
 
 _log = structlog.get_logger("heddle.altruism")
 _MOST_ACCOUNTS = 4096
 _MOST_STEP_S = 5.0
 """A longer time between two looks counts as this: what happened meanwhile is not known."""
+_GRAPHENE = "graphene"
+"""Packer of a queue's plans that goes by `stage_ranks`."""
 _PAUSE = 9.0
 """Rest after a look, in times of its length: planning takes a tenth of a processor at most."""
 
@@ -163,9 +165,7 @@ class AltruismService:
         """Decide what each job puts off; reads and writes nothing that the event loop does."""
         found: dict[ApplicationAttemptId, Yield] = {}
         for path, jobs in looked.jobs.items():
-            queue = looked.queues[path]
-            rules = YieldRules(LeftoverOrder(queue.altruism_order), queue.altruism_slack)
-            found |= self._queues[path].look(jobs, looked.totals[path], rules, looked.at_s)
+            found |= self._queues[path].look(jobs, looked.totals[path], rules_of(looked.queues[path]), looked.at_s)
         return found
 
     def _tell(self, looked: "_Looked", yields: Mapping[ApplicationAttemptId, Yield]) -> None:
@@ -194,7 +194,8 @@ class AltruismService:
             for each in holdings.held
             if not (each.id.is_first and each.subcluster == attempt.home_subcluster)
         ]
-        job = QueueJob(attempt.id, holdings.asks, held, containers=len(tasks))
+        form = next((key for key in (*(each.key for each in tasks), *holdings.asks) if key is not None), None)
+        job = QueueJob(attempt.id, holdings.asks, held, containers=len(tasks), form=form)
         account = self._account_of(attempt, queue)
         account.stages, account.seen = None, ()
         told = self._world.graphs.counts(attempt.id.application, now_s)
@@ -242,9 +243,10 @@ class AltruismService:
             counts = {stage.name: stage.count for stage in found.stages}
             _log.info("puts containers off", application=str(attempt.id.application), stages=counts, queue=queue.path)
         account.latest = found
-        if found.held_back and not queue.altruism_shadow:
+        held = {**found.ahead, **found.held_back}
+        if held and not queue.altruism_shadow:
             self._holding.add(attempt.id)
-            span.tell(HeldBack(found.held_back))
+            span.tell(HeldBack(held))
         elif attempt.id in self._holding:
             self._holding.discard(attempt.id)
             span.tell(HeldBack({}))
@@ -286,6 +288,12 @@ class AltruismService:
             return shown_account(_gone(known[-1]), known, {}) if known else None
         lent = {id_: since_s for id_, since_s in self.lent().items() if id_.attempt.application == application}
         return shown_account(account, known, lent)
+
+
+def rules_of(queue: FederatedQueue) -> YieldRules:
+    """Settings of a queue, as planning takes them."""
+    is_ranked = queue.altruism_packer == _GRAPHENE
+    return YieldRules(LeftoverOrder(queue.altruism_order), queue.altruism_slack, is_ranked=is_ranked)
 
 
 def _gone(part: CreditRow) -> AltruismAccount:

@@ -5,13 +5,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import httpx
 
 from shim.lab import Lab
-from tests.support.client_jars import compile_program, tez_jars
-from tests.support.engines import Tez
+from tests.support.client_jars import compile_program, spark_jars, tez_jars
+from tests.support.engines import Spark, Tez
 from tests.support.heddle_process import HeddleProcess
 from tests.support.stock_client import StockClient
 
@@ -22,6 +23,8 @@ _POLICY = """
 interval_s = 0.5
 [tez]
 staging = ["{folder}/tez/staging"]
+[spark]
+event_logs = ["{folder}/spark/events"]
 [[queue]]
 name = "root.dev"
 span = {span}
@@ -38,6 +41,14 @@ _MAPREDUCE = {
     "yarn.app.mapreduce.am.resource.mb": "512",
     "mapreduce.map.memory.mb": "256",
     "mapreduce.reduce.memory.mb": "256",
+}
+_SPARK = {
+    "spark.yarn.queue": "dev",
+    "spark.ui.enabled": "true",
+    "spark.ui.port": "0",
+    "spark.eventLog.enabled": "true",
+    "spark.dynamicAllocation.maxExecutors": "6",
+    "spark.executor.cores": "1",
 }
 
 
@@ -74,11 +85,14 @@ class AltruismJobs:
         lab: Whose clusters.
         folder: For its configuration and staging; the one that `policy_of` was told.
         heddle: What it takes for a ResourceManager.
+        more: Settings of Tez that go before ours.
     """
 
-    def __init__(self, lab: Lab, folder: Path, heddle: HeddleProcess) -> None:
+    def __init__(
+        self, lab: Lab, folder: Path, heddle: HeddleProcess, more: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._heddle = heddle
-        self._tez = Tez(lab, folder / "tez", heddle, more=_TEZ)
+        self._tez = Tez(lab, folder / "tez", heddle, more={**_TEZ, **more})
         self._mapreduce = StockClient(
             lab,
             folder / "mapreduce",
@@ -92,10 +106,31 @@ class AltruismJobs:
         programs.mkdir()
         hadoop = next(iter(lab.clusters.values())).jars
         self._program = compile_program("SleepingDag", [tez_jars(), hadoop], programs)
+        self._spark: tuple[Spark, Path] | None = None
+        self._lab = lab
 
     def dag(self, dag: SleepingDag, name: str) -> None:
         """Run a DAG; it has to end well."""
         self._tez.run_program(self._program, "SleepingDag", *dag.arguments(name))
+
+    def join_in_spark(self, name: str, jobs: int, long_ms: int, tasks: int, short_ms: int) -> None:
+        """Run jobs of `SleepingSpark` one after the other in one driver on the cluster; it has to end well."""
+        spark, program = self._spark = self._spark or self._made_spark()
+        hadoop = next(iter(self._lab.clusters.values())).jars
+        (web_proxy,) = hadoop.glob("hadoop-yarn-server-web-proxy-*.jar")  # what Spark's own distribution has, too
+        settings = _SPARK | {
+            "spark.eventLog.dir": (self._folder / "spark" / "events").as_uri(),
+            "spark.driver.extraClassPath": str(web_proxy),
+        }
+        words = (name, str(jobs), str(long_ms), str(tasks), str(short_ms))
+        spark.submit("cluster", program, *words, staging=self._folder / "spark", more=settings)
+
+    def _made_spark(self) -> tuple[Spark, Path]:
+        own = self._folder / "spark"
+        (own / "events").mkdir(parents=True)
+        (own / "programs").mkdir()
+        program = compile_program("SleepingSpark", [spark_jars()], own / "programs")
+        return Spark(self._lab, own, self._heddle), program
 
     def word_count(self, name: str, maps: int, reduces: int) -> None:
         """Run Hadoop's own word count over small files; it has to end well."""

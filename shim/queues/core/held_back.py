@@ -5,6 +5,7 @@ plan gives a number of executors, and what is asked for beyond it waits.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,8 +13,9 @@ from altruism import PlannedJob
 from fairness import FloatArray
 from shim.domain.allocations import AskKey
 from shim.domain.job_graphs import StagesOfJob
+from shim.domain.resources import ResourceVector
 
-__all__ = ["by_stage", "given_part", "held_back", "held_part"]
+__all__ = ["by_stage", "given_part", "held_ahead", "held_back", "held_part"]
 
 
 def held_back(
@@ -45,6 +47,40 @@ def held_back(
         allowed[stage] = max(0, allowed[stage] - out)
         if count > out:
             found[key] = count - out
+    return found
+
+
+def held_ahead(
+    stages: StagesOfJob,
+    form: AskKey | None,
+    sizes: Sequence[ResourceVector],
+    asks: Mapping[AskKey, int],
+    planned: PlannedJob,
+    put_off: Sequence[int],
+) -> dict[AskKey, int]:
+    """Find what is not to be asked for of stages that cannot begin as yet.
+
+    What such a stage asks for when it begins would be granted before the next look.
+
+    Args:
+        stages: See `held_back`.
+        form: Any ask that the job made: others of it are taken to be alike but for priority and size.
+        sizes: Of a container of each stage.
+        asks: See `held_back`.
+        planned: The same.
+        put_off: The same.
+    """
+    if form is None or stages.slots:
+        return {}
+    unfinished, waiting = planned.progress.unfinished() > 0, planned.progress.waiting.tolist()
+    has_asked = {stages.by_priority[key.priority] for key, count in asks.items() if count}
+    found: dict[AskKey, int] = {}
+    ordinary = {stage: at for at, stage in sorted(stages.by_priority.items()) if at not in stages.urgent}
+    for stage, priority in ordinary.items():
+        cannot_begin = bool(unfinished[planned.graph.needs[stage]].any())
+        if cannot_begin and stage not in has_asked and put_off[stage]:
+            key = replace(form, priority=priority, resource=sizes[stage])
+            found[key] = min(put_off[stage], waiting[stage])
     return found
 
 

@@ -9,6 +9,7 @@ Source: Carbyne, section 4.1; docs/altruism.md tells what differs.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from altruism import (
     drf_shares,
     plan_job,
     share_out,
+    stage_ranks,
 )
 from fairness import FloatArray, IntArray
 from shim.domain.allocations import AskKey
@@ -29,7 +31,7 @@ from shim.domain.ids import ApplicationAttemptId
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
-from shim.queues.core.held_back import by_stage, given_part, held_back, held_part
+from shim.queues.core.held_back import by_stage, given_part, held_ahead, held_back, held_part
 from shim.queues.core.job_watch import StageFacts
 from shim.queues.core.stage_order import may_wait
 
@@ -48,11 +50,13 @@ class YieldRules:
         order: Who gets first what others put off.
         slack: Part of its remaining time that a job gives up.
         lead_s: From an ask to the start of a task.
+        is_ranked: Whether stages go by the order in which the whole job packs shortest (`stage_ranks`).
     """
 
     order: LeftoverOrder = LeftoverOrder.SHORTEST_REMAINING
     slack: float = 0.0
     lead_s: float = 5.0
+    is_ranked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class QueueJob:
         stages, facts: What is known of its stages; None and the reason where that is too little.
         yields: Whether it puts anything off this time.
         containers: How many it has, but for the ApplicationMaster's own.
+        form: Any ask that it made, for what asks of it look like; None if none is known.
     """
 
     attempt: ApplicationAttemptId
@@ -74,6 +79,7 @@ class QueueJob:
     facts: tuple[StageFacts, ...] | str = ""
     yields: bool = True
     containers: int = 0
+    form: AskKey | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,7 @@ class Yield:
 
     Attributes:
         held_back: Containers of each ask that are not to be asked for.
+        ahead: The same of asks that are not there as yet.
         reason: Why nothing is known of it; empty where it is planned.
         ends_by_s: When it ends by its plan; None where there is none.
         stages: What is put off, for people.
@@ -105,6 +112,7 @@ class Yield:
     """
 
     held_back: Mapping[AskKey, int] = field(default_factory=dict)
+    ahead: Mapping[AskKey, int] = field(default_factory=dict)
     reason: str = ""
     ends_by_s: float | None = None
     stages: tuple[YieldedStage, ...] = ()
@@ -119,6 +127,8 @@ class _Standing:
 
     Attributes:
         seen: See `_seen`.
+        rank: Order of its stages; None for the packer's own.
+        ranked_for_s: Durations that it was found for; None before it was looked for.
     """
 
     mean_demand: FloatArray
@@ -129,6 +139,14 @@ class _Standing:
     tasks: IntArray | None = None
     seen: tuple[object, ...] = ()
     yields: bool = True
+    rank: Sequence[float] | None = None
+    ranked_for_s: FloatArray | None = None
+
+    def ranked(self, graph: StageGraph, share: FloatArray) -> Sequence[float] | None:
+        """Order the stages; anew only where durations have changed, as that takes a hundred packings."""
+        if self.ranked_for_s is None or not _are_close(graph.duration, self.ranked_for_s):
+            self.rank, self.ranked_for_s = stage_ranks(graph, share), graph.duration
+        return self.rank
 
 
 class QueueYields:
@@ -205,11 +223,9 @@ class QueueYields:
             previous = standing.plan if _still_holds(standing, graph, share) else None
             old = None if previous is None else previous.without_launched(progress.waiting, now_s)
             is_same = old is not None and job.yields and standing.yields and standing.seen == _seen(progress, share)
-            new = (
-                old
-                if is_same
-                else plan_job(graph, progress, share, now_s, previous=previous, yields=job.yields, slack=rules.slack)
-            )
+            rank = standing.ranked(graph, share) if rules.is_ranked and not is_same else None
+            anew = partial(plan_job, yields=job.yields, slack=rules.slack, rank=rank)
+            new = old if is_same else anew(graph, progress, share, now_s, previous=previous)
             if new is None:
                 raise InvariantViolationError(f"{job.attempt}: its share {share} is smaller than one of its tasks")
             old, standing.seen, standing.yields = old or new, _seen(progress, share), job.yields
@@ -226,6 +242,7 @@ class QueueYields:
     ) -> Yield:
         """Turn a plan into numbers of containers."""
         assert job.stages is not None  # noqa: S101 - only such jobs are planned
+        assert not isinstance(job.facts, str)  # noqa: S101 - the same
         due = planned.plan.must(now_s, planned.graph.n_stages, lead_s=rules.lead_s).tolist()
         # a task that the plan does not know has no time to wait for
         known = np.minimum(planned.progress.waiting, planned.plan.must(math.inf, planned.graph.n_stages)).tolist()
@@ -234,10 +251,12 @@ class QueueYields:
             max(0, waits - start - more) if free else 0
             for waits, start, more, free in zip(known, due, lent, is_free, strict=True)
         ]
+        sizes = [each.size for each in job.facts]
         held = held_back(job.stages, job.asks, job.containers, planned, put_off)
         share, has = self._standing[job.attempt].share, held_part(job.stages, job.containers, planned)
         return Yield(
             held_back=held,
+            ahead=held_ahead(job.stages, job.form, sizes, job.asks, planned, put_off),
             ends_by_s=planned.plan.ends_by_s,
             stages=_stages_of(job.stages, by_stage(job.stages, held, put_off), planned.plan),
             share=float(share.max()),
@@ -297,9 +316,16 @@ def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> b
     """True if the plan in force was made for this share, these estimates and no fewer tasks of any stage."""
     if standing.plan is None or standing.seconds is None or standing.seconds.shape != graph.duration.shape:
         return False
-    close = np.abs(graph.duration - standing.seconds) <= _ANOTHER * np.maximum(standing.seconds, 1.0)
     has_grown = standing.tasks is None or bool((graph.tasks > standing.tasks).any())
-    return bool(close.all()) and not has_grown and not bool((share < standing.share - _ROUNDING).any())
+    close = _are_close(graph.duration, standing.seconds)
+    return close and not has_grown and not bool((share < standing.share - _ROUNDING).any())
+
+
+def _are_close(seconds: FloatArray, before: FloatArray) -> bool:
+    """Tell of estimates of the same stages whether they are what they were."""
+    if seconds.shape != before.shape:
+        return False
+    return bool((np.abs(seconds - before) <= _ANOTHER * np.maximum(before, 1.0)).all())
 
 
 def _stages_of(stages: StagesOfJob, counts: Mapping[int, int], plan: JobPlan) -> tuple[YieldedStage, ...]:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from altruism import StageGraph
 
-__all__ = ["jobs_with_capacity", "stage_graphs"]
+__all__ = ["exact_jobs", "jobs_with_capacity", "stage_graphs"]
 
 
 @st.composite
@@ -18,6 +18,17 @@ def stage_graphs(draw, n_resources=1, largest=0.9):
     tasks = draw(st.lists(st.integers(1, 5), min_size=n_stages, max_size=n_stages))
     duration = draw(st.lists(st.integers(1, 6), min_size=n_stages, max_size=n_stages))
     return StageGraph.of(needs, tasks, demand, duration)
+
+
+@st.composite
+def exact_jobs(draw, n_jobs=1):
+    """Jobs on two resources whose sums are exact: demands are 64ths, of 1 / n_jobs at most."""
+    jobs = []
+    for _ in range(n_jobs):
+        shape = draw(stage_graphs(n_resources=2))
+        demand = [[draw(st.integers(1, 64 // n_jobs)) / 64 for _ in range(2)] for _ in range(shape.n_stages)]
+        jobs.append(StageGraph.of(shape.needs, shape.tasks, demand, shape.duration))
+    return jobs
 
 
 @st.composite

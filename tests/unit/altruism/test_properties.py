@@ -23,14 +23,18 @@ from altruism import (
 )
 from tests.unit.altruism.aggregate_cluster import AggregateCluster, growing_shares, static_shares
 from tests.unit.altruism.oracles import (
+    backward_packing,
+    equal_dominant_shares,
+    forward_packing,
     intervals,
     is_greedy,
     latest_starts,
     least_room,
+    lent_tasks,
     precedence_is_kept,
     usage_is_within,
 )
-from tests.unit.altruism.strategies import jobs_with_capacity, stage_graphs
+from tests.unit.altruism.strategies import exact_jobs, jobs_with_capacity, stage_graphs
 
 SHARE = np.array([0.5, 0.5])
 
@@ -243,3 +247,41 @@ def test_a_room_profile_is_the_capacity_less_every_reservation(reservations, beg
         tasks.append((start, start + seconds, np.array([amount]), 0))
     begin, end = begin / 2, (begin + length) / 2
     np.testing.assert_allclose(room.lowest(begin, end), least_room([5.0], tasks, begin, end))
+
+
+WHOLE = np.ones(2)
+
+
+def each_task(packing):
+    return sorted((start, stage) for start, stage, count in packing.groups() for _ in range(count))
+
+
+@given(exact_jobs())
+def test_packings_are_those_of_their_slow_twins(jobs):
+    (graph,) = jobs
+    start = Progress.at_start(graph)
+    forward = pack_forward(graph, start, WHOLE)
+    assert each_task(forward) == sorted(forward_packing(graph, WHOLE))
+    backward, slow = (
+        pack_backward(graph, start, WHOLE, forward.makespan),
+        backward_packing(graph, WHOLE, forward.makespan),
+    )
+    assert (backward is None) == (slow is None)
+    if backward is not None:
+        assert each_task(backward) == sorted(slow)
+
+
+@given(st.lists(st.tuples(st.integers(1, 50), st.integers(1, 50)), min_size=1, max_size=5))
+def test_shares_are_those_of_their_slow_twin(demands):
+    np.testing.assert_allclose(drf_shares(demands, [90.0, 40.0]), equal_dominant_shares(demands, [90.0, 40.0]))
+
+
+@given(exact_jobs(n_jobs=3))
+def test_what_is_lent_is_what_its_slow_twin_lends(jobs):
+    planned = []
+    for graph in jobs:
+        start = Progress.at_start(graph)
+        planned.append(PlannedJob(graph, start, plan_job(graph, start, WHOLE / 3, 0.0)))
+    assume(all(job.plan is not None for job in planned))
+    lent = share_out(planned, WHOLE, 0.0)
+    assert [each.tolist() for each in lent] == [each.tolist() for each in lent_tasks(planned, WHOLE, 0.0)]

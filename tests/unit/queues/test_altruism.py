@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from altruism import LeftoverOrder
 from shim.domain.allocations import AskKey, Grant
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
@@ -14,7 +15,7 @@ from shim.multicluster.core import AttemptHoldings, HeldBack
 from shim.multicluster.core.containers import Container, ContainerState
 from shim.ports.attempt_calls import Attempt
 from shim.queues.admission import AdmissionQueue
-from shim.queues.altruism import AltruismService, AltruismWorld
+from shim.queues.altruism import AltruismService, AltruismWorld, rules_of
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.credits import CreditBook
 from shim.queues.engines import EngineGraphs
@@ -118,6 +119,14 @@ def test_a_first_wave_is_not_held_back():
     queue.job.asks = {MAP: 6}
     assert queue.look() is None
     assert "not known" in queue.service.shown(JOB.application)["unknown"]
+
+
+def test_a_queue_says_how_its_jobs_yield():
+    rules = rules_of(
+        FederatedQueue("root.etl", altruism_order="packing", altruism_packer="graphene", altruism_slack=0.2)
+    )
+    assert (rules.order, rules.slack, rules.is_ranked) == (LeftoverOrder.PACKING, 0.2, True)
+    assert not rules_of(FederatedQueue("root.etl")).is_ranked
 
 
 def test_an_old_view_gives_everything_back():

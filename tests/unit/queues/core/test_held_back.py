@@ -10,7 +10,7 @@ from altruism.packing import Packing
 from shim.domain.allocations import AskKey
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.domain.resources import ResourceVector
-from shim.queues.core.held_back import by_stage, given_part, held_back, held_part
+from shim.queues.core.held_back import by_stage, given_part, held_ahead, held_back, held_part
 
 UNIT = ResourceVector(1024, 1)
 
@@ -44,6 +44,36 @@ def test_attempts_beside_those_that_run_go_out():
 
 def test_of_fewer_asks_than_tasks_only_what_is_more_than_may_start_waits():
     assert held_back(stages(1), {key(1): 10}, 0, planned([20]), [12]) == {key(1): 2}
+
+
+CHAIN = [[False, False], [True, False]]
+
+
+def test_what_a_stage_will_ask_for_waits_before_it_asks():
+    """Its containers would be granted before the next look."""
+    size = ResourceVector(512, 2)
+    ahead = held_ahead(stages(2), key(1), [UNIT, size], {key(1): 3}, planned([3, 5], needs=CHAIN), [1, 4])
+    assert ahead == {AskKey(2, -1, is_opportunistic=False, resource=size): 4}
+
+
+@pytest.mark.parametrize(
+    ("form", "asks", "waiting", "off", "slots"),
+    [
+        (None, {}, [3, 5], [0, 4], 0),  # what its asks look like is not known
+        (key(1), {key(2): 5}, [3, 5], [0, 4], 0),  # it asks: `held_back` has it
+        (key(1), {}, [0, 5], [0, 4], 0),  # it could begin now: it is not about to ask
+        (key(1), {}, [3, 5], [2, 0], 0),  # nothing of it is put off
+        (key(1), {}, [3, 5], [0, 4], 2),  # executors are of no stage
+    ],
+)
+def test_nothing_else_waits_before_it_is_asked_for(form, asks, waiting, off, slots):
+    assert held_ahead(stages(2, slots=slots), form, [UNIT, UNIT], asks, planned(waiting, needs=CHAIN), off) == {}
+
+
+def test_tasks_that_failed_before_do_not_wait_ahead_either():
+    of_both = StagesOfJob(stages(2).graph, {1: 0, 2: 1, 3: 1}, frozenset({3}))
+    ahead = held_ahead(of_both, key(1), [UNIT, UNIT], {}, planned([3, 5], needs=CHAIN), [0, 4])
+    assert ahead == {key(2): 4}
 
 
 @pytest.mark.parametrize(

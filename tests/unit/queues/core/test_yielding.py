@@ -1,5 +1,7 @@
 """From plans to numbers of containers."""
 
+from dataclasses import replace
+
 import pytest
 
 from shim.domain.allocations import AskKey
@@ -125,6 +127,44 @@ def test_a_job_that_grows_gets_a_new_promise():
     first = look(job(ONE, 8, 0), yields=yields)[ONE]
     later = look(job(ONE, 24, 4), at_s=1.0, yields=yields)[ONE]
     assert later.ends_by_s > first.ends_by_s
+
+
+BRANCH, LINKS = ResourceVector(4096, 4), ResourceVector(3072, 3)
+CHAINED = JobGraph.of(
+    "chained",
+    (
+        Stage("branch", 3, 4096, 4),
+        Stage("first", 1, 3072, 3),
+        Stage("second", 1, 3072, 3, (1,), (1,)),
+        Stage("third", 1, 3072, 3, (2,), (2,)),
+    ),
+)
+
+
+@pytest.mark.parametrize(("is_ranked", "ends_s"), [(False, 7.0), (True, 6.0)])
+def test_a_queue_may_plan_by_the_order_that_packs_shortest(is_ranked, ends_s):
+    """The branch fits best and goes first; the chain, which takes longer, has to."""
+    facts = (
+        StageFacts(3, (), 0, 1.0, BRANCH),
+        *(StageFacts(1, (), 0, 2.0, LINKS) for _ in range(3)),
+    )
+    stages = StagesOfJob(CHAINED, {number: number for number in range(4)})
+    asks = {AskKey(0, -1, is_opportunistic=False, resource=BRANCH): 3}
+    planned = QueueJob(ONE, asks, ResourceVector(), stages, facts)
+    yields, rules = QueueYields(), YieldRules(lead_s=0.0, is_ranked=is_ranked)
+    assert look(planned, yields=yields, rules=rules)[ONE].ends_by_s == pytest.approx(ends_s)
+    slower = (facts[0], *(replace(each, seconds=4.0) for each in facts[1:]))
+    again = look(replace(planned, facts=slower), yields=yields, rules=rules)[ONE]
+    assert again.ends_by_s == pytest.approx(ends_s + 6.0), "estimates have changed"
+
+
+def test_what_a_stage_will_ask_for_waits_ahead():
+    """Eight maps run; reduces of known size have not asked as yet."""
+    waiting = replace(job(ONE, 0, 3, running=(0.0,) * 8, asks={}), form=MAP)
+    found = look(waiting)[ONE]
+    assert found.held_back == {}
+    assert found.ahead == {REDUCE: 3}
+    assert found.given == 0, "it asks for nothing"
 
 
 def test_without_a_share_nothing_is_put_off():

@@ -1,0 +1,42 @@
+import java.util.stream.Collectors;
+import java.util.stream.IntStream;
+
+import org.apache.spark.SparkConf;
+import org.apache.spark.api.java.JavaPairRDD;
+import org.apache.spark.api.java.JavaSparkContext;
+
+import scala.Tuple2;
+
+/**
+ * Joins one task that sleeps long with many that sleep for a moment, again and again: SleepingSpark NAME JOBS
+ * MILLISECONDS TASKS MILLISECONDS. Prints what each job has counted.
+ */
+public final class SleepingSpark {
+  private SleepingSpark() {
+  }
+
+  public static void main(String[] arguments) {
+    int jobs = Integer.parseInt(arguments[1]);
+    long longMs = Long.parseLong(arguments[2]);
+    int tasks = Integer.parseInt(arguments[3]);
+    long shortMs = Long.parseLong(arguments[4]);
+    try (JavaSparkContext spark = new JavaSparkContext(new SparkConf().setAppName(arguments[0]))) {
+      for (int job = 0; job < jobs; job++) {
+        JavaPairRDD<Integer, Integer> one = spark.parallelize(numbers(1), 1)
+            .mapToPair(number -> slept(number, longMs));
+        JavaPairRDD<Integer, Integer> many = spark.parallelize(numbers(tasks), tasks)
+            .mapToPair(number -> slept(number, shortMs));
+        System.out.println("joined " + one.join(many, 1).count());
+      }
+    }
+  }
+
+  private static java.util.List<Integer> numbers(int count) {
+    return IntStream.range(0, count).boxed().collect(Collectors.toList());
+  }
+
+  private static Tuple2<Integer, Integer> slept(int number, long milliseconds) throws InterruptedException {
+    Thread.sleep(milliseconds);
+    return new Tuple2<>(0, number);
+  }
+}
