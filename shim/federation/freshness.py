@@ -1,6 +1,7 @@
 """Age of an answer, and the sub-clusters whose part is late: the headers `Heddle-As-Of` and `Heddle-Missing`."""
 
 import datetime as dt
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,6 +9,8 @@ from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView, Part
 
 __all__ = ["Freshness", "freshness_of", "instant"]
+
+_MICROSECONDS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,5 +43,13 @@ def freshness_of(view: FederationView, part: Part, now_s: float) -> Freshness:
 @lru_cache(maxsize=256)
 def instant(time_s: float) -> str:
     """A moment as RFC 3339 has it, in milliseconds."""
-    moment = dt.datetime.fromtimestamp(time_s, dt.UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    second = math.floor(time_s)
+    microsecond = round((time_s - second) * _MICROSECONDS)
+    if microsecond == _MICROSECONDS:
+        second, microsecond = second + 1, 0
+    return f"{_second(second)}.{microsecond // 1000:03d}Z"
+
+
+@lru_cache(maxsize=16)  # of the current second there are many moments
+def _second(second: int) -> str:
+    return f"{dt.datetime.fromtimestamp(second, dt.UTC):%Y-%m-%dT%H:%M:%S}"

@@ -13,7 +13,7 @@ import msgspec
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from shim.telemetry.redaction import escape, on_one_line, redact
+from shim.telemetry.redaction import are_plain, escape, on_one_line, redact
 
 __all__ = ["configure_logs"]
 
@@ -79,7 +79,7 @@ class _ToStructlog(logging.Handler):
 def _on_one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
     # a traceback stays on many lines: for people each is indented, and JSON writes them as one
     trace = event.pop("exception", None)
-    said = {key: on_one_line(value, key=key) for key, value in event.items()}
+    said = event if are_plain(event) else {key: on_one_line(value, key=key) for key, value in event.items()}
     if trace is not None:
         said["exception"] = redact(trace)
     return said

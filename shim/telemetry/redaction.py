@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["REDACTED", "escape", "on_one_line", "redact"]
+__all__ = ["REDACTED", "are_plain", "escape", "on_one_line", "redact"]
 
 REDACTED = "[redacted]"
 
@@ -70,6 +70,28 @@ def on_one_line(value: Any, *, key: str = "", depth: int = 0) -> Any:
     if kind is dict and depth < _DEEPEST and not (key and _names_a_secret(key)):
         return {escape(str(name)): on_one_line(below, key=str(name), depth=depth + 1) for name, below in value.items()}
     return _escaped(redact(value, key=key, depth=depth))
+
+
+def are_plain(said: Mapping[str, Any]) -> bool:
+    """True if `on_one_line` leaves each value as it is: all are looked at together, which costs less than one by one.
+
+    False says nothing: a mark in one value, or a value in parts, is looked at where it stands.
+    """
+    if not _name_no_secret(tuple(said)):
+        return False
+    texts = []
+    for value in said.values():
+        if type(value) is str:
+            texts.append(value)
+        elif type(value) not in _UNCHANGED:
+            return False
+    text = " ".join(texts)
+    return text.isascii() and text.isprintable() and _HAS_A_MARK(text.lower()) is None
+
+
+@lru_cache(maxsize=256)  # lines have few shapes
+def _name_no_secret(keys: tuple[str, ...]) -> bool:
+    return not any(map(_names_a_secret, keys))
 
 
 def _escaped(value: Any) -> Any:

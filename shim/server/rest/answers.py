@@ -17,6 +17,7 @@ from shim.identity.cookies import COOKIE_NAME
 from shim.protocol.rest.errors import JavaError, RemoteException, jetty_page, not_found_page
 from shim.protocol.rest.negotiation import FailureForm, NegotiationFailure, Representation, accepts_gzip
 from shim.protocol.rest.xml_writer import json_to_xml
+from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.messages import Answer, Headers, Request
 
 __all__ = [
@@ -113,6 +114,7 @@ class AnswerWriter:
         self._now_s = now_s
         self._second = -1
         self._opening: Headers = ()
+        self._rendered: tuple[Headers, bytes] = ((), b"")
 
     def opening(self) -> Headers:
         """Headers that every answer of a filter chain begins with."""
@@ -128,6 +130,13 @@ class AnswerWriter:
                 _PRAGMA,
             )
         return self._opening
+
+    def rendered_opening(self) -> bytes:
+        """The opening of a resource's answer, as it goes out."""
+        opening = self.opening()
+        if self._rendered[0] is not opening:
+            self._rendered = (opening, rendered_headers((*opening, *SAFETY)))
+        return self._rendered[1]
 
     def document(
         self, document: Document, representation: Representation, *, extra: Headers = (), cookie: str | None = None

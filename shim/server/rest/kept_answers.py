@@ -40,7 +40,6 @@ class KeptAnswers:
         self._backend = backend
         self._writer = writer
         self._cache = ResponseCache(limits)
-        self._head: tuple[int, bytes] = (-1, b"")
 
     def find(self, request: Request, query: Query, sight: str) -> Kept | None:
         """Answer that is kept for such a read, if it is still good.
@@ -106,7 +105,7 @@ class KeptAnswers:
         own = f"Heddle-As-Of: {self._as_of(kept)}\r\nX-Request-Id: {request_id}\r\n"
         if cookie is not None:
             own += f"Set-Cookie: {cookie}\r\n"
-        head = b"".join((_STATUS_LINE, self._dated_head(), own.encode(), kept.head))
+        head = b"".join((_STATUS_LINE, self._writer.rendered_opening(), own.encode(), kept.head))
         return (head, kept.body) if len(kept.body) > _LARGE else (head + kept.body,)
 
     def as_answer(self, kept: Kept, request_id: str, cookie: str | None) -> Answer:
@@ -118,9 +117,3 @@ class KeptAnswers:
     def _as_of(self, kept: Kept) -> str:
         as_of_s = self._backend.as_of_s(kept.part, kept.missing) if kept.as_of_s is None else kept.as_of_s
         return instant(as_of_s)
-
-    def _dated_head(self) -> bytes:
-        second = int(self._backend.clock.now_s())
-        if self._head[0] != second:
-            self._head = (second, rendered_headers((*self._writer.opening(), *SAFETY)))
-        return self._head[1]

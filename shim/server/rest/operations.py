@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import msgspec
 
 from shim.domain.ids import SubClusterId
-from shim.domain.resources import ResourceVector
 from shim.domain.viewers import Viewer
 from shim.errors import NotFoundError, NoUsableSubClusterError, UnavailableError
 from shim.federation.core.federation_view import Part
@@ -42,6 +41,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Endpoint, Operation
 from shim.server.rest.forwarding import forwarded_request, public_url
 from shim.server.rest.messages import Request
+from shim.server.rest.new_ids import NewIds
 from shim.submission.service import Rejected
 
 __all__ = ["Call", "Operations", "Outcome"]
@@ -116,6 +116,7 @@ class Operations:
         self._staleness_s = staleness_s
         self._scheduler = scheduler
         self._lists = ApplicationLists(backend)
+        self._new_ids = NewIds(backend)
         self._table: Mapping[Operation, Callable[[Call], Awaitable[Outcome | RestAnswer]]] = {
             Operation.INFO: self._info,
             Operation.USER_INFO: self._user_info,
@@ -279,12 +280,7 @@ class Operations:
     # -- own ids and submissions -------------------------------------------------------------------------------------
 
     async def _new_application(self, call: Call) -> Outcome:
-        application_id = await self._backend.ids.issue()
-        shown = {
-            "application-id": str(application_id),
-            "maximum-resource-capability": _resource(self._backend.maximum_allocation()),
-        }
-        return Outcome(Document(_json(shown), xml_root=call.endpoint.xml_root), self._now())
+        return Outcome(Document(await self._new_ids.next(), xml_root=call.endpoint.xml_root), self._now())
 
     async def _submit(self, call: Call) -> Outcome | RestAnswer:
         assert call.body is not None  # noqa: S101 - the row has a shape
@@ -322,29 +318,3 @@ def _refusal(answer: RestAnswer) -> JavaError:
 
 def _json(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
-
-
-_LONG_MAX = 2**63 - 1
-
-
-def _resource(amount: ResourceVector) -> dict[str, object]:
-    """A resource as the ResourceManager writes one."""
-    types = [("memory-mb", "Mi", amount.memory_mib), ("vcores", "", amount.vcores)]
-    types += [(name, "", value) for name, value in amount.others.items()]
-    information = [
-        {
-            "attributes": {},
-            "maximumAllocation": _LONG_MAX,
-            "minimumAllocation": 0,
-            "name": name,
-            "resourceType": "COUNTABLE",
-            "units": units,
-            "value": value,
-        }
-        for name, units, value in types
-    ]
-    return {
-        "memory": amount.memory_mib,
-        "vCores": amount.vcores,
-        "resourceInformations": {"resourceInformation": information},
-    }

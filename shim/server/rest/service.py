@@ -32,6 +32,7 @@ from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_b
 from shim.server.rest.forwarding import answer_of
 from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.new_ids import NewIdAnswers
 from shim.server.rest.operations import Call, Operations, Outcome
 from shim.server.rest.refusals import refused
 from shim.server.rest.request_bodies import LARGE_BYTES, understood
@@ -123,6 +124,7 @@ class RestService:
         self._max_body_bytes = max_body_bytes
         self._turns = turns or SlowTurns()
         self._callers = callers or BelievedCallers(identity)
+        self._new_ids = NewIdAnswers(backend, identity, self._callers, self._writer, report, self._new_request_id)
         self._tokens = tokens
 
     # -- answers that are ready --------------------------------------------------------------------------------------
@@ -131,9 +133,8 @@ class RestService:
         """An answer as it goes out, in one piece or several, if there is one without waiting for anything."""
         found = self._kept_for(request)
         if found is None:
-            return self._made_at_once(request)
-        kept, caller = found
-        return self._kept.as_it_goes_out(kept, self._shown_request_id(request), caller.new_cookie)
+            return self._new_ids.find(request) or self._made_at_once(request)
+        return self._kept.as_it_goes_out(found[0], self._shown_request_id(request), found[1].new_cookie)
 
     def _kept_for(self, request: Request) -> tuple[Kept, Caller] | None:
         """Return the kept answer to such a read, with its asker, who is identified each time."""
@@ -171,8 +172,7 @@ class RestService:
         found = self._kept_for(request)  # while this one waited for its turn, the same may have been made for another
         if found is None:
             return await self._made(request)
-        kept, caller = found
-        return self._kept.as_answer(kept, self._shown_request_id(request), caller.new_cookie)
+        return self._kept.as_answer(found[0], self._shown_request_id(request), found[1].new_cookie)
 
     async def _made(self, request: Request) -> Answer:
         record = RequestRecord(self._new_request_id(), client_request_id(request))

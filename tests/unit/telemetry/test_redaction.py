@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.telemetry import REDACTED, escape, redact
-from shim.telemetry.redaction import on_one_line
+from shim.telemetry.redaction import are_plain, on_one_line
 
 CANARY = "c4n4ry-S3cr3t.Value"
 
@@ -115,3 +115,32 @@ def test_on_one_line_ends_at_the_depth_at_which_redaction_ends():
     for _ in range(20):
         value = {"below": value}
     assert on_one_line(value) == escaped(redact(value))
+
+
+LINES = st.dictionaries(
+    st.sampled_from(["request_id", "operation", "real_user", "status", "event", "token", "cookie"]),
+    st.one_of(
+        st.text(max_size=12),
+        st.sampled_from(
+            ["POST /ws/v1/cluster/apps", "2027-01-15T08:00:00Z", "heddle_0123456789abcdef_x", "a\nb", "secret=x"]
+        ),
+        st.sampled_from(["basic", "http://u:p@h/", "dr.who", "Authorization: x", "\u202e"]),
+        st.integers(),
+        st.none(),
+        st.lists(st.text(max_size=3), max_size=2),
+    ),
+)
+
+
+@given(LINES)
+def test_a_line_that_is_plain_is_left_as_it_is_by_a_look_at_each_value(line):
+    if are_plain(line):
+        assert {key: on_one_line(value, key=key) for key, value in line.items()} == line
+
+
+def test_a_usual_line_of_the_audit_is_plain():
+    said = {"event": "audit", "call": "POST /ws/v1/cluster/apps", "time": "2027-01-15T08:00:00Z", "status": 200}
+    assert are_plain(said)
+    assert not are_plain({**said, "reason": "token=abc"})
+    assert not are_plain({**said, "token": "abc"})
+    assert not are_plain({**said, "real_user": "a\nb"})
