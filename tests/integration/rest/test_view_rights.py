@@ -73,6 +73,7 @@ async def viewers_of(server: ScriptedServer, path: str) -> frozenset[str]:
         "/heddle/v1/apps",
         "/heddle/v1/apps/{}",
         "/heddle/v1/console/applications",
+        "/heddle/v1/console/applications?started_from=1",
         "/cluster/app/{}",
     ],
 )
