@@ -11,14 +11,18 @@ logs := .heddle/logs
 code := shim adapters fairness altruism tests scripts
 lock_flags := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 
-parts := lint types layers unit figures lab-tests containers
+parts := lint types layers unit integration figures lab-tests containers
+
+without_clusters := not lab and not containers and not versions
+pages := test_house test_architecture_page test_contributing_page test_documented_attacks
+units := tests/unit tests/property $(pages:%=tests/packaging/%.py)
 
 # failed tests are kept by name, so that `make test` can end with all of them
 define pytest
 $(python) -m pytest --color=yes -p tests.support.failure_log --failure-log $(logs)/$(1).failures -m '$(2)' $(3)
 endef
 
-.PHONY: help setup up down test check fmt lint types layers unit figures lab-tests containers test-versions bench man docs lock
+.PHONY: help setup up down test check fmt lint types layers unit integration figures lab-tests containers test-versions bench man docs lock
 
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
@@ -42,7 +46,7 @@ test: setup ## Everything: check, real clusters, containers; ends with each part
 	done
 	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
 
-check: lint types layers unit ## What needs no cluster: lint, types, layers, unit tests
+check: lint types layers unit ## What needs no server: lint, types, layers, unit tests and properties
 
 fmt: ## Format the code and sort its imports
 	@.venv/bin/ruff format $(code)
@@ -64,8 +68,11 @@ types: ## mypy --strict and pyright; tsc over the console's modules
 layers: ## Which part may import which
 	@.venv/bin/lint-imports
 
-unit: ## Tests of code alone
-	@$(call pytest,unit,not lab and not containers and not versions,-n auto --dist loadfile --ignore tests/simulation tests)
+unit: ## Tests of code alone: tables, properties, and whether pages and code agree
+	@$(call pytest,unit,$(without_clusters),-n auto --dist loadfile $(units))
+
+integration: ## Tests on servers and databases of this machine, and of what is shipped
+	@$(call pytest,integration,$(without_clusters),-n auto --dist loadfile $(units:%=--ignore %) --ignore tests/simulation tests)
 
 figures: ## Small versions of the figures in docs/evaluation.md and docs/fairness.md
 	@$(call pytest,figures,not lab,-n auto --dist load tests/simulation)
