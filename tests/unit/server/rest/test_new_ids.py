@@ -3,6 +3,7 @@
 import asyncio
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from shim.identity.roles import RoleRules
 from shim.identity.service import Caller, IdentityRules, ProxyRule
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import rendered_answer
+from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Request
 from shim.server.rest.new_ids import NewIdAnswers
@@ -94,7 +96,7 @@ class World:
         self.told: list[RequestResponse] = []
         backend, identity = self.server.backend, self.server.identity
         writer = AnswerWriter(backend.clock.now_s)
-        callers = BelievedCallers(identity)
+        callers = BearerCallers(self.server.api_tokens, BelievedCallers(identity))
         self.short = NewIdAnswers(backend, identity, callers, writer, self.told.append, lambda: "r-0")
 
     async def begin(self) -> "World":
@@ -107,7 +109,7 @@ class World:
         return rendered_answer(answer), self.server.exchanges[-1]
 
 
-def asking(query: str, headers: tuple[tuple[str, str], ...] = (HOST,), **changed: str) -> Request:
+def asking(query: str, headers: tuple[tuple[str, str], ...] = (HOST,), **changed: Any) -> Request:
     return replace(Request("POST", PATH, query, headers, b"", "127.0.0.1"), **changed)
 
 
