@@ -14,7 +14,7 @@ _LONGEST = 8192  # characters: of longer lists none is kept, and none is cut, as
 
 
 class Access(Enum):
-    """What one may do with an application; by the names of `ApplicationAccessType`."""
+    """Rights to an application; by the names of `ApplicationAccessType`."""
 
     VIEW = "VIEW_APP"
     MODIFY = "MODIFY_APP"

@@ -134,7 +134,7 @@ class ApplicationAccess:
         return known
 
     def summary_of(self, application_id: ApplicationId) -> ApplicationSummary | None:
-        """What is known of an application; None for one that nobody has told of."""
+        """Find the summary of an application; None for one that nobody has told of."""
         known = self._view.find(application_id)
         return None if known is None else known.summary
 

@@ -92,7 +92,7 @@ NO_SERVICES = ServiceFacts()
 
 
 def without_cardinality(constraint: TagConstraint) -> TagConstraint | None:
-    """What is left of a constraint for a scheduler that knows affinity and anti-affinity alone; None for nothing.
+    """Return the rest of a constraint for a scheduler that knows affinity and anti-affinity alone; None for nothing.
 
     At least some containers become at least one; a bound that allows some is none. Kubernetes' scheduler is like this.
     """

@@ -52,7 +52,7 @@ class CallGuard:
         self._rights = rights
 
     async def refusal(self, asked: Asked) -> Failure | None:
-        """What a ResourceManager would say to who may not see or change an application; None for who may.
+        """Return a ResourceManager's refusal to who may not see or change an application; None for who may.
 
         Raises:
             NotFoundError: Nobody knows the application.
