@@ -22,7 +22,7 @@ define pytest
 $(python) -m pytest --color=yes -p tests.support.failure_log --failure-log $(logs)/$(1).failures -m '$(2)' $(3)
 endef
 
-.PHONY: help setup up down test check fmt lint types layers unit integration figures lab-tests containers test-versions bench man docs lock
+.PHONY: help setup up down test check fmt lint types layers unit integration figures lab-tests containers test-versions bench man docs vulnerabilities lock
 
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
@@ -97,6 +97,9 @@ man: setup ## Write the manual page, .heddle/man/heddle.1
 docs: setup ## Build the pages of docs/ as a site, .heddle/site; a link that leads nowhere is an error
 	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build # --quiet would swallow what strict counts
 	echo "docs: .heddle/site/index.html"
+
+vulnerabilities: setup ## Look for known vulnerabilities of the locked packages, where an index can be reached
+	@$(python) -m scripts.known_vulnerabilities
 
 lock: ## Renew the lock files
 	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra fast --extra kerberos --extra oidc --extra ldap --group dev -o requirements.lock
