@@ -2,8 +2,8 @@
 
     python -m scripts.known_vulnerabilities [LOCK]     default: requirements.lock
 
-Asks the index by pip-audit, which uv fetches for the run. Ends with 1 if a package has a known vulnerability, and with 3
-if packages could not be looked up: that nothing was found says nothing then.
+Asks the index by pip-audit, which uv fetches for the run. Ends with 1 if a package has a known vulnerability, and with
+3 if packages could not be looked up: that nothing was found says nothing then.
 """
 
 import json
