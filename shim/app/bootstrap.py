@@ -415,7 +415,8 @@ class Heddle:
 
 
 def _rate_limits(limits: LimitsConfig) -> RateLimits:
-    return RateLimits(Rate(limits.user_per_s, limits.user_burst), Rate(limits.address_per_s, limits.address_burst))
+    user, address = Rate(limits.user_per_s, limits.user_burst), Rate(limits.address_per_s, limits.address_burst)
+    return RateLimits(user, address, at_one_time=limits.user_calls)
 
 
 def _open_audit(config: Config, clock: Clock) -> AuditTrail:

@@ -218,6 +218,7 @@ def _service(
         kept=CacheLimits(runtime.config.history.answers, runtime.config.history.answers_bytes),
         callers=_callers(use_cases, logins),
         tokens=WebTokens(logins.tokens) if logins.tickets is not None else None,
+        rates=logins.rates,
     )
 
 

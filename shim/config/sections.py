@@ -415,6 +415,15 @@ class LimitsConfig:
     address_burst: int = key(
         200, about=Key("Calls that may come from an address at once after a silence.", least=1, most=1_000_000)
     )
+    user_calls: int = key(
+        0,
+        about=Key(
+            "Calls of one user that may be under way together, over the web services or over Hadoop clients' RPC; "
+            "refused as above. 0: any number.",
+            least=0,
+            most=100_000,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

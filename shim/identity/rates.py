@@ -1,8 +1,9 @@
 """Rates at which users and addresses may call: buckets, as many as are remembered, for all servers of a process."""
 
 import math
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from shim.domain.rates import Rate, RatedCall
@@ -23,11 +24,13 @@ class RateLimits:
         user: Of one user, over REST and RPC together.
         address: Of one address, over REST, before anybody knows whose calls they are.
         remembered: Buckets of users, and as many of addresses; the one used longest ago is forgotten, and full again.
+        at_one_time: Calls of one user that may be under way together; 0 for any number.
     """
 
     user: Rate = _UNLIMITED
     address: Rate = _UNLIMITED
     remembered: int = 10_000
+    at_one_time: int = 0
 
 
 class CallRates:
@@ -36,7 +39,7 @@ class CallRates:
     Args:
         limits: How many.
         clock: A time that never goes back.
-        tell: Told of each call that is not let in, `user` or `address`.
+        tell: Told of each call that is not let in: `user`, `address` or `user_calls`.
     """
 
     def __init__(self, limits: RateLimits, clock: Clock, tell: Callable[[str], None] = lambda _: None) -> None:
@@ -45,6 +48,7 @@ class CallRates:
         self._tell = tell
         self._users: OrderedDict[str, float] = OrderedDict()
         self._addresses: OrderedDict[str, float] = OrderedDict()
+        self._under_way: Counter[str] = Counter()
 
     @property
     def buckets(self) -> int:
@@ -68,6 +72,28 @@ class CallRates:
         """
         if self._limits.user.is_limited:
             self._told(self._by(caller))
+
+    @contextmanager
+    def under_way(self, caller: Caller) -> Iterator[None]:
+        """Count a call while it is under way; calls that are answered at once are none.
+
+        Raises:
+            TooManyCallsError: As many calls of the user are under way as may be.
+        """
+        most, user = self._limits.at_one_time, caller.user
+        if not most or caller.is_anonymous:
+            yield
+            return
+        if self._under_way[user] >= most:
+            self._tell("user_calls")
+            raise TooManyCallsError(f"{most} calls of the user {user} are under way already", retry_after_s=1)
+        self._under_way[user] += 1
+        try:
+            yield
+        finally:
+            self._under_way[user] -= 1
+            if not self._under_way[user]:
+                del self._under_way[user]
 
     def at_once(self, address: str, caller: Caller) -> None:
         """Both, for a call that is made again in another way if it is not let in: then nothing is taken or told.

@@ -84,10 +84,10 @@ HTTP_REQUESTS = MetricDefinition(
 )
 RATE_LIMITED = MetricDefinition(
     "heddle_rate_limited",
-    "Calls that came too fast by `[limits]`, over the web services and Hadoop clients' RPC",
+    "Calls that came too fast, or too many at a time, by `[limits]`, over the web services and Hadoop clients' RPC",
     ("by",),
     "counter",
-    notes="`by` is `user` or `address`",
+    notes="`by` is `user`, `address` or `user_calls`",
 )
 HTTP_REQUEST_SECONDS = MetricDefinition(
     "heddle_http_request_seconds", "From request to answer", ("endpoint",), "histogram", _FAST

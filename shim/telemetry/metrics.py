@@ -95,7 +95,7 @@ class Metrics:
         series[1].observe(duration_s)
 
     def rate_limited(self, by: str) -> None:
-        """Count a call that came too fast: by its `user`, or from its `address`."""
+        """Count a call that a limit refused: by its `user`, from its `address`, or as one of too many `user_calls`."""
         self._rate_limited.labels(by).inc()
 
     def exchange(self, subcluster: str, outcome: str, duration_s: float) -> None:

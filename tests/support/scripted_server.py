@@ -14,6 +14,7 @@ from shim.domain.shares import SharePolicy
 from shim.federation.health import Health
 from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.identity.api_tokens import APITokens
+from shim.identity.rates import CallRates
 from shim.identity.service import IdentityRules, IdentityService
 from shim.ports.clock import Clock
 from shim.ports.log_archive import LogArchive
@@ -90,6 +91,7 @@ class ScriptedServer:
         logins: ProviderPages | None = None,
         takes_jwts: bool = False,
         has_acls: bool = False,
+        rates: CallRates | None = None,
     ) -> None:
         thread = WorkAtOnce() if thread is None else thread
         self.federation = ScriptedFederation(names)
@@ -157,6 +159,7 @@ class ScriptedServer:
             is_shared=not guarded,
             kept=kept or CacheLimits(),
             callers=BearerCallers(self.api_tokens, callers(self.identity), others_take_jwts=takes_jwts),
+            rates=rates,
         )
         settings, managers = PollSchedule(), made.tools.managers.values()
         self._masters = [SubClusterPoller(manager, self.view, clock, settings) for manager in managers]

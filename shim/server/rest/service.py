@@ -6,7 +6,7 @@ The order of the steps is that of a ResourceManager's filters: path, identity, m
 import asyncio
 import itertools
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Protocol
@@ -16,6 +16,7 @@ from shim.domain.roles import Right
 from shim.errors import HeddleError, InvariantViolationError
 from shim.federation.freshness import Freshness, instant
 from shim.federation.view_rights import ViewRights
+from shim.identity.rates import CallRates
 from shim.identity.scopes import require_scope
 from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer
@@ -89,6 +90,7 @@ class RestService:
         turns: Told how long each answer held the event loop.
         callers: Who is calling; None where names are believed.
         tokens: Delegation tokens for callers with a ticket; None where none are issued over the web.
+        rates: Limits calls that are under way; None for any number.
     """
 
     def __init__(
@@ -106,6 +108,7 @@ class RestService:
         turns: SlowTurns | None = None,
         callers: Callers | None = None,
         tokens: WebTokens | None = None,
+        rates: CallRates | None = None,
     ) -> None:
         self._backend = backend
         self._identity = identity
@@ -126,6 +129,7 @@ class RestService:
         self._callers = callers or BelievedCallers(identity)
         self._new_ids = NewIdAnswers(backend, identity, self._callers, self._writer, report, self._new_request_id)
         self._tokens = tokens
+        self._rates = rates
 
     # -- answers that are ready --------------------------------------------------------------------------------------
 
@@ -208,8 +212,11 @@ class RestService:
             return Answer(400, (("Content-Type", "text/html;charset=iso-8859-1"),), body, closes=True)
         query = parse_query(request.query)
         login = await self._callers.log_in(request, query)
-        caller, record.login = login.caller, login.headers
-        record.caller = caller
+        record.caller, record.login = login.caller, login.headers
+        with nullcontext() if self._rates is None else self._rates.under_way(login.caller):
+            return await self._allowed(request, query, login.caller, record)
+
+    async def _allowed(self, request: Request, query: Query, caller: Caller, record: RequestRecord) -> Answer:
         if self._tokens is not None and query.claims.token_operation:
             return await self._token_operation(query.claims.token_operation, request, query, record)
         match = find(request.raw_path)
@@ -336,13 +343,6 @@ class RestService:
         return Freshness(self._backend.clock.now_s(), self._backend.missing())
 
     def _own_headers(self, record: RequestRecord, freshness: Freshness | None = None) -> Headers:
-        age = freshness or self._now()
-        return (
-            ("Heddle-As-Of", instant(age.as_of_s)),
-            ("X-Request-Id", record.client_request_id or record.request_id),
-            *self._missing_header(age),
-        )
-
-    @staticmethod
-    def _missing_header(freshness: Freshness) -> Headers:
-        return (("Heddle-Missing", ", ".join(freshness.missing)),) if freshness.missing else ()
+        age, request_id = freshness or self._now(), record.client_request_id or record.request_id
+        missing = (("Heddle-Missing", ", ".join(age.missing)),) if age.missing else ()
+        return ("Heddle-As-Of", instant(age.as_of_s)), ("X-Request-Id", request_id), *missing

@@ -1,6 +1,7 @@
 """The client RPC server: ApplicationClientProtocol, each method by its row of the table, same services as REST."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 
 from google.protobuf.message import DecodeError, Message
@@ -112,7 +113,14 @@ class ClientService:
         return own(call) if own is not None else None
 
     async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
-        """Answer a call by its row."""
+        """Answer a call by its row, unless too many of the caller's are under way."""
+        try:
+            with nullcontext() if self._rates is None else self._rates.under_way(caller):
+                return await self._answer(call, caller)
+        except TooManyCallsError as exc:
+            return Failure(JavaClass.RETRIABLE, str(exc))
+
+    async def _answer(self, call: Call, caller: Caller) -> bytes | Failure:
         method = method_of(call, _PROTOCOLS)
         request = method if isinstance(method, Failure) else request_of(call, method)
         if isinstance(request, Failure):

@@ -9,7 +9,7 @@ from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.domain.rates import Rate
 from shim.identity.rates import CallRates, RateLimits
-from shim.identity.service import IdentityRules
+from shim.identity.service import Caller, IdentityRules
 from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Request
 from shim.server.rest.rated_callers import RatedCallers
@@ -114,3 +114,17 @@ async def test_a_whole_heddle_counts_by_its_configuration(tmp_path):
         assert 90 <= int(told[-1].headers["Retry-After"]) <= 100
         web.cookies.clear()
         assert 'heddle_rate_limited_total{by="user"} 1.0' in (await web.get("/metrics?user.name=bob")).text
+
+
+async def test_too_many_calls_of_a_user_at_one_time_are_429_and_others_are_not():
+    rates = CallRates(RateLimits(at_one_time=1), FakeClock())
+    server = ScriptedServer(rates=rates)
+    await server.poll()
+    with rates.under_way(Caller("alice", "alice")):
+        refused = await server.ask("GET", f"{BASE}/apps?user.name=alice")
+        assert (refused.status, dict(refused.headers)["Retry-After"]) == (429, "1")
+        assert (
+            "1 calls of the user alice are under way already" in json.loads(refused.body)["RemoteException"]["message"]
+        )
+        assert (await server.ask("GET", f"{BASE}/apps?user.name=bob")).status == 200
+    assert [(await server.ask("GET", f"{BASE}/apps?user.name=alice")).status for _ in range(3)] == [200] * 3

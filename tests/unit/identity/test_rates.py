@@ -89,3 +89,27 @@ def test_a_call_that_is_not_let_in_at_once_takes_nothing_of_either_and_is_not_to
     with pytest.raises(TooManyCallsError):
         rates.at_once("10.0.0.1", Caller("carl", "carl"))
     rates.by_user(Caller("carl", "carl"))
+
+
+def test_calls_under_way_are_counted_by_user_until_they_end():
+    told = []
+    rates = CallRates(RateLimits(at_one_time=2), FakeClock(), told.append)
+    with rates.under_way(ALICE), rates.under_way(Caller("alice", "knox")):
+        with pytest.raises(TooManyCallsError, match="2 calls of the user alice are under way already") as caught:
+            rates.under_way(ALICE).__enter__()
+        assert caught.value.retry_after_s == 1
+        with rates.under_way(BOB):
+            pass
+    assert told == ["user_calls"]
+    with pytest.raises(KeyError), rates.under_way(ALICE):
+        raise KeyError  # a call that fails has ended, too
+    for _ in range(3):
+        with rates.under_way(ALICE):
+            pass
+
+
+def test_the_nameless_and_calls_without_a_limit_are_not_counted():
+    nameless = Caller("dr.who", "", is_anonymous=True)
+    rates, unlimited = CallRates(RateLimits(at_one_time=1), FakeClock()), CallRates(RateLimits(), FakeClock())
+    with rates.under_way(nameless), rates.under_way(nameless), unlimited.under_way(ALICE), unlimited.under_way(ALICE):
+        pass

@@ -1,6 +1,7 @@
 """The client RPC server over a federation in memory: every method has its way, and what is away is not hidden."""
 
 import asyncio
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +40,7 @@ from shim.protocol.proto.messages import (
     GetApplicationReportResponseProto,
     GetApplicationsRequestProto,
     GetApplicationsResponseProto,
+    GetClusterMetricsRequestProto,
     GetClusterMetricsResponseProto,
     GetClusterNodesResponseProto,
     GetDelegationTokenRequestProto,
@@ -104,6 +106,7 @@ class ClientServiceFixture:
         )
         rules = IdentityRules(admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))})
         identity = IdentityService(self.rules or rules, secret=b"s" * 32, clock=clock)
+        self.rates = CallRates(RateLimits(user=Rate(1.0, 2), at_one_time=8), clock)
         self.server = ClientService(
             ClientUseCases(
                 calls=calls,
@@ -115,7 +118,7 @@ class ClientServiceFixture:
                 rights=ViewRights(heddle.use_cases.backend.applications, identity),
                 access=heddle.use_cases.backend.applications.access,
                 maximum_allocation=lambda: ResourceVector(4096, 4),
-                rates=CallRates(RateLimits(user=Rate(1.0, 2)), clock),
+                rates=self.rates,
             )
         )
         return self
@@ -1107,3 +1110,17 @@ def is_refused(told: object) -> bool:
 
 def test_every_method_has_a_right() -> None:
     assert set(CLIENT) == set(CLIENT_METHODS)
+
+
+async def test_too_many_calls_of_a_user_at_one_time_are_worth_a_retry(server):
+    request = GetClusterMetricsRequestProto()
+    with ExitStack() as stack:
+        for _ in range(8):
+            stack.enter_context(server.rates.under_way(ALICE))
+        refused = await server.ask("getClusterMetrics", request)
+        assert (refused.java_class, refused.message) == (
+            JavaClass.RETRIABLE,
+            "8 calls of the user alice are under way already",
+        )
+        assert not isinstance(await server.ask("getClusterMetrics", request, caller=BOB), Failure)
+    assert not isinstance(await server.ask("getClusterMetrics", request), Failure)
