@@ -45,7 +45,7 @@ def test_each_answer_names_a_file(file: str):
     assert (ROOT / file).is_file()
 
 
-def test_there_are_four_walks_and_twenty_answers():
+def test_there_are_four_walks_and_twenty_answers_or_more():
     assert PAGE.count("\n### ") == 4
     assert len(HOPS) > 20
-    assert len(ANSWERS) == 20
+    assert len(ANSWERS) >= 20
