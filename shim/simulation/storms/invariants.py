@@ -81,6 +81,21 @@ def after_quiet(world: StormWorld) -> Iterator[str]:
         if cluster.manager.used().memory_mib:
             yield f"{name} counts {cluster.manager.used()} as used"
     yield from _of_masters(world)
+    yield from _of_shares(world)
+
+
+def _of_shares(world: StormWorld) -> Iterator[str]:
+    """What Heddle believes of queues is what clusters hold, which is nothing: nobody waits, no queue has anything."""
+    for heddle in world.heddles:
+        if not heddle.is_ready:
+            continue
+        room = heddle.use_cases.shares.room
+        for path, count in room.counts().items():
+            if count:
+                yield f"{heddle.name} believes that {count} applications wait in {path}"
+        for path, load in room.load().queues.items():
+            if load.total_used.memory_mib or load.running:
+                yield f"{heddle.name} believes that {path} holds {load.total_used} by {load.running} applications"
 
 
 def _of_masters(world: StormWorld) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shim.domain.allocations import AllocateAnswer
-from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.ids import ApplicationId, GlobalMasterId, SubClusterId
 from shim.domain.submissions import Submission, SubmissionRecord
 from shim.errors import HeddleError, MasterLinkError
 from shim.federation.home_questions import Uncertain
@@ -26,6 +26,7 @@ from shim.peers.ownership import Owner, QueueOwnership
 from shim.peers.passing_on import PassingOn
 from shim.protocol.peers import OutcomeFrame, OutcomeKind
 from shim.protocol.yarn.allocations import write_allocate_answer
+from shim.queues.admission import AdmissionQueue
 from shim.submission import repair as repairs
 from shim.submission import service as submissions
 from shim.submission.delivery import Delivery, NotSent, deliver
@@ -131,6 +132,10 @@ async def _followed_once(self: Following, follower: Any) -> None:
 _ASK: Callable[..., Awaitable[object]] = vars(PassingOn)["_ask"]
 
 
+def _nobody_starts(_: AdmissionQueue) -> list[ApplicationId]:
+    return []
+
+
 def _gives_all(_: GangHold) -> bool:
     return False
 
@@ -157,6 +162,7 @@ PLANTED: tuple[PlantedBug, ...] = (
     PlantedBug(
         "a Heddle that starts anew does not know attempts of before", ((MultiClusterAttempt, "_find", _not_found),)
     ),
+    PlantedBug("what waits for its queue's turn never starts", ((AdmissionQueue, "look", _nobody_starts),)),
     PlantedBug("a part of a gang is given", ((GangHold, "holds_back", _gives_all),)),
     PlantedBug("a container is given twice", ((attempts, "write_allocate_answer", _given_twice(_WRITE)),)),
     PlantedBug("the end of a container is told twice", ((attempts, "write_allocate_answer", _ended_twice(_WRITE)),)),

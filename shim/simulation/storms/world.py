@@ -41,11 +41,19 @@ beat_s = 0.5
 lost_after_s = 20.0
 [[queue]]
 name = "root.default"
+{shares[0]}
 [[queue]]
 name = "root.span"
 span = true
 containers = "{containers}"
+{shares[1]}
 """
+_SHARES = (
+    ("", ""),
+    ("weight = 1.0", "weight = 2.0"),
+    ("weight = 3.0\nmax_running = 1", "weight = 1.0\nmax_running = 1"),
+)
+"""Lines of both queues: without shares, with them, and with a bound on what runs, behind which the others wait."""
 _CONTAINERS = (UNORDERED, *QUEUE_POLICIES)
 _RETRY_S = 1.0
 _LARGEST_GANG = 4
@@ -105,7 +113,7 @@ class StormWorld:
         network = ModelledNetwork(seeded(seed, "network"), hop_s=0.001)
         faults = StoreFaults(seeded(seed, "store"))
         world = HeddleWorld(
-            config=a_config(specs, _CONFIG.format(containers=seeded(seed, "containers").choice(_CONTAINERS))),
+            config=a_config(specs, _drawn_config(seed)),
             clock=clock,
             federation=federation,
             network=network,
@@ -271,6 +279,11 @@ class StormWorld:
             process.gate.resume()
             process.start()
         self.note("quiet")
+
+
+def _drawn_config(seed: int) -> str:
+    containers, shares = (seeded(seed, what) for what in ("containers", "shares"))
+    return _CONFIG.format(containers=containers.choice(_CONTAINERS), shares=shares.choice(_SHARES))
 
 
 def _nothing() -> None:
