@@ -9,7 +9,10 @@ import shutil
 
 import httpx
 import pytest
+from requests_gssapi import HTTPSPNEGOAuth
 from typer.testing import CliRunner
+from yarn_api_client import ResourceManager
+from yarn_api_client.auth import SimpleAuth
 
 from adapters.kerberos import WebInitiator
 from shim.app.bootstrap import Heddle
@@ -206,6 +209,21 @@ async def test_curl_negotiates(heddle, kdc, keytabs):
     out, trouble = await run.communicate()
     assert run.returncode == 0, trouble
     assert "application-id" in json.loads(out)
+
+
+async def test_yarn_api_client_comes_in_by_ticket(heddle, kdc, keytabs, monkeypatch):
+    surroundings = {**kdc.environment, "KRB5CCNAME": f"FILE:{kdc.ticket(ADA, keytabs[ADA])}", "NO_PROXY": "*"}
+    for name, value in surroundings.items():
+        monkeypatch.setenv(name, value)
+
+    def new_application(auth):
+        client = ResourceManager([heddle.url.replace("127.0.0.1", LOCALHOST)], auth=auth)
+        return client.request(NEW, "POST").data
+
+    told = await asyncio.to_thread(new_application, HTTPSPNEGOAuth())
+    assert told["application-id"].startswith("application_")
+    with pytest.raises(Exception, match=r"401|No active RMs"):  # a name alone: the library raises no class of its own
+        await asyncio.to_thread(new_application, SimpleAuth("ada"))
 
 
 async def test_a_keytab_without_its_key_is_told_at_the_start(kerberos, keytabs, tmp_path):

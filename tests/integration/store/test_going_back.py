@@ -10,21 +10,24 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect, make_url
+from sqlalchemy import Connection, MetaData, Table, inspect, make_url
 
+from shim.domain.submissions import SubmissionRecord
 from shim.errors import StoreUnavailableError
-from shim.store import open_state_store, sql_state_store
+from shim.store import open_state_store
 from shim.store.copies import StoreHeldError, WentBack, copying_of
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.pooled import PooledExecutor
+from shim.store.rows import row_of_record
 from shim.store.schema import HEAD, MIGRATIONS, known_revisions, revision_of
-from shim.store.tables import metadata
+from shim.store.tables import metadata, submissions
 from shim.testing.builders import a_record
 from tests.support.databases import an_empty_database
 
 OLDER = sorted(known_revisions() - {HEAD})
 BEFORE = OLDER[-1]
 WRITERS, AFTER = 4, 20
+WITHIN_S = 120.0
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -60,15 +63,16 @@ def differences(connection: Connection) -> list[object]:
     return list(compare_metadata(MigrationContext.configure(connection), metadata))
 
 
+def executor_of(url: str) -> GroupCommitExecutor | PooledExecutor:
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return GroupCommitExecutor(Path(str(parsed.database)))
+    return PooledExecutor(parsed.set(drivername="postgresql+asyncpg"))
+
+
 async def on(url: str, work, *, commit: bool = False) -> Any:
     """Do something to the tables as they are: nothing is upgraded."""
-    parsed = make_url(url)
-    is_file = parsed.get_backend_name() == "sqlite"
-    executor = (
-        GroupCommitExecutor(Path(str(parsed.database)))
-        if is_file
-        else PooledExecutor(parsed.set(drivername="postgresql+asyncpg"))
-    )
+    executor = executor_of(url)
     try:
         return await (executor.write(work) if commit else executor.read(work))
     finally:
@@ -145,17 +149,40 @@ async def test_a_migration_back_that_fails_half_way_leaves_the_tables_as_they_we
     assert await on(url, revision_of) == HEAD
 
 
-async def test_an_upgrade_beside_a_heddle_that_writes_loses_no_submission(url, monkeypatch):
+class OlderHeddle:
+    """A Heddle of the revision before: it writes submissions with the columns that it found at its start."""
+
+    def __init__(self, executor: GroupCommitExecutor | PooledExecutor, table: Table) -> None:
+        self._executor = executor
+        self._table = table
+
+    @classmethod
+    async def at(cls, url: str) -> "OlderHeddle":
+        executor = executor_of(url)
+
+        def found(connection: Connection) -> Table:
+            assert revision_of(connection) == BEFORE
+            return Table(submissions.name, MetaData(), autoload_with=connection)
+
+        return cls(executor, await executor.read(found))
+
+    async def insert_intent(self, record: SubmissionRecord) -> None:
+        known = set(self._table.columns.keys())
+        row = {name: value for name, value in row_of_record(record).items() if name in known}
+        await self._executor.write(lambda connection: connection.execute(self._table.insert().values(row)) and None)
+
+    async def close(self) -> None:
+        await self._executor.close()
+
+
+async def test_an_upgrade_beside_a_heddle_that_writes_loses_no_submission(url):
     """The older one has its tables open and writes; the newer one starts, upgrades them, and writes as well."""
     await insert(url, 1)
     await go_back(url, BEFORE)
-    with monkeypatch.context() as as_it_was:
-        as_it_was.setattr(sql_state_store, "upgrade", lambda _: None)
-        older = await open_state_store(url)
-    assert await on(url, revision_of) == BEFORE
+    older = await OlderHeddle.at(url)
     begun, upgraded, written = asyncio.Event(), asyncio.Event(), {1}
 
-    async def write(store, first: int) -> None:
+    async def write(store: Any, first: int) -> None:
         """Insert until some were acknowledged after the upgrade; what is refused meanwhile is none."""
         after, sequence = 0, first
         while after < AFTER:
@@ -169,11 +196,12 @@ async def test_an_upgrade_beside_a_heddle_that_writes_loses_no_submission(url, m
             after += upgraded.is_set()
 
     load = [asyncio.create_task(write(older, 10_000 * number)) for number in range(1, WRITERS + 1)]
-    await begun.wait()
-    newer = await open_state_store(url)
-    before = len(written)
-    upgraded.set()
-    await asyncio.gather(*load, write(newer, 90_000))
+    async with asyncio.timeout(WITHIN_S):
+        await begun.wait()
+        newer = await open_state_store(url)
+        before = len(written)
+        upgraded.set()
+        await asyncio.gather(*load, write(newer, 90_000))
     assert before > 1
     await older.close()
     await newer.close()
