@@ -85,7 +85,7 @@ def after_quiet(world: StormWorld) -> Iterator[str]:
 
 
 def _of_shares(world: StormWorld) -> Iterator[str]:
-    """What Heddle believes of queues is what clusters hold, which is nothing: nobody waits, no queue has anything."""
+    """Yield beliefs of Heddle about queues that are not so after quiet: nobody waits, no queue has anything."""
     for heddle in world.heddles:
         if not heddle.is_ready:
             continue

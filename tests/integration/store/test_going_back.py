@@ -169,7 +169,11 @@ class OlderHeddle:
     async def insert_intent(self, record: SubmissionRecord) -> None:
         known = set(self._table.columns.keys())
         row = {name: value for name, value in row_of_record(record).items() if name in known}
-        await self._executor.write(lambda connection: connection.execute(self._table.insert().values(row)) and None)
+
+        def work(connection: Connection) -> None:
+            connection.execute(self._table.insert().values(row))
+
+        await self._executor.write(work)
 
     async def close(self) -> None:
         await self._executor.close()
