@@ -239,7 +239,7 @@ class Heddle:
         )
         observer = RequestObserver(metrics, audit, home_of)
         rates = CallRates(_rate_limits(config.limits), clock, metrics.rate_limited)
-        logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases), rates, self._provider, audit.record)
+        logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases), rates, self._provider)
         self._server = await serve_web(use_cases, observer, metrics, self._health, logins)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         if config.server.proxy:

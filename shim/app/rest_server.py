@@ -51,7 +51,7 @@ from shim.server.rest.tokens_api import TokensAPI
 from shim.server.rest.usage_api import UsageAPI
 from shim.server.rest.web_tokens import WebTokens
 from shim.submission.core.home import HomeSettings, choose_home
-from shim.telemetry import AuditEntry, Metrics
+from shim.telemetry import Metrics
 
 __all__ = ["WebLogins", "serve_pages", "serve_web"]
 
@@ -68,15 +68,13 @@ class WebLogins:
         api_tokens: What programs show.
         rates: How fast callers may call.
         provider: Logs browsers in; None where no identity provider does.
-        record: Takes a line of the audit for each login there, and each logout.
     """
 
     tickets: WebTickets | None
     tokens: DelegationTokens
     api_tokens: APITokens
     rates: CallRates
-    provider: ProviderLogin | None
-    record: Callable[[AuditEntry], None]
+    provider: ProviderLogin | None = None
 
     @property
     def are_proven(self) -> bool:
@@ -252,13 +250,7 @@ def _provider_pages(use_cases: UseCases, logins: WebLogins) -> ProviderPages | N
     writer = AnswerWriter(use_cases.runtime.clock.now_s)
     is_encrypted = login.url.startswith("https:")
     return ProviderPages(
-        login.provider,
-        login.claims,
-        login.sessions,
-        login.config.issuer,
-        writer,
-        is_encrypted=is_encrypted,
-        record=logins.record,
+        login.provider, login.claims, login.sessions, login.config.issuer, writer, is_encrypted=is_encrypted
     )
 
 

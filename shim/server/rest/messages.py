@@ -41,12 +41,30 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionChange:
+    """A session of a browser that begins or ends, or that was refused, for the audit.
+
+    Attributes:
+        operation: `session.begin` or `session.end`.
+        user: Whose it is; empty where nobody logged in.
+        provider: Name of the identity provider.
+        reason: Why it was refused; never a code, state or token.
+    """
+
+    operation: str
+    user: str
+    provider: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """An answer, whole unless it goes on.
 
     Attributes:
         headers: In order, as they are sent; without those of the connection (length, `Connection`).
         later: What follows the body, as it is made; None for an answer that is whole.
+        session: What it does to a session; None for nothing.
         reason: Phrase of the status line; empty for the usual one.
         closes: Whether the connection ends with it.
     """
@@ -57,3 +75,4 @@ class Answer:
     reason: str = ""
     closes: bool = False
     later: AsyncGenerator[bytes, None] | None = None
+    session: SessionChange | None = None

@@ -10,7 +10,8 @@ Source: OpenID Connect Core 1.0, section 3.1; RFC 9207; RFC 9700, section 4.
 import hmac
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from html import escape
 
 from shim.errors import HeddleError, UnavailableError
@@ -20,9 +21,8 @@ from shim.identity.sessions import Sessions
 from shim.ports.identity_provider import IdentityProvider, LoginAttempt
 from shim.protocol.rest.queries import parse_query
 from shim.server.rest.answers import AnswerWriter
-from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.messages import Answer, Headers, Request, SessionChange
 from shim.server.rest.provider_callers import ATTEMPT_COOKIE, LOGIN_PATH, SESSION_COOKIE, cookie_of
-from shim.telemetry import AuditEntry
 
 __all__ = ["ProviderPages"]
 
@@ -31,7 +31,6 @@ _LOCAL = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2000}")
 """A path here, with its query: neither another host's (`//host`, `/\\host`), nor anything that is not plain."""
 _LONGEST_CODE = 4096
 _LOGIN, _LOGOUT = "session.begin", "session.end"
-_FORBIDDEN, _UNAVAILABLE = 403, 503
 
 
 class ProviderPages:
@@ -44,7 +43,6 @@ class ProviderPages:
         issuer: The provider's name.
         writer: Of answers.
         is_encrypted: Whether browsers reach Heddle by TLS alone.
-        record: Takes a line of the audit for each login that ends, well or not, and for each logout.
     """
 
     def __init__(
@@ -56,14 +54,12 @@ class ProviderPages:
         writer: AnswerWriter,
         *,
         is_encrypted: bool,
-        record: Callable[[AuditEntry], None],
     ) -> None:
         self._provider = provider
         self._claims = claims
         self._sessions = sessions
         self._issuer = issuer
         self._writer = writer
-        self._record = record
         self._attributes = "HttpOnly; SameSite=Lax" + ("; Secure" if is_encrypted else "")
 
     async def log_in(self, request: Request, _: Caller, extra: Headers) -> Answer:
@@ -86,17 +82,14 @@ class ProviderPages:
         extra = (*extra, self._cookie(ATTEMPT_COOKIE, "", path="/oidc", lasts_s=0))
         problem = self._problem(values, attempt)
         if problem or attempt is None:
-            self._audit(_LOGIN, request, extra, status=_FORBIDDEN, reason=problem)
-            return self._refused(problem, extra)
+            return self._not_begun(problem, extra)
         try:
             claimed = self._claims.user_of(await self._provider.redeem(values["code"] or "", attempt))
         except HeddleError as exc:
-            status = _UNAVAILABLE if isinstance(exc, UnavailableError) else _FORBIDDEN
-            self._audit(_LOGIN, request, extra, status=status, reason=str(exc))
-            return self._refused(str(exc), extra, status=status)
-        self._audit(_LOGIN, request, extra, claimed.user)
+            return self._not_begun(str(exc), extra, status=503 if isinstance(exc, UnavailableError) else 403)
         session = self._cookie(SESSION_COOKIE, self._sessions.begin(claimed.user, claimed.groups))
-        return self._writer.redirect(attempt.back_to, extra=(*extra, session))
+        answer = self._writer.redirect(attempt.back_to, extra=(*extra, session))
+        return replace(answer, session=SessionChange(_LOGIN, claimed.user, self._issuer))
 
     async def log_out(self, request: Request, extra: Headers) -> Answer:
         """End the session of a browser."""
@@ -105,14 +98,15 @@ class ProviderPages:
         location = ""
         if session is not None:
             self._sessions.end(session)
-            self._audit(_LOGOUT, request, extra, session.user, status=200)
             try:
                 location = await self._provider.logout_address()
             except UnavailableError:  # then only Heddle's session ends
                 location = ""
         body = json.dumps({"location": location}).encode()
         cookie = self._cookie(SESSION_COOKIE, "", lasts_s=0)
-        return self._writer.raw(body, "application/json", extra=(*extra, cookie, ("Cache-Control", "no-store")))
+        answer = self._writer.raw(body, "application/json", extra=(*extra, cookie, ("Cache-Control", "no-store")))
+        ended = None if session is None else SessionChange(_LOGOUT, session.user, self._issuer)
+        return replace(answer, session=ended)
 
     def _problem(self, told: Mapping[str, str | None], attempt: LoginAttempt | None) -> str:
         """Reason why a browser that comes back is not logged in; empty if the provider is to be asked."""
@@ -128,25 +122,9 @@ class ProviderPages:
             return "the identity provider sent no code"
         return ""
 
-    def _audit(
-        self, operation: str, request: Request, extra: Headers, user: str = "", *, status: int = 302, reason: str = ""
-    ) -> None:
-        """Record a login or logout; neither code, state nor token is in it."""
-        results = {_FORBIDDEN: "refused", _UNAVAILABLE: "failed"}
-        self._record(
-            AuditEntry(
-                request_id=dict(extra).get("X-Request-Id", ""),
-                operation=operation,
-                real_user=user,
-                effective_user=user,
-                address=request.peer,
-                result=results.get(status, "allowed"),
-                status=status,
-                target=self._issuer,
-                reason=reason,
-                call=f"{request.method} {request.raw_path[:32]}",
-            )
-        )
+    def _not_begun(self, reason: str, extra: Headers, *, status: int = 403) -> Answer:
+        change = SessionChange(_LOGIN, "", self._issuer, reason)
+        return replace(self._refused(reason, extra, status=status), session=change)
 
     def _refused(self, reason: str, extra: Headers, *, status: int = 403) -> Answer:
         body = (

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shim.identity.service import Caller
-from shim.server.rest.messages import Headers, Request
+from shim.server.rest.messages import Headers, Request, SessionChange
 
 __all__ = ["AuditSink", "RequestRecord", "RequestResponse", "client_request_id"]
 
@@ -58,6 +58,11 @@ class RequestRecord:
     reason: str = ""
     audit: str = ""
     login: Headers = ()
+
+    def take(self, change: SessionChange) -> None:
+        """The request changes a session: the audit names whose, at which provider, and why not."""
+        self.is_change, self.audit, self.target, self.reason = True, change.operation, change.provider, change.reason
+        self.caller = Caller(change.user, change.user) if change.user else None
 
     def span_attributes(self, status: int) -> dict[str, object]:
         """Attributes of its span, by the names of OpenTelemetry's conventions, or `heddle.`."""

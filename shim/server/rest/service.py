@@ -230,6 +230,8 @@ class RestService:
         record.audit = self._site.audit_name(request)
         found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
         if found is not None:
+            if found.session is not None:
+                record.take(found.session)
             return found
         if request.method == "OPTIONS":
             return self._writer.options("GET, POST", b"", extra=extra)

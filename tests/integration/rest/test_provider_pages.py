@@ -12,9 +12,10 @@ from shim.identity.service import IdentityRules
 from shim.identity.sessions import Sessions
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.messages import Answer
+from shim.server.rest.observer import RequestObserver
 from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages
-from shim.telemetry import AuditEntry
+from shim.telemetry import AuditEntry, AuditTrail, Metrics
 from shim.testing.clock import FakeClock
 from shim.testing.identity_provider import ScriptedProvider
 from tests.support.scripted_server import ScriptedServer, body_of
@@ -22,6 +23,17 @@ from tests.support.scripted_server import ScriptedServer, body_of
 ISSUER = "https://id.example.com"
 WHO = "/heddle/v1/console/caller"
 HTML = {"accept": "text/html,*/*"}
+
+
+class KeptTrail(AuditTrail):
+    """Keeps lines instead of writing them."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__(clock)
+        self.entries: list[AuditEntry] = []
+
+    def record(self, entry: AuditEntry) -> None:
+        self.entries.append(entry)
 
 
 @dataclass
@@ -35,15 +47,8 @@ class Door:
     def __post_init__(self) -> None:
         self.sessions = Sessions(b"s" * 32, self.clock, os.urandom, lasts_s=100.0)
         writer = AnswerWriter(self.clock.now_s)
-        self.audit: list[AuditEntry] = []
         pages = ProviderPages(
-            self.provider,
-            ClaimRules(),
-            self.sessions,
-            ISSUER,
-            writer,
-            is_encrypted=self.is_encrypted,
-            record=self.audit.append,
+            self.provider, ClaimRules(), self.sessions, ISSUER, writer, is_encrypted=self.is_encrypted
         )
         self.server = ScriptedServer(
             rules=IdentityRules(),
@@ -53,6 +58,16 @@ class Door:
                 self.provider, ClaimRules(), self.sessions, identity, NamelessCallers(identity), "http://front:8088"
             ),
         )
+
+    @property
+    def audit(self) -> list[AuditEntry]:
+        """Lines that the server's observer writes of what was answered."""
+        kept = KeptTrail(self.clock)
+        metrics = Metrics(self.clock, version="test", subclusters=lambda: ())
+        observer = RequestObserver(metrics, kept, lambda _: None)
+        for exchange in self.server.exchanges:
+            observer.tell(exchange)
+        return kept.entries
 
     async def ask(self, target: str, method: str = "GET", **headers: Any) -> Answer:
         return await self.server.ask(method, target, **headers)
@@ -234,8 +249,14 @@ async def test_the_audit_tells_who_logged_in_and_out_and_whom_it_refused(door: D
         "the identity provider did not log you in",
         "the answer is of another login: its state differs",
     ]
+    assert [each.request_id for each in door.audit] == sorted({each.request_id for each in door.audit})
     written = repr(door.audit)
     assert all(secret not in written for secret in (state, cookie, session, "code=good"))
+
+
+async def test_the_audits_own_id_of_a_login_is_not_the_clients(door: Door):
+    await door.ask("/oidc/callback?state=made-up", **{"x-request-id": "chosen"})
+    assert [(each.client_request_id, each.request_id == "chosen") for each in door.audit] == [("chosen", False)]
 
 
 async def test_a_provider_that_is_away_is_a_failure_in_the_audit(door: Door):
