@@ -82,6 +82,8 @@ def written(folder: Path, address: str, provider: OIDCProvider, east: str, secre
         admin_rpc = ""
         [store]
         url = "sqlite:///{folder}/heddle.db"
+        [security]
+        group_overrides = "robot=;other-robot=;olga=;vera="
         [security.roles]
         viewers = ["*"]
         users = ["robot"]
