@@ -19,4 +19,4 @@ def load_library() -> Any:
         return importlib.import_module("ldap")
     except (ImportError, OSError) as exc:
         message = f"needs the library python-ldap ({exc}): pip install '.[ldap]', with libldap-dev of the system"
-        raise ConfigError("the configuration", "security.ldap.url", message) from exc
+        raise ConfigError("the configuration", "security.ldap.urls", message) from exc

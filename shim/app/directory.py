@@ -2,7 +2,7 @@
 
 import asyncio
 
-from adapters.ldap import DirectorySettings, LDAPGroups, load_library
+from adapters.ldap import DirectorySettings, LDAPGroups
 from shim.app.groups import GroupDirectory, group_directory
 from shim.app.host_limits import read_password
 from shim.config.ldap import LDAPConfig
@@ -37,7 +37,6 @@ async def directory_trouble(config: LDAPConfig) -> str | None:
 
 
 def _lookup(config: LDAPConfig) -> LDAPGroups:
-    load_library()
     password = config.bind_password_file
     return LDAPGroups(
         DirectorySettings(
