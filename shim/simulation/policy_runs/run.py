@@ -2,7 +2,7 @@
 
 A cycle runs when tasks ended, jobs arrived or a hold is over, at most once in `every_s`. What it grants starts at once
 and runs for the task's time, longer away from its data. Whatever the cycle may not know (true times) is not in the
-snapshot.
+snapshot. How long tasks run is learnt as Global Masters learn it (`JobBook`): from tasks that have ended.
 """
 
 import math
@@ -172,7 +172,8 @@ class _Run:
             self._tagged[node, work.tags] -= 1
         self._table.shift(Column.RUNNING, job.row, -1.0)
         self._table.shift(Column.STARTED_S, job.row, -(self.engine.now_s - ran_for_s))
-        self._table.count_ended(job.row, ran_for_s, self._durations.resemblance)
+        if self._table.count_ended(job.row, ran_for_s, self._durations.resemblance):
+            self._durations.observe(ran_for_s)
         job.finished[stage] += 1
         if job.finished[stage] == len(work.durations_s):
             self._stage_done(number)
@@ -185,6 +186,7 @@ class _Run:
             if each not in job.open_stages and done.issuperset(work.parents):
                 self._open(number, each)
         if len(done) == len(stages):
+            self._table.compare(job.row, self._durations.resemblance)
             self._table.remove(job.row)
             del self._running[number]
             self.figures.response_s[number] = self.engine.now_s - self._jobs[number].arrival_s
@@ -296,7 +298,8 @@ class _Run:
             factor = self._factor(work.places[task] if work.places else _ANYWHERE, grant.place)
             duration_s = work.durations_s[task] * factor
             self._use(work.demand, +1)
-            self._table.shift(Column.RUNNING, job.row, +1.0)
+            if self._table.shift(Column.RUNNING, job.row, +1.0) == 1.0:
+                self._table.expect_anew(job.row)
             self._table.shift(Column.STARTED_S, job.row, self.engine.now_s)
             self._starts += 1
             self._begun[self._starts] = (job.row, grant.place, work.demand, self.engine.now_s, work.stated_s)
