@@ -1,4 +1,4 @@
-"""The console before real clusters, of jobs that the `yarn` command submits."""
+"""The console before real clusters: what the `yarn` command submits, and what operators say."""
 
 import asyncio
 import re
@@ -6,7 +6,9 @@ import subprocess
 import time
 
 import pytest
+from typer.testing import CliRunner
 
+from shim.cli.main import app
 from tests.support.console_pages import Looker, chromium, looking
 from tests.support.stock_client import StockClient
 
@@ -51,3 +53,20 @@ async def test_a_job_of_the_yarn_command_appears_within_two_seconds(lab, heddle,
         while not waits or (min(waits) > _SOON_S and len(waits) < _TRIES):  # a busy machine may be late once
             waits.append(await appears_after_s(client, looker, f"appears-{len(waits)}"))
         assert min(waits) <= _SOON_S
+
+
+async def test_a_cluster_that_is_drained_shows_it_until_it_is_undrained(heddle):
+    async def say(word: str) -> None:
+        told = await asyncio.to_thread(CliRunner().invoke, app, ["cluster", word, "west", "--server", heddle.url])
+        assert told.exit_code == 0, told.output
+
+    west = "[...document.querySelectorAll('.card')].find((each) => each.innerText.includes('west'))?.innerText"
+    async with chromium() as browser, looking(browser, heddle.url) as looker:
+        await looker.go("overview")
+        await looker.until(f"/RUNNING/.test({west})")
+        await say("drain")
+        try:
+            await looker.until(f"/DRAINING/.test({west})")
+        finally:
+            await say("undrain")
+        await looker.until(f"/RUNNING/.test({west})")
