@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
 
 __all__ = ["played_on_two_clusters"]
@@ -24,7 +24,7 @@ def played_on_two_clusters(jobs: Sequence[ModelledJob], *, node: ResourceVector,
         RuntimeError: A job did not succeed.
     """
     clusters = tuple(
-        ClusterSpec.even(
+        ModelledClusterSpec.even(
             SubClusterId(name), nodes=4, size=node, epoch=epoch, queues={"root.default": QueueSpec(am_share=0.5)}
         )
         for name, epoch in (("east", 1000), ("west", 2000))

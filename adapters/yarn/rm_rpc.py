@@ -18,11 +18,11 @@ from shim.errors import (
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.hrpc import (
     DEFAULT_MAX_FRAME_BYTES,
-    Answer,
     CallerContext,
     ClientConnection,
+    HadoopAnswer,
+    HadoopRequest,
     JavaClass,
-    Request,
     SASLError,
     SASLInitiator,
     UserIdentity,
@@ -148,7 +148,7 @@ class YarnRPC:
             channel.close()
         self._channels.clear()
 
-    def _answer(self, answer: Answer) -> RPCAnswer | None:
+    def _answer(self, answer: HadoopAnswer) -> RPCAnswer | None:
         """The answer for the caller; None if another ResourceManager has to be asked.
 
         Raises:
@@ -281,8 +281,8 @@ def addresses_of(listed: Sequence[str]) -> tuple[tuple[str, int], ...]:
     return tuple(split_address(address) for address in listed)
 
 
-def _request(call: RPCCall) -> Request:
-    return Request(call.protocol, call.method, call.payload)
+def _request(call: RPCCall) -> HadoopRequest:
+    return HadoopRequest(call.protocol, call.method, call.payload)
 
 
 def _context(call: RPCCall) -> CallerContext | None:

@@ -35,7 +35,7 @@ from shim.protocol.rest.filters import TimeRange
 from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.application_rows import RowQuery, page_by_columns, page_of
 from shim.server.rest.backend import Backend
-from shim.server.rest.own_endpoints import ApplicationName, Asker, Endpoint, Limit, Search, as_json, has_words
+from shim.server.rest.own_endpoints import ApplicationName, Asker, Limit, OwnEndpoint, Search, as_json, has_words
 from shim.telemetry.application_life import LifeEvent
 from shim.telemetry.recent_decisions import Decision, RecentDecisions
 from shim.telemetry.redaction import redact
@@ -67,14 +67,14 @@ class ConsoleAPI:
     _nodes_flight: SingleFlight[str, Response] = field(default_factory=SingleFlight)
     _decision_flights: SingleFlight[_DecisionQuery, Response] = field(default_factory=SingleFlight)
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            Endpoint("GET", "console/applications", self.applications),
-            Endpoint("GET", "console/nodes", self.nodes),
-            Endpoint("GET", "console/decisions", self.decisions),
-            Endpoint("GET", "console/containers/{application}", self.containers),
-            Endpoint("GET", "console/caller", self.caller),
+            OwnEndpoint("GET", "console/applications", self.applications),
+            OwnEndpoint("GET", "console/nodes", self.nodes),
+            OwnEndpoint("GET", "console/decisions", self.decisions),
+            OwnEndpoint("GET", "console/containers/{application}", self.containers),
+            OwnEndpoint("GET", "console/caller", self.caller),
         )
 
     async def applications(

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from shim.server.rpc.connection import LoginJudge, Reception, RPCConnection, RPCLimits, RPCService
+from shim.server.rpc.connection import LoginJudge, RPCConnection, RPCLimits, RPCReception, RPCService
 from shim.server.rpc.listener import Listener
 
 __all__ = ["RPCServer"]
@@ -28,7 +28,7 @@ class RPCServer:
         limits: RPCLimits | None = None,
         judge: LoginJudge | None = None,
     ) -> None:
-        self._reception = Reception(service, limits or RPCLimits(), judge)
+        self._reception = RPCReception(service, limits or RPCLimits(), judge)
         self._connections = self._reception.connections
         self._listener = Listener(lambda: RPCConnection(self._reception), host, port)
 
