@@ -103,6 +103,11 @@ class YarnRPC:
         self._budget.join(self)
 
     @property
+    def channels(self) -> tuple[RPCChannel, ...]:
+        """Connections that are open, or have ended and not been missed yet."""
+        return tuple(self._channels.values())
+
+    @property
     def connections(self) -> int:
         """Number of connections that are open or being opened."""
         return len(self._channels) + len(self._opening)
@@ -144,7 +149,7 @@ class YarnRPC:
             self._sweeper.cancel()
         for opening in self._opening.values():
             opening.cancel()
-        for channel in self._channels.values():
+        for channel in self.channels:
             channel.close()
         self._channels.clear()
 
@@ -253,7 +258,7 @@ class YarnRPC:
     def _look_elsewhere(self) -> None:
         """The one that was asked is a standby: drop its connections, begin with the next."""
         self._active = (self._active + 1) % len(self._target.addresses)
-        for channel in self._channels.values():
+        for channel in self.channels:
             channel.close()
         self._channels.clear()
 

@@ -244,7 +244,7 @@ async def test_a_connection_that_breaks_during_a_call_is_told_and_the_next_call_
     async with serving(service) as server, calling(server.port) as rpc:
         waiting = asyncio.create_task(rpc.call(a_call("wait")))
         await service.has_waiting.acquire()
-        for connection in tuple(server._connections):
+        for connection in tuple(server.connections):
             connection.abort()
         with pytest.raises(NoAnswerError):
             await waiting
@@ -324,7 +324,7 @@ async def test_s27_a_flood_from_one_address_leaves_room_for_others():
             await asyncio.open_connection("127.0.0.1", server.port, local_addr=("127.0.0.9", 0)) for _ in range(20)
         ]
         assert (await rpc.call(a_call(payload=b"x"))).payload == b"x"
-        assert len(server._connections) <= 5
+        assert len(server.connections) <= 5
         for _, writer in flood:
             writer.close()
 
@@ -339,7 +339,7 @@ async def test_s27_calls_that_do_not_end_are_kept_only_up_to_a_limit():
             writer.write(INTRODUCTION + (10_000_000).to_bytes(4, "big") + junk)
             flood.append(writer)
         async with asyncio.timeout(30):
-            while len(server._connections) > 1 + 3:  # noqa: ASYNC110 - nothing tells of it
+            while len(server.connections) > 1 + 3:  # noqa: ASYNC110 - nothing tells of it
                 await asyncio.sleep(0.01)
         assert (await rpc.call(a_call(payload=junk))).payload == junk
         for writer in flood:
