@@ -19,7 +19,6 @@ from shim.ports.job_graphs import JobCounts, JobPlans
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService, AltruismWorld
 from shim.queues.core.entitle import ShareSettings
-from shim.queues.core.preemption_effects import PreemptionSettings, settling_s
 from shim.queues.credits import CreditBook, CreditKeeping
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_counts import JobCountReader
@@ -111,11 +110,7 @@ class SharesOfQueues:
                 needs=altruism.needs,
             ),
             lambda: service.spans,
-            PreemptionSettings(
-                persist_s=shares.preempt_after_s,
-                grace_s=shares.preempt_grace_s,
-                settle_s=settling_s(poll.interval_s),
-            ),
+            shares.preemption(poll.interval_s),
         )
 
     def altruism(self, service: MultiClusterService) -> AltruismService:

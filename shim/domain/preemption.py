@@ -14,10 +14,12 @@ __all__ = [
     "AskingAttempt",
     "HeldContainer",
     "PreemptionAct",
+    "PreemptionSettings",
     "PreemptionStage",
     "QueueShare",
     "ShareSnapshot",
     "WaitingWork",
+    "settling_s",
 ]
 
 PREEMPTED_EXIT_STATUS = -102
@@ -39,6 +41,33 @@ class PreemptionStage(Enum):
     RELEASED = "released"
     SPARED = "spared"
     """Whoever waited has got its share otherwise, or wants it no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionSettings:
+    """Patience.
+
+    Attributes:
+        persist_s: A queue must have been owed something for this long before containers are asked back.
+        grace_s: From asking a container back to taking it; in the second half it is demanded.
+        settle_s: What has gone counts as on its way for this long, until reports show who has it now.
+        idle_s: A queue that leaves what is free for it for this long cannot use it, and nothing is kept for it.
+        stale_s: While a sub-cluster does not tell how it is, asks that are held back stay so for this long.
+        stuck_s: A release that takes longer does not count as on its way any more; nor does what was begun before this
+            process, and was not seen since.
+    """
+
+    persist_s: float
+    grace_s: float
+    settle_s: float
+    idle_s: float = 30.0
+    stale_s: float = 10.0
+    stuck_s: float = 60.0
+
+
+def settling_s(poll_interval_s: float) -> float:
+    """Time in which reports show who has what went: three polls of every sub-cluster, and no less than five seconds."""
+    return max(5.0, 3 * poll_interval_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from shim.domain.preemption import PreemptionAct, PreemptionStage, ShareSnapshot
+from shim.domain.preemption import PreemptionAct, PreemptionSettings, PreemptionStage, ShareSnapshot
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import SharePolicy
 from shim.federation.core.federation_view import FederationView
@@ -16,7 +16,7 @@ from shim.ports.clock import Clock
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.lent_recalls import LenderNeed, LentRecalls
 from shim.queues.core.preemption import Preemption
-from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, PreemptionSettings, Remind, Step
+from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, Remind, Step
 from shim.queues.core.preemption_sizes import NOTHING
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_snapshot import FederationNow, RelayedAttempt, take_snapshot

@@ -14,13 +14,17 @@ import gzip
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from shim.domain.messages import Need
 from shim.errors import BadRequestError
 from shim.simulation.traces import Workload, workload_of
 
-__all__ = ["Constraints", "apply_constraints", "read_constraints"]
+__all__ = ["Constraints", "apply_constraints", "need_of", "properties_of", "read_constraints"]
+
+_SLOT = (1,)
 
 _GZIP_MAGIC = b"\x1f\x8b"
 MAX_CONSTRAINTS = 62
@@ -150,3 +154,20 @@ def _bits_of(constraints: Collection[int]) -> int:
     if constraints and not 0 <= min(constraints) <= max(constraints) < MAX_CONSTRAINTS:
         raise ValueError(f"constraints are numbered from 0 to {MAX_CONSTRAINTS - 1}")
     return sum(1 << constraint for constraint in constraints)
+
+
+@cache
+def properties_of(bits: int) -> frozenset[str]:
+    """The properties of a node for Heddle's masters that satisfies these constraints."""
+    return frozenset(_property_of(bit) for bit in range(bits.bit_length()) if bits >> bit & 1)
+
+
+@cache
+def need_of(bits: int) -> Need:
+    """What a task that asks for these constraints needs of Heddle's masters: one slot of such a node."""
+    return Need(_SLOT, properties_of(bits))
+
+
+@cache
+def _property_of(bit: int) -> str:
+    return f"c{bit}"

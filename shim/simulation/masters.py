@@ -11,7 +11,6 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
@@ -20,7 +19,6 @@ from shim.domain.messages import (
     Launch,
     LaunchRequest,
     LocalMasterReport,
-    Need,
     ReportRequest,
     TaskRef,
 )
@@ -31,33 +29,18 @@ from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policy import Policy
+from shim.simulation.constraints import need_of, properties_of
 from shim.simulation.results import RunOutcome
 from shim.simulation.run import HomeRule, Run
 from shim.simulation.traces import TraceJob
 
 __all__ = ["Faults", "Masters", "heddle", "megha"]
 
-_SLOT = (1,)
 _TICK_S = 1.0
 
 _HEADER_BYTES = 40
 _ITEM_BYTES = 24
 """A message's frame and one launch, verdict, node or offer in msgpack with small integers, rounded up."""
-
-
-@cache
-def _property_of(bit: int) -> str:
-    return f"c{bit}"
-
-
-@cache
-def _properties_of(bits: int) -> frozenset[str]:
-    return frozenset(_property_of(bit) for bit in range(bits.bit_length()) if bits >> bit & 1)
-
-
-@cache
-def _need_of(bits: int) -> Need:
-    return Need(_SLOT, _properties_of(bits))
 
 
 def _request_bytes(message: LaunchRequest | Bid | ReportRequest) -> int:
@@ -144,7 +127,7 @@ class Masters:
         setting = self._run.setting
         bits = setting.worker_constraints
         nodes = [
-            lm_events.NodeSpec((setting.slots_per_worker,), _properties_of(bits[worker]) if bits else frozenset())
+            lm_events.NodeSpec((setting.slots_per_worker,), properties_of(bits[worker]) if bits else frozenset())
             for worker in workers
         ]
         offers = self._policy.commitment.bids
@@ -306,7 +289,7 @@ def _request_of(job: TraceJob, tasks: Iterable[int]) -> gm_events.JobRequest:
     by_bits: defaultdict[int, list[int]] = defaultdict(list)
     for index in tasks:
         by_bits[job.constraints[index] if job.constraints else 0].append(index)
-    groups = tuple(gm_events.TaskGroup(_need_of(bits), tuple(indices)) for bits, indices in by_bits.items())
+    groups = tuple(gm_events.TaskGroup(need_of(bits), tuple(indices)) for bits, indices in by_bits.items())
     return gm_events.JobRequest(str(job.index), groups, estimate_s=job.estimate_s)
 
 

@@ -86,7 +86,7 @@ def test_the_patterns_find_what_they_look_for():
 
 
 MOST_FILES = 6
-NEED_MORE = {"4", "7", "8", "12"}
+NEED_MORE = {"12"}
 """Recipes that say themselves that a case of theirs needs more files today; none may join them."""
 
 
@@ -102,6 +102,6 @@ def test_no_recipe_has_more_steps_than_a_change_may_have_files(number: str):
 
 
 def test_what_needs_more_files_is_said_and_known():
-    said = {number for number, text in recipes().items() if re.search(r"needed today|makes it seven", text)}
+    said = {number for number, text in recipes().items() if re.search(r"needed today|makes it\s+seven", text)}
     assert said == NEED_MORE
     assert len(recipes()) == 12

@@ -16,6 +16,7 @@ from shim.domain.preemption import (
     AskingAttempt,
     HeldContainer,
     PreemptionAct,
+    PreemptionSettings,
     PreemptionStage,
     QueueShare,
     ShareSnapshot,
@@ -23,7 +24,7 @@ from shim.domain.preemption import (
 )
 from shim.domain.resources import ResourceVector
 from shim.queues.core.preemption import Preemption
-from shim.queues.core.preemption_effects import CapDemand, PreemptionSettings, Remind, Step
+from shim.queues.core.preemption_effects import CapDemand, Remind, Step
 from shim.queues.core.preemption_memory import memory_of
 from shim.queues.core.preemption_sizes import lacking
 

@@ -15,6 +15,7 @@ from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.queries import Query, java_long, split_values
 
 __all__ = [
+    "APPLICATION_PARAMETERS",
     "DESELECTABLE",
     "MANY_VALUED",
     "NODE_STATES",
@@ -61,6 +62,14 @@ DESELECTABLE: Mapping[str, str | None] = MappingProxyType(
 
 _BY_LOWER_CASE = {word.lower(): word for word in DESELECTABLE}
 _STATES = {state.name: state for state in YarnApplicationState}
+
+
+_TIMES = ("startedTimeBegin", "startedTimeEnd", "finishedTimeBegin", "finishedTimeEnd")
+APPLICATION_PARAMETERS = (
+    *("state", "states", "finalStatus", "user", "queue", "limit", *_TIMES),
+    *("applicationTypes", "applicationTags", "name", "deSelects"),
+)
+"""What `GET /apps` reads; nothing else of a query is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,11 +211,7 @@ def parse_application_filter(query: Query, *, find_queue: FindQueue, unknown_que
     Raises:
         JavaError: For a value that the ResourceManager refuses.
     """
-    ranges = {
-        name: java_long(text, name)
-        for name in ("startedTimeBegin", "startedTimeEnd", "finishedTimeBegin", "finishedTimeEnd")
-        if (text := query.first(name))
-    }
+    ranges = {name: java_long(text, name) for name in _TIMES if (text := query.first(name))}
     queue_text = query.first("queue")
     queue = find_queue(queue_text) if queue_text else None
     if queue_text and queue is None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
-from shim.domain.preemption import HeldContainer, PreemptionStage, ShareSnapshot
+from shim.domain.preemption import HeldContainer, PreemptionSettings, PreemptionStage, ShareSnapshot
 from shim.domain.resources import ResourceVector
 from shim.queues.core.lent import QueueJobHeld, part_of_share
-from shim.queues.core.preemption_effects import PreemptionSettings, Step
+from shim.queues.core.preemption_effects import Step
 
 __all__ = ["LenderNeed", "LentRecalls", "need_of"]
 

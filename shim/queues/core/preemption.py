@@ -15,9 +15,16 @@ Source: Megha, algorithm 2; `PreemptionMessage` and the waits of YARN's Proporti
 from collections.abc import Iterable, Mapping
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
-from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
+from shim.domain.preemption import (
+    AskingAttempt,
+    HeldContainer,
+    PreemptionSettings,
+    PreemptionStage,
+    QueueShare,
+    ShareSnapshot,
+)
 from shim.domain.resources import ResourceVector
-from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, PreemptionSettings, Remind, Step
+from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, Remind, Step
 from shim.queues.core.preemption_memory import Begun, Memory, Taken
 from shim.queues.core.preemption_sizes import (
     NOTHING,

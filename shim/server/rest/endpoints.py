@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from shim.domain.roles import Right
 from shim.domain.token_scopes import TokenScope
+from shim.protocol.rest.filters import APPLICATION_PARAMETERS
 from shim.server.rights import REST, rights_of
 from shim.server.ways import RouteKey, Way
 
@@ -138,11 +139,6 @@ def _change(
 
 _APP = "/apps/{application}"
 _CONTAINERS = f"{_APP}/appattempts/{{attempt}}/containers"
-_TIMES = ("startedTimeBegin", "startedTimeEnd", "finishedTimeBegin", "finishedTimeEnd")
-_OF_APPLICATIONS = (
-    *("state", "states", "finalStatus", "user", "queue", "limit", *_TIMES),
-    *("applicationTypes", "applicationTags", "name", "deSelects"),
-)
 _OF_ACTIVITIES = ("maxTime", "requestPriorities", "allocationRequestIds", "groupBy", "limit", "actions", "summarize")
 _OF_RESERVATIONS = ("queue", "reservation-id", "start-time", "end-time", "include-resource-allocations")
 
@@ -169,7 +165,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _change("POST", "/nodes/{node}/resource", RouteKey.NODE, "node.resource"),
     _change("POST", "/nodes/{host}/replace-labels", RouteKey.HOST, "node.labels", takes_body=False, query=("labels",)),
     _read("/nodes/{host}/get-labels", Way.ROUTE, RouteKey.HOST),
-    _read("/apps", Way.MERGE, operation=Operation.APPLICATIONS, query=_OF_APPLICATIONS),
+    _read("/apps", Way.MERGE, operation=Operation.APPLICATIONS, query=APPLICATION_PARAMETERS),
     Endpoint("POST", "/apps", Way.OWN, operation=Operation.SUBMIT, takes_body=True, changes=True, audit="app.submit"),
     Endpoint(
         "POST",

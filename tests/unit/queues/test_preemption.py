@@ -7,7 +7,7 @@ import pytest
 
 from shim.domain.allocations import Grant
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
-from shim.domain.preemption import PreemptionStage
+from shim.domain.preemption import PreemptionSettings, PreemptionStage
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
@@ -24,7 +24,6 @@ from shim.ports.attempt_calls import Attempt
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.lent_recalls import LenderNeed
-from shim.queues.core.preemption_effects import PreemptionSettings
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.testing.clock import FakeClock

@@ -8,11 +8,18 @@ from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
-from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
+from shim.domain.preemption import (
+    AskingAttempt,
+    HeldContainer,
+    PreemptionSettings,
+    PreemptionStage,
+    QueueShare,
+    ShareSnapshot,
+)
 from shim.domain.resources import ResourceVector
 from shim.queues.core.lent import QueueJobHeld
 from shim.queues.core.lent_recalls import LenderNeed, LentRecalls, need_of
-from shim.queues.core.preemption_effects import PreemptionSettings, Step
+from shim.queues.core.preemption_effects import Step
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 LENDER, BORROWER = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2))

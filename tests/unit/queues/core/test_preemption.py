@@ -9,6 +9,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, No
 from shim.domain.preemption import (
     AskingAttempt,
     HeldContainer,
+    PreemptionSettings,
     PreemptionStage,
     QueueShare,
     ShareSnapshot,
@@ -16,7 +17,7 @@ from shim.domain.preemption import (
 )
 from shim.domain.resources import ResourceVector
 from shim.queues.core.preemption import Preemption
-from shim.queues.core.preemption_effects import CapDemand, PreemptionSettings, Step
+from shim.queues.core.preemption_effects import CapDemand, Step
 from shim.queues.core.preemption_memory import Begun, Memory
 from shim.queues.core.preemption_sizes import easy, lacking
 
