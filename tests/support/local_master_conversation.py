@@ -9,6 +9,9 @@ __all__ = ["SLOT", "Conversation", "a_bid", "a_launch"]
 SLOT = Need((1,))
 
 
+FOUR_SLOTS = (NodeSpec((1,)),) * 4
+
+
 class Conversation:
     """A Local Master with four nodes of one slot, two for each of two Global Masters, and what it answered last.
 
@@ -16,7 +19,7 @@ class Conversation:
         reports: The reports that the last event brought, by Global Master.
     """
 
-    def __init__(self, *, offers, nodes=(NodeSpec((1,)),) * 4, is_known=True, **settings):
+    def __init__(self, *, offers, nodes=FOUR_SLOTS, is_known=True, **settings):
         n_resources = len(nodes[0].capacity)
         self.master = LocalMaster("la", nodes, ("ga", "gb"), n_resources=n_resources, offers_freed=offers, **settings)
         self.sequences = {"ga": 0, "gb": 0}
@@ -51,6 +54,6 @@ def a_launch(number, node, need=SLOT, **content):
     return Launch(number, node, need, TaskRef("job", number), **content)
 
 
-def a_bid(name, rank, version=1, count=1):
+def a_bid(name, rank, version=1, count=1, need=SLOT):
     """Bid for so many slots."""
-    return Bid(name, 1, version, (BidLine((0, 0, rank), SLOT, count),))
+    return Bid(name, 1, version, (BidLine((0, 0, rank), need, count),))
