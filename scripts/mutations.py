@@ -67,6 +67,8 @@ ROOMS: Mapping[str, Room] = {
         tests=(
             "tests/unit/scheduling",
             "tests/property/test_masters.py",
+            "tests/property/test_global_view.py",
+            "tests/property/test_job_book.py",
             "tests/property/test_container_order.py",
             "tests/property/test_waiting_machine.py",
         ),
