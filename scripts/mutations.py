@@ -33,6 +33,7 @@ LEAST_SECONDS = 20.0
 TIMES_AS_LONG = 4
 FAILED = 1
 """Exit code of pytest when tests ran and one failed; what is above did not run them."""
+_TIMEOUT = "Failed: Timeout"
 TIMELESS = "not holds_the_loop"
 """Tests that measure time would fail by coverage or a busy machine, and a mutant would look as if it was seen."""
 NOT_FOUND = 4
@@ -285,15 +286,22 @@ def verdict_on(mutant: Mutant, tests: Sequence[str], reach: Reach, copies: Copie
     reaching = reach.of(mutant.path, lines)
     if not reaching:
         return "SURVIVED: no test reaches it", ""
-    limit_s = LEAST_SECONDS + TIMES_AS_LONG * reach.cost(reaching)
-    code, said = copies.run(reaching, mutant=mutant, limit_s=limit_s)
+    code, said = _judged(reaching, mutant, reach, copies)
     if code == NOT_FOUND:  # the mutant breaks an import, or a name of a test is not the same in each run
-        code, said = copies.run(tests, mutant=mutant, limit_s=LEAST_SECONDS + TIMES_AS_LONG * reach.cost(reach.tests()))
-    if code is None:
+        code, said = _judged(tests, mutant, reach, copies)
+    if code is None or _TIMEOUT in said:
         return "killed by time", said
     if code == 0:
         return "SURVIVED", said
     return "killed" if code == FAILED else f"killed: pytest ended with {code}", said
+
+
+def _judged(tests: Sequence[str], mutant: Mutant, reach: Reach, copies: Copies) -> tuple[int | None, str]:
+    """Run tests with a mutant: each has some times as long as the slowest of them took, so that a loop ends soon."""
+    longest_s = max((reach.cost([test]) for test in tests if test in reach.seconds), default=reach.cost(reach.tests()))
+    each_s = LEAST_SECONDS + TIMES_AS_LONG * longest_s
+    limit_s = LEAST_SECONDS + TIMES_AS_LONG * reach.cost(reach.tests())
+    return copies.run([f"--timeout={each_s:.0f}", *tests], mutant=mutant, limit_s=limit_s)
 
 
 def table(verdicts: Sequence[Verdict]) -> list[str]:
