@@ -17,7 +17,7 @@ class Promise:
     kind: object
     number: int
     at_s: float
-    rows: list = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
     short_since_s: float | None = None
 
 

@@ -34,8 +34,8 @@ class PlainJob:
 
     request: JobRequest
     at_s: float
-    waiting: list
-    ran_s: list
+    waiting: list[list[int]]
+    ran_s: list[float]
     withdrawn: int = 0
     is_withdrawn: bool = False
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from shim.domain.ids import GlobalMasterId
 from shim.domain.messages import (
     Bid,
     Ending,
@@ -19,7 +20,7 @@ from shim.scheduling.global_master.events import JobWithdrawn, LocalMastersFound
 from shim.scheduling.policies import MEGHA
 from tests.support.global_master_conversation import SLOT, GlobalMasterTalk
 
-ASKED = [ReportRequest("ga", 1)]
+ASKED = [ReportRequest(GlobalMasterId("ga"), 1)]
 
 
 @pytest.fixture
