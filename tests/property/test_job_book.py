@@ -103,9 +103,9 @@ steps = st.one_of(
     ),
     st.tuples(st.just("place"), st.sampled_from(NAMES), st.integers(0, 1)),
     st.tuples(st.just("place"), st.sampled_from(NAMES), st.integers(0, 1)),
-    st.tuples(st.just("confirm"), st.integers(1, 8)),
-    st.tuples(st.just("put_back"), st.integers(1, 8)),
-    st.tuples(st.just("end"), st.integers(1, 8), st.sampled_from(EndingKind), st.sampled_from([0.5, 2.0, 8.0])),
+    st.tuples(st.just("confirm"), st.integers(1, 4)),
+    st.tuples(st.just("put_back"), st.integers(1, 4)),
+    st.tuples(st.just("end"), st.integers(1, 4), st.sampled_from(EndingKind), st.sampled_from([0.5, 2.0, 8.0])),
     st.tuples(st.just("withdraw"), st.sampled_from(NAMES)),
 )
 
