@@ -23,7 +23,7 @@ COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.NotIn: (ast.In,),
 }
 OPERATIONS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
-UNORDERED = frozenset(["min", "max", "isinstance", "hmac.compare_digest", "math.gcd"])
+UNORDERED = frozenset(["min", "max", "np.maximum", "np.minimum", "isinstance", "hmac.compare_digest", "math.gcd"])
 """Functions whose two arguments may change places, or that a type checker guards."""
 LOGS = ("_log", "log", "logger")
 

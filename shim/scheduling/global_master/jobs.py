@@ -129,17 +129,10 @@ class JobBook:
 
     def put_back(self, number: int) -> Placed | None:
         """The launch did not come true, or its task was taken back: the task waits again, first in its group."""
-        placed = self.placed.pop(number, None)
+        placed = self._take_off(number)
         if placed is None:
             return None
-        self._hold(placed, -1)
         job = placed.job
-        if not placed.is_confirmed:
-            job.unconfirmed -= 1
-        if job.held is not None:
-            job.held.pop(number, None)
-        self.table.shift(Column.RUNNING, job.row, -1.0)
-        self.table.shift(Column.STARTED_S, job.row, -placed.at_s)
         if job.is_withdrawn:
             self._count_finished(job)
         else:
@@ -162,14 +155,11 @@ class JobBook:
         """A task ended; None when it was known already."""
         if kind is not EndingKind.FINISHED:
             return self.put_back(number)
-        placed = self.placed.pop(number, None)
+        placed = self._take_off(number)
         if placed is None:
             return None
-        self._hold(placed, -1)
-        job, table = placed.job, self.table
-        table.shift(Column.RUNNING, job.row, -1.0)
-        table.shift(Column.STARTED_S, job.row, -placed.at_s)
-        if table.count_ended(job.row, ran_for_s, self.durations.resemblance):
+        job = placed.job
+        if self.table.count_ended(job.row, ran_for_s, self.durations.resemblance):
             self.durations.observe(ran_for_s)
             self.news.append(ran_for_s)
         self._count_finished(job)
@@ -190,6 +180,21 @@ class JobBook:
         if not job.n_unfinished:
             self._remove(job)
         return job
+
+    def _take_off(self, number: int) -> Placed | None:
+        """Take a launch off every count of those that are on their way, held or running; None if it is not known."""
+        placed = self.placed.pop(number, None)
+        if placed is None:
+            return None
+        self._hold(placed, -1)
+        job = placed.job
+        if not placed.is_confirmed:
+            job.unconfirmed -= 1
+        if job.held is not None:
+            job.held.pop(number, None)
+        self.table.shift(Column.RUNNING, job.row, -1.0)
+        self.table.shift(Column.STARTED_S, job.row, -placed.at_s)
+        return placed
 
     def _hold(self, placed: Placed, sign: int) -> None:
         queue = placed.job.request.queue

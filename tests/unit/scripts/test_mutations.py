@@ -47,12 +47,12 @@ def test_the_table_counts_by_room_and_over_all():
 class ScriptedRuns:
     """Copies whose runs end with these codes, one after the other; `asked` has the tests of each."""
 
-    def __init__(self, *codes):
-        self.codes, self.asked = list(codes), []
+    def __init__(self, *codes, said="said"):
+        self.codes, self.asked, self.said = list(codes), [], said
 
     def run(self, tests, *, mutant, limit_s):  # noqa: ARG002 - the signature of `Copies.run`
         self.asked.append(tests)
-        return self.codes.pop(0), "said"
+        return self.codes.pop(0), self.said
 
 
 REACHING = ["tests/test_ids.py::test_a"]
@@ -75,7 +75,15 @@ def test_the_end_of_the_run_says_how_and_tests_that_are_not_found_give_way_to_al
     runs = ScriptedRuns(*codes)
     reach = Reach(seconds={REACHING[0]: 0.5}, by_line={PATH: {1: frozenset(REACHING)}})
     assert verdict_on(replace(MUTANT, path=PATH), ["tests"], reach, runs)[0] == how
-    assert runs.asked == asked
+    assert [tests[1:] for tests in runs.asked] == asked
+
+
+def test_each_test_has_some_times_as_long_as_the_slowest_and_one_that_takes_longer_has_seen_the_bug():
+    runs = ScriptedRuns(1, said="E   Failed: Timeout (>24.0s) from pytest-timeout.")
+    slow, slower = "tests/test_ids.py::test_slow", "tests/test_ids.py::test_slower"
+    reach = Reach(seconds={slow: 1.0, slower: 9.0}, by_line={PATH: {1: frozenset([slow])}})
+    assert verdict_on(replace(MUTANT, path=PATH), ["tests"], reach, runs)[0] == "killed by time"
+    assert runs.asked == [["--timeout=24", slow]]
 
 
 def test_what_no_test_reaches_survives_without_a_run():

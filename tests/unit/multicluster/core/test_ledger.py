@@ -2,114 +2,27 @@
 
 import pytest
 
-from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, AllocateCall, Ask, AskKey, Ended, Grant
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, AllocateCall, Ask, AskKey, Ended
+from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import (
     AMCalled,
-    AMRegistered,
-    AnswerAM,
-    AskLedger,
     Beat,
     CallSession,
-    CapacitySplitter,
     CloseSession,
-    ClusterCapacity,
     Finished,
-    OpenSession,
     RefuseAM,
     SessionAnswered,
     SessionLost,
     SessionOpened,
     SessionRefused,
 )
-
-ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
-EAST, WEST = SubClusterId("east"), SubClusterId("west")
-KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
-MUCH = ResourceVector(8192, 8)
-CAPACITIES = (
-    ClusterCapacity(EAST, is_home=True, free=ResourceVector(), size=MUCH, largest=MUCH, nodes=1),
-    ClusterCapacity(WEST, free=MUCH, size=MUCH, largest=MUCH, nodes=1),
-)
-
-
-def a_grant(number=1, key=KEY):
-    node = NodeId("w1", 1)
-    return Grant(ContainerId(ATTEMPT, (200 << 40) | number), node, key.priority, -1, key.resource)
-
-
-class Watching(CapacitySplitter):
-    """Notes what the attempt has, and how it ended: True if it ran for as long as it was wanted."""
-
-    def __init__(self):
-        super().__init__(patience=3)
-        self.has = set()
-        self.ran = {}
-
-    def begun(self, container, since_s, resource=None):  # noqa: ARG002
-        assert since_s is None
-        self.has.add(container)
-
-    def ended(self, container, *, is_whole):
-        if container in self.has:
-            self.has.remove(container)
-            self.ran[container] = is_whole
-
-
-class Talk:
-    """A ledger whose asks go west, and what it says."""
-
-    def __init__(self):
-        self.watch = Watching()
-        self.ledger = AskLedger(ATTEMPT, EAST, self.watch)
-        self.said = {}
-        self.answered = None
-        self.opened = []
-        self.effects = []
-        self.response_ids = {EAST: 0, WEST: 0}
-        self.tell(AMRegistered())
-
-    def tell(self, event):
-        self.effects = self.ledger.handle(event)
-        for effect in self.effects:
-            if isinstance(effect, CallSession):
-                self.said[effect.subcluster] = effect.request
-            elif isinstance(effect, OpenSession):
-                self.opened.append(effect.subcluster)
-            elif isinstance(effect, AnswerAM):
-                self.answered = effect.answer
-
-    def wants(self, count=None, key=KEY, **more):
-        asks = () if count is None else (Ask(key, ANY, count),)
-        response_id = 0 if self.answered is None else self.answered.response_id
-        self.tell(AMCalled(AllocateCall(response_id, asks, **more), CAPACITIES))
-        self.hears(EAST)
-        return self.answered
-
-    def hears(self, name, *grants, ended=()):
-        """The request under way is answered."""
-        self.response_ids[name] += 1
-        answer = AllocateAnswer(self.response_ids[name], grants, tuple(ended))
-        self.tell(SessionAnswered(name, self.said[name].serial, answer))
-
-    def opens(self, *live, known=frozenset()):
-        self.response_ids[WEST] = 0
-        self.tell(SessionOpened(WEST, live, known=known))
-        self.hears(WEST)
-
-    def beats(self):
-        self.tell(Beat(WEST))
-        return self.said[WEST]
-
-    def asked(self):
-        """Counts in what was said to the west last."""
-        return [ask.count for ask in self.said[WEST].asks if ask.place == ANY]
+from tests.support.ledger_talk import ATTEMPT, CAPACITIES, EAST, KEY, WEST, LedgerTalk, a_grant
 
 
 @pytest.fixture
 def talk():
-    begun = Talk()
+    begun = LedgerTalk()
     begun.wants(3)
     assert begun.opened == [WEST]
     begun.opens()
@@ -284,7 +197,7 @@ def test_what_nobody_wants_any_more_was_never_used(talk):
 
 def test_what_was_granted_before_a_new_count_is_taken_off_it_at_once():
     """A count is absolute: said over containers that no answer has given yet, it asks for these once more."""
-    talk = Talk()
+    talk = LedgerTalk()
     talk.wants(3)
     talk.opens()
     talk.beats()

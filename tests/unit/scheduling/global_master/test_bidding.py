@@ -67,3 +67,59 @@ def test_renewals_are_paid_by_launches(core):
     renewed.send_alone("la", link)
     assert [effect.message.version for effect in core.effects] == [1, 2]
     assert core.tokens == 0.0
+
+
+# ---------------------------------------------------------------------- when a bid is sent
+
+
+def offered(core, link, now_s):
+    """What is sent at a moment, if anything."""
+    core.effects.clear()
+    bid_for(core, order_now(core, now_s), now_s).send_alone("la", link)
+    return [effect.message.version for effect in core.effects]
+
+
+def test_a_renewal_takes_a_whole_token_and_a_more_urgent_need(core):
+    add(core, "large", n_tasks=1000)
+    link = LocalMasterLink()
+    assert offered(core, link, 0.0) == [1]
+    core.tokens = 5.0
+    assert offered(core, link, 1.0) == [], "no more urgent than before"
+    add(core, "small", n_tasks=1)
+    core.tokens = 0.9
+    assert offered(core, link, 2.0) == []
+    core.tokens = 2.5
+    assert offered(core, link, 3.0) == [2]
+    assert core.tokens == 1.5
+    assert (link.bid_at_s, link.bid_rank) == (3.0, link.bid.lines[0].rank)
+
+
+def test_patience_begins_with_two_seconds_and_doubles_until_a_report_knows_the_bid(core):
+    add(core, "job")
+    link = LocalMasterLink()
+    waited = []
+    for _ in range(4):
+        bid_for(core, order_now(core, 0.0), 0.0).ride(link, declines=False)
+        waited.append(link.bid_patience_s)
+    assert waited == [2.0, 4.0, 8.0, 16.0]
+    link.bid_patience_s = 0.0
+    bid_for(core, order_now(core, 0.0), 0.0).ride(link, declines=False)
+    assert link.bid_patience_s == 2.0
+
+
+def test_an_end_of_need_is_said_once(core):
+    link = LocalMasterLink()
+    add(core, "job")
+    assert bid_for(core, order_now(core, 0.0), 0.0).ride(link, declines=False).version == 1
+    said = bid_for(core, [], 1.0).ride(link, declines=False)
+    assert (said.version, said.lines, link.bid_rank) == (2, (), None)
+    assert bid_for(core, [], 2.0).ride(link, declines=False) is None
+    assert bid_for(core, [], 2.0).ride(link, declines=True).version == 3
+
+
+def test_a_bid_has_every_need_once_however_many_jobs_want_it(core):
+    for number in range(20):
+        add(core, f"same{number}", n_tasks=1)
+    add(core, "picky", GPU, n_tasks=3)
+    (first, second) = bid_for(core, order_now(core, 0.0), 0.0).ride(LocalMasterLink(), declines=False).lines
+    assert {(line.need, line.count) for line in (first, second)} == {(SLOT, 20), (GPU, 3)}

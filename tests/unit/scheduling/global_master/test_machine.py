@@ -11,10 +11,6 @@ from shim.domain.messages import (
     InconsistencyKind,
     LaunchRejected,
     LaunchRequest,
-    LocalMasterReport,
-    Need,
-    NodeState,
-    Occasion,
     Offer,
     ReportRequest,
     RunningLaunch,
@@ -23,65 +19,20 @@ from shim.domain.messages import (
 from shim.scheduling.global_master.events import (
     Decided,
     GlobalMasterTick,
-    JobRequest,
-    JobSubmitted,
     JobWithdrawn,
     LocalMastersFound,
-    ReportReceived,
     SendMessage,
-    TaskGroup,
     TaskSettled,
 )
 from shim.scheduling.global_master.machine import GlobalMaster
-from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
+from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.simulation.engine import seeded
-
-SLOT = Need((1,))
-OWNERS = ("ga", "ga", "gb")
-
-
-class Conversation:
-    """A Global Master that has heard of one cluster: three nodes of one slot, two of them internal."""
-
-    def __init__(self, recipe=HEDDLE_ESTIMATES, *, free=(1, 1, 1), **options):
-        self.master = GlobalMaster("ga", recipe, n_resources=1, rng=seeded(1, "test"), **options)
-        self.sequence = 0
-        self.give(LocalMastersFound(0.0, ("la",)))
-        self.full(free)
-
-    def give(self, event):
-        self.effects = self.master.handle(event)
-        self.master.check_invariants()
-        return [effect.message for effect in self.effects if isinstance(effect, SendMessage)]
-
-    def hear(self, at_s=1.0, **content):
-        self.sequence = content.pop("sequence", self.sequence + 1)
-        nodes = tuple(NodeState(node, (amount,)) for node, amount in content.pop("nodes", {}).items())
-        life = {"incarnation": 1, "to_incarnation": 1} | {
-            key: content.pop(key) for key in tuple(content) if "incarn" in key
-        }
-        report = LocalMasterReport(
-            "la", sequence=self.sequence, occasion=Occasion.VERDICT, nodes=nodes, **life, **content
-        )
-        return self.give(ReportReceived(at_s, report))
-
-    def full(self, free, at_s=0.0, **content):
-        self.sequence = content.pop("sequence", self.sequence + 1)
-        nodes = tuple(NodeState(node, (amount,), frozenset()) for node, amount in enumerate(free))
-        content = {"incarnation": 1, "to_incarnation": 1} | content
-        report = LocalMasterReport(
-            "la", sequence=self.sequence, occasion=Occasion.ANSWER, is_full=True, nodes=nodes, owners=OWNERS, **content
-        )
-        return self.give(ReportReceived(at_s, report))
-
-    def submit(self, name="job", n_tasks=1, at_s=1.0, **content):
-        group = TaskGroup(content.pop("need", SLOT), tuple(range(n_tasks)))
-        return self.give(JobSubmitted(at_s, JobRequest(name, (group,), **({"estimate_s": 4.0} | content))))
+from tests.support.global_master_conversation import SLOT, GlobalMasterTalk
 
 
 @pytest.fixture
 def talk():
-    return Conversation()
+    return GlobalMasterTalk()
 
 
 def test_a_new_master_asks_every_cluster_for_everything():
@@ -101,7 +52,7 @@ def test_tasks_go_to_internal_nodes_first_in_one_request(talk):
 
 
 def test_what_was_rejected_is_matched_again_on_the_fresh_state():
-    talk = Conversation(MEGHA, free=(1, 0, 0))
+    talk = GlobalMasterTalk(MEGHA, free=(1, 0, 0))
     (request,) = talk.submit()
     number = request.launches[0].number
     (again,) = talk.hear(seen_to=1, rejected=(LaunchRejected(number, InconsistencyKind.INTERNAL),), nodes={0: 0, 2: 1})
@@ -116,7 +67,7 @@ def test_a_report_that_crossed_a_launch_does_not_make_its_node_free_again(talk):
 
 
 def test_waiting_work_bids_and_an_offer_is_used():
-    talk = Conversation(free=(0, 0, 0))
+    talk = GlobalMasterTalk(free=(0, 0, 0))
     (bid,) = talk.submit(n_tasks=2)
     assert isinstance(bid, Bid)
     assert (bid.lines[0].need, bid.lines[0].count) == (SLOT, 2)
@@ -126,7 +77,7 @@ def test_waiting_work_bids_and_an_offer_is_used():
 
 
 def test_an_offer_that_the_runner_up_needs_more_is_declined_with_the_true_bid():
-    talk = Conversation(free=(0, 0, 0))
+    talk = GlobalMasterTalk(free=(0, 0, 0))
     talk.submit(n_tasks=2)
     (request,) = talk.hear(offers=(Offer(9, 2, (1,), (0, 0, -50)),))
     assert (request.launches, request.declined) == ((), (9,))
@@ -139,7 +90,7 @@ def test_an_offer_without_need_is_declined_with_an_empty_bid(talk):
 
 
 def test_a_more_urgent_job_renews_the_bid_and_a_less_urgent_one_does_not():
-    talk = Conversation(free=(0, 0, 0))
+    talk = GlobalMasterTalk(free=(0, 0, 0))
     talk.submit("large", n_tasks=100)
     assert talk.submit("larger", n_tasks=200) == []
     talk.master._core.tokens = 1.0
@@ -169,7 +120,7 @@ def test_after_a_gap_everything_is_asked_for_once_and_nothing_is_believed(talk):
 
 
 def test_reports_for_an_earlier_life_are_not_believed():
-    talk = Conversation(incarnation=2, free=(1, 1, 1))
+    talk = GlobalMasterTalk(incarnation=2, free=(1, 1, 1))
     assert not talk.master.is_filled
     talk.full((1, 1, 1), to_incarnation=2)
     assert talk.master.is_filled
@@ -184,7 +135,7 @@ def test_what_is_not_answered_is_sent_again(talk):
 
 
 def test_a_bid_that_no_report_knows_of_is_sent_again_ever_less_often():
-    talk = Conversation(free=(0, 0, 0))
+    talk = GlobalMasterTalk(free=(0, 0, 0))
     talk.submit()
     sent = [second for second in range(1, 40) if talk.give(GlobalMasterTick(float(second)))]
     assert 2 <= len(sent) <= 6
@@ -209,7 +160,7 @@ def test_a_full_report_without_a_confirmed_launch_lets_its_task_wait_again(talk)
 
 
 def test_a_new_life_adopts_what_runs():
-    talk = Conversation(incarnation=2)
+    talk = GlobalMasterTalk(incarnation=2)
     launch = RunningLaunch(5, 0, SLOT, TaskRef("old", 3), "", 1.0)
     talk.full((0, 1, 1), to_incarnation=2, running=(launch,))
     assert talk.master.adopted == {5: launch}
@@ -219,13 +170,13 @@ def test_a_new_life_adopts_what_runs():
 
 
 def test_a_gang_that_does_not_fit_at_once_takes_nothing():
-    talk = Conversation(MEGHA)
+    talk = GlobalMasterTalk(MEGHA)
     assert talk.submit(n_tasks=4, is_gang=True) == []
     assert talk.master.view.has_room_for((1,))
 
 
 def test_a_gang_is_held_and_started_together():
-    talk = Conversation(MEGHA)
+    talk = GlobalMasterTalk(MEGHA)
     (request,) = talk.submit(n_tasks=3, is_gang=True)
     assert all(launch.is_held for launch in request.launches)
     assert request.wants_verdict
@@ -234,7 +185,7 @@ def test_a_gang_is_held_and_started_together():
 
 
 def test_a_higher_priority_is_placed_first():
-    talk = Conversation(free=(0, 0, 0))
+    talk = GlobalMasterTalk(free=(0, 0, 0))
     talk.submit("small")
     talk.submit("important", n_tasks=50, priority=9)
     (request,) = talk.hear(nodes={0: 1})
@@ -242,7 +193,7 @@ def test_a_higher_priority_is_placed_first():
 
 
 def test_a_withdrawn_job_gives_up_what_it_holds_and_waits_no_more():
-    talk = Conversation(MEGHA, free=(1, 1, 0))
+    talk = GlobalMasterTalk(MEGHA, free=(1, 1, 0))
     (request,) = talk.submit(n_tasks=2, is_gang=True)
     talk.hear(
         seen_to=1,
@@ -255,7 +206,7 @@ def test_a_withdrawn_job_gives_up_what_it_holds_and_waits_no_more():
 
 
 def test_a_queue_below_its_share_asks_the_greediest_one_back():
-    talk = Conversation(MEGHA, free=(0, 0, 0), queue_shares={"poor": 0.5, "greedy": 0.5})
+    talk = GlobalMasterTalk(MEGHA, free=(0, 0, 0), queue_shares={"poor": 0.5, "greedy": 0.5})
     talk.hear(queue_usage=(("greedy", (3,)),))
     (request,) = talk.submit(queue="poor")
     assert request.preemptions[0].victim_queue == "greedy"
@@ -263,13 +214,13 @@ def test_a_queue_below_its_share_asks_the_greediest_one_back():
 
 
 def test_a_queue_that_holds_its_share_waits():
-    talk = Conversation(MEGHA, free=(0, 0, 0), queue_shares={"poor": 0.5, "greedy": 0.5})
+    talk = GlobalMasterTalk(MEGHA, free=(0, 0, 0), queue_shares={"poor": 0.5, "greedy": 0.5})
     talk.hear(queue_usage=(("greedy", (3,)),))
     assert talk.submit(queue="greedy") == []
 
 
 def test_a_match_can_be_explained():
-    talk = Conversation(MEGHA, keeps_decisions=True)
+    talk = GlobalMasterTalk(MEGHA, keeps_decisions=True)
     talk.submit(at_s=5.0)
     (decided,) = [effect for effect in talk.effects if isinstance(effect, Decided)]
     assert (decided.task, decided.local_master, decided.is_repartition) == (TaskRef("job", 0), "la", False)
@@ -277,7 +228,7 @@ def test_a_match_can_be_explained():
 
 
 def test_what_was_learnt_is_told_with_the_next_request_only():
-    talk = Conversation(HEDDLE)
+    talk = GlobalMasterTalk(HEDDLE)
     (request,) = talk.submit(n_tasks=2)
     launch = request.launches[0]
     talk.hear(seen_to=1, ended=(Ending(launch.number, launch.task, EndingKind.FINISHED, 3.0),), nodes={launch.node: 1})
@@ -290,7 +241,7 @@ def test_what_was_learnt_is_told_with_the_next_request_only():
 
 
 def test_the_rest_of_a_job_whose_tasks_turn_out_to_be_long_waits_for_one_that_may_be_short():
-    talk = Conversation(HEDDLE)
+    talk = GlobalMasterTalk(HEDDLE)
     (request,) = talk.submit("long", n_tasks=6)
     talk.submit("untried", n_tasks=6, at_s=2.0)
     talk.hear(seen_to=1, learnt=(1.0,) * 50)

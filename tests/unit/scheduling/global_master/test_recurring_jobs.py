@@ -5,8 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from shim.domain.work_left import WorkLeft
 from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels, recurring_key
+from shim.scheduling.global_master.recurring_jobs import (
+    FormerRun,
+    FormerRuns,
+    RecurringJobModels,
+    recurring_key,
+    work_left,
+)
 from shim.testing.reports import a_document
 
 SUMMARY = a_document(1, "east").summary
@@ -62,3 +69,71 @@ def test_only_so_many_job_key_are_kept():
         recurring_jobs.observe(f"kin {number}", 1.0)
     assert recurring_jobs.observed("kin 0") == 0
     assert recurring_jobs.observed("kin 1099") == 1
+
+
+# ---------------------------------------------------------------------- former runs
+
+
+def test_the_last_run_is_known_by_queue_and_key_with_how_many_there_were():
+    runs = FormerRuns()
+    runs.observe("root.a", "job", 4, 10.0)
+    runs.observe("root.a", "job", 2, 12.0)
+    runs.observe("root.b", "job", 1, 3.0)
+    assert runs.of("root.a", "job") == FormerRun(containers=2, container_s=6.0, runs=2)
+    assert runs.of("root.b", "job") == FormerRun(containers=1, container_s=3.0, runs=1)
+    assert runs.of("root.a", "other") is None
+
+
+@pytest.mark.parametrize(("job_key", "containers"), [("", 3), ("job", 0)])
+def test_a_run_without_a_key_or_a_container_teaches_nothing(job_key, containers):
+    runs = FormerRuns()
+    runs.observe("root.a", job_key, containers, 9.0)
+    assert runs.of("root.a", job_key) is None
+
+
+def test_of_very_many_runs_those_that_taught_something_last_are_kept():
+    runs, most = FormerRuns(), 16 * 1024
+    for number in range(most):
+        runs.observe("root.a", f"{number}", 1, 1.0)
+    assert runs.of("root.a", "0") is not None, "just so many"
+    runs.observe("root.a", "0", 1, 1.0)
+    runs.observe("root.a", "new", 1, 1.0)
+    assert [runs.of("root.a", key) is not None for key in ("0", "1", "2", "new")] == [True, False, True, True]
+
+
+def test_of_very_many_keys_those_that_taught_something_last_are_kept():
+    models = RecurringJobModels(DurationModel())
+    for number in range(1024):
+        models.observe(f"{number}", 1.0)
+    assert models.observed("0") == 1, "just so many"
+    models.observe("0", 1.0)
+    models.observe("new", 1.0)
+    assert [models.observed(key) for key in ("0", "1", "2", "new")] == [2, 0, 1, 1]
+
+
+def test_a_queue_of_models_asks_the_runs_of_its_own_name():
+    runs = FormerRuns()
+    one, other = (RecurringJobModels(DurationModel(), queue, runs) for queue in ("root.a", "root.b"))
+    one.observe_run("job", 5, 10.0)
+    assert one.former_run("job") == FormerRun(5, 2.0, 1)
+    assert other.former_run("job") is None
+
+
+RUN = FormerRun(containers=10, container_s=8.0, runs=3)
+
+
+@pytest.mark.parametrize(
+    ("ended", "ended_s", "asked", "run", "left"),
+    [
+        (0, 0.0, 5, None, None),
+        (2, 6.0, 5, None, WorkLeft(containers=5, container_s=3.0, running=1, runs=0)),
+        (0, 0.0, 5, RUN, WorkLeft(containers=10, container_s=8.0, running=1, runs=3)),
+        (1, 4.0, 5, RUN, WorkLeft(containers=9, container_s=7.0, running=1, runs=3)),
+        (3, 12.0, 12, RUN, WorkLeft(containers=12, container_s=5.0, running=1, runs=3)),
+        (4, 12.0, 1, RUN, WorkLeft(containers=6, container_s=3.0, running=1, runs=3)),
+        (12, 24.0, 0, RUN, WorkLeft(containers=0, container_s=2.0, running=1, runs=3)),
+    ],
+    ids=["nothing", "own", "former", "one of four", "three of four", "enough", "more than before"],
+)
+def test_what_is_left_goes_by_the_former_run_while_few_have_ended(ended, ended_s, asked, run, left):
+    assert work_left(ended, ended_s, 1, asked, run) == left

@@ -5,12 +5,16 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.allocations import AskKey
+from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting
 from shim.domain.resources import ResourceVector
+from shim.domain.work_left import WorkLeft
 from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
+from shim.scheduling.former_runs import FormerStage
+from shim.scheduling.global_master.recurring_jobs import FormerRun, RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
+from shim.scheduling.job_table import Column
 
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
 OTHER_KEY = replace(KEY, priority=10)
@@ -208,3 +212,198 @@ def test_where_containers_of_one_application_do_not_resemble_each_other_one_that
         table.ended(OLD, container, 1000.0, is_whole=True)
         expected_s[name] = table.estimate(OLD, "learnt-work", 1000.0).container_s
     assert expected_s["unlike"] < expected_s["alike"] / 4
+
+
+# ---------------------------------------------------------------------- boundaries
+
+
+@pytest.mark.parametrize(("at_s", "is_heard"), [(15.0, True), (15.1, False)])
+def test_an_attempt_is_silent_after_fifteen_seconds_and_a_call_ends_that(at_s, is_heard):
+    table = a_table(old=1)
+    assert (OLD in table.in_order("fifo", at_s)) == is_heard
+    table.heard(OLD, at_s)
+    table.heard(YOUNG, at_s)
+    assert table.in_order("fifo", at_s + 14.0) == [OLD]
+
+
+@pytest.mark.parametrize(("waited_s", "is_first"), [(59.9, False), (60.0, True)])
+def test_an_attempt_goes_first_as_soon_as_it_was_overtaken_for_so_long(waited_s, is_first):
+    table = an_empty_table()
+    table.tell(OLD, KEY, waiting(9, withheld=1), 100.0)
+    table.tell(OLD, KEY, waiting(9, withheld=1), 100.0 + waited_s)
+    table.tell(YOUNG, KEY, waiting(1), 100.0 + waited_s)
+    assert (table.in_order("fewest-tasks", 100.0 + waited_s)[0] == OLD) == is_first
+    assert table.is_overdue(OLD) == is_first
+    assert not table.is_overdue(YOUNG)
+    assert not table.is_overdue(MIDDLE)
+
+
+def test_the_longest_overtaken_of_several_goes_first():
+    table = an_empty_table()
+    for attempt, since_s in ((YOUNG, 0.0), (OLD, 5.0)):
+        table.tell(attempt, KEY, waiting(9, withheld=1), since_s)
+    for attempt in (YOUNG, OLD, MIDDLE):
+        table.tell(attempt, KEY, waiting(1, withheld=1), 70.0)
+    assert table.in_order("fifo", 70.0) == [YOUNG, OLD, MIDDLE]
+
+
+def test_an_attempt_whose_all_is_promised_is_overtaken_no_longer():
+    table = an_empty_table()
+    table.tell(OLD, KEY, waiting(2, withheld=2), 0.0)
+    table.tell(OLD, OTHER_KEY, waiting(1, withheld=0), 10.0)
+    table.tell(OLD, KEY, waiting(2, unpromised=0), 20.0)
+    table.tell(OLD, OTHER_KEY, waiting(1), 70.0)
+    table.in_order("fifo", 70.0)
+    assert table.is_overdue(OLD), "the other kind is not promised"
+    table.tell(OLD, OTHER_KEY, waiting(1, unpromised=0), 71.0)
+    table.tell(OLD, OTHER_KEY, waiting(1), 72.0)
+    table.in_order("fifo", 72.0)
+    assert not table.is_overdue(OLD)
+
+
+def test_what_is_granted_to_one_that_was_not_overtaken_changes_nothing():
+    table = an_empty_table()
+    table.tell(OLD, KEY, waiting(2), 0.0)
+    table.granted(OLD, 1.0)
+    table.granted(YOUNG, 1.0)
+    table.tell(OLD, KEY, waiting(2), 62.0)
+    table.in_order("fifo", 62.0)
+    assert not table.is_overdue(OLD)
+
+
+@pytest.mark.parametrize(
+    ("first_s", "then_s", "is_new"),
+    [(59.9, 60.1, False), (59.75, 60.0, True), (60.0, 59.9, True)],
+    ids=["within", "after", "before"],
+)
+def test_an_order_holds_for_a_quarter_of_a_second(first_s, then_s, is_new):
+    table = an_empty_table()
+    table.tell(OLD, KEY, waiting(9, withheld=1), 0.0)
+    table.tell(YOUNG, KEY, waiting(1), 0.0)
+    for attempt in (OLD, YOUNG):
+        table.heard(attempt, 55.0)
+    before_then = table.in_order("fewest-tasks", first_s)
+    assert before_then[0] == (OLD if first_s >= 60.0 else YOUNG)
+    assert (table.in_order("fewest-tasks", then_s) != before_then) == is_new
+
+
+def test_another_order_is_not_taken_for_the_one_before():
+    table = a_table(old=5, young=1)
+    assert table.in_order("fewest-tasks", 1.0) == [YOUNG, OLD]
+    assert table.in_order("fifo", 1.0) == [OLD, YOUNG]
+
+
+# ---------------------------------------------------------------------- rows
+
+
+def columns(table, attempt):
+    row = table.row_of(attempt)
+    names = (Column.TASKS, Column.WAITING, Column.RUNNING, Column.STARTED_S, Column.FINISHED, Column.FINISHED_S)
+    return tuple(table.jobs.get(name, row) for name in names)
+
+
+def test_a_row_counts_what_is_wanted_held_promised_and_ended():
+    table = an_empty_table()
+    table.tell(OLD, KEY, waiting(5, unpromised=3, held=2), 10.0)
+    assert columns(table, OLD) == (7, 3, 2, 20.0, 0, 0), "while nothing runs, what is promised counts as running"
+    table.tell(OLD, OTHER_KEY, waiting(1), 11.0)
+    assert columns(table, OLD) == (6, 4, 2, 22.0, 0, 0), "the newest word of what it has"
+    table.begun(OLD, ContainerId(OLD, 2), 4.0)
+    table.begun(OLD, ContainerId(OLD, 3), 6.0)
+    assert columns(table, OLD) == (6, 4, 2, 10.0, 0, 0)
+    table.ended(OLD, ContainerId(OLD, 2), 9.0, is_whole=True)
+    assert columns(table, OLD) == (7, 4, 1, 6.0, 1, 5.0)
+    table.ended(OLD, ContainerId(OLD, 3), 9.0, is_whole=False)
+    assert columns(table, OLD) == (7, 4, 2, 22.0, 1, 5.0)
+    table.tell(OLD, KEY, Waiting(), 12.0)
+    table.tell(OLD, OTHER_KEY, Waiting(), 12.0)
+    assert columns(table, OLD)[1] == 0
+    assert table.in_order("fifo", 12.0) == []
+
+
+def test_a_container_never_ran_for_less_than_nothing():
+    table = a_table(old=1)
+    table.begun(OLD, ContainerId(OLD, 2), 9.0)
+    table.ended(OLD, ContainerId(OLD, 2), 8.0, is_whole=True)
+    assert columns(table, OLD)[4:] == (1, 0.0)
+
+
+def test_an_attempt_that_wants_nothing_and_has_nothing_is_not_known():
+    table = an_empty_table()
+    table.tell(OLD, KEY, Waiting(), 0.0)
+    with pytest.raises(KeyError):
+        table.row_of(OLD)
+    table.begun(OLD, ContainerId(OLD, 2), 0.0)
+    assert table.row_of(OLD) == 0
+    assert table.in_order("fifo", 0.0) == []
+
+
+def test_a_share_is_that_of_the_containers_whose_size_is_known():
+    table = a_table(old=1, young=1)
+    table.begun(OLD, ContainerId(OLD, 2), 1.0, ResourceVector(1024, 3))
+    table.begun(OLD, ContainerId(OLD, 3), 2.0)
+    table.note_shares(ResourceVector(4096, 4))
+    assert [table.jobs.get(Column.SHARE, table.row_of(attempt)) for attempt in (OLD, YOUNG)] == [0.75, 0.0]
+    assert list(table.containers()) == [(table.row_of(OLD), 1.0, ResourceVector(1024, 3))]
+
+
+def test_another_share_makes_another_order_at_once():
+    table = a_table(old=1, young=1)
+    assert table.in_order("drf", 1.0) == [OLD, YOUNG]
+    table.begun(OLD, ContainerId(OLD, 2), 1.0, ResourceVector(1024, 1))
+    assert table.in_order("drf", 1.0) == [OLD, YOUNG], "no total is known"
+    table.note_shares(ResourceVector(4096, 4))
+    assert table.in_order("drf", 1.0) == [YOUNG, OLD]
+
+
+# ---------------------------------------------------------------------- times, and what is left
+
+
+def test_times_that_are_told_late_take_the_place_of_the_order_of_ids():
+    times = {}
+    table = WaitingTable(60.0, RecurringJobModels(DurationModel()), lambda _: "", times.get)
+    for attempt in (YOUNG, OLD):
+        table.tell(attempt, KEY, waiting(1), 0.0)
+    assert table.in_order("fifo", 1.0) == [OLD, YOUNG], "by their ids"
+    times[YOUNG.application], times[OLD.application] = JobTimes(5.0, 90.0), JobTimes(6.0)
+    assert table.in_order("fifo", 2.0) == [YOUNG, OLD]
+    rows = [table.row_of(attempt) for attempt in (YOUNG, OLD)]
+    assert [table.jobs.get(Column.ARRIVED_S, row) for row in rows] == [5.0, 6.0]
+    assert [table.jobs.get(Column.DEADLINE_S, row) for row in rows] == [90.0, 0.0]
+    del times[YOUNG.application]
+    table.in_order("fifo", 3.0)
+    assert table.jobs.get(Column.ARRIVED_S, rows[0]) == 5.0, "known once for all"
+
+
+def test_what_is_left_is_told_of_attempts_with_a_deadline_and_how_long_their_containers_run_of_all():
+    times = {OLD.application: JobTimes(1.0, 100.0), YOUNG.application: JobTimes(2.0)}
+    models = RecurringJobModels(DurationModel())
+    table = WaitingTable(60.0, models, lambda application: f"key {application.sequence}", times.get)
+    table.tell(OLD, KEY, waiting(3), 0.0)
+    table.tell(YOUNG, KEY, waiting(3), 0.0)
+    known = table.knowledge()
+    assert (known.finished, known.forecasts) == ({table.row_of(OLD): (0,)}, {})
+    assert table.work_left(OLD) is None
+    ran(table, OLD, 4.0, 6.0)
+    ran(table, YOUNG, 8.0)
+    table.begun(OLD, ContainerId(OLD, 50), 0.0)
+    known = table.knowledge()
+    assert known.finished == {table.row_of(OLD): (2,)}
+    (forecast,) = known.forecasts.values()
+    assert (list(known.forecasts), forecast.stages) == ([table.row_of(OLD)], (FormerStage((5.0,), 2 + 4),))
+    assert table.work_left(OLD) == WorkLeft(containers=4, container_s=5.0, running=1, runs=0)
+    lengths_s = table.container_s()
+    assert lengths_s.shape == (table.jobs.width,)
+    assert [lengths_s[table.row_of(attempt)] for attempt in (OLD, YOUNG)] == [5.0, 8.0]
+    assert lengths_s.sum() == 13.0
+
+
+def test_an_attempt_that_leaves_is_the_former_run_of_the_next():
+    models = RecurringJobModels(DurationModel())
+    table = WaitingTable(60.0, models, lambda _: "job")
+    ran(table, OLD, 4.0, 6.0)
+    table.leave(OLD)
+    assert models.former_run("job") == FormerRun(containers=2, container_s=5.0, runs=1)
+    table.tell(YOUNG, KEY, waiting(1), 0.0)
+    assert table.work_left(YOUNG) == WorkLeft(containers=2, container_s=5.0, running=0, runs=1)
+    assert table.work_left(OLD) is None

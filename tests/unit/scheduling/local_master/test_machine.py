@@ -4,70 +4,23 @@ import pytest
 
 from shim.domain.messages import (
     Bid,
-    BidLine,
     EndingKind,
     InconsistencyKind,
-    Launch,
     LaunchRequest,
-    Need,
     Occasion,
     PreemptionRequest,
     ReportRequest,
-    TaskRef,
 )
 from shim.scheduling.local_master.events import (
     GlobalMastersChanged,
     HeartbeatDue,
     LocalMasterTick,
-    MessageReceived,
     NodeChanged,
     NodeSpec,
-    SendReport,
     StartTask,
     StopTask,
-    TaskEnded,
 )
-from shim.scheduling.local_master.machine import LocalMaster
-
-SLOT = Need((1,))
-
-
-class Conversation:
-    """A Local Master with four nodes of one slot, two for each of two Global Masters, and what it answered last."""
-
-    def __init__(self, *, offers):
-        self.master = LocalMaster(
-            "la", [NodeSpec((1,))] * 4, ("ga", "gb"), n_resources=1, offers_freed=offers, answer_within_s=5.0
-        )
-        self.sequences = {"ga": 0, "gb": 0}
-        self.reports = {}
-        for name in ("ga", "gb"):
-            self.hear(ReportRequest(name, 1))
-
-    def give(self, event):
-        effects = self.master.handle(event)
-        self.master.check_invariants()
-        self.reports = {effect.to: effect.report for effect in effects if isinstance(effect, SendReport)}
-        return [effect for effect in effects if not isinstance(effect, SendReport)]
-
-    def hear(self, message, at_s=0.0):
-        return self.give(MessageReceived(at_s, message))
-
-    def request(self, sender, *launches, incarnation=1, **content):
-        self.sequences[sender] += 1
-        content = {"heard_to": 0, "sequence": self.sequences[sender], "to_incarnation": 1} | content
-        return self.hear(LaunchRequest(sender, incarnation, launches=launches, **content))
-
-    def end(self, sender, number, at_s=1.0):
-        return self.give(TaskEnded(at_s, sender, number))
-
-
-def a_launch(number, node, **content):
-    return Launch(number, node, SLOT, TaskRef("job", number), **content)
-
-
-def a_bid(name, rank, version=1, count=1):
-    return Bid(name, 1, version, (BidLine((0, 0, rank), SLOT, count),))
+from tests.support.local_master_conversation import SLOT, Conversation, a_bid, a_launch
 
 
 @pytest.fixture

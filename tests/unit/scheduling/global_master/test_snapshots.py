@@ -1,0 +1,79 @@
+"""Queues as a Global Master sees them at a moment: what each holds, where, and who borrows nothing."""
+
+import pytest
+
+from shim.domain.messages import Need, NodeState, PreemptionRequest
+from shim.scheduling.global_master.core import Core
+from shim.scheduling.global_master.events import JobRequest, TaskGroup
+from shim.scheduling.global_master.links import LocalMasterLink
+from shim.scheduling.global_master.snapshots import local_master_of, take_snapshot
+from shim.scheduling.policies import MEGHA
+from shim.simulation.engine import seeded
+
+SHARES = {"a": 0.5, "b": 0.3, "c": 0.2}
+NEED = Need((2, 1))
+
+
+@pytest.fixture
+def core():
+    """Two clusters of a node each; a job of queue `a` waits, so that queues are looked at."""
+    core = Core("ga", MEGHA, n_resources=2, rng=seeded(1, "test"), incarnation=1, queue_shares=SHARES)
+    for name, free in (("la", (5, 4)), ("lb", (3, 2))):
+        core.links[name] = LocalMasterLink(incarnation=1)
+        core.view.replace_cluster(name, [NodeState(0, free, frozenset())], ("ga",), 1)
+    core.book.add(JobRequest("job", (TaskGroup(NEED, (0, 1, 2)),), queue="a"), 0.0)
+    return core
+
+
+def queues(core, now_s=0.0):
+    return take_snapshot(core, now_s).queues
+
+
+def test_the_whole_is_what_is_free_and_what_all_hold(core):
+    core.links["la"].queue_usage = {"b": (1, 1), "stranger": (10, 10)}
+    core.links["lb"].queue_usage = {"b": (2, 0), "c": (4, 4)}
+    seen = queues(core)
+    assert seen.total.tolist() == [8 + 1 + 10 + 2 + 4, 6 + 1 + 10 + 0 + 4]
+    assert seen.held.tolist() == [[0, 0], [3, 1], [4, 4]]
+    assert seen.held_at.tolist() == [[[0, 0], [0, 0]], [[1, 1], [2, 0]], [[0, 0], [4, 4]]]
+    assert seen.share.tolist() == list(SHARES.values())
+
+
+def test_what_was_launched_here_is_known_better_than_what_was_told(core):
+    core.links["la"].queue_usage = {"a": (9, 9), "b": (1, 1)}
+    job = core.book.jobs["job"]
+    core.launch(job, job.groups[0], 0, 0.0)
+    assert queues(core).held.tolist() == [[2, 1], [1, 1], [0, 0]]
+
+
+@pytest.mark.parametrize(("taker", "gains"), [("a", [2, 1]), ("", [0, 0])])
+def test_what_is_asked_back_counts_as_gone_there_and_for_its_taker_as_had(core, taker, gains):
+    core.links["lb"].queue_usage = {"b": (6, 6)}
+    core.links["lb"].asked_back = [(PreemptionRequest("b", NEED, (0,)), taker)]
+    seen = queues(core)
+    assert seen.held.tolist() == [gains, [4, 5], [0, 0]]
+    assert seen.held_at[1].tolist() == [[0, 0], [4, 5]]
+
+
+def test_a_queue_that_was_asked_back_is_patient_until_its_time(core):
+    core.patient_until_s = {"b": 10.0}
+    assert queues(core, 9.9).is_patient.tolist() == [False, True, False]
+    assert queues(core, 10.0).is_patient.tolist() == [False, False, False]
+
+
+def test_clusters_stand_in_the_order_of_their_links(core):
+    assert [local_master_of(core, column) for column in (0, 1)] == ["la", "lb"]
+
+
+def test_of_the_offers_that_came_as_many_wishes_are_over_as_there_are_offers():
+    wishes = [(PreemptionRequest(queue, NEED, (0,)), "a") for queue in ("b", "c", "b")]
+    link = LocalMasterLink(asked_back=list(wishes))
+    link.note_offers(2)
+    assert [taker for _, taker in link.asked_back] == ["", "", "a"]
+    link.note_offers(1)
+    assert [taker for _, taker in link.asked_back] == ["", "", ""]
+    link.note_preempted("c")
+    assert [wish.victim_queue for wish, _ in link.asked_back] == ["b", "b"]
+    link.note_preempted("b")
+    link.note_preempted("stranger")
+    assert [wish.victim_queue for wish, _ in link.asked_back] == ["b"]
