@@ -104,7 +104,9 @@ class GatedJob:
 
     def attempts(self) -> int:
         """How many ApplicationMasters it had."""
-        return len(self._ask(f"{self.heddle.url}/ws/v1/cluster/apps/{self.id}/appattempts")["appAttempts"]["appAttempt"])
+        return len(
+            self._ask(f"{self.heddle.url}/ws/v1/cluster/apps/{self.id}/appattempts")["appAttempts"]["appAttempt"]
+        )
 
     def ends_well(self) -> None:
         """Wait for its end; every line has to be in its output, once."""
@@ -118,6 +120,8 @@ class GatedJob:
         assert app["finalStatus"] == "SUCCEEDED", app["diagnostics"]
         written = Counter(output_lines(self.folder / "out"))
         assert written == Counter(f"{line}\t1" for line in range(self.n_maps))
+        # its master still says goodbye: without Heddle it would try again for minutes, in a place that others need
+        until(lambda: not any(self.holds().values()), f"{self.id} holds nothing any more")
 
     def _apps(self, clusters: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
         """What clusters say of it, of those that know it."""
