@@ -92,7 +92,8 @@ class AltruismJobs:
         self, lab: Lab, folder: Path, heddle: HeddleProcess, more: Mapping[str, str] = MappingProxyType({})
     ) -> None:
         self._heddle = heddle
-        self._tez = Tez(lab, folder / "tez", heddle, more={**_TEZ, **more})
+        self._of_tez = {**_TEZ, **more}
+        self._tez = Tez(lab, folder / "tez", heddle, more=self._of_tez)
         self._mapreduce = StockClient(
             lab,
             folder / "mapreduce",
@@ -112,6 +113,24 @@ class AltruismJobs:
     def dag(self, dag: SleepingDag, name: str) -> None:
         """Run a DAG; it has to end well."""
         self._tez.run_program(self._program, "SleepingDag", *dag.arguments(name))
+
+    def session(self, name: str, done: Path, *dags: SleepingDag) -> str:
+        """Run DAGs one after the other in one session; give what its client prints.
+
+        Args:
+            name: Of the session.
+            done: Folder in which each task leaves a file: DAG.STAGE.TASK.ATTEMPT.
+            *dags: All have to end well.
+        """
+        own = self._folder / "session"
+        own.mkdir()
+        hadoop = next(iter(self._lab.clusters.values())).jars
+        program = compile_program("TezSession", [tez_jars(), hadoop], own)
+        # tasks run a class of the program's
+        settings = {"tez.cluster.additional.classpath.prefix": f"{program}:{tez_jars()}/*"}
+        words = (word for dag in dags for word in dag.arguments(dag.name))
+        tez = Tez(self._lab, self._folder / "tez", self._heddle, more={**self._of_tez, **settings})
+        return tez.run_program(program, "TezSession", name, str(done), *words)
 
     def join_in_spark(self, name: str, jobs: int, long_ms: int, tasks: int, short_ms: int) -> None:
         """Run jobs of `SleepingSpark` one after the other in one driver on the cluster; it has to end well."""
