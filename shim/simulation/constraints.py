@@ -164,7 +164,7 @@ def properties_of(bits: int) -> frozenset[str]:
 
 @cache
 def need_of(bits: int) -> Need:
-    """What a task that asks for these constraints needs of Heddle's masters: one slot of such a node."""
+    """Need, for Heddle's masters, of a task with these constraints: one slot of a node that satisfies them."""
     return Need(_SLOT, properties_of(bits))
 
 
