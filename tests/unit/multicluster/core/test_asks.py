@@ -22,6 +22,9 @@ class Noted:
         self.demands.append(demand)
         return {capacities[0].subcluster: demand.total}
 
+    def has_spares(self, _):
+        return False
+
     def pins(self, _):
         return {}
 

@@ -24,6 +24,9 @@ class Chosen:
     def split(self, _, capacities):
         return {capacities[0].subcluster: self.count}
 
+    def has_spares(self, _):
+        return False
+
     def pins(self, _):
         return {} if self.chosen is None else {EAST: self.chosen}
 
