@@ -61,8 +61,10 @@ def _objection(kind: PolicyKind) -> str:
 
 
 QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
-    {kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _objection(kind)}
-    | _OVER_CLUSTERS
+    {
+        **{kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _objection(kind)},
+        **_OVER_CLUSTERS,
+    }
 )
 """By the words of `containers` of a `[[queue]]`."""
 
