@@ -73,7 +73,7 @@ class TentativelyAllocated:
 
 
 class ConflictKind(Enum):
-    """What a proposal conflicts with, by which a Local Master rejected all of it or a part."""
+    """Kinds of conflicts for which Local Masters reject a proposal, or a part of it."""
 
     CLAIMED = "claimed"
     """Others were promised the room, or granted it, and no report shows it yet."""

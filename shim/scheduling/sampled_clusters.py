@@ -33,6 +33,9 @@ class SampledClusters:
         self._rng = rng
         self._samples: dict[tuple[ApplicationAttemptId, AskKey], _Sample] = {}
 
+    def __len__(self) -> int:
+        return len(self._samples)
+
     def of(
         self, attempt: ApplicationAttemptId, request: PendingRequest, since_s: float, number: int
     ) -> frozenset[SubClusterId]:

@@ -1,4 +1,4 @@
-"""Queues of two real clusters by Sparrow and by Omega: late binding, and commits of two Global Masters that conflict."""
+"""Queues of two real clusters by Sparrow and by Omega: late binding; commits of two Global Masters that conflict."""
 
 import asyncio
 from collections import Counter

@@ -330,7 +330,7 @@ class TentativeAllocations:
         return _fitting(None if kind.label else self.left_of(kind.queue), kind.resource)
 
     def _reported_queue_room(self, kind: ContainerKind) -> int:
-        """The same, by the newest report alone."""
+        """Number of further containers that the queue may have by the newest report alone."""
         return _fitting(None if kind.label else self._left_of(kind.queue, ()), kind.resource)
 
 

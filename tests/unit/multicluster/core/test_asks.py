@@ -23,7 +23,7 @@ class Noted:
         return {capacities[0].subcluster: demand.total}
 
     def has_spares(self, _):
-        return False
+        return True
 
     def pins(self, _):
         return {}
@@ -63,3 +63,13 @@ def test_where_containers_may_be_that_may_not_be_anywhere(rows, allowed):
 
 def test_a_demand_tells_how_many_containers_there_are_already():
     assert demand_of((ANY, 2, True), containers=range(5)).held == 5
+
+
+def test_a_demand_tells_whether_more_is_wanted_than_may_be_asked_for():
+    book, splitter, capacities = AskBook(), Noted(), (ClusterCapacity(EAST, is_home=True),)
+    book.tell([Ask(KEY, ANY, 4, relaxes=True)], {})
+    for allowance in (None, KEY.resource.times(4), KEY.resource.times(2)):
+        book.allowance = allowance
+        book.split(splitter, capacities)
+    assert [each.is_limited for each in splitter.demands] == [False, False, True]
+    assert book.has_spares, "as the splitter says"
