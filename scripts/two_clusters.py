@@ -1,4 +1,4 @@
-"""Two modelled clusters of four nodes with Heddle before them: what figures of yarn-sim are made on."""
+"""Modelled clusters, two of four nodes if not told otherwise, with Heddle before them: for figures of yarn-sim."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
 
-__all__ = ["played_on_two_clusters"]
+__all__ = ["played_on", "played_on_two_clusters"]
 
 
 def played_on_two_clusters(jobs: Sequence[ModelledJob], *, node: ResourceVector, queue: str, seed: int) -> YarnOutcome:
@@ -23,11 +23,22 @@ def played_on_two_clusters(jobs: Sequence[ModelledJob], *, node: ResourceVector,
     Raises:
         RuntimeError: A job did not succeed.
     """
+    return played_on(("east", "west"), jobs, node=node, queue=queue, seed=seed)
+
+
+def played_on(
+    names: Sequence[str], jobs: Sequence[ModelledJob], *, node: ResourceVector, queue: str, seed: int, nodes: int = 4
+) -> YarnOutcome:
+    """Run jobs to their ends on clusters of these names, with so many nodes each.
+
+    Raises:
+        RuntimeError: A job did not succeed.
+    """
     clusters = tuple(
         ModelledClusterSpec.even(
-            SubClusterId(name), nodes=4, size=node, epoch=epoch, queues={"root.default": QueueSpec(am_share=0.5)}
+            SubClusterId(name), nodes=nodes, size=node, epoch=epoch, queues={"root.default": QueueSpec(am_share=0.5)}
         )
-        for name, epoch in (("east", 1000), ("west", 2000))
+        for epoch, name in zip(range(1000, 1000 * len(names) + 1, 1000), names, strict=True)
     )
     config = f'[[queue]]\nname = "root.default"\nspan = true\n{queue}\n'
     outcome = play(YarnSetting(clusters=clusters, config=config, seed=seed), jobs)

@@ -19,7 +19,7 @@ from shim.domain.limits import TextKind, objection
 from shim.domain.shares import UNORDERED, FederatedQueue, QueueMapping, SharePolicy, parent_of
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import ConfigError
-from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
+from shim.scheduling.queue_policies import QUEUE_POLICIES, SHADOW_POLICIES, queue_objection, shadow_objection
 
 __all__ = [
     "MOST_POLICY_BYTES",
@@ -100,7 +100,8 @@ class QueueConfig:
             "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
             "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
             "those that ended; `fair` who has the fewest; `drf` whose dominant share is least. `delay`, `tetris`, "
-            "`jockey`, `quincy` and `tetrisched` decide also where (docs/policies.md). "
+            "`jockey`, `quincy` and `tetrisched` decide also where; `sparrow` asks two sub-clusters that are drawn, "
+            "and `omega` plans on random nodes (docs/policies.md). "
             'Needs `span.placement = "heddle"`.',
             choices=(UNORDERED, *QUEUE_POLICIES),
             objection=queue_objection,
@@ -111,8 +112,8 @@ class QueueConfig:
         about=Key(
             "A policy that plans on the same snapshots as the one in `containers`; nothing of it is carried out, and "
             "`heddle policy shadow` tells where the two differ (docs/policies.md).",
-            choices=("none", *QUEUE_POLICIES),
-            objection=queue_objection,
+            choices=("none", *SHADOW_POLICIES),
+            objection=shadow_objection,
         ),
     )
     deadline: str = key(

@@ -1,12 +1,14 @@
 """Messages between a Global and a Local Master about containers that an application asks for."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import Verdict
 
 __all__ = [
+    "ConflictKind",
     "ContainerKind",
     "LaunchNews",
     "LaunchProposal",
@@ -70,6 +72,19 @@ class TentativelyAllocated:
     count: int
 
 
+class ConflictKind(Enum):
+    """Kinds of conflicts for which Local Masters reject a proposal, or a part of it."""
+
+    CLAIMED = "claimed"
+    """Others were promised the room, or granted it, and no report shows it yet."""
+    USED = "used"
+    """The newest report shows the room in use: it is newer than what was planned on."""
+    QUEUE = "queue"
+    """The queue may not have so much there."""
+    NODE = "node"
+    """No node there could hold one any more, were it empty: nodes went, or have other labels."""
+
+
 @dataclass(frozen=True, slots=True)
 class LaunchVerdict:
     """A Local Master's answer to a proposal.
@@ -79,6 +94,7 @@ class LaunchVerdict:
         reason: For people.
         age_s: Of the report that it rests on; None if nobody said.
         promised: With a rejection: everything that others were promised there. No report shows it.
+        conflict: With a rejection: what is in the way. None where what became of it came before the proposal.
     """
 
     subcluster: SubClusterId
@@ -88,6 +104,7 @@ class LaunchVerdict:
     reason: str = ""
     age_s: float | None = None
     promised: tuple[TentativelyAllocated, ...] = ()
+    conflict: ConflictKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,6 +75,8 @@ class RequestPlan:
         rule: The policy that decided, by the name that the queue's configuration has for it.
         hosts: Containers of `starts` that are for one host, by sub-cluster and host; None where the policy leaves hosts
             to the schedulers.
+        is_late_bound: Whether each of `may_queue` is asked for all of the rest at once. Whichever grants first binds a
+            container, and the others are asked for one less.
     """
 
     key: AskKey
@@ -87,3 +89,4 @@ class RequestPlan:
     estimate: WorkEstimate | None = None
     rule: str = ""
     hosts: Mapping[SubClusterId, Mapping[str, int]] | None = None
+    is_late_bound: bool = False

@@ -33,6 +33,13 @@ from shim.scheduling.queue_table import QueueTable
 
 __all__ = ["AttemptPlans", "CyclesOfQueues"]
 
+_Queues = tuple[frozenset[SubClusterId], bool]
+"""Sub-clusters whose schedulers may be asked without a tentative allocation, and whether all are asked for all."""
+
+
+def _queues_by(plan: RequestPlan) -> _Queues:
+    return plan.may_queue, plan.is_late_bound
+
 
 class CyclesOfQueues(Protocol):
     """The cycles that attempts take part in; implemented by `QueueCycles`."""
@@ -165,7 +172,7 @@ class AttemptPlans:
 
     def hear(self, plans: tuple[RequestPlan, ...]) -> None:
         """A cycle has run: the ledger hears of plans that change what it asks for."""
-        changed = tuple(plan for plan in plans if plan.starts or self._may_queue(plan.key) != plan.may_queue)
+        changed = tuple(plan for plan in plans if plan.starts or self._queues_of(plan.key) != _queues_by(plan))
         self.latest |= {plan.key: plan for plan in plans}
         if changed:
             self._tell(Planned(changed))
@@ -181,9 +188,9 @@ class AttemptPlans:
         if expired:
             self._tell(AllocationsExpired(expired))
 
-    def _may_queue(self, key: AskKey) -> frozenset[SubClusterId] | None:
+    def _queues_of(self, key: AskKey) -> _Queues | None:
         known = self.latest.get(key)
-        return None if known is None else known.may_queue
+        return None if known is None else _queues_by(known)
 
     def _judge(self, verdicts: Sequence[LaunchVerdict]) -> None:
         """Verdicts that were not there at once; a rejection is an event of the next cycle."""

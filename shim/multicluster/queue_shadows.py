@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from shim.ports.clock import Clock
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.queue_planner import QueuePlans
-from shim.scheduling.queue_policies import QUEUE_POLICIES
+from shim.scheduling.queue_policies import SHADOW_POLICIES
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.shadow_report import ShadowReport
 
@@ -48,7 +48,7 @@ class QueueShadows:
             in_force: Its plans.
         """
         shadow = self._shadow_of(queue)
-        if shadow not in QUEUE_POLICIES or shadow == order:
+        if shadow not in SHADOW_POLICIES or shadow == order:
             self._reports.pop(queue, None)
             return
         report, now_s = self._reports.get(queue), self._clock.now_s()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.launches import ConflictKind
 from shim.domain.verdicts import Verdict
 from shim.domain.work_left import WorkLeft
 from shim.multicluster.attempt_plans import AttemptPlans
@@ -34,6 +35,7 @@ class MatchingStatus:
         promised: Containers that are promised now, and not granted.
         solves: Problems of queues' cycles that a solver had an answer to in time (`solved`), or none (`unsolved`).
         solving: Queues whose cycles wait for an answer now.
+        conflicts: How often Local Masters rejected something, by what was in the way.
     """
 
     verdicts: Mapping[tuple[SubClusterId, Verdict], int] = field(default_factory=dict)
@@ -42,6 +44,7 @@ class MatchingStatus:
     promised: Mapping[SubClusterId, int] = field(default_factory=dict)
     solves: Mapping[str, int] = field(default_factory=dict)
     solving: int = 0
+    conflicts: Mapping[tuple[SubClusterId, ConflictKind], int] = field(default_factory=dict)
 
     @property
     def inconsistencies(self) -> int:
@@ -116,6 +119,7 @@ class AttemptMatching:
             promised={} if self._launches is None else self._launches.open_allocations(),
             solves={} if solves is None else {"solved": solves.solved, "unsolved": solves.unsolved},
             solving=0 if solves is None else solves.solving,
+            conflicts={} if self._launches is None else dict(self._launches.conflicts),
         )
 
     def shadows(self) -> Mapping[str, ShadowReport]:

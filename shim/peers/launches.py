@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
 from shim.errors import HeddleError
@@ -110,6 +110,7 @@ class LaunchService:
 
     Attributes:
         verdicts: How often Local Masters said what.
+        conflicts: How often they rejected something, by what was in the way.
     """
 
     def __init__(
@@ -123,6 +124,7 @@ class LaunchService:
         self._outgoing: dict[SubClusterId, _Outgoing] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
+        self.conflicts: Counter[tuple[SubClusterId, ConflictKind]] = Counter()
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
         """See `PollListener`."""
@@ -166,7 +168,7 @@ class LaunchService:
         proposal = LaunchProposal(next(self._numbers), holder, kind, count)
         verdict = self._books[subcluster].book.propose(_ME, proposal, self._clock.now_s())
         if self._elsewhere is None:
-            self.verdicts[subcluster, verdict.verdict] += 1
+            self._count(verdict)
             return proposal.number, verdict
         self._judges[proposal.number] = judge
         self._out(subcluster).proposals.append(proposal)
@@ -192,6 +194,11 @@ class LaunchService:
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)
 
+    def _count(self, verdict: LaunchVerdict) -> None:
+        self.verdicts[verdict.subcluster, verdict.verdict] += 1
+        if verdict.conflict is not None:
+            self.conflicts[verdict.subcluster, verdict.conflict] += 1
+
     def _out(self, subcluster: SubClusterId) -> _Outgoing:
         """Messages that go out when whoever speaks now has finished."""
         if subcluster not in self._outgoing:
@@ -208,7 +215,7 @@ class LaunchService:
         verdicts = await self._elsewhere.verify_launches(subcluster, tuple(out.proposals), news)
         heard: dict[Callable[[Sequence[LaunchVerdict]], None], list[LaunchVerdict]] = {}
         for verdict in verdicts:
-            self.verdicts[subcluster, verdict.verdict] += 1
+            self._count(verdict)
             judge = self._judges.pop(verdict.number, None)
             if judge is None:
                 continue

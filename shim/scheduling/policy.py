@@ -134,12 +134,15 @@ class Placement:
         kernel: Decides by itself instead of a search; `cells` and `nodes` then say nothing.
         scope: How closely a grant names its place: a node, or a cluster whose own scheduler picks the node. Nodes are
             matched in either case, so that nothing is counted on twice.
+        samples: How many sub-clusters are drawn for a request, to be asked for all of it at once, whatever is free
+            there; 0 where requests are placed. Only in queues of real clusters, whose schedulers have queues.
     """
 
     cells: CellChoice
     nodes: NodeChoice
     scope: Scope = Scope.NODE
     kernel: PlacementKernel | None = None
+    samples: int = 0
 
     def __post_init__(self) -> None:
         if (self.cells is CellChoice.BY_ROOM) != (self.nodes is NodeChoice.PACK):

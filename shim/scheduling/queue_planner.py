@@ -24,6 +24,7 @@ from shim.scheduling.policy import Fact, Policy, Problem
 from shim.scheduling.queue_gangs import could_ever_start, partial_rows
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_rows import QueueRows
+from shim.scheduling.sampled_clusters import SampledClusters
 from shim.scheduling.snapshot import NOTHING_RUNS, Scope, Snapshot
 from shim.scheduling.stated_problems import StatedProblems
 
@@ -72,6 +73,7 @@ class QueuePlanner:
         self._rows = rows
         self._states = {has_label: CycleState(rng) for has_label in (False, True)}
         self._ahead = FirstInLine()
+        self._samples = SampledClusters(rng)
         self._overdue: ApplicationAttemptId | None = None
         self.again_at_s: float | None = None
 
@@ -128,6 +130,9 @@ class QueuePlanner:
         planned = attempts if only is None else [only]
         first = self._kept_free_for(capacity)
         placing = planned if first is None else [each for each in planned if each == first]
+        if policy and policy.placement.samples:
+            self._samples.keep(self._rows.by_row().values())
+            placing = [each for each in placing if any(request.gang for request in self._rows.of(each))]
         placed = self._place(capacity, policy or FIFO, at_s, placing, stated)
         plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
         for attempt in planned:
@@ -164,9 +169,20 @@ class QueuePlanner:
             may_queue = self._may_queue(policy, attempt, request)
             told = "" if may_queue == request.may_use else reason or "nothing is free that it is the best choice for"
             return RequestPlan(request.key, may_queue=may_queue, reason=told, rule=rule)
+        if policy and policy.placement.samples:
+            return self._sampled(policy, attempt, request)
         may_queue = self._ahead.may_queue(attempt, spot_of(request))
         behind = () if may_queue == request.may_use else self._ahead.names(attempt, spot_of(request))
         return RequestPlan(request.key, may_queue=may_queue, behind=behind, rule=rule)
+
+    def _sampled(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> RequestPlan:
+        """Let the schedulers of sub-clusters that are drawn be asked; all, where only named places will do."""
+        if request.places:
+            return RequestPlan(request.key, may_queue=request.may_use, rule=policy.name)
+        since_s = self._rows.since_s(attempt, request.key)
+        drawn = self._samples.of(attempt, request, since_s, policy.placement.samples)
+        told = f"{' and '.join(sorted(drawn))}, as drawn, are asked at once: whichever grants first binds a container"
+        return RequestPlan(request.key, may_queue=drawn, reason=told, rule=policy.name, is_late_bound=len(drawn) > 1)
 
     def _may_queue(
         self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest

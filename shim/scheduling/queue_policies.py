@@ -1,16 +1,25 @@
 """Policies that a queue of real clusters may have for its containers: those of the registry whose needs are met there.
 
-Asks name sizes and places. Times that submitters state elsewhere are learnt here from containers that have ended.
+Asks name sizes and places. Times that submitters state elsewhere are learnt here from containers that have ended. Two
+that launch by themselves as published have a form over sub-clusters here.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
-from shim.scheduling.policy import Fact, Ordering, Policy
+from shim.scheduling.policies.over_clusters import OMEGA_OVER_CLUSTERS, SPARROW_OVER_CLUSTERS
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Policy
 from shim.scheduling.registry import KINDS, PolicyKind
 
-__all__ = ["CONTAINER_ORDERS", "QUEUE_FACTS", "QUEUE_POLICIES", "queue_objection"]
+__all__ = [
+    "CONTAINER_ORDERS",
+    "QUEUE_FACTS",
+    "QUEUE_POLICIES",
+    "SHADOW_POLICIES",
+    "queue_objection",
+    "shadow_objection",
+]
 
 QUEUE_FACTS = frozenset({Fact.VECTORS, Fact.LOCALITY, Fact.ESTIMATES, Fact.DEADLINES})
 """What a queue of real clusters tells."""
@@ -22,7 +31,26 @@ def queue_objection(name: str) -> str:
     return "" if kind is None else _objection(kind)
 
 
+def shadow_objection(name: str) -> str:
+    """Say why no queue can have a policy in its shadow; empty if it can, or if there is none of that name."""
+    policy = QUEUE_POLICIES.get(name)
+    if policy is None:
+        return queue_objection(name)
+    return "it draws at random, so that a difference says nothing" if _draws(policy) else ""
+
+
+def _draws(policy: Policy) -> bool:
+    return policy.placement.samples > 0 or policy.placement.cells is CellChoice.RANDOM
+
+
+_OVER_CLUSTERS: Mapping[str, Policy] = MappingProxyType(
+    {policy.name: policy for policy in (SPARROW_OVER_CLUSTERS, OMEGA_OVER_CLUSTERS)}
+)
+
+
 def _objection(kind: PolicyKind) -> str:
+    if kind.name in _OVER_CLUSTERS:
+        return ""
     policy = kind.policy
     lacking = sorted(fact.value for fact in kind.needs - QUEUE_FACTS)
     if lacking:
@@ -33,9 +61,15 @@ def _objection(kind: PolicyKind) -> str:
 
 
 QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
-    {kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _objection(kind)}
+    {
+        **{kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _objection(kind)},
+        **_OVER_CLUSTERS,
+    }
 )
 """By the words of `containers` of a `[[queue]]`."""
+
+SHADOW_POLICIES = tuple(name for name in QUEUE_POLICIES if not shadow_objection(name))
+"""By the words of `shadow` of a `[[queue]]`."""
 
 
 def _ordering(policy: Policy) -> Ordering:

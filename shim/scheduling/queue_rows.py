@@ -81,6 +81,10 @@ class QueueRows:
         """Tell what each row stands for, which is another thing once it was given back."""
         return {row: key for key, row in self._rows.items()}
 
+    def since_s(self, attempt: ApplicationAttemptId, key: AskKey) -> float:
+        """Since when a request waits, in seconds."""
+        return self._since_s.get((attempt, key), 0.0)
+
     def put(self, attempt: ApplicationAttemptId, job: int, request: PendingRequest, at_s: float) -> None:
         """Take in a request; it takes the place of the one with its key, and waits since that began to."""
         others = set(request.key.resource.others) - set(self._types)
@@ -130,7 +134,7 @@ class QueueRows:
             self._jobs[attempt],
             need,
             request.unallocated,
-            since_s=self._since_s.get((attempt, key), 0.0),
+            since_s=self.since_s(attempt, key),
             priority=key.priority,
             gang=self._jobs[attempt] + 1 if request.gang else 0,
             clusters=sum(bit for name, bit in self._bits.items() if name in may_start),

@@ -220,6 +220,13 @@ LAUNCH_VERDICTS = MetricDefinition(
     "counter",
     notes="`rejected` is an inconsistency: there was less room than the view said",
 )
+LAUNCH_CONFLICTS = MetricDefinition(
+    "heddle_launch_conflicts",
+    "Proposals for containers that Local Masters rejected, by what was in the way",
+    ("subcluster", "kind"),
+    "counter",
+    notes="`claimed`: others had it first; `used` by a newer report; `queue`: its limit; `node`: none could hold it",
+)
 LAUNCH_REPAIRS = MetricDefinition(
     "heddle_launch_repairs",
     "Tentatively allocated containers that were not granted in time",
@@ -316,6 +323,7 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             AM_CALLS,
             AM_ADDED_SECONDS,
             LAUNCH_VERDICTS,
+            LAUNCH_CONFLICTS,
             LAUNCH_REPAIRS,
             LAUNCH_FALLBACKS,
             PROMISED_CONTAINERS,

@@ -526,16 +526,12 @@ class Relay(RuleBasedStateMachine):
         for _ in range(8):  # asks from before a restart are found out by what they are granted
             for name in NAMES:
                 for key in KEYS:
-                    pending = sum(scheduler.pending[key] for scheduler in self.schedulers.values())
-                    if not self.master.wanted[key] or pending > self.master.wanted[key]:
+                    if not self.master.wanted[key] or self.most_pending(key) > self.master.wanted[key]:
                         self.grants(name, key, 1)
             self._settle()
         for _ in range(3):
             self._settle()
-        pending = Counter()
-        for scheduler in self.schedulers.values():
-            pending += +scheduler.pending
-        assert pending == +self.master.wanted
+        self.what_is_asked_for_is_what_is_wanted()
         live = {container for scheduler in self.schedulers.values() for container in scheduler.live}
         assert live == self.master.running
         assert not live & self.master.preempted
@@ -544,6 +540,16 @@ class Relay(RuleBasedStateMachine):
         self.home_tells_what_runs()
         held = {each.id for each in self.ledger.holdings.held}
         assert self.schedulers[HOME].live.keys() <= held, "whatever runs at home may be taken back"
+
+    def most_pending(self, key):
+        """Containers that schedulers may still grant."""
+        return sum(scheduler.pending[key] for scheduler in self.schedulers.values())
+
+    def what_is_asked_for_is_what_is_wanted(self):
+        pending = Counter()
+        for scheduler in self.schedulers.values():
+            pending += +scheduler.pending
+        assert pending == +self.master.wanted
 
     def _settle(self):
         """A round in which everything arrives and nobody grants."""

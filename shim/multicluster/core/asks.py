@@ -42,6 +42,7 @@ class AskGroup:
         starved: Beats since a session granted one, while it was asked for some.
         refused: Sub-clusters whose scheduler refused such an ask.
         spent: Rows of named places whose last container was granted, kept while that may be wanted again.
+        has_spares: Whether several sessions are asked for the same containers, which the first to grant binds.
     """
 
     key: AskKey
@@ -52,6 +53,7 @@ class AskGroup:
     starved: dict[SubClusterId, int] = field(default_factory=dict)
     refused: set[SubClusterId] = field(default_factory=set)
     spent: dict[str, Ask] = field(default_factory=dict)
+    has_spares: bool = False
 
     def put(self, ask: Ask) -> None:
         """Take in a row; one of a named place that wants nothing is not kept, or rows would only ever become more."""
@@ -265,9 +267,16 @@ class AskBook:
                 refused=frozenset(group.refused),
                 held=len(self._containers),
                 gang=gang,
+                is_limited=total < group.wanted,
             )
             group.targets = dict(splitter.split(demand, capacities))
             group.pins = splitter.pins(group.key)
+            group.has_spares = splitter.has_spares(group.key)
+
+    @property
+    def has_spares(self) -> bool:
+        """Tell whether some containers are asked for at several sessions at once."""
+        return any(group.has_spares for group in self._groups.values())
 
     def _totals(self) -> Mapping[AskKey, int]:
         """Containers of each key that may be asked for: within the allowance, and no more than the gang lacks."""

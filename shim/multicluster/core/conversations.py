@@ -124,14 +124,22 @@ class Conversations:
         """Every row that a scheduler shall believe in."""
         rows: dict[Row, Ask] = {}
         for group in self._asks.groups:
-            others = sum(each.bound(group.key) for each in self._sessions.values() if each is not session)
-            most = max(session.told_of(group.key), group.wanted - others)
-            count = min(group.targets.get(session.subcluster, 0), most)
+            count = min(group.targets.get(session.subcluster, 0), self._most(group, session))
             if session.is_fresh and ANY in group.rows:
                 rows[group.key, ANY] = replace(group.rows[ANY], count=0)  # said, even if there is nothing to take back
             if count > 0:
                 rows |= {(group.key, ask.place): ask for ask in self._rows_of(group, session.subcluster, count)}
         return rows
+
+    def _most(self, group: AskGroup, session: Session) -> int:
+        """Most containers that a scheduler may be asked for: no more than no other one may still grant.
+
+        Where spares are asked for, two may grant the same: who is second has it released.
+        """
+        if group.has_spares:
+            return group.wanted
+        others = sum(each.bound(group.key) for each in self._sessions.values() if each is not session)
+        return max(session.told_of(group.key), group.wanted - others)
 
     def _rows_of(self, group: AskGroup, subcluster: SubClusterId, count: int) -> Iterable[Ask]:
         if subcluster in group.pins and not group.is_strict:

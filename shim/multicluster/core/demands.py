@@ -35,6 +35,7 @@ class Demand:
         refused: Sub-clusters whose scheduler refused such an ask.
         held: Containers that the attempt has, of whatever kind.
         gang: Where all of the attempt's demands are to be had together; None where each is by itself.
+        is_limited: Whether more is wanted than may be asked for: the rest is held back, or beyond an allowance.
     """
 
     key: AskKey
@@ -47,6 +48,7 @@ class Demand:
     refused: frozenset[SubClusterId] = frozenset()
     held: int = 0
     gang: GangDemand | None = None
+    is_limited: bool = False
 
     @property
     def is_withheld(self) -> bool:

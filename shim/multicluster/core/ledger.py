@@ -4,7 +4,8 @@ The home is called when the ApplicationMaster calls, with its own login; the oth
 and at once when something changes for them. What they say waits for the ApplicationMaster's next answer.
 
 Two rules keep containers from being asked for twice. A count is raised at one scheduler only by as much as no other one
-may still grant. And a container that nobody wants (any more) is released before the ApplicationMaster hears of it.
+may still grant, but for spares that a late-binding policy wants. And a container that nobody wants (any more) is
+released before the ApplicationMaster hears of it.
 
 Source: the rules for response ids are those of `ApplicationMasterService.allocate`.
 """
@@ -349,6 +350,8 @@ class AskLedger:
         if not is_home:
             if self._talk.is_believed_too_much(session):  # what was granted before a new count is granted once more
                 effects.append(self._say(session))
+            if self._asks.has_spares and self._talk.is_told and not self._is_finished:
+                self._say_news(effects)  # what one has bound, the others are asked for no more
             return
         self._talk.is_resuming = False  # what was not asked in this call is asked in the next: each has one answer
         self._answer_am(answer, effects)

@@ -125,8 +125,11 @@ class PlannedSplitter:
         group.planned = min(group.planned, demand.total)
         self._leave_closed(group, eligible)
         avoided = self._give_up_starving(group, look)
-        self._trim(group, look)
-        self._queue_rest(group, look)
+        if group.has_spares(demand):
+            self._queue_at_each(group, look)
+        else:
+            self._trim(group, look)
+            self._queue_rest(group, look)
         self._publish(group, look, avoided)
         return dict(group.asked())
 
@@ -134,6 +137,11 @@ class PlannedSplitter:
         """See `AskSplitter`."""
         group = self._groups.get(key)
         return {} if group is None else group.pins()
+
+    def has_spares(self, key: AskKey) -> bool:
+        """See `AskSplitter`."""
+        group, look = self._groups.get(key), self._looks.get(key)
+        return group is not None and look is not None and group.has_spares(look.demand)
 
     def granted(self, key: AskKey, subcluster: SubClusterId, host: str = "") -> None:
         """See `AskSplitter`: the oldest tentative allocation for that host is honoured, else the oldest there."""
@@ -322,6 +330,14 @@ class PlannedSplitter:
                     self._withdraw(each, taken)
                     surplus -= taken
         group.tidy()
+
+    def _queue_at_each(self, group: AllocationGroup, look: _Look) -> None:
+        """Queue all that has no tentative allocation at each scheduler that the newest plan has drawn."""
+        group.queued.clear()
+        self._trim(group, look)
+        left = min(group.planned, look.demand.total) - group.committed()
+        if left > 0:
+            group.queued.update(dict.fromkeys((name for name in look.eligible if name in group.may_queue), left))
 
     def _queue_rest(self, group: AllocationGroup, look: _Look) -> None:
         """Queue the rest, which has no tentative allocation, at schedulers where the newest plan allows it."""

@@ -81,8 +81,12 @@ class AskSplitter(ContainerWatch, Protocol):
         """Counts by sub-cluster.
 
         They add up to the demand's total, less what somebody is still asked about, and what is withheld as others go
-        first.
+        first; to more where `has_spares`.
         """
+        ...
+
+    def has_spares(self, key: AskKey) -> bool:
+        """Tell whether the last `split` asks several sub-clusters for the same containers: the first to grant binds."""
         ...
 
     def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:
@@ -153,6 +157,10 @@ class CapacitySplitter:
     def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:  # noqa: ARG002 - the protocol's signature
         """See `AskSplitter`: all are told of every place."""
         return {}
+
+    def has_spares(self, key: AskKey) -> bool:  # noqa: ARG002 - the protocol's signature
+        """See `AskSplitter`: never."""
+        return False
 
     def granted(self, key: AskKey, subcluster: SubClusterId, host: str = "") -> None:
         """See `AskSplitter`: it remembers nothing."""

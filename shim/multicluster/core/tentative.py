@@ -107,6 +107,14 @@ class AllocationGroup:
                 counts[each.subcluster] += each.count
         return +counts
 
+    def has_spares(self, demand: Demand) -> bool:
+        """Tell whether schedulers are asked for the same containers.
+
+        Not beyond what the queue may have, as two could grant at once; nor where the places decide who is asked.
+        """
+        is_bound = bool(self.reason) or demand.is_limited or demand.is_strict
+        return self.plan is not None and self.plan.is_late_bound and not is_bound
+
     def pins(self) -> Mapping[SubClusterId, Mapping[str, int]]:
         """Hosts that are to be named to each scheduler, with how many at each, where the plan decides on hosts.
 

@@ -68,6 +68,13 @@ class NodeCapacity:
         need, columns = self._need(kind)
         return int(self._slots(kind, need, columns).sum()) if columns and self._left.size else 0
 
+    def could_hold(self, kind: ContainerKind) -> bool:
+        """Tell whether a node could hold one of a kind if it were empty."""
+        need, columns = self._need(kind)
+        rows = np.flatnonzero(self._mask(kind))
+        totals = [self._amounts(self._nodes[row].total) for row in rows.tolist()]
+        return bool(columns) and any((np.array(total) >= need).all() for total in totals)
+
     def take(self, kind: ContainerKind, count: int) -> Places:
         """Count containers on nodes that could hold them; fewer, if there are too few such nodes."""
         need, columns = self._need(kind)

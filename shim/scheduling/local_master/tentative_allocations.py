@@ -13,7 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, TentativelyAllocated
+from shim.domain.launches import (
+    ConflictKind,
+    ContainerKind,
+    LaunchNews,
+    LaunchProposal,
+    LaunchVerdict,
+    TentativelyAllocated,
+)
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
@@ -62,6 +69,7 @@ class _Answer:
     """Answer to a proposal, and its later counts."""
 
     accepted: int
+    conflict: ConflictKind | None = None
     honoured: int = 0
     withdrawn: int = 0
 
@@ -130,13 +138,14 @@ class TentativeAllocations:
         known = self._answers.get(key)
         if known is None:
             accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
+            conflict = self._conflict(sender, proposal) if accepted < proposal.count else None
             if accepted:
                 self._allocations[key] = allocation = _TentativeAllocation(
                     proposal.holder, proposal.kind, accepted, at_s
                 )
                 self._place(allocation)
-            known = self._remember(key, _Answer(accepted))
-        return self._verdict(sender, proposal, known.accepted, at_s)
+            known = self._remember(key, _Answer(accepted, conflict))
+        return self._verdict(sender, proposal, known, at_s)
 
     def tell(self, sender: str, news: LaunchNews, at_s: float) -> None:
         """Hear what became of a proposal.
@@ -203,11 +212,14 @@ class TentativeAllocations:
 
         None where nothing bounds it, or where the queue is not known.
         """
+        return self._left_of(path, (*self._allocations.values(), *self._granted))
+
+    def _left_of(self, path: str, counted: Iterable[_TentativeAllocation]) -> ResourceVector | None:
         queue = self._queues.get(path)
         if queue is None:
             return None
         left = queue.maximum - queue.used
-        for allocation in (*self._allocations.values(), *self._granted):
+        for allocation in counted:
             if allocation.kind.queue == path and not allocation.kind.label:
                 taken = allocation.kind.resource
                 left -= ResourceVector(taken.memory_mib * allocation.count, taken.vcores * allocation.count)
@@ -231,8 +243,24 @@ class TentativeAllocations:
 
     # ------------------------------------------------------------------ books
 
-    def _verdict(self, sender: str, proposal: LaunchProposal, accepted: int, at_s: float) -> LaunchVerdict:
-        age_s = at_s - self.reported_at_s
+    def _conflict(self, sender: str, proposal: LaunchProposal) -> ConflictKind:
+        """Find what is in the way of a proposal for which there is too little room now."""
+        kind, by_queue = proposal.kind, self._queue_room(proposal.kind)
+        if by_queue < self._nodes.count(kind):
+            return ConflictKind.QUEUE if self._reported_queue_room(kind) < proposal.count else ConflictKind.CLAIMED
+        if not self._nodes.could_hold(kind):
+            return ConflictKind.NODE
+        others = [each for (who, _), each in self._allocations.items() if who != sender]
+        claims = [each for each in (*self._granted, *others) if each.places]
+        for each in claims:
+            self._nodes.give_back(each.kind, each.places)
+        without = self._nodes.count(kind)
+        for each in claims:
+            self._nodes.give_back(each.kind, {row: -count for row, count in each.places.items()})
+        return ConflictKind.CLAIMED if without >= proposal.count else ConflictKind.USED
+
+    def _verdict(self, sender: str, proposal: LaunchProposal, answer: _Answer, at_s: float) -> LaunchVerdict:
+        age_s, accepted = at_s - self.reported_at_s, answer.accepted
         if accepted >= proposal.count:
             return LaunchVerdict(self._subcluster, proposal.number, Verdict.ACCEPTED, accepted, age_s=age_s)
         others: dict[ContainerKind, int] = {}
@@ -242,7 +270,14 @@ class TentativeAllocations:
         told = tuple(TentativelyAllocated(kind, count) for kind, count in list(others.items())[:_MOST_TOLD])
         reason = f"room for {accepted} of {proposal.count}; {sum(others.values())} are promised to others"
         return LaunchVerdict(
-            self._subcluster, proposal.number, Verdict.REJECTED, accepted, reason, age_s=age_s, promised=told
+            self._subcluster,
+            proposal.number,
+            Verdict.REJECTED,
+            accepted,
+            reason,
+            age_s=age_s,
+            promised=told,
+            conflict=answer.conflict,
         )
 
     def _remember(self, key: ProposalKey, answer: _Answer) -> _Answer:
@@ -292,9 +327,16 @@ class TentativeAllocations:
         What is promised on labelled nodes is not counted, as limits and use are those of nodes without a label.
         Source: `AbstractCSQueue.getUsedResources`, the use of the default partition.
         """
-        left = None if kind.label else self.left_of(kind.queue)
-        if left is None:
-            return _NO_BOUND
-        need = kind.resource
-        pairs = ((left.memory_mib, need.memory_mib), (left.vcores, need.vcores))
-        return min((have // amount for have, amount in pairs if amount > 0 and have >= 0), default=_NO_BOUND)
+        return _fitting(None if kind.label else self.left_of(kind.queue), kind.resource)
+
+    def _reported_queue_room(self, kind: ContainerKind) -> int:
+        """Number of further containers that the queue may have by the newest report alone."""
+        return _fitting(None if kind.label else self._left_of(kind.queue, ()), kind.resource)
+
+
+def _fitting(left: ResourceVector | None, need: ResourceVector) -> int:
+    """Number of containers that fit in what is left; a type of -1 bounds nothing."""
+    if left is None:
+        return _NO_BOUND
+    pairs = ((left.memory_mib, need.memory_mib), (left.vcores, need.vcores))
+    return min((have // amount for have, amount in pairs if amount > 0 and have >= 0), default=_NO_BOUND)

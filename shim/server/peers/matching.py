@@ -35,6 +35,8 @@ class MatchingCollector(Collector):
         status = self._status()
         verdicts = {(name, verdict.value): count for (name, verdict), count in status.verdicts.items()}
         yield definitions.LAUNCH_VERDICTS.counters(verdicts)
+        conflicts = {(name, kind.value): count for (name, kind), count in status.conflicts.items()}
+        yield definitions.LAUNCH_CONFLICTS.counters(conflicts)
         yield definitions.LAUNCH_REPAIRS.counters({(): status.repairs})
         yield definitions.LAUNCH_FALLBACKS.counters({(): status.fallbacks})
         yield definitions.PROMISED_CONTAINERS.gauges({(name,): count for name, count in status.promised.items()})

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from shim.domain.launches import WorkEstimate
+from shim.domain.launches import ConflictKind, WorkEstimate
 from shim.domain.verdicts import Verdict
 from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.splitters import MatchingStatus
@@ -20,9 +20,13 @@ def shown_matching(status: MatchingStatus) -> dict[str, Any]:
     said = Counter[Verdict]()
     for (_, verdict), count in status.verdicts.items():
         said[verdict] += count
+    conflicts = Counter[ConflictKind]()
+    for (_, kind), count in status.conflicts.items():
+        conflicts[kind] += count
     return {
         "verdicts": {verdict.value: said[verdict] for verdict in Verdict},
         "inconsistencies": status.inconsistencies,
+        "conflicts": {kind.value: conflicts[kind] for kind in ConflictKind},
         "repairs": status.repairs,
         "fallbacks": status.fallbacks,
         "promised": [{"cluster": name, "containers": count} for name, count in status.promised.items()],
@@ -69,6 +73,7 @@ def _shown(decision: AskDecision) -> dict[str, Any]:
                 "verdict": each.verdict.value,
                 "age_s": None if each.age_s is None else round(each.age_s, 3),
                 "reason": each.reason,
+                "conflict": None if each.conflict is None else each.conflict.value,
             }
             for proposed, each in decision.verdicts
         ],
@@ -80,6 +85,8 @@ def _reason(decision: AskDecision) -> str:
 
 
 def _why_it_waits(decision: AskDecision) -> str:
+    if decision.reason and sum(decision.asked.values()) > decision.wanted:
+        return f"by {decision.rule}: {decision.reason}"
     if decision.reason and decision.rule:
         return f"{decision.withheld} wait in Heddle by {decision.rule}: {decision.reason}" if decision.withheld else ""
     return decision.reason or _who_is_first(decision)

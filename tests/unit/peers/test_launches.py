@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import UNORDERED
 from shim.domain.subclusters import NodeReport
@@ -67,7 +67,7 @@ class Asker:
 
 
 def test_frames_of_launches_travel():
-    verdict = LaunchVerdict(EAST, 4, Verdict.REJECTED, 1, "why", 0.5)
+    verdict = LaunchVerdict(EAST, 4, Verdict.REJECTED, 1, "why", 0.5, conflict=ConflictKind.USED)
     for frame in (
         LaunchFrame(1, (LaunchProposal(4, "a", KIND, 2),), (LaunchNews(3, 1, 1),)),
         LaunchFrame(2, (LaunchProposal(5, "a", replace(KIND, places=("e1", "/r")), 2),), (), life=7),
@@ -107,6 +107,7 @@ async def test_two_global_masters_collide_and_the_rejection_tells_of_the_other(s
     assert (told.verdict, told.accepted) == (Verdict.REJECTED, 2)
     assert two.service.room(EAST, KIND) == 0
     assert two.service.verdicts == {(EAST, Verdict.REJECTED): 1}
+    assert two.service.conflicts == {(EAST, ConflictKind.CLAIMED): 1}
 
     one.service.tell(EAST, LaunchNews(number, 0, 4))
     await story.clock.settle()
@@ -160,13 +161,20 @@ def test_the_splitter_of_every_attempt_counts_on_after_it_is_forgotten(story):
 
 def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     status = MatchingStatus(
-        {(EAST, Verdict.REJECTED): 2, (EAST, Verdict.ACCEPTED): 5}, 3, 4, {EAST: 1}, {"solved": 6, "unsolved": 7}, 1
+        {(EAST, Verdict.REJECTED): 2, (EAST, Verdict.ACCEPTED): 5},
+        3,
+        4,
+        {EAST: 1},
+        {"solved": 6, "unsolved": 7},
+        1,
+        {(EAST, ConflictKind.CLAIMED): 2},
     )
     registry = CollectorRegistry()
     shadow = ShadowReport("fifo", "delay", 0.0, 8, 9, Counter({DifferenceKind.HELD: 10}))
     registry.register(MatchingCollector(lambda: status, lambda: {"root.prod": shadow}))
     text = generate_latest(registry).decode()
     assert 'heddle_launch_verdicts_total{subcluster="east",verdict="rejected"} 2.0' in text
+    assert 'heddle_launch_conflicts_total{kind="claimed",subcluster="east"} 2.0' in text
     assert "heddle_launch_repairs_total 3.0" in text
     assert "heddle_launch_fallbacks_total 4.0" in text
     assert 'heddle_promised_containers{subcluster="east"} 1.0' in text
@@ -175,6 +183,7 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     assert 'heddle_shadow_cycles_total{outcome="skipped",queue="root.prod"} 9.0' in text
     assert 'heddle_shadow_differences_total{kind="held",queue="root.prod"} 10.0' in text
     document = shown_matching(status)
+    assert document["conflicts"] == {"claimed": 2, "used": 0, "queue": 0, "node": 0}
     assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
     assert document["solves"] == {"solved": 6, "unsolved": 7, "solving": 1}
     assert (document["inconsistencies"], document["promised"]) == (2, [{"cluster": "east", "containers": 1}])

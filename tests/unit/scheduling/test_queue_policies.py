@@ -15,7 +15,7 @@ from shim.errors import ConfigError
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.named_places import NamedPlaces
-from shim.scheduling.queue_policies import CONTAINER_ORDERS, QUEUE_POLICIES, queue_objection
+from shim.scheduling.queue_policies import CONTAINER_ORDERS, QUEUE_POLICIES, SHADOW_POLICIES, queue_objection
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.registry import KINDS
 from shim.scheduling.snapshot import Scope
@@ -51,6 +51,8 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
         "jockey",
         "quincy",
         "tetrisched",
+        "sparrow",
+        "omega",
     }
     assert CONTAINER_ORDERS.keys() == QUEUE_POLICIES.keys()
     for name in KINDS:
@@ -63,9 +65,7 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
     [
         ("graphene", "it needs the stages of each job"),
         ("medea", "which jobs are long-running services"),
-        ("sparrow", "masters that launch"),
         ("megha", "it needs masters that launch"),
-        ("omega", "the whole cell's state"),
     ],
 )
 def test_what_a_queue_cannot_have_is_refused_with_the_line_the_reason_and_what_it_can(name, why):
@@ -73,11 +73,54 @@ def test_what_a_queue_cannot_have_is_refused_with_the_line_the_reason_and_what_i
         parse_policy(f'[[queue]]\nname = "root.a"\ncontainers = "{name}"\n', source="a.toml")
 
 
-@pytest.mark.parametrize("name", QUEUE_POLICIES)
+@pytest.mark.parametrize("name", [name for name in QUEUE_POLICIES if name != "sparrow"])
 def test_every_one_of_them_starts_what_there_is_room_for_and_names_itself(name):
     plans = a_table(first=a_request(3), second=a_request(3)).plan(a_capacity([2], [2]), name, 1.0)
     assert sum(sum(each.values()) for attempt in (FIRST, SECOND) for each in starts(plans, attempt)) == 4
     assert {plan.rule for told in plans.values() for plan in told} == {name}
+
+
+@pytest.mark.parametrize("name", ["sparrow", "omega"])
+def test_what_draws_at_random_is_no_shadow_as_a_difference_would_say_nothing(name):
+    assert name not in SHADOW_POLICIES
+    with pytest.raises(ConfigError, match="it draws at random"):
+        parse_policy(f'[[queue]]\nname = "root.a"\nshadow = "{name}"\n', source="a.toml")
+
+
+# ---------------------------------------------------------------------- sparrow and omega over sub-clusters
+
+
+def test_by_sparrow_nothing_is_started_and_the_schedulers_that_were_drawn_are_asked_for_all():
+    table = a_table(first=a_request(3), second=a_request(9))
+    plans = table.plan(a_capacity([0], [0]), "sparrow", 1.0)
+    for attempt in (FIRST, SECOND):
+        plan = only(plans, attempt)
+        assert (plan.starts, plan.may_queue, plan.is_late_bound) == ({}, BOTH, True), "whatever is free"
+        assert "east and west, as drawn" in plan.reason
+
+
+def test_by_sparrow_one_scheduler_is_asked_where_there_is_no_other():
+    plan = only(a_table(first=a_request(3, may_use=frozenset({EAST}))).plan(None, "sparrow", 1.0), FIRST)
+    assert (plan.may_queue, plan.is_late_bound) == ({EAST}, False)
+
+
+def test_by_sparrow_asks_for_named_places_alone_go_where_these_are_and_gangs_start_whole():
+    strict = a_table(first=a_request(3, places=("e1",))).plan(a_capacity([4], [4]), "sparrow", 1.0)
+    assert (only(strict, FIRST).may_queue, only(strict, FIRST).is_late_bound) == (BOTH, False)
+    table = a_table(first=a_request(4, gang=4), second=a_request(4))
+    plans = table.plan(a_capacity([2], [2]), "sparrow", 1.0)
+    assert starts(plans, FIRST) == [{EAST: 2, WEST: 2}]
+    assert only(plans, FIRST).may_queue == frozenset()
+    assert only(plans, SECOND).starts == {}
+
+
+def test_by_omega_what_is_planned_twice_on_the_same_view_seldom_goes_to_the_same_nodes():
+    table, found = a_table(first=a_request(2)), set()
+    for at_s in range(8):
+        plan = only(table.plan(a_capacity([1] * 8, [1] * 8), "omega", float(at_s)), FIRST)
+        assert sum(plan.starts.values()) == 2
+        found.add(tuple(sorted(plan.starts.items())))
+    assert len(found) > 1
 
 
 # ---------------------------------------------------------------------- deadlines

@@ -24,6 +24,9 @@ class Noted:
         self.demands.append(demand)
         return {capacities[0].subcluster: demand.total}
 
+    def has_spares(self, _):
+        return True
+
     def pins(self, _):
         return {}
 
@@ -310,3 +313,13 @@ def test_only_groups_that_want_nothing_and_are_asked_of_nobody_are_forgotten():
     book.clear()
     assert (book.groups, book.held_back()) == ((), {})
     assert book.grant(a_grant(LATER), EAST, "") is None
+
+
+def test_a_demand_tells_whether_more_is_wanted_than_may_be_asked_for():
+    book, splitter, capacities = AskBook(), Noted(), (ClusterCapacity(EAST, is_home=True),)
+    book.tell([Ask(KEY, ANY, 4, relaxes=True)], {})
+    for allowance in (None, KEY.resource.times(4), KEY.resource.times(2)):
+        book.allowance = allowance
+        book.split(splitter, capacities)
+    assert [each.is_limited for each in splitter.demands] == [False, False, True]
+    assert book.has_spares, "as the splitter says"

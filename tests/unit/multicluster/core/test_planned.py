@@ -26,7 +26,7 @@ from shim.multicluster.core.plan_events import (
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
 
-EAST, WEST = SubClusterId("east"), SubClusterId("west")
+EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 BOTH = frozenset({EAST, WEST})
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
 
@@ -317,3 +317,43 @@ def test_what_starves_at_its_host_is_given_up_and_waits_at_that_scheduler_by_its
     split.plan({}, {EAST}, hosts={})
     assert split.asked(starved={EAST: 3}) == {EAST: 1}
     assert split.splitter.pins(KEY) == {}
+
+
+# ---------------------------------------------------------------------- late binding
+
+
+def test_by_late_binding_each_scheduler_that_was_drawn_is_asked_for_all_and_for_less_once_one_has_bound():
+    split = Split(4, (*CAPACITIES, a_room(NORTH)))
+    split.asked()
+    split.plan(may_queue=BOTH, is_late_bound=True)
+    assert split.asked() == {EAST: 4, WEST: 4}
+    assert split.splitter.has_spares(KEY)
+    (published,) = split.effects(PublishRequests)
+    assert published.requests[-1].as_waiting().withheld == 0
+    split.splitter.granted(KEY, WEST)
+    assert split.asked(total=3) == {EAST: 3, WEST: 3}
+    assert split.asked(total=6) == {EAST: 3, WEST: 3}, "what is newly wanted has no plan yet"
+    split.plan(may_queue=BOTH, is_late_bound=True)
+    assert split.asked() == {EAST: 6, WEST: 6}
+
+
+@pytest.mark.parametrize("demand", [{"is_limited": True}, {"is_strict": True, "allowed": ("e1",), "places": {"e1": 4}}])
+def test_nothing_is_asked_for_twice_beyond_what_the_queue_may_have_or_where_places_decide(demand):
+    rooms = (a_room(EAST, racks={"e1": "/r"}), a_room(WEST, racks={"w1": "/r"}))
+    split = Split(4, rooms, **demand)
+    split.asked()
+    split.plan(may_queue=BOTH, is_late_bound=True)
+    assert sum(split.asked().values()) == 4
+    assert not split.splitter.has_spares(KEY)
+
+
+def test_spares_go_when_the_queue_has_another_policy_and_a_plan_s_allocations_are_kept():
+    split = Split(4)
+    split.asked()
+    split.plan(may_queue=BOTH, is_late_bound=True)
+    assert split.asked() == {EAST: 4, WEST: 4}
+    split.plan({EAST: 1}, may_queue={WEST})
+    asked = split.asked()
+    assert sum(asked.values()) == 4
+    split.plan(may_queue=BOTH, is_late_bound=True)
+    assert split.asked() == {EAST: 4, WEST: 3}, "one is allocated at home already"

@@ -3,7 +3,7 @@
 import pytest
 
 from shim.domain.ids import NodeId, SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal
+from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
@@ -72,6 +72,7 @@ def test_a_proposal_that_comes_after_its_news_is_not_promised(book):
     book.tell("gm", LaunchNews(7, honoured=0, withdrawn=2), 2.0)
     verdict = book.propose("gm", LaunchProposal(7, "a", a_kind(), 2), 2.0)
     assert (verdict.verdict, verdict.accepted, book.open) == (Verdict.REJECTED, 0, 0)
+    assert verdict.conflict is None, "nothing was in the way"
     assert book.room(a_kind()) == 4
 
 
@@ -81,3 +82,59 @@ def test_of_very_many_answers_the_newest_are_remembered(book):
         book.tell("gm", LaunchNews(number, honoured=0, withdrawn=1), 2.0)
     assert propose(book, 2, a_kind(), 1) == 0, "its news is known: it comes too late"
     assert propose(book, 1, a_kind(), 1) == 1, "forgotten, as one that never came"
+
+
+# ---------------------------------------------------------------------- what was in the way
+
+
+def conflict(book: TentativeAllocations, sender: str, number: int, kind: ContainerKind, count: int) -> object:
+    return book.propose(sender, LaunchProposal(number, "a", kind, count), 2.0).conflict
+
+
+def a_report(used: int, *, memory: int = 8, queue_used: int = 0) -> TentativeAllocations:
+    """One node, and a queue that may have twelve."""
+    made = TentativeAllocations(EAST, 30.0)
+    queue = QueueReport(
+        path=PROD,
+        state=QueueState.RUNNING,
+        is_leaf=True,
+        capacity=gib(4),
+        maximum=gib(12),
+        used=gib(queue_used),
+        labels=("*",),
+    )
+    made.apply((NodeReport(NodeId("n1", 1), "/r", "RUNNING", gib(memory), gib(used), ()),), {PROD: queue}, 1.0)
+    return made
+
+
+def test_room_that_another_was_promised_or_granted_is_claimed():
+    book = a_report(0)
+    assert conflict(book, "one", 1, a_kind(), 5) is None
+    assert conflict(book, "two", 1, a_kind(), 5) is ConflictKind.CLAIMED
+    book.tell("one", LaunchNews(1, honoured=5), 2.0)
+    assert conflict(book, "two", 2, a_kind(), 5) is ConflictKind.CLAIMED, "granted, and in no report"
+    book.check()
+
+
+def test_room_that_the_report_shows_in_use_is_used_whoever_was_promised_the_rest():
+    book = a_report(4)
+    assert conflict(book, "one", 1, a_kind(), 2) is None
+    assert conflict(book, "two", 1, a_kind(), 5) is ConflictKind.USED
+    book.check()
+
+
+def test_the_limit_of_a_queue_is_a_conflict_of_its_own_unless_others_were_promised_its_room():
+    assert conflict(a_report(0, queue_used=10), "one", 1, a_kind(), 3) is ConflictKind.QUEUE
+    book = a_report(0, memory=16)
+    assert conflict(book, "one", 1, a_kind(), 10) is None
+    assert conflict(book, "two", 1, a_kind(), 5) is ConflictKind.CLAIMED
+
+
+@pytest.mark.parametrize("kind", [a_kind(9), a_kind(label="gpu")])
+def test_what_no_node_could_hold_conflicts_with_the_nodes(kind):
+    assert conflict(a_report(0), "one", 1, kind, 1) is ConflictKind.NODE
+
+
+def test_a_repeated_proposal_is_told_of_the_same_conflict():
+    book = a_report(8)
+    assert [conflict(book, "one", 1, a_kind(), 1) for _ in range(2)] == [ConflictKind.USED] * 2
