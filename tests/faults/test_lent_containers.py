@@ -1,7 +1,7 @@
 """Containers that were lent between real MapReduce jobs: they go back first, and no fault leaves anything held back.
 
-A job that gives has more maps to run, one at a time at the end, while its reduces wait in Heddle. Another job gets its
-places meanwhile. Maps end when the test says so.
+The last map of a job runs while its reduces wait in Heddle; another job gets its places meanwhile. Maps end when the
+test says so.
 """
 
 import time
@@ -82,7 +82,6 @@ class Lending:
     """
 
     lab: Lab
-    heddle: HeddleProcess
     giver: GatedJob
     borrower: GatedJob
     ordinary: set[str]
@@ -114,12 +113,12 @@ class Lending:
 def _lending(lab: Lab, folder: Path) -> Iterator[Lending]:
     with spanning_secret(folder), HeddleProcess(lab, folder, more=POLICY) as heddle:
         try:
-            yield _lent_places(lab, heddle, GatedClient(lab, folder, heddle, MIB))
+            yield _lent_places(lab, GatedClient(lab, folder, heddle, MIB))
         finally:
             end_applications(lab)
 
 
-def _lent_places(lab: Lab, heddle: HeddleProcess, client: GatedClient) -> Lending:
+def _lent_places(lab: Lab, client: GatedClient) -> Lending:
     """Start both jobs, and wait until places were lent."""
     borrower = client.submit("borrower", BORROWERS_MAPS, REDUCES, slow_start=1 / BORROWERS_MAPS)
     until(lambda: len(borrower.running) == BORROWERS_MAPS, "the maps of the one that will borrow run")
@@ -137,7 +136,7 @@ def _lent_places(lab: Lab, heddle: HeddleProcess, client: GatedClient) -> Lendin
     until(lambda: giver.put_off() == 0 or _lent_of(borrower) >= LENT, "places were lent", within_s=40)
     until(lambda: giver.put_off() == 0 or _used(giver, borrower) == PLACES, "no place is free", within_s=40)
     assert giver.put_off(), "its last map was about to end before places were lent: the machine is too busy"
-    return Lending(lab, heddle, giver, borrower, ordinary, _lent_of(borrower))
+    return Lending(lab, giver, borrower, ordinary, _lent_of(borrower))
 
 
 def _lent_of(job: GatedJob) -> int:
@@ -159,17 +158,6 @@ def test_lent_containers_are_taken_back_first_once_the_giver_needs_its_share(len
         assert all(f"it was lent, and {giver.id} needs" in each for each in reasons), reasons
         until(lambda: len(giver.containers() - before) >= lending.lent, "the giver has their places")
         assert len(borrower.running) == BORROWERS_MAPS - 1, "none of its maps was taken"
-        lending.both_end_well()
-
-
-def test_a_killed_heddle_forgets_who_lent_and_what_waited_is_asked_for(lending_lab: Lab, tmp_path: Path) -> None:
-    with _lending(lending_lab, tmp_path) as lending:
-        lending.heddle.kill()
-        lending.heddle.start()
-        until(lambda: bool(lending.giver.altruism().get("stages")), "the giver is known again")
-        until(lambda: lending.asks_out(REDUCES - 2), "all is asked for that waited", within_s=40)
-        assert lending.giver.altruism()["unknown"], "it is planned by what the killed one knew"
-        assert _lent_of(lending.borrower) == 0
         lending.both_end_well()
 
 
