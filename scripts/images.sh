@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the images of docker/: heddle-hadoop:VERSION, heddle-postgres, heddle. What has not changed comes from the cache.
-#   images.sh [hadoop|postgres|heddle]...    default: all
+# Builds the images of docker/: heddle-hadoop:VERSION, heddle-postgres, heddle-prometheus, heddle. What has not changed
+# comes from the cache.
+#   images.sh [hadoop|postgres|prometheus|heddle]...    default: all
 #   HADOOP_VERSION=3.4.2 BASE_IMAGE=debian:bookworm-slim
 # Jars and Python packages are fetched on this machine, with its registries and certificates, and copied in.
 set -euo pipefail
@@ -31,6 +32,13 @@ postgres() {
     build heddle-postgres docker/postgres
 }
 
+prometheus() {
+    mkdir "$work/prometheus"
+    cp docker/prometheus/{Dockerfile,prometheus.yaml} docs/monitoring/alerts.yaml "$work/prometheus/"
+    find "$work/prometheus" -exec touch --no-dereference --date=@0 {} +
+    build heddle-prometheus "$work/prometheus"
+}
+
 heddle() {
     local packages=.heddle/image/packages stamp
     stamp=$(sha256sum docker/heddle/requirements.lock)
@@ -55,7 +63,7 @@ heddle() {
     build heddle "$work/heddle"
 }
 
-[ $# -gt 0 ] || set -- hadoop postgres heddle
+[ $# -gt 0 ] || set -- hadoop postgres prometheus heddle
 scripts/base-image.sh "$base"
 for image in "$@"; do "$image"; done
 # what a build has replaced is nobody's any more

@@ -43,7 +43,7 @@ from shim.scheduling.policy import Ordering, Policy
 from shim.scheduling.snapshot import Snapshot
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
-from shim.simulation.results import Outcome, Summary
+from shim.simulation.results import RunOutcome, Summary
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import Workload, fixed_jobs, workload_of
 
@@ -51,14 +51,16 @@ TRACES = (("YH1_sub", 4000), ("YH1_sub", 6000), ("synthetic_FB_sub_2000jobs", 50
 RECIPES = {"megha": MEGHA, "heddle": HEDDLE, "heddle, estimates": HEDDLE_ESTIMATES}
 
 
-def _run(recipe: Policy, workload: Workload, setting: Setting, faults: Faults | None = None) -> tuple[Outcome, float]:
+def _run(
+    recipe: Policy, workload: Workload, setting: Setting, faults: Faults | None = None
+) -> tuple[RunOutcome, float]:
     """The outcome, and the seconds of CPU that it took."""
     started_s = time.process_time()
     outcome = Masters(Run(workload, setting), recipe, faults).simulate()
     return outcome, time.process_time() - started_s
 
 
-def _cells(outcome: Outcome, cpu_s: float) -> list[str]:
+def _cells(outcome: RunOutcome, cpu_s: float) -> list[str]:
     delay, kinds = outcome.delay(), outcome.inconsistencies
     return [
         f"**{delay.mean:.3f}**",
@@ -195,7 +197,7 @@ def allocation(only: str) -> None:
                 print_row([f"{policy}, {name}", *_allocation_cells(outcome, setting)])
 
 
-def _allocation_cells(outcome: Outcome, setting: Setting) -> list[str]:
+def _allocation_cells(outcome: RunOutcome, setting: Setting) -> list[str]:
     """Two hops are communication (request, launch); what is left of the allocation is queueing."""
     spent = Summary.of(outcome.allocation_s)
     tasks_a_job = outcome.workload.n_tasks / len(outcome.workload.jobs)

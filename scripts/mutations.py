@@ -1,8 +1,9 @@
 """Plant small bugs, one at a time, and report which of them the tests of their subject see.
 
 `python -m scripts.mutations` draws `--sample` mutations of each room by `--seed`, plants each in a copy of the tree,
-and runs the tests that `ROOMS` names for it. A mutation is killed when a test fails or its time ends. Working files
-are never written: each worker has a copy of its own, below a temporary folder that is removed at the end.
+and runs the tests that `ROOMS` names for it: those that reach its statement (`scripts.mutation_reach`), cheapest first,
+up to the first failure. A mutation is killed when a test fails or its time ends. Working files are never written: each
+worker has a copy of its own, below a temporary folder that is removed at the end.
 
     python -m scripts.mutations --room admission --sample 20 --seed 7
     python -m scripts.mutations --list ledger          # every place that can be mutated, with its number
@@ -25,12 +26,15 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from scripts.mutants import Mutant, mutants
+from scripts.mutation_reach import OPTIONS, Reach, lines_of_statement, read_reach
 
 ROOT = Path(__file__).resolve().parent.parent
-LEAST_SECONDS = 60.0
+LEAST_SECONDS = 20.0
 TIMES_AS_LONG = 4
 FAILED = 1
 """Exit code of pytest when tests ran and one failed; what is above did not run them."""
+NOT_FOUND = 4
+"""Exit code of pytest when a file of tests cannot be imported, or does not have the test that was named."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +143,7 @@ ROOMS: Mapping[str, Room] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What became of one mutant: `how` is `killed`, `killed by time` or `SURVIVED`."""
+    """What became of one mutant: `how` begins with `killed` or `SURVIVED`."""
 
     room: str
     mutant: Mutant
@@ -149,7 +153,7 @@ class Verdict:
     @property
     def is_killed(self) -> bool:
         """Tell whether some test saw it."""
-        return self.how != "SURVIVED"
+        return not self.how.startswith("SURVIVED")
 
 
 class Copies:
@@ -169,12 +173,21 @@ class Copies:
 
     def run(self, tests: Sequence[str], *, mutant: Mutant | None, limit_s: float) -> tuple[int | None, str]:
         """Run tests on a copy, with a mutant planted; return pytest's exit code (None: out of time) and its output."""
+        with self._one() as copy, planted(copy / mutant.path, mutant) if mutant else contextlib.nullcontext():
+            return _pytest(copy, tests, limit_s)
+
+    def reach(self, tests: Sequence[str]) -> tuple[int | None, str, Reach]:
+        """Run tests under coverage, without a mutant; return as `run` does, and which test reaches what."""
+        with self._one() as copy:
+            data_file = copy / ".coverage.reach"
+            code, output = _pytest(copy, [*OPTIONS, *tests], 1800, COVERAGE_FILE=str(data_file))
+            return code, output, read_reach(data_file, output, copy) if code == 0 else Reach(seconds={}, by_line={})
+
+    @contextlib.contextmanager
+    def _one(self) -> Iterator[Path]:
         copy = self._free.get()
         try:
-            if mutant is None:
-                return _pytest(copy, tests, limit_s)
-            with planted(copy / mutant.path, mutant):
-                return _pytest(copy, tests, limit_s)
+            yield copy
         finally:
             self._free.put(copy)
 
@@ -190,14 +203,17 @@ def planted(file: Path, mutant: Mutant) -> Iterator[None]:
         file.write_text(before, "utf-8")
 
 
-def _pytest(copy: Path, tests: Sequence[str], limit_s: float) -> tuple[int | None, str]:
-    options = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "--hypothesis-seed=0", "-m", "not lab and not containers"]
-    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+def _pytest(copy: Path, tests: Sequence[str], limit_s: float, **variables: str) -> tuple[int | None, str]:
+    options = ["-q", "-x", "-n0", "-p", "no:cacheprovider", "-m", "not lab and not containers"]
+    options += ["--hypothesis-seed=0", "--hypothesis-profile=first-failure"]  # an example is not made small
+    environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
+    arguments = copy / ".arguments"  # a line of a shell may be too short for them
+    arguments.write_text("\n".join(tests), "utf-8")
     with tempfile.TemporaryFile("w+") as output:
         ran = subprocess.Popen(
-            [sys.executable, "-m", "pytest", *options, *(test for test in tests if (copy / test).exists())],
+            [sys.executable, "-m", "pytest", *options, f"@{arguments}"],
             cwd=copy,
-            env=environment,
+            env=environment | variables,
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -231,34 +247,46 @@ def chosen(room: str, *, sample: int, seed: int, only: Sequence[int] | None) -> 
 def try_room(
     name: str, copies: Copies, drawn: Sequence[tuple[int, Mutant]], workers: ThreadPoolExecutor
 ) -> list[Verdict]:
-    """Plant each mutant alone and run the room's tests, which must be green without any.
+    """Plant each mutant alone and run the tests that reach it.
 
     Raises:
-        SystemExit: the tests fail on the code as it is, or do not run.
+        SystemExit: the room's tests fail on the code as it is, in the order of their files or by their cost, or do not
+            run.
     """
-    tests = ROOMS[name].tests
-    began = time.monotonic()
-    code, output = copies.run(tests, mutant=None, limit_s=1800)
+    code, output, reach = copies.reach(ROOMS[name].tests)
+    if code == 0:  # tests run by their cost below: one that needs another before it would look like a mutant seen
+        code, output = copies.run(reach.tests(), mutant=None, limit_s=1800)
     if code != 0:
         raise SystemExit(f"{name}: its tests are not green without a mutation:\n{output[-3000:]}")
-    limit_s = max(LEAST_SECONDS, TIMES_AS_LONG * (time.monotonic() - began))
 
     def judge(pair: tuple[int, Mutant]) -> Verdict:
         number, mutant = pair
         start = time.monotonic()
-        exit_code, said = copies.run(tests, mutant=mutant, limit_s=limit_s)
-        if exit_code is None:
-            how = "killed by time"
-        elif exit_code == 0:
-            how = "SURVIVED"
-        else:
-            how = "killed" if exit_code == FAILED else f"killed: pytest ended with {exit_code}"
+        how, said = verdict_on(mutant, ROOMS[name].tests, reach, copies)
         verdict = Verdict(room=name, mutant=mutant, how=how, seconds=time.monotonic() - start)
         seen = next((line for line in said.splitlines() if line.startswith(("FAILED", "ERROR"))), "")
-        print(f"{how:<10} {name} #{number} {mutant}  {seen[:120] if verdict.is_killed else ''}".rstrip(), flush=True)
+        shown = f"{seen[:120]} {verdict.seconds:.0f} s" if verdict.is_killed else ""
+        print(f"{how:<10} {name} #{number} {mutant}  {shown}".rstrip(), flush=True)
         return verdict
 
     return list(workers.map(judge, drawn))
+
+
+def verdict_on(mutant: Mutant, tests: Sequence[str], reach: Reach, copies: Copies) -> tuple[str, str]:
+    """Return how a mutant ended, and what pytest said."""
+    lines = lines_of_statement((ROOT / mutant.path).read_text("utf-8"), mutant.line)
+    reaching = reach.of(mutant.path, lines)
+    if not reaching:
+        return "SURVIVED: no test reaches it", ""
+    limit_s = LEAST_SECONDS + TIMES_AS_LONG * reach.cost(reaching)
+    code, said = copies.run(reaching, mutant=mutant, limit_s=limit_s)
+    if code == NOT_FOUND:  # the mutant breaks an import, or a name of a test is not the same in each run
+        code, said = copies.run(tests, mutant=mutant, limit_s=LEAST_SECONDS + TIMES_AS_LONG * reach.cost(reach.tests()))
+    if code is None:
+        return "killed by time", said
+    if code == 0:
+        return "SURVIVED", said
+    return "killed" if code == FAILED else f"killed: pytest ended with {code}", said
 
 
 def table(verdicts: Sequence[Verdict]) -> list[str]:

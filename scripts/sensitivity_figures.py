@@ -23,7 +23,7 @@ from shim.scheduling.policy import Policy
 from shim.simulation.engine import seeded
 from shim.simulation.generated import large_jobs_of_short_tasks, unrelated_durations
 from shim.simulation.masters import Masters
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import HomeRule, Run, Setting
 from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import Workload
@@ -44,7 +44,7 @@ UNLEARNABLE: Mapping[str, Callable[[int], Workload]] = {
 }
 
 
-def _run(recipe: Policy, workload: Workload, setting: Setting) -> Outcome:
+def _run(recipe: Policy, workload: Workload, setting: Setting) -> RunOutcome:
     return Masters(Run(workload, setting), recipe).simulate()
 
 
@@ -107,7 +107,7 @@ def groups(only: str, seeds: Sequence[int]) -> None:
             print_row([f"{trace}, {n_workers:,}", *cells])
 
 
-def _cells(outcomes: Sequence[Outcome]) -> list[str]:
+def _cells(outcomes: Sequence[RunOutcome]) -> list[str]:
     delays = [outcome.delay().mean for outcome in outcomes]
     return [_spread(delays), f"{statistics.fmean(outcome.messages_per_task for outcome in outcomes):.2f}"]
 

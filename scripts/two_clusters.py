@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
 
 __all__ = ["played_on", "played_on_two_clusters"]
@@ -35,7 +35,7 @@ def played_on(
         RuntimeError: A job did not succeed.
     """
     clusters = tuple(
-        ClusterSpec.even(
+        ModelledClusterSpec.even(
             SubClusterId(name), nodes=nodes, size=node, epoch=epoch, queues={"root.default": QueueSpec(am_share=0.5)}
         )
         for epoch, name in zip(range(1000, 1000 * len(names) + 1, 1000), names, strict=True)

@@ -18,11 +18,11 @@ from shim.errors import (
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.hrpc import (
     DEFAULT_MAX_FRAME_BYTES,
-    Answer,
     CallerContext,
     ClientConnection,
+    HadoopAnswer,
+    HadoopRequest,
     JavaClass,
-    Request,
     SASLError,
     SASLInitiator,
     UserIdentity,
@@ -103,6 +103,11 @@ class YarnRPC:
         self._budget.join(self)
 
     @property
+    def channels(self) -> tuple[RPCChannel, ...]:
+        """Connections that are open, or have ended and not been missed yet."""
+        return tuple(self._channels.values())
+
+    @property
     def connections(self) -> int:
         """Number of connections that are open or being opened."""
         return len(self._channels) + len(self._opening)
@@ -144,11 +149,11 @@ class YarnRPC:
             self._sweeper.cancel()
         for opening in self._opening.values():
             opening.cancel()
-        for channel in self._channels.values():
+        for channel in self.channels:
             channel.close()
         self._channels.clear()
 
-    def _answer(self, answer: Answer) -> RPCAnswer | None:
+    def _answer(self, answer: HadoopAnswer) -> RPCAnswer | None:
         """The answer for the caller; None if another ResourceManager has to be asked.
 
         Raises:
@@ -253,7 +258,7 @@ class YarnRPC:
     def _look_elsewhere(self) -> None:
         """The one that was asked is a standby: drop its connections, begin with the next."""
         self._active = (self._active + 1) % len(self._target.addresses)
-        for channel in self._channels.values():
+        for channel in self.channels:
             channel.close()
         self._channels.clear()
 
@@ -281,8 +286,8 @@ def addresses_of(listed: Sequence[str]) -> tuple[tuple[str, int], ...]:
     return tuple(split_address(address) for address in listed)
 
 
-def _request(call: RPCCall) -> Request:
-    return Request(call.protocol, call.method, call.payload)
+def _request(call: RPCCall) -> HadoopRequest:
+    return HadoopRequest(call.protocol, call.method, call.payload)
 
 
 def _context(call: RPCCall) -> CallerContext | None:

@@ -7,13 +7,13 @@ from typing import cast
 
 from shim.errors import NeverReachedError, NoAnswerError, ResourceManagerError
 from shim.protocol.hrpc import (
-    Answer,
     AnswerReceived,
     CallerContext,
     ClientConnection,
     ClientEvent,
     ConnectionEnded,
-    Request,
+    HadoopAnswer,
+    HadoopRequest,
 )
 
 __all__ = ["RPCChannel"]
@@ -39,7 +39,7 @@ class RPCChannel(asyncio.Protocol):
         self._connection = connection
         self._subcluster = subcluster
         self._transport: asyncio.Transport | None = None
-        self._pending: dict[int, asyncio.Future[Answer]] = {}
+        self._pending: dict[int, asyncio.Future[HadoopAnswer]] = {}
         self._next_call_id = 0
         self._is_flush_due = False
         self._ping: asyncio.TimerHandle | None = None
@@ -59,7 +59,7 @@ class RPCChannel(asyncio.Protocol):
         """Number of calls that wait for their answers."""
         return len(self._pending)
 
-    async def call(self, request: Request, caller_context: CallerContext | None = None) -> Answer:
+    async def call(self, request: HadoopRequest, caller_context: CallerContext | None = None) -> HadoopAnswer:
         """Make a call; cancelling it leaves the connection usable.
 
         A connection that the server refused answers every call with the server's reason.
@@ -69,12 +69,12 @@ class RPCChannel(asyncio.Protocol):
             NoAnswerError: It ended before the answer came.
         """
         if self.ended is not None and self.ended.failure is not None:
-            return Answer(0, b"", b"", self.ended.failure, is_fatal=True)
+            return HadoopAnswer(0, b"", b"", self.ended.failure, is_fatal=True)
         if not self.is_usable:
             raise NeverReachedError(self._subcluster, f"the RPC connection is closed: {self._reason()}")
         call_id = self._next_call_id
         self._next_call_id = (call_id + 1) % _CALL_IDS
-        answer: asyncio.Future[Answer] = self._loop.create_future()
+        answer: asyncio.Future[HadoopAnswer] = self._loop.create_future()
         self._pending[call_id] = answer
         self.last_used_s = self._loop.time()
         self._say(partial(self._connection.call, request, call_id=call_id, caller_context=caller_context))
@@ -157,7 +157,7 @@ class RPCChannel(asyncio.Protocol):
             if waiting.done():
                 continue
             if self.ended.failure is not None:  # a fatal answer goes to every call of the connection
-                waiting.set_result(Answer(call_id, b"", b"", self.ended.failure, is_fatal=True))
+                waiting.set_result(HadoopAnswer(call_id, b"", b"", self.ended.failure, is_fatal=True))
             else:
                 waiting.set_exception(self._no_answer())
         if self._ping is not None:

@@ -16,7 +16,7 @@ from shim.protocol.hrpc import (
     ClientEvent,
     ConnectionEnded,
     Established,
-    Request,
+    HadoopRequest,
     SASLInitiator,
     UserIdentity,
 )
@@ -89,7 +89,7 @@ class Login(asyncio.Protocol):
         if not self._waiting.done():
             self._waiting.set_exception(exc or ConnectionError("the other side has closed the connection"))
 
-    async def call(self, request: Request) -> float:
+    async def call(self, request: HadoopRequest) -> float:
         """Make a call; the seconds until its answer was there.
 
         Raises:
@@ -202,5 +202,5 @@ class SpanningFleet:
         return here, there
 
 
-def _request(method: str, payload: bytes) -> Request:
-    return Request(APPLICATION_MASTER.name, method, payload)
+def _request(method: str, payload: bytes) -> HadoopRequest:
+    return HadoopRequest(APPLICATION_MASTER.name, method, payload)

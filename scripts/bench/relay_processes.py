@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from scripts.bench.relay_fleets import attempt
 from shim.app.host_limits import SystemClock
-from shim.domain.allocations import Running
+from shim.domain.allocations import RunningContainer
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.identity.service import Caller
@@ -27,7 +27,7 @@ from shim.multicluster.sessions import SessionTools
 from shim.multicluster.splitters import AttemptMatching
 from shim.multicluster.unmanaged import UnmanagedAMs
 from shim.ports.attempt_calls import Attempt, AttemptService
-from shim.protocol.hrpc import Call, Failure
+from shim.protocol.hrpc import Failure, HadoopCall
 from shim.protocol.proto.messages import AllocateRequestProto
 from shim.server.rpc import RPCServer
 from shim.server.rpc.am_connections import AMConnectionLimits
@@ -64,7 +64,7 @@ Serve = Callable[[Connection, Collection[int], int], None]
 class _AnswersAtOnce(ScriptedScheduler):
     """Answers everything with the same bytes: as little work as a scheduler can have."""
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
+    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:
         """The answer."""
         del call, caller
         return self.padding
@@ -73,7 +73,7 @@ class _AnswersAtOnce(ScriptedScheduler):
 class _KeepsOrder(ScriptedScheduler):
     """Wants registration first and calls in their order, grants nothing, and writes nothing down."""
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
+    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:
         """The answer."""
         return self._answer(ApplicationAttemptId.parse(caller.user), call)
 
@@ -231,7 +231,7 @@ def _service() -> MultiClusterService:
     async def keeps_containers(_: ApplicationId) -> bool:
         return False
 
-    async def at_home(_: Attempt) -> tuple[Running, ...]:
+    async def at_home(_: Attempt) -> tuple[RunningContainer, ...]:
         return ()
 
     return MultiClusterService(

@@ -22,13 +22,13 @@ from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
-    Call,
     CallReceived,
     ClientConnection,
     ContextReceived,
     Failure,
-    Offer,
-    Request,
+    HadoopCall,
+    HadoopRequest,
+    SASLOffer,
     ServerConnection,
     UserIdentity,
     method_of,
@@ -55,7 +55,7 @@ class NumberService:
         self._number = 0
         self._limit = resource_message(ResourceVector(8192, 4))
 
-    def offers(self) -> tuple[Offer, ...]:
+    def offers(self) -> tuple[SASLOffer, ...]:
         """Names are believed."""
         return (SIMPLE_OFFER,)
 
@@ -64,13 +64,13 @@ class NumberService:
         del address
         return Caller(context.effective_user_untrusted, context.effective_user_untrusted)
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
+    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:
         """Only what is wrong."""
         del caller
         method = method_of(call, {APPLICATION_CLIENT.name: APPLICATION_CLIENT})
         return method if isinstance(method, Failure) else None
 
-    async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
+    async def answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         """A new id."""
         del call, caller
         self._number += 1
@@ -129,7 +129,7 @@ def _frames(raw: bytes, seconds: float) -> float:
     client.connect()
     server = ServerConnection([SIMPLE_OFFER])
     server.receive(client.data_to_send())
-    client.call(Request(APPLICATION_MASTER.name, "allocate", raw), call_id=1)
+    client.call(HadoopRequest(APPLICATION_MASTER.name, "allocate", raw), call_id=1)
     data = client.data_to_send()
 
     def receive() -> None:

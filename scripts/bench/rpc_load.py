@@ -19,7 +19,7 @@ from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from scripts.bench.load import USER, Measured, percentile
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import RPCCall
-from shim.protocol.hrpc import AnswerReceived, ClientConnection, ConnectionEnded, Request, UserIdentity
+from shim.protocol.hrpc import AnswerReceived, ClientConnection, ConnectionEnded, HadoopRequest, UserIdentity
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
     ApplicationSubmissionContextProto,
@@ -42,7 +42,7 @@ _PATIENCE_S = 120.0
 class _Repeater(asyncio.Protocol):
     """One connection that makes one call again and again, the next when the last is answered."""
 
-    def __init__(self, request: Request, user: str) -> None:
+    def __init__(self, request: HadoopRequest, user: str) -> None:
         self._request = request
         self._connection = ClientConnection(request.protocol, UserIdentity(user), os.urandom(16))
         self._loop = asyncio.get_running_loop()
@@ -133,12 +133,12 @@ def measure_calls(
         seconds: For so long.
         users: Who calls: the connections by turns.
     """
-    request = Request(APPLICATION_CLIENT.name, method, payload)
+    request = HadoopRequest(APPLICATION_CLIENT.name, method, payload)
     callers = list(itertools.islice(itertools.cycle(users), connections))
     return uvloop.run(_measure_calls(address, request, callers, seconds))
 
 
-async def _measure_calls(address: str, request: Request, callers: Sequence[str], seconds: float) -> Measured:
+async def _measure_calls(address: str, request: HadoopRequest, callers: Sequence[str], seconds: float) -> Measured:
     ((host, port),) = addresses_of([address])
     loop = asyncio.get_running_loop()
     repeaters = [

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 import httpx
@@ -31,6 +31,7 @@ class HeddleProcess:
         subclusters: Where each is, by id: its Hadoop configuration folder, or the web address of its ResourceManager.
         servers: Whether it serves Hadoop RPC too.
         spanning: Name of a queue whose applications span, if one does.
+        settings: Variables of the environment that set keys of its configuration.
     """
 
     def __init__(
@@ -41,8 +42,10 @@ class HeddleProcess:
         subclusters: Mapping[str, Path | str],
         servers: bool = False,
         spanning: str = "",
+        settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._folder = folder
+        self._settings = settings
         self.front = self.front_at(port)
         self.url = f"http://{self.front.rest}"
         self._config = _configuration(self.front, subclusters, servers=servers, spanning=spanning)
@@ -71,6 +74,7 @@ class HeddleProcess:
             "HEDDLE_LOG_FORMAT": "json",
             "HEDDLE_STORE_URL": f"sqlite:///{self._folder}/heddle.db",
             "HEDDLE_SECURITY_SECRET_FILE": str(secret),
+            **self._settings,
         }
         with (self._folder / "heddle.log").open("wb") as log:
             self._process = subprocess.Popen(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from shim.app.multicluster import Spans, open_spans
-from shim.app.peers import GlobalMaster
+from shim.app.peers import GlobalMasterParts
 from shim.app.queues import SharesOfQueues, open_shares
 from shim.app.runtime import Runtime, heartbeat_settings
 from shim.domain.ids import SubClusterId
@@ -78,7 +78,7 @@ class Foundation:
     """Parts on which all others stand: what is known of sub-clusters, and what operators and queues allow."""
 
     runtime: Runtime
-    global_master: GlobalMaster | None
+    global_master: GlobalMasterParts | None
     overrides: Overrides
     administration: AdministrationService
     shares: SharesOfQueues
@@ -120,7 +120,7 @@ class Listening:
     usage: UsageKeeping
 
 
-def foundation_on(runtime: Runtime, global_master: GlobalMaster | None, overrides: Overrides) -> Foundation:
+def foundation_on(runtime: Runtime, global_master: GlobalMasterParts | None, overrides: Overrides) -> Foundation:
     """Make what all other parts stand on."""
     view, clock, stores = runtime.view, runtime.clock, runtime.stores
     reading = _reading(runtime)
@@ -230,7 +230,7 @@ def _draws(runtime: Runtime) -> Random:
     return Random(runtime.random.randbytes(8))  # noqa: S311 - chooses among equals, protects nothing
 
 
-def decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:
+def decider(global_master: GlobalMasterParts | None) -> Callable[[str], bool]:
     """Return who starts applications that wait in a queue: its owner, or anybody while nobody owns it."""
     if global_master is None:
         return lambda _: True

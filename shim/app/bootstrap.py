@@ -35,7 +35,7 @@ from shim.app.host_limits import (
 )
 from shim.app.kerberos import open_kerberos, open_login, open_web_tickets
 from shim.app.oidc import ProviderLogin, open_provider
-from shim.app.peers import GlobalMaster, open_global_master
+from shim.app.peers import GlobalMasterParts, open_global_master
 from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
@@ -315,7 +315,7 @@ class Heddle:
 
     async def _open_master(
         self, runtime: Runtime, metrics: Metrics, audit: AuditTrail, stack: AsyncExitStack
-    ) -> GlobalMaster | None:
+    ) -> GlobalMasterParts | None:
         """Make this process one of several Global Masters, if the configuration says so."""
         name = self._global_master
         if name is None:
@@ -361,7 +361,7 @@ class Heddle:
             stack.push_async_callback(self._clients.stop, grace_s=server.shutdown_s)
 
     async def _open_scheduler_server(
-        self, use_cases: UseCases, metrics: Metrics, master: GlobalMaster | None, stack: AsyncExitStack
+        self, use_cases: UseCases, metrics: Metrics, master: GlobalMasterParts | None, stack: AsyncExitStack
     ) -> None:
         runtime, service = use_cases.runtime, use_cases.spans.service
         has_secret = runtime.config.security.secret_file is not None

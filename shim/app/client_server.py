@@ -17,7 +17,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rpc import ClientService, ClientUseCases, RPCLimits, RPCServer, RPCService, TicketLogin
 from shim.server.rpc.answered_calls import CallObserver
 from shim.server.rpc.connection import LoginJudge
-from shim.server.rpc.kept_answers import KeptAnswers
+from shim.server.rpc.kept_answers import KeptRPCAnswers
 
 __all__ = ["open_service", "serve_clients"]
 
@@ -67,7 +67,7 @@ async def serve_clients(
         submissions=backend.submissions,
         identity=identity,
         tokens=tokens,
-        kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s, is_shared=not guarded),
+        kept=KeptRPCAnswers(backend.view, backend.clock, staleness_s=server.staleness_s, is_shared=not guarded),
         rights=ViewRights(backend.applications, identity),
         access=backend.applications.access,
         maximum_allocation=backend.maximum_allocation,

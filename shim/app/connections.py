@@ -18,7 +18,7 @@ from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from adapters.yarn.rpc_budget import ConnectionBudget
 from adapters.yarn.scheduler_login import TokenLogins
 from adapters.yarn.tracking_urls import TrackedAtHeddle, TrackedByRPC
-from shim.app.runtime import Clusters
+from shim.app.runtime import ReachableClusters
 from shim.app.tls_files import ClientTLSFiles, ReloadedContext
 from shim.config.loader import Config
 from shim.config.sections import PollConfig, SubClusterConfig
@@ -127,7 +127,7 @@ def _nothing() -> SubClusterConfiguration:
     )
 
 
-def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
+def connect(config: Config, login: KerberosLogin | None = None) -> ReachableClusters:
     """Every configured sub-cluster; nothing is opened yet.
 
     Args:
@@ -144,7 +144,7 @@ def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
     rests = {each.id: each.connect(login) for each in subclusters}
     duals = {id_: DualResourceManager(rest, rpcs[id_]) if id_ in rpcs else rest for id_, rest in rests.items()}
     url = config.server.proxy_url
-    return Clusters(
+    return ReachableClusters(
         managers={id_: TrackedAtHeddle(each, url) if url else each for id_, each in duals.items()},
         logins=_logins(subclusters, config.poll),
         rpcs={id_: TrackedByRPC(each, url) if url else each for id_, each in rpcs.items()},

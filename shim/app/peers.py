@@ -40,7 +40,7 @@ from shim.store import open_state_store
 from shim.submission.core.home import HomeSettings
 from shim.submission.service import Listing, TakesSubmissions
 
-__all__ = ["GlobalMaster", "LocalMasterProcess", "default_name", "local_master", "open_global_master"]
+__all__ = ["GlobalMasterParts", "LocalMasterProcess", "default_name", "local_master", "open_global_master"]
 
 _LIFE_BYTES = 8
 _MARGIN_OF_FRAMES = 64 * 1024  # what is around the body of a submission
@@ -53,7 +53,7 @@ def default_name(config: Config) -> str:
     return f"{socket.gethostname().partition('.')[0].lower()}-{port}"
 
 
-class GlobalMaster:
+class GlobalMasterParts:
     """The parts of a Global Master that a Heddle alone does not need.
 
     Attributes:
@@ -133,7 +133,7 @@ async def open_global_master(
     stack: AsyncExitStack,
     *,
     observer: Callable[[PassedOn], None] = lambda _: None,
-) -> GlobalMaster:
+) -> GlobalMasterParts:
     """Listen for other masters, and put a Global Master together; nothing runs by itself yet.
 
     Args:
@@ -148,7 +148,7 @@ async def open_global_master(
     config = runtime.config
     credentials = _credentials(config.masters, global_master_role(name))
     settings = _link_settings(config.masters, config.server.max_body_bytes + _MARGIN_OF_FRAMES)
-    made: list[GlobalMaster] = []
+    made: list[GlobalMasterParts] = []
 
     async def accept(link: MasterLink) -> None:
         await made[0].accept(link)
@@ -158,7 +158,7 @@ async def open_global_master(
     dialer = WebSocketDialer(credentials, _link_settings(config.masters, MAX_FRAME_BYTES), tls=tls)
     stack.push_async_callback(dialer.close)
     # nobody dials an address that no lease tells yet
-    made.append(GlobalMaster(name, where.told, runtime, dialer, observer=observer))
+    made.append(GlobalMasterParts(name, where.told, runtime, dialer, observer=observer))
     return made[0]
 
 

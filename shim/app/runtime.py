@@ -28,11 +28,11 @@ from shim.protocol.rest.usage import UsageForm
 from shim.store.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
 
-__all__ = ["Clusters", "Runtime", "heartbeat_settings", "new_view", "view_settings"]
+__all__ = ["ReachableClusters", "Runtime", "heartbeat_settings", "new_view", "view_settings"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clusters:
+class ReachableClusters:
     """The sub-clusters, by the ways in which they are reached; nothing is fenced here.
 
     Attributes:
@@ -77,7 +77,7 @@ class Runtime:
     config: Config
     clock: Clock
     random: RandomSource
-    clusters: Clusters
+    clusters: ReachableClusters
     stores: Stores
     view: FederationView
     groups_of: Callable[[str], frozenset[str]]

@@ -6,7 +6,7 @@ from shim.app.listening import listening
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
-from shim.multicluster.attempts import Attempts, never_read
+from shim.multicluster.attempts import AttemptDirectory, never_read
 from shim.ports.attempt_calls import AttemptService
 from shim.server.rest.backend import Backend
 from shim.server.rpc.home_dialler import HomeDialler
@@ -44,7 +44,7 @@ async def serve_masters(
     """
     if not server.scheduler_rpc or not any(addresses.values()):
         return None
-    attempts = Attempts(
+    attempts = AttemptDirectory(
         backend.routing,
         backend.view,
         backend.managers,

@@ -20,7 +20,7 @@ from shim.app.hardening import check_lines
 from shim.app.hardening_facts import gather
 from shim.app.kerberos import kerberos_facts
 from shim.app.multicluster import Spans
-from shim.app.peers import GlobalMaster
+from shim.app.peers import GlobalMasterParts
 from shim.app.queues import SharesOfQueues
 from shim.app.runtime import Runtime
 from shim.app.tls import cluster_tls_facts, master_tls_facts, tls_facts
@@ -115,7 +115,7 @@ class UseCases:
 
 
 def assemble(
-    runtime: Runtime, *, global_master: GlobalMaster | None = None, overrides: Overrides | None = None
+    runtime: Runtime, *, global_master: GlobalMasterParts | None = None, overrides: Overrides | None = None
 ) -> UseCases:
     """Put the use cases together; nothing of them runs yet.
 

@@ -15,13 +15,13 @@ from shim.federation.documents import DocumentReading
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall, RPCRefusal
 
-__all__ = ["AdminCalls", "Outcome"]
+__all__ = ["AdminCalls", "AdminOutcome"]
 
 _ANY_PORT = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AdminOutcome:
     """Outcome of a call, by sub-cluster in the configured order.
 
     Attributes:
@@ -111,7 +111,7 @@ class AdminCalls:
             raise BadRequestError(f"node {name} is in {' and '.join(owners)}: name its port, or the sub-cluster")
         return owners[0]
 
-    async def tell(self, calls: Mapping[SubClusterId, RPCCall], *, touches: Collection[Part] = ()) -> Outcome:
+    async def tell(self, calls: Mapping[SubClusterId, RPCCall], *, touches: Collection[Part] = ()) -> AdminOutcome:
         """Make all these calls at once and wait for every answer.
 
         Args:
@@ -124,7 +124,7 @@ class AdminCalls:
                 self._documents.mark_touched(item, part)
         told = dict(zip(calls, answers, strict=True))
         heard = {item: answer for item, answer in told.items() if isinstance(answer, RPCAnswer)}
-        return Outcome(
+        return AdminOutcome(
             payloads={item: answer.payload for item, answer in heard.items() if answer.refusal is None},
             refusals={item: answer.refusal for item, answer in heard.items() if answer.refusal is not None},
             silent={item: answer for item, answer in told.items() if isinstance(answer, str)},

@@ -20,7 +20,7 @@ from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.plots import check_can_plot, plot_outcomes
 from shim.simulation.registry import SCHEDULERS
 from shim.simulation.report import COLUMNS, document, rows
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import HomeRule, Setting
 from shim.simulation.sweep import Experiment, experiments, sweep
 from shim.simulation.traces import Workload
@@ -131,12 +131,12 @@ def _policies(compare: str) -> Sequence[str]:
     return options.names_in(compare)
 
 
-def _run(planned: Sequence[Experiment], workload: Workload, processes: int) -> list[Outcome]:
+def _run(planned: Sequence[Experiment], workload: Workload, processes: int) -> list[RunOutcome]:
     with progress_of_jobs(len(planned) * len(workload.jobs)) as advance:
         return sweep(planned, workload, n_processes=processes, on_jobs_end=advance)
 
 
-def _print(planned: Sequence[Experiment], outcomes: Sequence[Outcome], output: OutputFormat) -> None:
+def _print(planned: Sequence[Experiment], outcomes: Sequence[RunOutcome], output: OutputFormat) -> None:
     left_out = outcomes[0].workload.left_out
     if left_out:
         typer.echo(f"{left_out} tasks are left out: no worker satisfies their constraints", err=True)

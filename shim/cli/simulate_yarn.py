@@ -14,10 +14,10 @@ from shim.cli.output import Output, OutputFormat, print_figures, print_rows
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.jobs import jobs_of
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.plots import check_can_plot, draw_figures
 from shim.simulation.yarn_sim.figures import yarn_figures
-from shim.simulation.yarn_sim.run import Front, YarnOutcome, YarnSetting, play
+from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
 __all__ = ["EPILOG", "yarn"]
 
@@ -83,7 +83,7 @@ def yarn(
         workload = source.read(seed=seed, n_slots=clusters * workers * slots, usual_jobs=_GENERATED_JOBS)
         sections = "" if config is None else config.read_text("utf-8")
         made = tuple(
-            ClusterSpec.even(f"c{number + 1}", nodes=workers, size=_of(slots), epoch=_EPOCHS * (number + 1))
+            ModelledClusterSpec.even(f"c{number + 1}", nodes=workers, size=_of(slots), epoch=_EPOCHS * (number + 1))
             for number in range(clusters)
         )
         setting = YarnSetting(clusters=made, config=sections, seed=seed, hop_s=hop_ms / 1000.0)
@@ -119,10 +119,10 @@ def _behind(front: str, setting: YarnSetting) -> YarnSetting:
     if front == "heddle":
         return setting
     if front == "dealt":
-        return replace(setting, front=Front.DEALT)
+        return replace(setting, front=SimulatedFront.DEALT)
     first, *others = setting.clusters
     nodes = sum((each.nodes for each in others), first.nodes)
-    return replace(setting, front=Front.DEALT, clusters=(replace(first, nodes=nodes),))
+    return replace(setting, front=SimulatedFront.DEALT, clusters=(replace(first, nodes=nodes),))
 
 
 def _document(front: str, outcome: YarnOutcome) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from shim.config.loader import Config, load
 from shim.config.queues import MOST_POLICY_BYTES, PolicyConfig, policy_tables
 from shim.config.text_files import text_of
 from shim.errors import BadRequestError, ConfigError
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.figures_file import FIGURES_SUFFIX
 from shim.simulation.plots import check_can_plot
 from shim.simulation.what_if.clusters import estimated_clusters, read_clusters
@@ -163,12 +163,12 @@ def _sides(
     return sides, assumed
 
 
-def _policy_of(file: Path, clusters: tuple[ClusterSpec, ...]) -> PolicyConfig:
+def _policy_of(file: Path, clusters: tuple[ModelledClusterSpec, ...]) -> PolicyConfig:
     names = [str(each.name) for each in clusters]
     return policy_tables(text_of(file, MOST_POLICY_BYTES), source=str(file), subclusters=names)
 
 
-def _described(clusters: tuple[ClusterSpec, ...]) -> str:
+def _described(clusters: tuple[ModelledClusterSpec, ...]) -> str:
     first = clusters[0].nodes[0].size
     nodes = ", ".join(f"{each.name} {len(each.nodes)}" for each in clusters)
     return f"nodes of {first.memory_mib} MiB and {first.vcores} vcores ({nodes}), queues of equal capacity"

@@ -24,7 +24,7 @@ __all__ = [
     "NodeNews",
     "NodeToken",
     "PreemptedContainer",
-    "Running",
+    "RunningContainer",
     "SessionRequest",
     "UpdateRequest",
 ]
@@ -142,7 +142,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningContainer:
     """A container that runs, as its ResourceManager tells whoever asks; it does not tell whether its master has it.
 
     Attributes:

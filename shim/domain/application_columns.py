@@ -7,6 +7,7 @@ keeps its row (an index into every column) for as long as it is known; the row o
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from heapq import nsmallest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
+from shim.domain.word_numbers import WordNumbers
 
 __all__ = ["ApplicationColumns", "Mask", "Rows"]
 
@@ -36,52 +38,17 @@ _FINAL_STATUSES: Mapping[FinalStatus, int] = {status: number for number, status 
 _FINAL = frozenset(state for state in YarnApplicationState if state.is_final)
 _WORDS = ("user", "queue", "type", "name", "home")
 _NUMBERS = ("started_ms", "finished_ms", "stamp", "sequence")
+_FIXED: Mapping[str, Mapping[str, int]] = {
+    "state": {state.value: number for state, number in _STATES.items()},
+    "final_status": {status.value: number for status, number in _FINAL_STATUSES.items()},
+}
+_TEXTS = frozenset({*_WORDS, *_FIXED})
 _COLUMNS: Mapping[str, Any] = {
     "state": np.int8,
     "final_status": np.int8,
     **dict.fromkeys(_WORDS, np.int32),
     **dict.fromkeys(_NUMBERS, np.int64),
 }
-
-
-class _Words:
-    """Numbers the distinct words of a column; the number of a word that no row has is used again."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._uses: list[int] = []
-        self._free: list[int] = []
-
-    def __len__(self) -> int:
-        """The smallest number that no word has ever had."""
-        return len(self._uses)
-
-    def take(self, word: str) -> int:
-        """The number of a word that one more row has."""
-        number = self._numbers.get(word)
-        if number is None:
-            number = self._free.pop() if self._free else len(self._uses)
-            self._numbers[word] = number
-            if number == len(self._uses):
-                self._uses.append(0)
-        self._uses[number] += 1
-        return number
-
-    def give_back(self, word: str) -> None:
-        """One row less has the word."""
-        number = self._numbers[word]
-        self._uses[number] -= 1
-        if not self._uses[number]:
-            del self._numbers[word]
-            self._free.append(number)
-
-    def find(self, word: str) -> int:
-        """The number of a word; -1, which no row has, if none has the word."""
-        return self._numbers.get(word, -1)
-
-    def __iter__(self) -> Iterator[str]:
-        """The words that rows have."""
-        return iter(self._numbers)
 
 
 class ApplicationColumns:
@@ -97,7 +64,7 @@ class ApplicationColumns:
         self._documents: list[ApplicationDocument | None] = []
         self._raws: list[bytes] = []
         self._columns: dict[str, NDArray[np.int64]] = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
-        self._words: Mapping[str, _Words] = {name: _Words() for name in _WORDS}
+        self._words: Mapping[str, WordNumbers] = {name: WordNumbers() for name in _WORDS}
         self._tagged: defaultdict[str, set[int]] = defaultdict(set)
         self._order: Rows | None = None
         self._sorted_times: dict[str, list[int]] = {}
@@ -209,7 +176,7 @@ class ApplicationColumns:
 
     def words(self, column: str) -> Iterator[str]:
         """The distinct words of a column."""
-        return iter(self._words[column])
+        return iter(self._words[column].numbers)
 
     def has_any_state(self, states: AbstractSet[YarnApplicationState]) -> Mask:
         """The rows in one of the states."""
@@ -262,6 +229,41 @@ class ApplicationColumns:
             rows = rows[np.argsort(self._columns[column][rows], kind="stable")]
             known = self._by_time[column] = (self._columns[column][rows], rows)
         return known
+
+    # -- words, states and final statuses alike ----------------------------------------------------------------------
+
+    def distinct(self, column: str) -> int:
+        """Number of different texts that a column may have at most; 0 for numbers."""
+        return len(self._texts(column)) if column in _TEXTS else 0
+
+    def has_any_text(self, column: str, texts: AbstractSet[str]) -> Mask:
+        """The rows whose word, state or final status is one of these."""
+        known = self._texts(column)
+        return self._is_one_of(column, [known.get(text, _UNUSED) for text in texts], self._most_numbers(column))
+
+    def frequent(self, column: str, mask: Mask, most: int) -> list[tuple[str, int]]:
+        """The most frequent texts of the rows of a mask, each with its count; equal counts by the alphabet."""
+        counts = np.bincount(self._columns[column][mask], minlength=self._most_numbers(column)).tolist()
+        found = ((text, counts[number]) for text, number in self._texts(column).items() if counts[number])
+        return nsmallest(most, found, key=lambda it: (-it[1], it[0]))
+
+    def sort_keys(self, column: str) -> tuple[NDArray[np.int64], ...]:
+        """Keys of every row for `numpy.lexsort`: of `id`, of a time, or of texts by the alphabet."""
+        if column == "id":
+            return self._columns["sequence"], self._columns["stamp"]
+        if column not in _TEXTS:
+            return (self._columns[column],)
+        texts = self._texts(column)
+        places = np.zeros(self._most_numbers(column) + 1, np.int64)
+        places[[texts[text] for text in sorted(texts)]] = np.arange(len(texts))
+        return (places[self._columns[column]],)
+
+    def _texts(self, column: str) -> Mapping[str, int]:
+        """The number of each text that rows of the column have."""
+        return _FIXED[column] if column in _FIXED else self._words[column].numbers
+
+    def _most_numbers(self, column: str) -> int:
+        return len(_FIXED[column]) if column in _FIXED else len(self._words[column])
 
     def by_home(self, values: Mapping[SubClusterId, int]) -> NDArray[np.int64]:
         """For every row the value of its home; 0 for homes without one."""

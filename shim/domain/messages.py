@@ -33,7 +33,7 @@ __all__ = [
     "NodeState",
     "Occasion",
     "Offer",
-    "Preemption",
+    "PreemptionRequest",
     "Rank",
     "ReportRequest",
     "RunningLaunch",
@@ -158,7 +158,7 @@ class Bid:
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PreemptionRequest:
     """A wish to take capacity back from a queue above its share; verified like a launch (Megha, algorithm 2)."""
 
     victim_queue: str
@@ -191,7 +191,7 @@ class LaunchRequest:
     declined: tuple[int, ...] = ()
     starts: tuple[int, ...] = ()
     cancels: tuple[int, ...] = ()
-    preemptions: tuple[Preemption, ...] = ()
+    preemptions: tuple[PreemptionRequest, ...] = ()
     bid: Bid | None = None
     learnt: tuple[float, ...] = ()
     wants_verdict: bool = False

@@ -18,9 +18,9 @@ __all__ = [
     "PROBE_USER",
     "FederationFacts",
     "Finding",
+    "HadoopSetting",
     "KerberosFacts",
     "Level",
-    "Setting",
     "SubClusterFacts",
     "TLSFacts",
     "examine",
@@ -38,14 +38,14 @@ _PLAIN_FILTER = "org.apache.hadoop.security.AuthenticationFilterInitializer"
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class HadoopSetting:
     """A property of a Hadoop daemon's effective configuration, as its `/conf` tells it."""
 
     value: str
     is_final: bool = False
 
 
-Settings = Mapping[str, Setting]
+Settings = Mapping[str, HadoopSetting]
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +287,7 @@ def _scheduler_addresses(facts: FederationFacts) -> Iterator[Finding]:
         yield Finding("scheduler address", level, each.id, message, advice)
 
 
-def _scheduler_address(facts: FederationFacts, setting: Setting | None) -> tuple[Level, str, str]:
+def _scheduler_address(facts: FederationFacts, setting: HadoopSetting | None) -> tuple[Level, str, str]:
     """Explain a node's setting: the address that stands there goes before a submitter's only if it is final."""
     if setting is None:
         message = "the scheduler address that its ApplicationMasters use could not be read from a node's /conf"

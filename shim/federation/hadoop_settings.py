@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from shim.federation.doctor import Setting
+from shim.federation.doctor import HadoopSetting
 
 __all__ = ["decode_settings"]
 
@@ -19,10 +19,10 @@ class _ConfDocument(msgspec.Struct):
     properties: list[_Property]
 
 
-def decode_settings(body: bytes) -> Mapping[str, Setting] | None:
+def decode_settings(body: bytes) -> Mapping[str, HadoopSetting] | None:
     """Read a `/conf` in JSON; None if it is none."""
     try:
         properties = msgspec.json.decode(body, type=_ConfDocument).properties
     except msgspec.DecodeError:
         return None
-    return {each.key: Setting(each.value or "", each.isFinal) for each in properties}
+    return {each.key: HadoopSetting(each.value or "", each.isFinal) for each in properties}

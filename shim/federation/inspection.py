@@ -16,8 +16,8 @@ from shim.federation.core.federation_view import FederationView, Part, SubCluste
 from shim.federation.core.told_capacity import capacity_excess
 from shim.federation.doctor import (
     FederationFacts,
+    HadoopSetting,
     KerberosFacts,
-    Setting,
     SubClusterFacts,
     examine,
 )
@@ -278,7 +278,7 @@ class Inspection:
             return False
         return manager is not None
 
-    async def _manager_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
+    async def _manager_settings(self, subcluster: SubClusterId) -> Mapping[str, HadoopSetting] | None:
         try:
             answer = await self.managers[subcluster].query("/conf", timeout_s=self.settings.answer_within_s)
         except HeddleError:
@@ -300,7 +300,7 @@ class Inspection:
             return None
         return told.requestedUser[:_LONGEST_NAME] or None if told is not None else None
 
-    async def _node_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
+    async def _node_settings(self, subcluster: SubClusterId) -> Mapping[str, HadoopSetting] | None:
         address = self._some_node(subcluster)
         if not address:
             return None

@@ -19,7 +19,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import HaState, SubClusterReport
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView
-from shim.federation.core.report import Poll, Reporter
+from shim.federation.core.report import HeartbeatReporter, Poll
 from shim.federation.polling import Poller, PollSettings
 from shim.ports.clock import Clock
 from shim.ports.random_source import RandomSource
@@ -85,7 +85,7 @@ class SubClusterPoller:
         self._settings = settings
         self._listeners = tuple(listeners)
         self._poller = Poller(manager, clock, settings.poll)
-        self._reporter = Reporter(manager.subcluster, incarnation=incarnation or int(clock.now_s() * 1000))
+        self._reporter = HeartbeatReporter(manager.subcluster, incarnation=incarnation or int(clock.now_s() * 1000))
         self._wake = asyncio.Event()
         self.has_polled = asyncio.Event()
 

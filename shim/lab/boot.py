@@ -10,7 +10,7 @@ from shim.lab.processes import state_of, tail
 from shim.lab.readiness import ask, listens
 from shim.lab.state import DaemonRecord
 
-__all__ = ["BootStep", "BootWatch", "Progress", "Watcher"]
+__all__ = ["BootProgress", "BootStep", "BootWatch", "Watcher"]
 
 LOG_LINES = 15
 """How much of a log an error shows."""
@@ -39,7 +39,7 @@ class BootStep:
 Watcher = Callable[[BootStep], None]
 
 
-class Progress:
+class BootProgress:
     """Counts what is ready and tells the watcher, with the time that has passed."""
 
     def __init__(self, watch: Watcher, *, total: int) -> None:
@@ -72,7 +72,7 @@ class BootWatch:
         self,
         clusters: Mapping[str, Cluster],
         daemons: tuple[DaemonRecord, ...],
-        progress: Progress,
+        progress: BootProgress,
         activate: Callable[[Cluster], None],
     ) -> None:
         self._clusters = clusters

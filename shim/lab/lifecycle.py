@@ -12,7 +12,7 @@ from typing import Self
 
 from shim.errors import LabError, NotInLabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
-from shim.lab.boot import LOG_LINES, BootStep, BootWatch, Progress, Watcher
+from shim.lab.boot import LOG_LINES, BootProgress, BootStep, BootWatch, Watcher
 from shim.lab.daemons import KEY_CENTRE, RM_ADMIN, JavaRuntime, find_java
 from shim.lab.folders import (
     CLIENT,
@@ -181,7 +181,7 @@ class Lab:
             self._end_processes()
             clear_folder(self.folder)
             java = JavaRuntime(find_java(), self.folder, spec.tuning)
-            progress = Progress(watch, total=spec.daemons)
+            progress = BootProgress(watch, total=spec.daemons)
             jars = {version: ensure_jars(version, progress.say) for version in spec.versions}
             layouts = claim_slot(spec, self.folder, _slots())
             try:
@@ -215,7 +215,7 @@ class Lab:
         Raises:
             LabError: If a daemon has ended, or time runs out.
         """
-        self._wait_ready(Progress(_ignore, total=len(self._state().daemons)), timeout_s=timeout_s)
+        self._wait_ready(BootProgress(_ignore, total=len(self._state().daemons)), timeout_s=timeout_s)
 
     def down(self) -> int:
         """End every process of the lab, containers included; how many there were. Logs stay.
@@ -323,7 +323,7 @@ class Lab:
         release_slot(self.folder, _slots())
         return ended
 
-    def _wait_ready(self, progress: Progress, *, timeout_s: float) -> None:
+    def _wait_ready(self, progress: BootProgress, *, timeout_s: float) -> None:
         def activate(cluster: Cluster) -> None:
             self._rm_admin(cluster, "-transitionToActive", "rm1")
 

@@ -23,11 +23,11 @@ from shim.multicluster.core import (
     CallSession,
     CapacityChanged,
     ClusterCapacity,
-    Effect,
-    Event,
     Fate,
     Finished,
     FoundAtHome,
+    LedgerEffect,
+    LedgerEvent,
     OpenSession,
     Recall,
     RefuseAM,
@@ -200,7 +200,7 @@ class MultiClusterAttempt:
 
     # ------------------------------------------------------------------ what the ledger wants
 
-    async def _answer(self, effects: Sequence[Effect], home: HomeSession) -> RPCAnswer:
+    async def _answer(self, effects: Sequence[LedgerEffect], home: HomeSession) -> RPCAnswer:
         """Carry effects out until the ApplicationMaster has its answer."""
         at_home = self.attempt.home_subcluster
         due = deque(effects)
@@ -228,15 +228,15 @@ class MultiClusterAttempt:
             await asyncio.wait({self._notary}, timeout=_NOTED_WITHIN_S)
         return answer
 
-    def _handle(self, event: Event) -> list[Effect]:
+    def _handle(self, event: LedgerEvent) -> list[LedgerEffect]:
         return [] if self._ledger is None else self._ledger.handle(event)
 
-    def _tell(self, event: Event) -> None:
+    def _tell(self, event: LedgerEvent) -> None:
         """Tell the ledger news of workers, which concern no call of the ApplicationMaster; carry out its effects."""
         for effect in self._handle(event):
             self._carry_out(effect)
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _carry_out(self, effect: LedgerEffect) -> None:
         match effect:
             case CallSession(name, request):
                 self._sessions.say(name, request)
@@ -302,7 +302,7 @@ async def _written(request: SessionRequest) -> bytes:
     return await asyncio.to_thread(write_session_request, request)
 
 
-def _event_of(home: SubClusterId, serial: int, told: RPCAnswer) -> Event:
+def _event_of(home: SubClusterId, serial: int, told: RPCAnswer) -> LedgerEvent:
     refusal = told.refusal
     if refusal is None:
         return SessionAnswered(home, serial, read_allocate_answer(told.payload))

@@ -11,7 +11,7 @@ from shim.domain.requests import RequestPlan
 from shim.domain.verdicts import Verdict
 from shim.domain.work_left import WorkLeft
 from shim.errors import InvariantViolationError
-from shim.multicluster.core import Event
+from shim.multicluster.core import LedgerEvent
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
     AllocationsVerified,
@@ -87,7 +87,7 @@ class AttemptPlans:
         table: QueueTable,
         attempt: Attempt,
         queue_at: Callable[[SubClusterId], str | None],
-        tell: Callable[[Event], None],
+        tell: Callable[[LedgerEvent], None],
     ) -> None:
         self.attempt = attempt
         self.latest: dict[AskKey, RequestPlan] = {}
@@ -101,7 +101,7 @@ class AttemptPlans:
 
     # ------------------------------------------------------------------ what the ledger wants
 
-    def carry_out(self, effect: PlanEffect) -> Sequence[Event]:
+    def carry_out(self, effect: PlanEffect) -> Sequence[LedgerEvent]:
         """Do what an effect says; return what the ledger is to be told at once."""
         table, id_, now_s = self._table, self.attempt.id, self._cycles.clock.now_s()
         match effect:
@@ -134,7 +134,7 @@ class AttemptPlans:
         """The ApplicationMaster calls: it would take a container."""
         self._table.heard(self.attempt.id, self._cycles.clock.now_s())
 
-    def _publish(self, effect: PublishRequests) -> Sequence[Event]:
+    def _publish(self, effect: PublishRequests) -> Sequence[LedgerEvent]:
         self._table.put(self.attempt.id, effect.requests, effect.dropped, self._cycles.clock.now_s())
         for key in effect.dropped:
             self.latest.pop(key, None)
@@ -145,7 +145,7 @@ class AttemptPlans:
         self.latest |= {plan.key: plan for plan in plans}
         return (Planned(plans),)
 
-    def _propose(self, effect: Propose) -> Sequence[Event]:
+    def _propose(self, effect: Propose) -> Sequence[LedgerEvent]:
         kind = self._kind(effect.subcluster, effect.key, effect.places)
         launches, holder = self._cycles.launches, str(self.attempt.id)
         number, verdict = launches.propose(effect.subcluster, holder, kind, effect.count, self._judge)

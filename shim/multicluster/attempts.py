@@ -14,7 +14,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["Attempts", "never_read"]
+__all__ = ["AttemptDirectory", "never_read"]
 
 _MOST_SEARCHES = 8
 """At one time: whoever makes up ids shall not have every sub-cluster asked for each of them at once."""
@@ -25,7 +25,7 @@ async def never_read(_attempt_id: ApplicationAttemptId) -> bool:
     return False
 
 
-class Attempts:
+class AttemptDirectory:
     """Finds attempts.
 
     Args:

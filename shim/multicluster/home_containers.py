@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from shim.domain.allocations import Running
+from shim.domain.allocations import RunningContainer
 from shim.domain.ids import SubClusterId
 from shim.errors import RemoteProtocolError, ResourceManagerError
 from shim.ports.attempt_calls import Attempt
@@ -43,7 +43,7 @@ class HomeContainers:
         self._retry_s = retry_s
         self._answer_within_s = answer_within_s
 
-    async def of(self, attempt: Attempt) -> tuple[Running, ...]:
+    async def of(self, attempt: Attempt) -> tuple[RunningContainer, ...]:
         """Running containers of an attempt, its own included; none if the home will not tell."""
         rpc = self._rpcs.get(attempt.home_subcluster)
         if rpc is None:
@@ -64,7 +64,7 @@ class HomeContainers:
                 continue
             return self._read(attempt, answer)
 
-    def _read(self, attempt: Attempt, answer: RPCAnswer) -> tuple[Running, ...]:
+    def _read(self, attempt: Attempt, answer: RPCAnswer) -> tuple[RunningContainer, ...]:
         if answer.refusal is not None:
             return self._unknown(attempt, f"{answer.refusal.java_class}: {answer.refusal.message}")
         try:
@@ -73,7 +73,7 @@ class HomeContainers:
             return self._unknown(attempt, str(exc))
 
     @staticmethod
-    def _unknown(attempt: Attempt, reason: str) -> tuple[Running, ...]:
+    def _unknown(attempt: Attempt, reason: str) -> tuple[RunningContainer, ...]:
         """No containers, with the reason in the log: nothing unknown is taken from anybody."""
         _log.warning("what an attempt was given before is not known", attempt=str(attempt.id), reason=reason)
         return ()

@@ -16,7 +16,7 @@ from shim.domain.subclusters import SubClusterReport
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.multicluster.attempt_plans import AttemptPlans
-from shim.multicluster.core import Event
+from shim.multicluster.core import LedgerEvent
 from shim.multicluster.queue_shadows import QueueShadows
 from shim.multicluster.queue_solves import QueueSolves
 from shim.peers.launches import LaunchService
@@ -26,7 +26,7 @@ from shim.ports.solver import Solve
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.recurring_jobs import FormerRuns, RecurringJobModels, recurring_key
-from shim.scheduling.placements import RandomSource
+from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_table import QueueTable
 
 __all__ = ["CycleSettings", "QueueCycles"]
@@ -73,7 +73,7 @@ class QueueCycles:
         order_of: Callable[[str], str],
         view: FederationView,
         clock: Clock,
-        rng: RandomSource,
+        rng: PolicyRandom,
         settings: CycleSettings | None = None,
         runs: FormerRuns | None = None,
         *,
@@ -105,7 +105,7 @@ class QueueCycles:
         self,
         attempt: Attempt,
         queue_at: Callable[[SubClusterId], str | None],
-        tell: Callable[[Event], None],
+        tell: Callable[[LedgerEvent], None],
     ) -> AttemptPlans:
         """Let an attempt take part in the cycles of its queue.
 

@@ -13,7 +13,7 @@ from shim.domain.ids import ContainerId, SubClusterId
 from shim.errors import CannotSpanError, HeddleError, ResourceManagerError
 from shim.multicluster.core import (
     Beat,
-    Event,
+    LedgerEvent,
     SessionAnswered,
     SessionForgotten,
     SessionLost,
@@ -79,7 +79,7 @@ class SessionWorker:
         self,
         subcluster: SubClusterId,
         open_: Callable[[], Awaitable[Opened]],
-        tell: Callable[[Event], None],
+        tell: Callable[[LedgerEvent], None],
         keep: Callable[[bytes, Sequence[NodeToken]], Awaitable[None]],
         clock: Clock,
         settings: SessionSettings,

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shim.domain.allocations import NodeToken, Running, SessionRequest
+from shim.domain.allocations import NodeToken, RunningContainer, SessionRequest
 from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
 from shim.multicluster.capacity import ClusterCapacities
-from shim.multicluster.core import Event
+from shim.multicluster.core import LedgerEvent
 from shim.multicluster.session_worker import SessionSettings, SessionWorker
 from shim.multicluster.splitters import AttemptMatching
 from shim.multicluster.unmanaged import Opened, UnmanagedAMs
@@ -37,7 +37,7 @@ class SessionTools:
     clock: Clock
     settings: SessionSettings
     keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
-    at_home: Callable[[Attempt], Awaitable[tuple[Running, ...]]]
+    at_home: Callable[[Attempt], Awaitable[tuple[RunningContainer, ...]]]
 
 
 class AttemptSessions:
@@ -49,7 +49,7 @@ class AttemptSessions:
         tell: Takes what the schedulers say.
     """
 
-    def __init__(self, attempt: Attempt, tools: SessionTools, tell: Callable[[Event], None]) -> None:
+    def __init__(self, attempt: Attempt, tools: SessionTools, tell: Callable[[LedgerEvent], None]) -> None:
         self._attempt = attempt
         self._tools = tools
         self._tell = tell

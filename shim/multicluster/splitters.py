@@ -10,7 +10,7 @@ from shim.domain.launches import ConflictKind
 from shim.domain.verdicts import Verdict
 from shim.domain.work_left import WorkLeft
 from shim.multicluster.attempt_plans import AttemptPlans
-from shim.multicluster.core import AskSplitter, CapacitySplitter, Event
+from shim.multicluster.core import AskSplitter, CapacitySplitter, LedgerEvent
 from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
@@ -77,7 +77,7 @@ class AttemptMatching:
         self,
         attempt: Attempt,
         queue_at: Callable[[SubClusterId], str | None],
-        tell: Callable[[Event], None],
+        tell: Callable[[LedgerEvent], None],
     ) -> tuple[AskSplitter, AttemptPlans | None]:
         """A splitter for an attempt, and what carries out the effects that concern its queue's cycle.
 

@@ -11,7 +11,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import SubClusterState
 from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict, PlacedKind, Verdict
-from shim.federation.core.federation_view import FederationView, Placement
+from shim.federation.core.federation_view import FederationView, PendingPlacement
 from shim.ports.clock import Clock
 from shim.submission.core.home import HomeSettings, choose_home
 
@@ -54,7 +54,7 @@ class HomeVerification:
         if proposal.at_least is not None and candidate.score < proposal.at_least - _ROUNDING:
             reason = f"{candidate.reason}: less than the {proposal.at_least:.2f} of the next best"
             return replace(told, reason=reason, placed=self._placed())
-        placement = Placement(proposal.submission.queue, proposal.submission.resource, now_s)
+        placement = PendingPlacement(proposal.submission.queue, proposal.submission.resource, now_s)
         self._view.note_placed(self._subcluster, placement)
         return replace(told, verdict=Verdict.ACCEPTED)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from shim.scheduling.job_table import Column
 from shim.scheduling.placements import CellSearch, CycleState, Matcher
-from shim.scheduling.plan import Grant, Hold, Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import Hold, Plan, PlannedGrant, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Policy
 from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import OfferedRoom, RequestColumn, Scope, Snapshot
@@ -32,7 +32,7 @@ class Draft:
         self._needs = snapshot.requests.needs
         self._counts: list[int] = snapshot.requests.numbers[RequestColumn.COUNT].tolist()
         self._granted: dict[int, int] = {}
-        self._grants: list[Grant] = []
+        self._grants: list[PlannedGrant] = []
         self._holds: list[Hold] = []
         self._declined: list[int] = []
         self._used_offers = 0
@@ -74,7 +74,7 @@ class Draft:
                 count = min(count, _fitting(need.demand, room))
                 if count:
                     is_used = True
-                    self._add(Grant(turn.request, count, Scope.NODE, offer.node, _OFFERED, offer=offer.number))
+                    self._add(PlannedGrant(turn.request, count, Scope.NODE, offer.node, _OFFERED, offer=offer.number))
                     room = [have - count * amount for have, amount in zip(room, need.demand, strict=True)]
                     if not any(room):
                         break
@@ -111,7 +111,7 @@ class Draft:
 
     def _place_gang(self, members: Sequence[int]) -> None:
         """Place all that waits of a gang, or undo what was placed."""
-        mark, found = self._matcher.mark(), list[Grant]()
+        mark, found = self._matcher.mark(), list[PlannedGrant]()
         for request in members:
             found += self._matcher.fill(request, self._needs[request], self.left(request))
         n_wanted, n_found = sum(map(self.left, members)), sum(grant.count for grant in found)
@@ -123,7 +123,7 @@ class Draft:
         reason = Reason(ReasonCode.GANG, (("count", n_wanted), ("found", n_found)))
         self._holds += [Hold(request, self.left(request), reason) for request in members]
 
-    def _add(self, grant: Grant) -> None:
+    def _add(self, grant: PlannedGrant) -> None:
         self._grants.append(grant)
         self._granted[grant.request] = self._granted.get(grant.request, 0) + grant.count
 

@@ -12,7 +12,7 @@ import numpy as np
 from shim.domain.messages import Need
 from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
-from shim.scheduling.plan import Grant, Hold, Plan, Reason, ReasonCode, Reservation, TakeBack
+from shim.scheduling.plan import Hold, Plan, PlannedGrant, PlannedReservation, Reason, ReasonCode, TakeBack
 from shim.scheduling.snapshot import IntArray, RequestColumn, Scope, Snapshot
 
 __all__ = ["OpenRoom"]
@@ -36,9 +36,9 @@ class OpenRoom:
     def __init__(self, snapshot: Snapshot) -> None:
         nodes = snapshot.nodes
         self.free: IntArray = np.maximum(nodes.free, 0)
-        self.grants: list[Grant] = []
+        self.grants: list[PlannedGrant] = []
         self.holds: list[Hold] = []
-        self.reservations: list[Reservation] = []
+        self.reservations: list[PlannedReservation] = []
         self.take_backs: list[TakeBack] = []
         self._snapshot = snapshot
         self._counts = snapshot.requests.numbers[RequestColumn.COUNT]
@@ -130,7 +130,7 @@ class OpenRoom:
             self._queue_left[queue, self._clusters[node]] -= np.array(demand, dtype=np.int64) * count
         self._refresh(node)
         self._granted[request] = self._granted.get(request, 0) + count
-        self.grants.append(Grant(request, count, Scope.NODE, int(node), reason, is_pinned=True))
+        self.grants.append(PlannedGrant(request, count, Scope.NODE, int(node), reason, is_pinned=True))
         return count
 
     def fill(self, request: int, nodes: IntArray, count: int, reason: Reason) -> int:

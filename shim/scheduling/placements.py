@@ -11,16 +11,16 @@ from typing import Protocol
 
 from shim.domain.messages import Need
 from shim.scheduling.node_index import Cell, NodeIndex
-from shim.scheduling.plan import Grant, Reason, ReasonCode
+from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, NodeChoice, Placement
 from shim.scheduling.snapshot import Scope
 
-__all__ = ["CellSearch", "CycleState", "Matcher", "RandomSource", "pick_bit"]
+__all__ = ["CellSearch", "CycleState", "Matcher", "PolicyRandom", "pick_bit"]
 
 _ROOM, _BORROWED = Reason(ReasonCode.ROOM), Reason(ReasonCode.BORROWED)
 
 
-class RandomSource(Protocol):
+class PolicyRandom(Protocol):
     """Random source of a policy; handed in, so that a run can be repeated (`random.Random` is one)."""
 
     def randrange(self, stop: int, /) -> int:
@@ -38,7 +38,7 @@ class CycleState:
         memory: A policy's own, such as skip counts or the last plan, by the policy's name.
     """
 
-    rng: RandomSource
+    rng: PolicyRandom
     next_cell: int = 0
     memory: dict[str, object] = field(default_factory=dict)
 
@@ -46,7 +46,7 @@ class CycleState:
 class Matcher(Protocol):
     """Finds room, and keeps account of what the cycle has planned."""
 
-    def fill(self, request: int, need: Need, count: int) -> Sequence[Grant]:
+    def fill(self, request: int, need: Need, count: int) -> Sequence[PlannedGrant]:
         """Place up to so many containers of a request; what is granted is taken."""
         ...
 
@@ -98,16 +98,16 @@ class CellSearch:
         self._fitting: dict[tuple[int, ...], _Fitting] = {}
         self._journal: list[tuple[int, tuple[int, ...]]] = []
 
-    def fill(self, request: int, need: Need, count: int) -> Sequence[Grant]:
+    def fill(self, request: int, need: Need, count: int) -> Sequence[PlannedGrant]:
         """See `Matcher`: a grant for each task."""
-        grants: list[Grant] = []
+        grants: list[PlannedGrant] = []
         while len(grants) < count:
             row, is_borrowed = self.find(need)
             if row < 0:
                 break
             self.take(row, need.demand)
             reason = _BORROWED if is_borrowed else _ROOM
-            grants.append(Grant(request, 1, Scope.NODE, row, reason, is_pinned=True, is_borrowed=is_borrowed))
+            grants.append(PlannedGrant(request, 1, Scope.NODE, row, reason, is_pinned=True, is_borrowed=is_borrowed))
         return grants
 
     def is_exhausted(self, need: Need) -> bool:  # noqa: ARG002 - a need that found nothing finds nothing later

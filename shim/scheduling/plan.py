@@ -16,13 +16,13 @@ from shim.scheduling.snapshot import Scope
 
 __all__ = [
     "NO_PLAN",
-    "Grant",
     "Hold",
     "MadeBy",
     "Plan",
+    "PlannedGrant",
+    "PlannedReservation",
     "Reason",
     "ReasonCode",
-    "Reservation",
     "TakeBack",
     "TakeBackMode",
     "Turn",
@@ -82,7 +82,7 @@ class _Unknown:
 
 
 @dataclass(slots=True)
-class Grant:
+class PlannedGrant:
     """Containers of one request that may start; never changed, and not frozen, as that takes three times as long.
 
     Attributes:
@@ -119,7 +119,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
+class PlannedReservation:
     """Room that nobody else is given for some time.
 
     Attributes:
@@ -206,9 +206,9 @@ class Plan:
         objective: What a solver maximised, and `bound` the most that is possible; None where nothing is maximised.
     """
 
-    grants: Sequence[Grant] = ()
+    grants: Sequence[PlannedGrant] = ()
     holds: Sequence[Hold] = ()
-    reservations: Sequence[Reservation] = ()
+    reservations: Sequence[PlannedReservation] = ()
     take_backs: Sequence[TakeBack] = ()
     declined: Sequence[int] = ()
     used_offers: int = 0

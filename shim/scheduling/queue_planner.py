@@ -17,7 +17,7 @@ from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import NOTHING_KNOWN
 from shim.scheduling.node_index import SharedNodes
-from shim.scheduling.placements import RandomSource
+from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.plan import MadeBy, Plan
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policy import Fact, Policy, Problem
@@ -67,7 +67,7 @@ class QueuePlanner:
         again_at_s: When a policy wants another cycle even if nothing changes; None if it does not.
     """
 
-    def __init__(self, attempts: WaitingTable, rows: QueueRows, rng: RandomSource, starvation_s: float = 0.0) -> None:
+    def __init__(self, attempts: WaitingTable, rows: QueueRows, rng: PolicyRandom, starvation_s: float = 0.0) -> None:
         self._starvation_s = starvation_s
         self._attempts = attempts
         self._rows = rows

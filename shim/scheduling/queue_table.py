@@ -19,7 +19,7 @@ from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
-from shim.scheduling.placements import RandomSource
+from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.stated_problems import StatedProblems
@@ -45,7 +45,7 @@ class QueueTable:
         starvation_s: float,
         durations: RecurringJobModels,
         recurring_key: Callable[[ApplicationId], str],
-        rng: RandomSource,
+        rng: PolicyRandom,
         times_of: Callable[[ApplicationId], JobTimes | None] = lambda _: None,
     ) -> None:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest
-from shim.scheduling.placements import RandomSource
+from shim.scheduling.placements import PolicyRandom
 
 __all__ = ["SampledClusters"]
 
@@ -29,7 +29,7 @@ class SampledClusters:
         rng: What is drawn from.
     """
 
-    def __init__(self, rng: RandomSource) -> None:
+    def __init__(self, rng: PolicyRandom) -> None:
         self._rng = rng
         self._samples: dict[tuple[ApplicationAttemptId, AskKey], _Sample] = {}
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shim.domain.messages import Need
 from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
-from shim.scheduling.plan import Grant, Reason, ReasonCode
+from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
 from shim.scheduling.snapshot import ANY_CLUSTER, IntArray, Preferred, RequestColumn, Scope, Snapshot
 
 __all__ = ["Sweep", "spread"]
@@ -116,14 +116,14 @@ class Sweep:
 
     # ------------------------------------------------------------------ Matcher
 
-    def fill(self, request: int, need: Need, count: int) -> Sequence[Grant]:
+    def fill(self, request: int, need: Need, count: int) -> Sequence[PlannedGrant]:
         """See `Matcher`: a grant for each cluster, or each node, that takes some."""
         requests = self._snapshot.requests
         allowed = int(requests.numbers[RequestColumn.CLUSTERS, request]) & self._open
         supply = self._supply(need, allowed)
         if not supply.demand or not _count(supply.room):
             return ()
-        grants: list[Grant] = []
+        grants: list[PlannedGrant] = []
         preferred = requests.prefers(request)
         if preferred:
             count -= self._fill_preferred(request, supply, preferred, count, grants)
@@ -159,7 +159,7 @@ class Sweep:
     # ------------------------------------------------------------------ places
 
     def _fill_preferred(
-        self, request: int, supply: _Supply, preferred: Sequence[Preferred], count: int, grants: list[Grant]
+        self, request: int, supply: _Supply, preferred: Sequence[Preferred], count: int, grants: list[PlannedGrant]
     ) -> int:
         """Fill named nodes, then racks, then clusters; gives how many found room."""
         placed = 0
@@ -179,7 +179,7 @@ class Sweep:
         return placed
 
     def _fill_rows(
-        self, request: int, supply: _Supply, rows: IntArray, counts: IntArray, count: int, grants: list[Grant]
+        self, request: int, supply: _Supply, rows: IntArray, counts: IntArray, count: int, grants: list[PlannedGrant]
     ) -> int:
         """Fill some nodes, in their order."""
         cells = np.searchsorted(self._starts, rows, side="right") - 1
@@ -193,7 +193,7 @@ class Sweep:
         self._note(request, rows, cells, taken, grants, _PREFERRED)
         return int(taken.sum())
 
-    def _fill_anywhere(self, request: int, supply: _Supply, count: int, grants: list[Grant]) -> None:
+    def _fill_anywhere(self, request: int, supply: _Supply, count: int, grants: list[PlannedGrant]) -> None:
         """Fill cells in proportion; what one turns out not to have room for is spread once more."""
         while count:
             room = self._room(request, supply)
@@ -202,7 +202,7 @@ class Sweep:
                 return
             count -= self._take(request, supply, shares, grants, _ROOM)
 
-    def _take(self, request: int, supply: _Supply, shares: IntArray, grants: list[Grant], reason: Reason) -> int:
+    def _take(self, request: int, supply: _Supply, shares: IntArray, grants: list[PlannedGrant], reason: Reason) -> int:
         """Take a share of each cell from its next nodes with room; gives how many found some.
 
         A cell that falls short has no room for this need any more.
@@ -323,21 +323,21 @@ class Sweep:
         return mask
 
     def _note(
-        self, request: int, rows: IntArray, cells: IntArray, taken: IntArray, grants: list[Grant], reason: Reason
+        self, request: int, rows: IntArray, cells: IntArray, taken: IntArray, grants: list[PlannedGrant], reason: Reason
     ) -> None:
         """Write down grants: of nodes, or summed by cluster."""
         chosen = np.flatnonzero(taken)
         if self._scope is Scope.NODE:
             for row, count in zip(rows[chosen].tolist(), taken[chosen].tolist(), strict=True):
-                grants.append(Grant(request, count, Scope.NODE, row, reason, is_pinned=True))
+                grants.append(PlannedGrant(request, count, Scope.NODE, row, reason, is_pinned=True))
             return
         sums = np.bincount(cells[chosen], taken[chosen], minlength=len(self._starts)).astype(np.int64)
         grants += self._of_clusters(request, sums.tolist(), reason)
 
-    def _of_clusters(self, request: int, got: list[int], reason: Reason) -> list[Grant]:
+    def _of_clusters(self, request: int, got: list[int], reason: Reason) -> list[PlannedGrant]:
         """Grants of what was taken of each cell, without the nodes."""
         counts = zip(self._cluster_list, got, strict=True)
-        return [Grant(request, count, Scope.CLUSTER, cluster, reason) for cluster, count in counts if count]
+        return [PlannedGrant(request, count, Scope.CLUSTER, cluster, reason) for cluster, count in counts if count]
 
 
 def _first(amounts: IntArray, most: int) -> IntArray:

@@ -5,7 +5,7 @@ A table says of each endpoint or method which way it goes, and by which key the 
 
 from enum import Enum
 
-__all__ = ["Key", "Way"]
+__all__ = ["RouteKey", "Way"]
 
 
 class Way(Enum):
@@ -27,7 +27,7 @@ class Way(Enum):
     """Has no meaning here, with the reason."""
 
 
-class Key(Enum):
+class RouteKey(Enum):
     """Key by which the sub-cluster of a request is found."""
 
     NONE = "none"

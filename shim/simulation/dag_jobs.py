@@ -18,9 +18,9 @@ from shim.errors import BadRequestError
 __all__ = [
     "DagJob",
     "Measured",
+    "QueryStage",
     "ResourceJob",
     "ResourceStage",
-    "Stage",
     "read_alibaba",
     "read_arrivals",
     "read_tpch",
@@ -46,7 +46,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class QueryStage:
     """One stage of a query.
 
     Attributes:
@@ -66,7 +66,7 @@ class DagJob:
 
     name: str
     arrival_ms: float
-    stages: tuple[Stage, ...]
+    stages: tuple[QueryStage, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,13 @@ class ResourceJob:
         )
 
 
-def read_tpch(file: Path) -> dict[str, tuple[Stage, ...]]:
+def read_tpch(file: Path) -> dict[str, tuple[QueryStage, ...]]:
     """The queries of a file of measured graphs, by name (`tpch-2g-4`)."""
     graphs = json.loads(gzip.decompress(file.read_bytes()))
     return {name.replace("-q", "-"): _stages(graph) for name, graph in graphs.items()}
 
 
-def read_arrivals(file: Path, draw: str | None, graphs: Mapping[str, tuple[Stage, ...]]) -> list[DagJob]:
+def read_arrivals(file: Path, draw: str | None, graphs: Mapping[str, tuple[QueryStage, ...]]) -> list[DagJob]:
     """The jobs of one of a file's draws, or of its first, in the order of their arrival.
 
     Raises:
@@ -136,7 +136,7 @@ def read_alibaba(
     return jobs
 
 
-def _stages(graph: Mapping[str, object]) -> tuple[Stage, ...]:
+def _stages(graph: Mapping[str, object]) -> tuple[QueryStage, ...]:
     described, edges = graph["stages"], graph["edges"]
     assert isinstance(described, list)  # noqa: S101 - the form of the file
     assert isinstance(edges, list)  # noqa: S101 - the form of the file
@@ -146,12 +146,12 @@ def _stages(graph: Mapping[str, object]) -> tuple[Stage, ...]:
     return tuple(_stage(one, tuple(before)) for one, before in zip(described, needs, strict=True))
 
 
-def _stage(described: Mapping[str, Mapping[str, Sequence[float]]], needs: tuple[int, ...]) -> Stage:
+def _stage(described: Mapping[str, Mapping[str, Sequence[float]]], needs: tuple[int, ...]) -> QueryStage:
     fresh, first, rest = ({int(key): tuple(values) for key, values in described[wave].items()} for wave in _WAVES)
     cleaned = _without_fresh(first, fresh)
     everything = [value for wave in (fresh, cleaned, rest) for values in wave.values() for value in values]
     tasks = int(described["num_tasks"])  # type: ignore[call-overload]
-    return Stage(tasks, needs, Measured(fresh, cleaned, rest), sum(everything) / len(everything))
+    return QueryStage(tasks, needs, Measured(fresh, cleaned, rest), sum(everything) / len(everything))
 
 
 def _without_fresh(

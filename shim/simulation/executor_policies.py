@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from shim.simulation.dag_jobs import DagJob, Stage
+from shim.simulation.dag_jobs import DagJob, QueryStage
 
 __all__ = ["EXECUTOR_POLICIES", "Goal", "Policy", "RunningJob", "RunningStage"]
 
@@ -20,7 +20,7 @@ class RunningStage:
         plans: Where those go that run out of its tasks, first come first served.
     """
 
-    spec: Stage
+    spec: QueryStage
     launched: int = 0
     ended: int = 0
     index: int = 0

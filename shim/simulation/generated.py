@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shim.simulation.constraints import Constraints
-from shim.simulation.dag_jobs import DagJob, Measured, ResourceJob, ResourceStage, Stage
-from shim.simulation.traces import Job, Workload, workload_of
+from shim.simulation.dag_jobs import DagJob, Measured, QueryStage, ResourceJob, ResourceStage
+from shim.simulation.traces import TraceJob, Workload, workload_of
 
 __all__ = [
     "FACEBOOK",
@@ -92,11 +92,11 @@ def _arriving(
     """Give drawn jobs Poisson arrivals that keep so many slots busy."""
     n_jobs, work_s = len(drawn), sum(sum(durations) for durations, _ in drawn)
     mean_gap_s = work_s / busy_slots / n_jobs
-    jobs: list[Job] = []
+    jobs: list[TraceJob] = []
     arrival_s = 0.0
     for index, (durations, mean_s) in enumerate(drawn):
         arrival_s += rng.expovariate(1.0 / mean_gap_s)
-        jobs.append(Job(index, arrival_s, durations, mean_s))
+        jobs.append(TraceJob(index, arrival_s, durations, mean_s))
     return workload_of(name, jobs, cutoff_s)
 
 
@@ -158,20 +158,20 @@ def generated_queries(rng: random.Random, *, n_jobs: int, mean_gap_s: float) -> 
     return jobs
 
 
-def _query(rng: random.Random) -> tuple[Stage, ...]:
+def _query(rng: random.Random) -> tuple[QueryStage, ...]:
     # most of TPC-H's queries are small, a few are many times larger
     scale = rng.lognormvariate(0.0, 1.0)
     return tuple(_stage(rng, index, scale) for index in range(rng.randint(2, 10)))
 
 
-def _stage(rng: random.Random, index: int, scale: float) -> Stage:
+def _stage(rng: random.Random, index: int, scale: float) -> QueryStage:
     tasks = max(1, round(scale * rng.lognormvariate(3.0, 1.0)))
     mean_ms = rng.lognormvariate(7.5, 0.6)
     waves = [
         {executors: tuple(mean_ms * slower * rng.uniform(0.8, 1.2) for _ in range(5)) for executors in _EXECUTORS}
         for slower in (2.0, 1.2, 1.0)
     ]
-    return Stage(tasks, _needs(rng, index), Measured(*waves), mean_ms)
+    return QueryStage(tasks, _needs(rng, index), Measured(*waves), mean_ms)
 
 
 def _needs(rng: random.Random, index: int) -> tuple[int, ...]:

@@ -31,9 +31,9 @@ from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policy import Policy
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import HomeRule, Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["Faults", "Masters", "heddle", "megha"]
 
@@ -130,7 +130,7 @@ class Masters:
             LocalMasterId(f"lm{index}"): self._local_master(LocalMasterId(f"lm{index}"), workers)
             for index, workers in enumerate(_ranges(setting.n_workers, setting.n_lms))
         }
-        self._submitted: defaultdict[GlobalMasterId, list[Job]] = defaultdict(list)
+        self._submitted: defaultdict[GlobalMasterId, list[TraceJob]] = defaultdict(list)
         self._begun: set[TaskRef] = set()
         self._unfilled: set[GlobalMasterId] = set()
         self._away: LocalMasterId | None = None
@@ -150,7 +150,7 @@ class Masters:
         offers = self._policy.commitment.bids
         return LocalMaster(name, nodes, self._gm_ids, n_resources=1, offers_freed=offers)
 
-    def simulate(self) -> Outcome:
+    def simulate(self) -> RunOutcome:
         """Run the whole workload."""
         run = self._run
         self._introduce()
@@ -189,7 +189,7 @@ class Masters:
             engine.after(faults.local_master_away_at_s, self._set_away, name)
             engine.after(faults.local_master_away_at_s + faults.local_master_away_for_s, self._set_away, None)
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         by_tasks = self._run.setting.home_rule is HomeRule.TASKS
         name = self._gm_ids[(job.n_tasks if by_tasks else job.index) % len(self._gm_ids)]
         if not self._faults.is_none:
@@ -208,9 +208,9 @@ class Masters:
             return
         now_s = self._run.engine.now_s
         for local_master, master in self.local_masters.items():
-            self._obey(local_master, master.handle(lm_events.Tick(now_s)))
+            self._obey(local_master, master.handle(lm_events.LocalMasterTick(now_s)))
         for global_master in self._gm_ids:
-            self._tell(global_master, gm_events.Tick(now_s))
+            self._tell(global_master, gm_events.GlobalMasterTick(now_s))
         self._run.engine.after(_TICK_S, self._tick)
 
     def _kill(self, name: GlobalMasterId) -> None:
@@ -234,7 +234,7 @@ class Masters:
             if left:
                 self._tell(name, gm_events.JobSubmitted(self._run.engine.now_s, _request_of(job, left)))
 
-    def _tell(self, name: GlobalMasterId, event: gm_events.Event) -> None:
+    def _tell(self, name: GlobalMasterId, event: gm_events.GlobalMasterEvent) -> None:
         """Give an event to a Global Master, and carry out its effects."""
         started_s = time.perf_counter()
         effects = self.global_masters[name].handle(event)
@@ -247,7 +247,7 @@ class Masters:
                 kind = _REQUEST_KINDS[type(message)]
                 network.send(kind, self._to_local_master, effect.to, message, size_bytes=_request_bytes(message))
 
-    def _obey(self, name: LocalMasterId, effects: Sequence[lm_events.Effect]) -> None:
+    def _obey(self, name: LocalMasterId, effects: Sequence[lm_events.LocalMasterEffect]) -> None:
         """Carry out a Local Master's effects."""
         run = self._run
         starts: defaultdict[int, list[lm_events.StartTask]] = defaultdict(list)
@@ -301,7 +301,7 @@ def _ranges(n_workers: int, n_lms: int) -> list[range]:
     return [range(start, end) for start, end in pairwise(bounds)]
 
 
-def _request_of(job: Job, tasks: Iterable[int]) -> gm_events.JobRequest:
+def _request_of(job: TraceJob, tasks: Iterable[int]) -> gm_events.JobRequest:
     """Some tasks of a job as its Global Master sees them: no duration is in it."""
     by_bits: defaultdict[int, list[int]] = defaultdict(list)
     for index in tasks:
@@ -310,11 +310,11 @@ def _request_of(job: Job, tasks: Iterable[int]) -> gm_events.JobRequest:
     return gm_events.JobRequest(str(job.index), groups, estimate_s=job.estimate_s)
 
 
-def megha(run: Run) -> Outcome:
+def megha(run: Run) -> RunOutcome:
     """Megha as published."""
     return Masters(run, MEGHA).simulate()
 
 
-def heddle(run: Run) -> Outcome:
+def heddle(run: Run) -> RunOutcome:
     """Heddle's recipe, with learnt durations, or with the trace's estimates if the setting gives them."""
     return Masters(run, HEDDLE_ESTIMATES if run.setting.uses_estimates else HEDDLE).simulate()

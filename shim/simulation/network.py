@@ -8,7 +8,7 @@ from functools import partial
 
 from shim.simulation.engine import Engine
 
-__all__ = ["HOP_S", "REPEAT_S", "Network", "Traffic"]
+__all__ = ["HOP_S", "REPEAT_S", "MessageCounts", "Network"]
 
 HOP_S = 0.0005
 """Latency of one hop in seconds, as in the simulators of Sparrow, Eagle, Pigeon and Megha."""
@@ -17,7 +17,7 @@ REPEAT_S = 1.0
 
 
 @dataclass(slots=True)
-class Traffic:
+class MessageCounts:
     """Counts of messages by kind.
 
     Attributes:
@@ -49,7 +49,7 @@ class Network:
         self._rng = rng
         self.hop_s = hop_s
         self.loss = loss
-        self.traffic = Traffic()
+        self.traffic = MessageCounts()
 
     def send(
         self, kind: str, deliver: Callable[..., object], *arguments: object, hops: int = 1, size_bytes: int = 0

@@ -13,9 +13,9 @@ import numpy as np
 
 from shim.errors import BadRequestError
 from shim.scheduling.policies.omega import OMEGA, CellState, ConflictMode, OmegaRules, TransactionMode, commit, place
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["OMEGA_VARIANTS", "OmegaCell", "OmegaThinking", "omega"]
 
@@ -42,7 +42,7 @@ class OmegaThinking:
 class _Waiting:
     """A job and its tasks that are not placed."""
 
-    job: Job
+    job: TraceJob
     tasks: deque[int]
 
 
@@ -65,7 +65,7 @@ class OmegaCell:
     """
 
     def __init__(
-        self, run: Run, rules: OmegaRules, thinking: Sequence[OmegaThinking], scheduler_of: Callable[[Job], int]
+        self, run: Run, rules: OmegaRules, thinking: Sequence[OmegaThinking], scheduler_of: Callable[[TraceJob], int]
     ) -> None:
         setting = run.setting
         self._run = run
@@ -79,7 +79,7 @@ class OmegaCell:
         """Put the arrivals into the engine."""
         self._run.start_arrivals(self._arrive)
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         scheduler = self.schedulers[self._scheduler_of(job)]
         self._enqueue(scheduler, _Waiting(job, deque(range(job.n_tasks))))
 
@@ -121,10 +121,10 @@ class OmegaCell:
         self._cell.release(node, _DEMAND)
 
 
-def omega(policy: str) -> Callable[[Run], Outcome]:
+def omega(policy: str) -> Callable[[Run], RunOutcome]:
     """The simulator of one variant; jobs go round-robin to as many schedulers as the setting has Global Masters."""
 
-    def simulate(run: Run) -> Outcome:
+    def simulate(run: Run) -> RunOutcome:
         if run.setting.worker_constraints:
             raise BadRequestError("omega knows no placement constraints here: leave out the policy or --constraints")
         n_schedulers = run.setting.n_gms

@@ -15,7 +15,7 @@ from shim.scheduling.policies.omega import OmegaRules
 from shim.simulation.engine import seeded
 from shim.simulation.omega import OmegaCell, OmegaThinking
 from shim.simulation.run import Run, Setting
-from shim.simulation.traces import Job, Workload, workload_of
+from shim.simulation.traces import TraceJob, Workload, workload_of
 
 __all__ = ["BATCH", "SERVICE", "JobClass", "conflict_fraction", "contended_workload"]
 
@@ -53,11 +53,11 @@ def contended_workload(seed: int, horizon_s: float, batch: JobClass = BATCH, ser
     return workload_of("omega contended", jobs, cutoff_s=(batch.duration_s + service.duration_s) / 2.0)
 
 
-def _jobs(rng: random.Random, kind: JobClass, horizon_s: float) -> Iterator[Job]:
+def _jobs(rng: random.Random, kind: JobClass, horizon_s: float) -> Iterator[TraceJob]:
     arrival_s = rng.expovariate(1.0 / kind.gap_s)
     while arrival_s < horizon_s:
         n_tasks = math.ceil(rng.expovariate(1.0 / kind.n_tasks))
-        yield Job(0, arrival_s, (rng.expovariate(1.0 / kind.duration_s),) * n_tasks, estimate_s=kind.duration_s)
+        yield TraceJob(0, arrival_s, (rng.expovariate(1.0 / kind.duration_s),) * n_tasks, estimate_s=kind.duration_s)
         arrival_s += rng.expovariate(1.0 / kind.gap_s)
 
 

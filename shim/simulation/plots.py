@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shim.errors import BadRequestError
 from shim.simulation.figures_file import FIGURES_SUFFIX, FiguresFile, JobBar
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ _COLUMNS = (
 _LINEAR_BELOW_S = 1e-3
 
 
-def utilisation_over_time(outcome: Outcome, n_bins: int = _BINS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def utilisation_over_time(outcome: RunOutcome, n_bins: int = _BINS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean part of the slots that run a task, in equal intervals of the run.
 
     Returns:
@@ -66,7 +66,7 @@ def check_can_plot(path: Path) -> None:
         )
 
 
-def plot_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:
+def plot_outcomes(outcomes: Sequence[RunOutcome], path: Path) -> None:
     """Draw the distribution of job delay, the utilisation over time, and the jobs of small runs.
 
     Raises:
@@ -138,7 +138,7 @@ def _draw_jobs(axes: "Axes", chart: Mapping[str, Any]) -> None:
     axes.grid(visible=True, axis="x", alpha=0.3)
 
 
-def _figures_of(outcomes: Sequence[Outcome]) -> FiguresFile:
+def _figures_of(outcomes: Sequence[RunOutcome]) -> FiguresFile:
     """The same as figures, and the jobs of small runs."""
     first = outcomes[0]
     names = _names_of(outcomes)
@@ -152,7 +152,7 @@ def _figures_of(outcomes: Sequence[Outcome]) -> FiguresFile:
     return figures
 
 
-def _names_of(outcomes: Sequence[Outcome]) -> list[str]:
+def _names_of(outcomes: Sequence[RunOutcome]) -> list[str]:
     """A name for each run: its policy, with a number where one has several runs."""
     seen: Counter[str] = Counter()
     several = Counter(each.policy for each in outcomes)
@@ -163,13 +163,13 @@ def _names_of(outcomes: Sequence[Outcome]) -> list[str]:
     return names
 
 
-def _row(name: str, outcome: Outcome) -> dict[str, str]:
+def _row(name: str, outcome: RunOutcome) -> dict[str, str]:
     delay = outcome.delay()
     values = {key: f"{getattr(delay, key):.4g}" for key in ("mean", "p50", "p95", "p99", "max")}
     return {"policy": name, **values, "use": f"{100.0 * outcome.utilisation:.1f}"}
 
 
-def _bars(outcome: Outcome) -> list[JobBar]:
+def _bars(outcome: RunOutcome) -> list[JobBar]:
     jobs = outcome.workload.jobs
     begun_s = jobs[0].arrival_s
     return [

@@ -155,7 +155,7 @@ class _Shares:
         self._outcome.samples.append((self._engine.now_s, held))
         self._engine.after(_SAMPLE_S, self._sample)
 
-    def _tell(self, name: GlobalMasterId, event: gm_events.Event) -> None:
+    def _tell(self, name: GlobalMasterId, event: gm_events.GlobalMasterEvent) -> None:
         for effect in self._gms[name].handle(event):
             if isinstance(effect, gm_events.SendMessage):
                 self._engine.after(self._setting.hop_s, self._to_local_master, effect.to, effect.message)
@@ -166,7 +166,7 @@ class _Shares:
     def _to_global_master(self, name: GlobalMasterId, report: LocalMasterReport) -> None:
         self._tell(name, gm_events.ReportReceived(self._engine.now_s, report))
 
-    def _obey(self, name: LocalMasterId, effects: Sequence[lm_events.Effect]) -> None:
+    def _obey(self, name: LocalMasterId, effects: Sequence[lm_events.LocalMasterEffect]) -> None:
         for effect in effects:
             if isinstance(effect, lm_events.SendReport):
                 self._engine.after(self._setting.hop_s, self._to_global_master, effect.to, effect.report)

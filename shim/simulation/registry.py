@@ -10,7 +10,7 @@ from shim.simulation.baselines.least_work_left import central_least_work_left
 from shim.simulation.baselines.pigeon import pigeon
 from shim.simulation.masters import heddle, megha
 from shim.simulation.omega import omega
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.sparrow import sparrow
 
@@ -28,7 +28,7 @@ class Scheduler:
         survives_loss: Whether it goes on when messages are lost; the published ones take the network for perfect.
     """
 
-    simulate: Callable[[Run], Outcome]
+    simulate: Callable[[Run], RunOutcome]
     summary: str
     survives_loss: bool = False
     needs_cut: bool = False

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shim.simulation.results import Outcome, Summary
+from shim.simulation.results import RunOutcome, Summary
 from shim.simulation.run import Setting
 
 __all__ = ["COLUMNS", "document", "row", "rows"]
@@ -14,7 +14,7 @@ __all__ = ["COLUMNS", "document", "row", "rows"]
 _DIGITS = 6
 
 
-def document(outcome: Outcome, setting: Setting) -> dict[str, Any]:
+def document(outcome: RunOutcome, setting: Setting) -> dict[str, Any]:
     """One run as a JSON object; times in seconds, a number that does not exist is null."""
     decisions = Summary.of(outcome.decision_s)
     n_tasks = outcome.workload.n_tasks
@@ -72,7 +72,7 @@ COLUMNS: Sequence[tuple[str, str]] = (
 """Headings of the table, and the key of each in a row."""
 
 
-def row(outcome: Outcome, setting: Setting) -> dict[str, str]:
+def row(outcome: RunOutcome, setting: Setting) -> dict[str, str]:
     """One run as a row of text. SHORT and LONG are mean delays; `+est` marks a policy that was told durations."""
     delay = outcome.delay()
     decisions = Summary.of(outcome.decision_s)
@@ -95,10 +95,10 @@ def row(outcome: Outcome, setting: Setting) -> dict[str, str]:
     }
 
 
-def rows(results: Sequence[tuple[Outcome, Setting]]) -> list[Mapping[str, str]]:
+def rows(results: Sequence[tuple[RunOutcome, Setting]]) -> list[Mapping[str, str]]:
     """A row for each run, and under the runs of a policy with several seeds one with their mean and range."""
     table: list[Mapping[str, str]] = []
-    by_policy: defaultdict[str, list[tuple[Outcome, Setting]]] = defaultdict(list)
+    by_policy: defaultdict[str, list[tuple[RunOutcome, Setting]]] = defaultdict(list)
     for outcome, setting in results:
         by_policy[outcome.policy].append((outcome, setting))
     for runs in by_policy.values():
@@ -108,7 +108,7 @@ def rows(results: Sequence[tuple[Outcome, Setting]]) -> list[Mapping[str, str]]:
     return table
 
 
-def _over_seeds(outcomes: Sequence[Outcome]) -> Mapping[str, str]:
+def _over_seeds(outcomes: Sequence[RunOutcome]) -> Mapping[str, str]:
     means = [outcome.delay().mean for outcome in outcomes]
     return {
         "policy": f"{outcomes[0].policy}, {len(outcomes)} seeds",

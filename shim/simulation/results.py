@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from shim.errors import InvariantViolationError
 from shim.simulation.traces import Workload
 
-__all__ = ["JobLedger", "Outcome", "Summary", "nearest_rank"]
+__all__ = ["JobLedger", "RunOutcome", "Summary", "nearest_rank"]
 
 
 def nearest_rank(ordered: Sequence[float], percent: float) -> float:
@@ -45,7 +45,7 @@ class Summary:
 
 
 @dataclass(slots=True)
-class Outcome:
+class RunOutcome:
     """The result of one run of one policy.
 
     Attributes:
@@ -182,7 +182,7 @@ class JobLedger:
         self._running_at_s.append(at_s)
         self._running_number.append(self._running)
 
-    def outcome(self, policy: str, *, uses_estimates: bool = False) -> Outcome:
+    def outcome(self, policy: str, *, uses_estimates: bool = False) -> RunOutcome:
         """The measured result; the caller adds messages and what else it counted.
 
         Raises:
@@ -197,7 +197,7 @@ class JobLedger:
         jobs = self._workload.jobs
         span_s = max(self._completion_s) - jobs[0].arrival_s
         responses_s = tuple(end_s - job.arrival_s for end_s, job in zip(self._completion_s, jobs, strict=True))
-        return Outcome(
+        return RunOutcome(
             policy=policy,
             workload=self._workload,
             n_slots=self._n_slots,

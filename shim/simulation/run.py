@@ -12,8 +12,8 @@ from enum import Enum
 from shim.errors import BadRequestError
 from shim.simulation.engine import Engine, seeded
 from shim.simulation.network import HOP_S, Network
-from shim.simulation.results import JobLedger, Outcome
-from shim.simulation.traces import Job, Workload
+from shim.simulation.results import JobLedger, RunOutcome
+from shim.simulation.traces import TraceJob, Workload
 
 __all__ = ["HomeRule", "Run", "Setting"]
 
@@ -101,11 +101,11 @@ class Run:
         """A random source of its own for one purpose, seeded by the run's seed."""
         return seeded(self.setting.seed, purpose)
 
-    def start_arrivals(self, on_arrival: Callable[[Job], object]) -> None:
+    def start_arrivals(self, on_arrival: Callable[[TraceJob], object]) -> None:
         """Call `on_arrival` for each job at its arrival; at any time only the next arrival waits in the queue."""
         self._arrive(0, on_arrival)
 
-    def _arrive(self, index: int, on_arrival: Callable[[Job], object]) -> None:
+    def _arrive(self, index: int, on_arrival: Callable[[TraceJob], object]) -> None:
         jobs = self.workload.jobs
         while index < len(jobs) and jobs[index].arrival_s <= self.engine.now_s:
             on_arrival(jobs[index])
@@ -113,7 +113,7 @@ class Run:
         if index < len(jobs):
             self.engine.at(jobs[index].arrival_s, self._arrive, index, on_arrival)
 
-    def outcome(self, policy: str, *, uses_estimates: bool = False) -> Outcome:
+    def outcome(self, policy: str, *, uses_estimates: bool = False) -> RunOutcome:
         """The ledger's outcome with the network's counts.
 
         Raises:

@@ -13,9 +13,9 @@ from shim.scheduling.policies.sparrow import (
     batches_of,
     least_loaded,
 )
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["SPARROW_VARIANTS", "sparrow"]
 
@@ -44,7 +44,7 @@ class _Sparrow:
         self._bits = np.array(setting.worker_constraints, dtype=np.int64)
         self._able: dict[int, Sequence[int]] = {0: self._everyone}
 
-    def simulate(self) -> Outcome:
+    def simulate(self) -> RunOutcome:
         self._run.start_arrivals(self._arrive)
         self._run.engine.run()
         return self._run.outcome(self._policy)
@@ -57,7 +57,7 @@ class _Sparrow:
     def _scheduler_of(self, batch: Batch) -> SparrowScheduler:
         return self._schedulers[batch.job % len(self._schedulers)]
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         send = self._run.network.send
         for batch in batches_of(job.index, job.constraints, job.n_tasks):
             nodes = self._scheduler_of(batch).submit(batch, self._candidates(batch.constraints), self._rng)
@@ -121,6 +121,6 @@ class _Sparrow:
         self._serve(node)
 
 
-def sparrow(policy: str) -> Callable[[Run], Outcome]:
+def sparrow(policy: str) -> Callable[[Run], RunOutcome]:
     """The simulator of one variant, by its name in `SPARROW_VARIANTS`."""
     return lambda run: _Sparrow(run, policy).simulate()

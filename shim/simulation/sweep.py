@@ -9,7 +9,7 @@ from functools import partial
 from shim.errors import BadRequestError
 from shim.simulation.parallel import OnJobEnd, run_all
 from shim.simulation.registry import SCHEDULERS
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import Workload
 
@@ -44,7 +44,7 @@ def experiments(policies: Sequence[str], setting: Setting, n_seeds: int = 1) -> 
     ]
 
 
-def simulate(experiment: Experiment, workload: Workload, on_job_end: OnJobEnd = lambda: None) -> Outcome:
+def simulate(experiment: Experiment, workload: Workload, on_job_end: OnJobEnd = lambda: None) -> RunOutcome:
     """Make one run; `on_job_end` is called at the end of each job.
 
     Raises:
@@ -65,7 +65,7 @@ def sweep(
     *,
     n_processes: int = 1,
     on_jobs_end: Callable[[int], object] = lambda _: None,
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     """Make all runs, and give their results in the order of the plan.
 
     Args:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shim.errors import BadRequestError
 
-__all__ = ["LONGEST_S", "Job", "Workload", "fixed_jobs", "read_trace", "short_cutoff_s", "workload_of"]
+__all__ = ["LONGEST_S", "TraceJob", "Workload", "fixed_jobs", "read_trace", "short_cutoff_s", "workload_of"]
 
 _SHORT_CUTOFF_S = {"YH": 90.5811, "GOOG": 1129.532, "FB": 76.5951, "CCc": 272.783, "syn250": math.inf}
 """Mean task time below which a job is short, by a part of the trace's name (published with Eagle).
@@ -25,7 +25,7 @@ LONGEST_S = 1e10
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TraceJob:
     """One job of a workload.
 
     Attributes:
@@ -74,7 +74,7 @@ class Workload:
     """
 
     name: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[TraceJob, ...]
     cutoff_s: float = math.inf
     left_out: int = 0
 
@@ -83,7 +83,7 @@ class Workload:
         """Tasks of all jobs."""
         return sum(job.n_tasks for job in self.jobs)
 
-    def is_short(self, job: Job) -> bool:
+    def is_short(self, job: TraceJob) -> bool:
         """Tell whether the job counts as short."""
         return job.estimate_s < self.cutoff_s
 
@@ -93,7 +93,7 @@ def short_cutoff_s(trace_name: str) -> float:
     return next((cutoff_s for part, cutoff_s in _SHORT_CUTOFF_S.items() if part in trace_name), math.nan)
 
 
-def workload_of(name: str, jobs: Sequence[Job], cutoff_s: float = math.inf) -> Workload:
+def workload_of(name: str, jobs: Sequence[TraceJob], cutoff_s: float = math.inf) -> Workload:
     """A workload of these jobs, sorted by arrival and numbered anew."""
     ordered = sorted(jobs, key=lambda job: job.arrival_s)
     return Workload(name, tuple(replace(job, index=index) for index, job in enumerate(ordered)), cutoff_s)
@@ -127,12 +127,12 @@ def read_trace(
     return workload_of(path.stem, jobs, short_cutoff_s(path.stem) if cutoff_s is None else cutoff_s)
 
 
-def _job_of(line: str, index: int, where: str, *, whole_seconds: bool) -> Job:
+def _job_of(line: str, index: int, where: str, *, whole_seconds: bool) -> TraceJob:
     """One line of a trace as a job."""
     try:
         arrival_s, n_tasks, mean_s, *durations = line.split()
         values = tuple(float(duration) for duration in durations)
-        job = Job(
+        job = TraceJob(
             index=index,
             arrival_s=float(arrival_s),
             durations_s=tuple(float(int(value)) for value in values) if whole_seconds else values,
@@ -157,9 +157,9 @@ def fixed_jobs(
     This is the load of Sparrow's own experiment: 100 tasks of 100 ms.
     """
     mean_gap_s = n_tasks * duration_s / (load * n_slots)
-    jobs: list[Job] = []
+    jobs: list[TraceJob] = []
     arrival_s = 0.0
     for index in range(n_jobs):
         arrival_s += rng.expovariate(1.0 / mean_gap_s)
-        jobs.append(Job(index, arrival_s, (duration_s,) * n_tasks, duration_s))
+        jobs.append(TraceJob(index, arrival_s, (duration_s,) * n_tasks, duration_s))
     return Workload(f"fixed_{n_tasks}x{duration_s:g}s_load{load:g}", tuple(jobs))

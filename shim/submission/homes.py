@@ -17,7 +17,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision, HomeProposal, Submission
 from shim.domain.verdicts import HomeVerdict, Verdict
-from shim.federation.core.federation_view import FederationView, Placement
+from shim.federation.core.federation_view import FederationView, PendingPlacement
 from shim.ports.clock import Clock
 from shim.protocol.yarn import RPC_SUBMISSION
 from shim.submission.core.home import HomeSettings, choose_home, next_best
@@ -96,7 +96,7 @@ class Homes:
         """Repair the view by a rejection."""
         now_s = self._clock.now_s()
         placed = (
-            Placement(kind.queue, ResourceVector(kind.memory_mib, kind.vcores), now_s)
+            PendingPlacement(kind.queue, ResourceVector(kind.memory_mib, kind.vcores), now_s)
             for kind in verdict.placed
             for _ in range(min(kind.count, _MOST_PLACED))
         )
@@ -112,7 +112,7 @@ class Homes:
             decision = self._who_says_no(decision, submission, now_s)
         if decision.home_subcluster is not None:
             queue = self._named(decision.home_subcluster, submission)
-            placement = Placement(queue, submission.resource, now_s)
+            placement = PendingPlacement(queue, submission.resource, now_s)
             self._view.note_placed(decision.home_subcluster, placement)
         return decision
 

@@ -83,7 +83,7 @@ class Federation:
         found = gm_events.LocalMastersFound(self.now_s, tuple(map(LocalMasterId, self.local_masters)))
         self.tell_global_master(name, found)
 
-    def tell_global_master(self, name: str, event: gm_events.Event) -> list[gm_events.Effect]:
+    def tell_global_master(self, name: str, event: gm_events.GlobalMasterEvent) -> list[gm_events.GlobalMasterEffect]:
         """Give an event to a Global Master and carry out its effects."""
         effects = self.global_masters[name].handle(event)
         self.log.append((name, event, list(effects)))
@@ -92,7 +92,7 @@ class Federation:
                 self.letters.append(Letter(effect.to, effect.message))
         return effects
 
-    def tell_local_master(self, name: str, event: lm_events.Event) -> list[lm_events.Effect]:
+    def tell_local_master(self, name: str, event: lm_events.LocalMasterEvent) -> list[lm_events.LocalMasterEffect]:
         """Give an event to a Local Master and carry out its effects."""
         effects = self.local_masters[name].handle(event)
         self.log.append((name, event, list(effects)))
@@ -148,10 +148,10 @@ class Federation:
         """Let time pass and everybody notice; Local Masters send heartbeats."""
         self.now_s += seconds
         for name in self.local_masters:
-            self.tell_local_master(name, lm_events.Tick(self.now_s))
+            self.tell_local_master(name, lm_events.LocalMasterTick(self.now_s))
             self.tell_local_master(name, lm_events.HeartbeatDue(self.now_s))
         for name in self.global_masters:
-            self.tell_global_master(name, gm_events.Tick(self.now_s))
+            self.tell_global_master(name, gm_events.GlobalMasterTick(self.now_s))
 
     def check(self) -> None:
         """Check what must hold at every moment.

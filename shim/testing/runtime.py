@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from random import Random
 
-from shim.app.runtime import Clusters, Runtime, new_view
+from shim.app.runtime import ReachableClusters, Runtime, new_view
 from shim.config.loader import Config, parse
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, UnavailableError
@@ -45,9 +45,9 @@ def in_memory_clusters(
     *,
     logins: SchedulerLogins | None = None,
     guarded: frozenset[SubClusterId] = frozenset(),
-) -> Clusters:
+) -> ReachableClusters:
     """Sub-clusters that are reached without a socket; none of their NodeManagers answers."""
-    return Clusters(
+    return ReachableClusters(
         managers=managers,
         logins=logins or NoSchedulers(),
         descriptions={name: SubClusterDescription((f"http://rm.{name}:8088",)) for name in managers},
@@ -57,7 +57,7 @@ def in_memory_clusters(
 
 
 def a_runtime(
-    clusters: Clusters,
+    clusters: ReachableClusters,
     clock: Clock,
     *,
     stores: Stores | None = None,

@@ -14,13 +14,13 @@ from shim.identity.service import Caller
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER
 from shim.protocol.hrpc import (
     AuthMethod,
-    Call,
     ContextReceived,
     Failure,
+    HadoopCall,
     JavaClass,
-    Offer,
     QualityOfProtection,
     SASLError,
+    SASLOffer,
 )
 from shim.protocol.hrpc.digest_md5 import DigestMD5Server, TokenSecret
 from shim.protocol.proto.messages import (
@@ -76,15 +76,15 @@ class ScriptedScheduler:
     def __post_init__(self) -> None:
         self.may_answer.set()
 
-    def offers(self) -> Sequence[Offer]:
+    def offers(self) -> Sequence[SASLOffer]:
         """Tokens alone, as a scheduler's server."""
-        return (Offer(AuthMethod.TOKEN, "", "default", self._session),)
+        return (SASLOffer(AuthMethod.TOKEN, "", "default", self._session),)
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:  # noqa: ARG002 - the server's signature
         """Admit everybody who has a token."""
         return Caller(str(attempt_of_token(base64.b64decode(context.identity))), "")
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
+    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:
         """Answer, unless answers are held back."""
         context = call.caller_context
         attempt = ApplicationAttemptId.parse(caller.user)
@@ -92,7 +92,7 @@ class ScriptedScheduler:
         self.calls.append(MasterCall(attempt, call.method, call.payload_untrusted or b"", told))
         return self._answer(attempt, call) if self.may_answer.is_set() else None
 
-    async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
+    async def answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         """Answer when it is let go."""
         await self.may_answer.wait()
         return self._answer(ApplicationAttemptId.parse(caller.user), call)
@@ -118,7 +118,7 @@ class ScriptedScheduler:
         text = f"{attempt_of_token(identifier)} not found in AMRMTokenSecretManager."
         raise SASLError(text, java_class=JavaClass.INVALID_TOKEN)
 
-    def _answer(self, attempt: ApplicationAttemptId, call: Call) -> bytes | Failure:
+    def _answer(self, attempt: ApplicationAttemptId, call: HadoopCall) -> bytes | Failure:
         if call.method == REGISTER:
             self._response_ids[attempt] = 0
             largest = ResourceProto(memory=8192, virtual_cores=8)

@@ -159,7 +159,8 @@ def clusters(images: docker.DockerClient, compose: dict[str, Any], shared_folder
     with Network(docker_network_kw={"labels": LABEL, "options": loopback}) as network:
         stack = Stack(compose["services"], network, shared_folder)
         try:
-            stack.start(*(name for name in compose["services"] if name != "heddle"))
+            begun = (name for name, each in compose["services"].items() if name != "heddle" and "profiles" not in each)
+            stack.start(*begun)
             yield stack
         finally:
             stack.stop()
@@ -170,3 +171,10 @@ def federation(clusters: Stack) -> Stack:
     """The same with Heddle in front."""
     clusters.start("heddle")
     return clusters
+
+
+@pytest.fixture(scope="session")
+def prometheus(federation: Stack) -> str:
+    """Where the Prometheus that watches this Heddle answers."""
+    federation.start("prometheus")
+    return federation.url("prometheus", 9090)

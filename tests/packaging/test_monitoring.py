@@ -129,3 +129,23 @@ def test_every_metric_is_on_a_board_or_in_an_alert():
     shown |= set(NAME.findall(ALERTS.read_text()))
     unseen = {name for name in DEFINED if not any(each.startswith(name) for each in shown)}
     assert unseen == {"heddle_build_info", "heddle_subcluster_admission"}
+
+
+def test_grafana_of_the_compose_file_finds_the_boards_and_prometheus():
+    compose = ROOT / "docker" / "compose.yaml"
+    services = yaml.safe_load(compose.read_text())["services"]
+    mounts = dict(reversed(each.removesuffix(":ro").split(":")) for each in services["grafana"]["volumes"])
+    provisioned = "/etc/grafana/provisioning"
+    read = {
+        kind: yaml.safe_load((compose.parent / mounts[f"{provisioned}/{kind}/heddle.yaml"]).read_text())
+        for kind in ("datasources", "dashboards")
+    }
+    (source,) = read["datasources"]["datasources"]
+    assert source["type"] == "prometheus"
+    assert source["isDefault"]
+    host, _, port = source["url"].removeprefix("http://").partition(":")
+    assert services["prometheus"]["hostname"] == host
+    assert f"127.0.0.1:{port}:{port}" in services["prometheus"]["ports"]
+    (boards,) = read["dashboards"]["providers"]
+    assert (compose.parent / mounts[boards["options"]["path"]]).resolve() == FOLDER
+    assert services["prometheus"]["profiles"] == services["grafana"]["profiles"] == ["monitoring"]

@@ -21,7 +21,7 @@ from shim.domain.allocations import (
     AskKey,
     Ended,
     Grant,
-    Running,
+    RunningContainer,
 )
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import PREEMPTED_EXIT_STATUS
@@ -402,7 +402,7 @@ class Relay(RuleBasedStateMachine):
     @rule()
     def home_is_asked_what_runs(self):
         home = self.schedulers[HOME]
-        self.found = None if self.must_register else tuple(Running(grant, 1.0) for grant in home.live.values())
+        self.found = None if self.must_register else tuple(RunningContainer(grant, 1.0) for grant in home.live.values())
 
     @rule()
     def home_tells_what_runs(self):

@@ -10,7 +10,7 @@ from shim.protocol.hrpc import (
     CallReceived,
     ClientConnection,
     ContextReceived,
-    Request,
+    HadoopRequest,
     ServerConnection,
     UserIdentity,
 )
@@ -61,7 +61,7 @@ def test_a_client_writes_the_same_bytes(exchange):
     )
 
     client.connect()
-    client.call(Request(call.protocol, call.method, call.payload_untrusted or b""), call_id=call.call_id)
+    client.call(HadoopRequest(call.protocol, call.method, call.payload_untrusted or b""), call_id=call.call_id)
 
     assert client.data_to_send() == exchange.sent
 

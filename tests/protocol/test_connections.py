@@ -20,13 +20,13 @@ from shim.protocol.hrpc import (
     ContextReceived,
     Established,
     Failure,
+    HadoopRequest,
     JavaClass,
-    Offer,
     PingReceived,
     QualityOfProtection,
-    Request,
     SASLError,
     SASLInitiator,
+    SASLOffer,
     SASLReceived,
     SASLState,
     ServerConnection,
@@ -44,7 +44,7 @@ from shim.testing.connection_pair import ConnectionPair
 CLIENT_ID = bytes(range(16))
 ALICE = UserIdentity("alice")
 SECRET = TokenSecret(b"\x08\x01attempt", b"password of the token")
-REQUEST = Request(APPLICATION_CLIENT.name, "getNewApplication", b"")
+REQUEST = HadoopRequest(APPLICATION_CLIENT.name, "getNewApplication", b"")
 QUALITIES = list(QualityOfProtection)
 
 
@@ -55,7 +55,7 @@ def lookup(identifier):
 
 
 def token_offer(qualities=(QualityOfProtection.AUTH,), nonce="n" * 40):
-    return Offer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(lookup, nonce, qualities))
+    return SASLOffer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(lookup, nonce, qualities))
 
 
 def token_initiator(qualities=(QualityOfProtection.AUTH,), secret=SECRET):
@@ -284,7 +284,7 @@ def test_an_open_connection_takes_larger_frames_than_a_stranger_may_send():
     pair = ConnectionPair(a_client(), ServerConnection([SIMPLE_OFFER]))
     pair.connect()
     large = bytes(MAX_SET_UP_BYTES + 1)
-    pair.client.call(Request(APPLICATION_CLIENT.name, "submitApplication", large), call_id=0)
+    pair.client.call(HadoopRequest(APPLICATION_CLIENT.name, "submitApplication", large), call_id=0)
     pair.exchange()
 
     (event,) = of_type(CallReceived, pair.server_events)

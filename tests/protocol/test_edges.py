@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
     AuthMethod,
-    Call,
     CallerContext,
     CallReceived,
     ClientConnection,
@@ -15,8 +14,9 @@ from shim.protocol.hrpc import (
     ContextReceived,
     Failure,
     FrameBuffer,
+    HadoopCall,
+    HadoopRequest,
     QualityOfProtection,
-    Request,
     SASLError,
     SASLInitiator,
     SASLState,
@@ -58,7 +58,7 @@ def test_a_secret_is_not_printed():
 
 def test_a_caller_context_travels_with_its_signature():
     client = a_client(caller_context=CallerContext("oozie", b"signed"))
-    client.call(Request(APPLICATION_CLIENT.name, "getApplications", b""), call_id=0)
+    client.call(HadoopRequest(APPLICATION_CLIENT.name, "getApplications", b""), call_id=0)
 
     context, call = ServerConnection([SIMPLE_OFFER]).receive(client.data_to_send())
 
@@ -154,7 +154,7 @@ def test_without_a_layer_bytes_stay_as_they_are():
 
 
 def test_a_request_that_lacks_a_required_field_is_refused_by_its_name():
-    call = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "moveApplicationAcrossQueues", 1, b"")
+    call = HadoopCall(1, b"", 0, None, APPLICATION_CLIENT.name, "moveApplicationAcrossQueues", 1, b"")
 
     refused = request_of(call, APPLICATION_CLIENT.methods["moveApplicationAcrossQueues"])
 

@@ -13,9 +13,9 @@ from shim.protocol.hrpc import (
     ConnectionEnded,
     Failure,
     JavaClass,
-    Offer,
     SASLError,
     SASLInitiator,
+    SASLOffer,
     ServerConnection,
     ServerState,
     UserIdentity,
@@ -43,7 +43,7 @@ def _refuse(_identifier):
 
 
 def offers():
-    return [Offer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(_refuse, "n")), SIMPLE_OFFER]
+    return [SASLOffer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(_refuse, "n")), SIMPLE_OFFER]
 
 
 @st.composite

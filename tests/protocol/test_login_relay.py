@@ -12,13 +12,13 @@ from shim.protocol.hrpc import (
     ContextReceived,
     Established,
     Failure,
+    HadoopRequest,
     JavaClass,
-    Offer,
     QualityOfProtection,
-    Request,
     RPCErrorCode,
     SASLError,
     SASLInitiator,
+    SASLOffer,
     SASLReceived,
     SASLState,
     ServerConnection,
@@ -47,7 +47,7 @@ class Line:
         initiator = SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(secret, "c" * 40, wanted)})
         self.master = ClientConnection(APPLICATION_MASTER.name, UserIdentity(""), CLIENT_ID, initiator=initiator)
         self.relay = LoginRelay(APPLICATION_MASTER.name, "throw away" * 4, bytes(16))
-        offer = Offer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(self._password, "n" * 40, qualities))
+        offer = SASLOffer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(self._password, "n" * 40, qualities))
         self.manager = ServerConnection([offer])
         self.events, self.told, self.seen = [], [], []
         self.passed_up = b""
@@ -105,14 +105,14 @@ def test_calls_of_the_client_can_be_read_and_calls_of_the_relay_made_once_it_is_
     line.run()
     line.relay.connect()
     line.run()
-    line.master.call(Request(APPLICATION_MASTER.name, "allocate", b"asks"), call_id=3)
+    line.master.call(HadoopRequest(APPLICATION_MASTER.name, "allocate", b"asks"), call_id=3)
     events = line.relay.below.receive(line.master.data_to_send())
     (context,) = (event for event in events if isinstance(event, ContextReceived))
     (call,) = (event.call for event in events if isinstance(event, CallReceived))
     assert (call.method, call.payload_untrusted) == ("allocate", b"asks")
 
     line.relay.above.forward(context.frame)
-    line.relay.above.call(Request(APPLICATION_MASTER.name, "allocate", b"other asks"), call_id=0)
+    line.relay.above.call(HadoopRequest(APPLICATION_MASTER.name, "allocate", b"other asks"), call_id=0)
     seen = line.manager.receive(line.relay.above.data_to_send())
     (passed,) = (event.call for event in seen if isinstance(event, CallReceived))
     assert passed.payload_untrusted == b"other asks"

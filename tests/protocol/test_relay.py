@@ -10,9 +10,9 @@ from shim.protocol.hrpc import (
     ClientConnection,
     ContextReceived,
     Established,
-    Offer,
-    Request,
+    HadoopRequest,
     SASLInitiator,
+    SASLOffer,
     SASLReceived,
     SASLState,
     ServerConnection,
@@ -33,7 +33,7 @@ class Relay:
         self.master = ClientConnection(APPLICATION_MASTER.name, UserIdentity(""), CLIENT_ID, initiator=initiator)
         self.below = ServerConnection(None)
         self.above = ClientConnection(APPLICATION_MASTER.name, UserIdentity(""), CLIENT_ID, is_relay=True)
-        offer = Offer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(lambda _: SECRET.password, "n" * 40))
+        offer = SASLOffer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(lambda _: SECRET.password, "n" * 40))
         self.manager = ServerConnection([offer])
         self.told = []
         self.seen = []
@@ -62,7 +62,7 @@ class Relay:
                 self.above.forward(event.frame)
             elif isinstance(event, CallReceived):
                 call = event.call
-                request = Request(call.protocol, call.method, call.payload_untrusted)
+                request = HadoopRequest(call.protocol, call.method, call.payload_untrusted)
                 self.above.call(request, call_id=call.call_id)
 
     def _from_manager(self, events):
@@ -76,7 +76,7 @@ class Relay:
 
 def test_a_login_passes_through_and_calls_follow_in_both_directions():
     relay = Relay()
-    relay.master.call(Request(APPLICATION_MASTER.name, "allocate", b"asks"), call_id=3)
+    relay.master.call(HadoopRequest(APPLICATION_MASTER.name, "allocate", b"asks"), call_id=3)
     relay.run()
 
     (call,) = (event.call for event in relay.seen if isinstance(event, CallReceived))

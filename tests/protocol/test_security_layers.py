@@ -14,15 +14,15 @@ from shim.protocol.hrpc import (
     ContextReceived,
     Established,
     Failure,
+    HadoopRequest,
     JavaClass,
     LoginProven,
-    Offer,
     PingReceived,
     QualityOfProtection,
-    Request,
     RPCErrorCode,
     SASLError,
     SASLInitiator,
+    SASLOffer,
     SASLState,
     ServerConnection,
     ServerState,
@@ -47,13 +47,13 @@ from tests.unit.protocol.hrpc.test_gssapi import LetterContext
 
 CLIENT_ID = bytes(range(16))
 SECRET = TokenSecret(b"\x08\x01attempt", b"password of the token")
-REQUEST = Request(APPLICATION_CLIENT.name, "getNewApplication", b"")
+REQUEST = HadoopRequest(APPLICATION_CLIENT.name, "getNewApplication", b"")
 LAYERS = [QualityOfProtection.AUTH_INT, QualityOfProtection.AUTH_CONF]
 MIB = 1024 * 1024
 
 
 def by_token(quality, **of_server):
-    offer = Offer(
+    offer = SASLOffer(
         AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(lambda _: SECRET.password, "n" * 40, [quality])
     )
     initiator = SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(SECRET, "c" * 40, [quality])})
@@ -61,7 +61,7 @@ def by_token(quality, **of_server):
 
 
 def by_ticket(quality, **of_server):
-    offer = Offer(
+    offer = SASLOffer(
         AuthMethod.KERBEROS,
         "rm",
         "node",
@@ -219,7 +219,7 @@ def test_a_header_that_takes_long_to_decode_is_not_decoded():
 def test_a_large_wrapped_call_is_opened_piece_by_piece(quality):
     pair = by_token(quality, frames_per_turn=64)
     payload = bytes(range(256)) * (16 * MIB // 256 - 64)
-    pair.client.call(Request(APPLICATION_CLIENT.name, "submitApplication", payload), call_id=0)
+    pair.client.call(HadoopRequest(APPLICATION_CLIENT.name, "submitApplication", payload), call_id=0)
 
     told = turns(pair.server, pair.server.receive(pair.client.data_to_send()))
 
@@ -269,7 +269,7 @@ def test_a_protected_message_opens_as_it_was_and_not_with_one_bit_changed(kind, 
 
 def proving():
     """A client whose login waits for a verdict, and what it has told so far."""
-    offer = Offer(
+    offer = SASLOffer(
         AuthMethod.TOKEN,
         "",
         "default",

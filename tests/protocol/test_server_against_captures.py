@@ -11,9 +11,9 @@ from shim.protocol.hrpc import (
     Failure,
     FrameBuffer,
     JavaClass,
-    Offer,
     RPCErrorCode,
     SASLError,
+    SASLOffer,
     ServerConnection,
     ServerState,
     method_of,
@@ -37,7 +37,7 @@ def _no_token(_identifier):
 
 def offers(exchange: CapturedConnection):
     nonce = directive(exchange.received, "nonce")
-    return (Offer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(_no_token, nonce)), SIMPLE_OFFER)
+    return (SASLOffer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(_no_token, nonce)), SIMPLE_OFFER)
 
 
 def final_answer(exchange: CapturedConnection):

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from shim.lab import Lab
-from shim.protocol.hrpc import ClientConnection, Request, UserIdentity
+from shim.protocol.hrpc import ClientConnection, HadoopRequest, UserIdentity
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import ApplicationIdProto, KillApplicationRequestProto
 from shim.server.rest.endpoints import BASE
@@ -177,7 +177,7 @@ def test_nobody_acts_as_victim_over_rpc(front: Front, identity: UserIdentity) ->
 def called(front: Front, identity: UserIdentity, method: str, body: bytes = b"") -> bytes:
     client = ClientConnection(APPLICATION_CLIENT.name, identity, os.urandom(16))
     client.connect()
-    client.call(Request(APPLICATION_CLIENT.name, method, body), call_id=0)
+    client.call(HadoopRequest(APPLICATION_CLIENT.name, method, body), call_id=0)
     return throw(front.heddle.client_rpc, client.data_to_send(), is_whole=is_whole_frame)
 
 

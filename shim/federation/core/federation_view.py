@@ -21,10 +21,10 @@ from shim.federation.core.account_book import AccountBook, NoUsage
 from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.grants import largest_grant
 from shim.federation.core.queue_names import by_short_name
-from shim.federation.core.subcluster_view import Part, PartDocument, Placement, PlacementKind, SubClusterView
+from shim.federation.core.subcluster_view import Part, PartDocument, PendingPlacement, PlacementKind, SubClusterView
 from shim.federation.core.submit_times import SubmitTimes
 
-__all__ = ["Applied", "FederationView", "Part", "PartDocument", "Placement", "SubClusterView", "ViewSettings"]
+__all__ = ["Applied", "FederationView", "Part", "PartDocument", "PendingPlacement", "SubClusterView", "ViewSettings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class _SubCluster:
     waiting_applications: int = 0
     labels: tuple[str, ...] = ()
     listed_at_s: float | None = None
-    placements: list[Placement] = field(default_factory=list)
+    placements: list[PendingPlacement] = field(default_factory=list)
     placement_kinds: Counter[PlacementKind] = field(default_factory=Counter)
     failure: str = ""
     failed_at_s: float = 0.0
@@ -238,13 +238,13 @@ class FederationView:
                 self._versions[part] += 1
         self._retired = retired
 
-    def note_placed(self, subcluster: SubClusterId, placement: Placement) -> None:
+    def note_placed(self, subcluster: SubClusterId, placement: PendingPlacement) -> None:
         """An application is on its way there: the next choice counts it, though no report shows it yet."""
         known = self._subclusters[subcluster]
         known.placements.append(placement)
         known.placement_kinds[placement.kind] += 1
 
-    def replace_placed(self, subcluster: SubClusterId, placements: Iterable[Placement]) -> None:
+    def replace_placed(self, subcluster: SubClusterId, placements: Iterable[PendingPlacement]) -> None:
         """Replace the placements on their way to a sub-cluster by those that its Local Master tells."""
         known = self._subclusters[subcluster]
         known.placements = list(placements)

@@ -13,7 +13,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport
 
-__all__ = ["Poll", "Reporter", "absent"]
+__all__ = ["HeartbeatReporter", "Poll", "absent"]
 
 _Documents = Mapping[ApplicationId, ApplicationDocument]
 
@@ -52,7 +52,7 @@ class Poll:
     forgotten: tuple[ApplicationId, ...] = ()
 
 
-class Reporter:
+class HeartbeatReporter:
     """Makes the reports of one life of a Local Master."""
 
     def __init__(self, subcluster: SubClusterId, incarnation: int) -> None:

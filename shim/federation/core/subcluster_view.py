@@ -9,7 +9,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, NodeReport, SubClusterState
 
-__all__ = ["Part", "PartDocument", "Placement", "SubClusterView"]
+__all__ = ["Part", "PartDocument", "PendingPlacement", "SubClusterView"]
 
 
 class Part(Enum):
@@ -40,7 +40,7 @@ PlacementKind = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class PendingPlacement:
     """An application that was sent to a sub-cluster and that no report of it can show yet.
 
     Attributes:

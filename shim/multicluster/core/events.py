@@ -4,7 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from shim.domain.allocations import AllocateAnswer, AllocateCall, AskKey, Grant, NodeToken, Running, SessionRequest
+from shim.domain.allocations import (
+    AllocateAnswer,
+    AllocateCall,
+    AskKey,
+    Grant,
+    NodeToken,
+    RunningContainer,
+    SessionRequest,
+)
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
@@ -18,12 +26,12 @@ __all__ = [
     "CapacityChanged",
     "CloseSession",
     "DemandCap",
-    "Effect",
-    "Event",
     "Fate",
     "Finished",
     "FoundAtHome",
     "HeldBack",
+    "LedgerEffect",
+    "LedgerEvent",
     "OpenSession",
     "PreemptionCancelled",
     "PreemptionRequested",
@@ -40,12 +48,12 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LedgerEvent:
     """Base of events."""
 
 
 @dataclass(frozen=True, slots=True)
-class AMRegistered(Event):
+class AMRegistered(LedgerEvent):
     """The ApplicationMaster has registered, for the first time or again: its next call says all its asks.
 
     Attributes:
@@ -60,7 +68,7 @@ class AMRegistered(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class AMCalled(Event):
+class AMCalled(LedgerEvent):
     """The ApplicationMaster calls `allocate`.
 
     Attributes:
@@ -74,7 +82,7 @@ class AMCalled(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class CapacityChanged(Event):
+class CapacityChanged(LedgerEvent):
     """News of capacity since the ApplicationMaster's last call: a Local Master has answered.
 
     Attributes:
@@ -85,7 +93,7 @@ class CapacityChanged(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Beat(Event):
+class Beat(LedgerEvent):
     """Time to speak to a session, whether or not the ApplicationMaster called.
 
     Attributes:
@@ -97,7 +105,7 @@ class Beat(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionOpened(Event):
+class SessionOpened(LedgerEvent):
     """Heddle's own ApplicationMaster there has registered, for the first time or again.
 
     Attributes:
@@ -112,19 +120,19 @@ class SessionOpened(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class FoundAtHome(Event):
+class FoundAtHome(LedgerEvent):
     """Containers at home of an attempt that registered there before this ledger existed.
 
     Attributes:
         known: Those of them that the ApplicationMaster was given; None if that was not kept, as it had no gang.
     """
 
-    running: tuple[Running, ...]
+    running: tuple[RunningContainer, ...]
     known: frozenset[ContainerId] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class SessionAnswered(Event):
+class SessionAnswered(LedgerEvent):
     """A scheduler answered the request with this serial number."""
 
     subcluster: SubClusterId
@@ -133,7 +141,7 @@ class SessionAnswered(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionRefused(Event):
+class SessionRefused(LedgerEvent):
     """A scheduler refused the whole of a request, and used up none of its ids.
 
     Attributes:
@@ -149,7 +157,7 @@ class SessionRefused(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionForgotten(Event):
+class SessionForgotten(LedgerEvent):
     """A scheduler answers that the ApplicationMaster is not registered: it has restarted, and knows no asks."""
 
     subcluster: SubClusterId
@@ -157,7 +165,7 @@ class SessionForgotten(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionLost(Event):
+class SessionLost(LedgerEvent):
     """A session could not be opened, or its sub-cluster is given up until it is back.
 
     One that was open before is to be opened again as soon as that is possible, without another word.
@@ -171,7 +179,7 @@ class SessionLost(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Recall(Event):
+class Recall(LedgerEvent):
     """The attempt's queue holds more than its share, or does so no more."""
 
 
@@ -226,17 +234,17 @@ class ReleaseOrder(Recall):
 
 
 @dataclass(frozen=True, slots=True)
-class Finished(Event):
+class Finished(LedgerEvent):
     """The application has ended, or its ApplicationMaster says that it will."""
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class LedgerEffect:
     """Base of effects."""
 
 
 @dataclass(frozen=True, slots=True)
-class CallSession(Effect):
+class CallSession(LedgerEffect):
     """Call `allocate` of a scheduler. A request that was not answered is said again in the same words."""
 
     subcluster: SubClusterId
@@ -244,28 +252,28 @@ class CallSession(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class OpenSession(Effect):
+class OpenSession(LedgerEffect):
     """Start, or register again, Heddle's own ApplicationMaster in a sub-cluster."""
 
     subcluster: SubClusterId
 
 
 @dataclass(frozen=True, slots=True)
-class CloseSession(Effect):
+class CloseSession(LedgerEffect):
     """Finish Heddle's own ApplicationMaster in a sub-cluster."""
 
     subcluster: SubClusterId
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerAM(Effect):
+class AnswerAM(LedgerEffect):
     """Answer the ApplicationMaster."""
 
     answer: AllocateAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class RefuseAM(Effect):
+class RefuseAM(LedgerEffect):
     """The ApplicationMaster is answered with an exception."""
 
     java_class: str
@@ -282,7 +290,7 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Remember(Effect):
+class Remember(LedgerEffect):
     """Store facts about containers beyond the home that another ledger would need, should this one be lost.
 
     Attributes:

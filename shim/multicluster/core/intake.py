@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 
-from shim.domain.allocations import LOST_EXIT_STATUS, AllocateAnswer, AskKey, Ended, Grant, Running, SessionRequest
+from shim.domain.allocations import (
+    LOST_EXIT_STATUS,
+    AllocateAnswer,
+    AskKey,
+    Ended,
+    Grant,
+    RunningContainer,
+    SessionRequest,
+)
 from shim.domain.ids import ContainerId
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
@@ -43,7 +51,7 @@ class Intake:
             session.releases[name] = None
 
     def adopt(
-        self, session: Session, running: Iterable[Running], given: AbstractSet[ContainerId] | None = None
+        self, session: Session, running: Iterable[RunningContainer], given: AbstractSet[ContainerId] | None = None
     ) -> None:
         """Book containers that an earlier ledger was granted; the ApplicationMaster has them, or had them.
 

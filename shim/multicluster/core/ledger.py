@@ -31,11 +31,11 @@ from shim.multicluster.core.events import (
     CallSession,
     CapacityChanged,
     CloseSession,
-    Effect,
-    Event,
     Fate,
     Finished,
     FoundAtHome,
+    LedgerEffect,
+    LedgerEvent,
     OpenSession,
     Recall,
     RefuseAM,
@@ -117,9 +117,9 @@ class AskLedger:
         """Containers and wants of the attempt."""
         return self._recalls.holdings()
 
-    def handle(self, event: Event) -> list[Effect]:  # noqa: C901, PLR0912 - a table of events
+    def handle(self, event: LedgerEvent) -> list[LedgerEffect]:  # noqa: C901, PLR0912 - a table of events
         """Take in an event; return what is to be done, in this order."""
-        effects: list[Effect] = []
+        effects: list[LedgerEffect] = []
         match event:
             case AMRegistered():
                 self._am_registered(event)
@@ -166,7 +166,7 @@ class AskLedger:
         self._master.registered()
         self._home.reopen(event.home_response_id)
 
-    def _am_called(self, event: AMCalled, effects: list[Effect]) -> None:
+    def _am_called(self, event: AMCalled, effects: list[LedgerEffect]) -> None:
         if self._home.state is not SessionState.OPEN:
             effects.append(RefuseAM(NOT_REGISTERED, self._unregistered))
             return
@@ -182,7 +182,7 @@ class AskLedger:
             case _:
                 effects.append(RefuseAM(_INVALID, self._master.complaint(event.call)))
 
-    def _take_call(self, event: AMCalled, effects: list[Effect]) -> None:
+    def _take_call(self, event: AMCalled, effects: list[LedgerEffect]) -> None:
         call = event.call
         self._talk.look(event.capacities)
         self._acknowledge(effects)
@@ -205,13 +205,13 @@ class AskLedger:
         if not self._is_held:
             self._pass_on(effects)
 
-    def _pass_on(self, effects: list[Effect]) -> None:
+    def _pass_on(self, effects: list[LedgerEffect]) -> None:
         """Ask every scheduler: the home within the ApplicationMaster's call."""
         self._open_needed(effects)
         effects.append(self._say(self._home, self._master.rest))
         self._say_news(effects)
 
-    def _proceed(self, effects: list[Effect]) -> None:
+    def _proceed(self, effects: list[LedgerEffect]) -> None:
         """Go on with a call that waited for its plan, by whatever was planned."""
         if self._is_held:
             self._is_held = False
@@ -224,7 +224,7 @@ class AskLedger:
         self._asks.split(self._splitter, capacities)
         self._gang.was_split()
 
-    def _planned(self, event: PlanEvent, effects: list[Effect]) -> None:
+    def _planned(self, event: PlanEvent, effects: list[LedgerEffect]) -> None:
         """A plan or a verdict: the home hears of it in the ApplicationMaster's next call, the others at once."""
         self._splitter.take(event)
         if isinstance(event, AllocationsVerified) and event.is_rejected:
@@ -235,7 +235,7 @@ class AskLedger:
         self._open_needed(effects)
         self._say_news(effects)
 
-    def _capacities_changed(self, event: CapacityChanged, effects: list[Effect]) -> None:
+    def _capacities_changed(self, event: CapacityChanged, effects: list[LedgerEffect]) -> None:
         """Ask the others at once; the home is asked in the ApplicationMaster's next call."""
         if not self._talk.is_told or self._is_finished or self._home.state is not SessionState.OPEN:
             return
@@ -244,7 +244,7 @@ class AskLedger:
         self._open_needed(effects)
         self._say_news(effects)
 
-    def _say_news(self, effects: list[Effect]) -> None:
+    def _say_news(self, effects: list[LedgerEffect]) -> None:
         """Say news that cannot wait for a beat."""
         effects.extend(self._say(session) for session in self._talk.others if self._talk.has_news(session))
 
@@ -261,7 +261,7 @@ class AskLedger:
     def _say(self, session: Session, rest: bytes = b"") -> CallSession:
         return CallSession(session.subcluster, self._talk.say(session, rest))
 
-    def _acknowledge(self, effects: list[Effect]) -> None:
+    def _acknowledge(self, effects: list[LedgerEffect]) -> None:
         """A new call says that the last answer has arrived."""
         told = self._containers.in_state(ContainerState.TOLD)
         self._containers.forget(told)
@@ -277,7 +277,7 @@ class AskLedger:
         known = self._containers.find(container)
         return self._home if known is None else self._talk.of(known.subcluster)
 
-    def _open_needed(self, effects: list[Effect]) -> None:
+    def _open_needed(self, effects: list[LedgerEffect]) -> None:
         needed = {name for group in self._asks.groups for name, count in group.targets.items() if count}
         for name in sorted(needed):
             session = self._talk.of(name)
@@ -285,7 +285,7 @@ class AskLedger:
                 session.state = SessionState.OPENING
                 effects.append(OpenSession(name))
 
-    def _answer_am(self, home: AllocateAnswer, effects: list[Effect]) -> None:
+    def _answer_am(self, home: AllocateAnswer, effects: list[LedgerEffect]) -> None:
         """Answer the ApplicationMaster with the home's answer, and news from elsewhere."""
         answer, granted = self._outbox.compose(
             home, self._master.next_id, self._talk.elsewhere(), holds_back=self._gang.holds_back()
@@ -298,7 +298,7 @@ class AskLedger:
 
     # ------------------------------------------------------------------ the schedulers' side
 
-    def _beat(self, event: Beat, effects: list[Effect]) -> None:
+    def _beat(self, event: Beat, effects: list[LedgerEffect]) -> None:
         if not self._is_held and self._gang.pass_time(event.at_s):
             self._split(self._talk.capacities)
             self._say_news(effects)
@@ -307,7 +307,7 @@ class AskLedger:
         if session is not None and session.state is SessionState.OPEN and session is not self._home:
             effects.append(self._say(session))
 
-    def _session_opened(self, event: SessionOpened, effects: list[Effect]) -> None:
+    def _session_opened(self, event: SessionOpened, effects: list[LedgerEffect]) -> None:
         session = self._talk.of(event.subcluster)
         if self._is_finished:
             effects.append(CloseSession(event.subcluster))
@@ -337,7 +337,7 @@ class AskLedger:
         is_due = session is not None and session.in_flight is not None and session.in_flight.serial == serial
         return session if is_due else None
 
-    def _session_answered(self, event: SessionAnswered, effects: list[Effect]) -> None:
+    def _session_answered(self, event: SessionAnswered, effects: list[LedgerEffect]) -> None:
         session = self._answering(event.subcluster, event.serial)
         if session is None:
             return
@@ -356,7 +356,7 @@ class AskLedger:
         self._talk.is_resuming = False  # what was not asked in this call is asked in the next: each has one answer
         self._answer_am(answer, effects)
 
-    def _session_refused(self, event: SessionRefused, effects: list[Effect]) -> None:
+    def _session_refused(self, event: SessionRefused, effects: list[LedgerEffect]) -> None:
         session = self._answering(event.subcluster, event.serial)
         if session is None:
             return
@@ -383,7 +383,7 @@ class AskLedger:
             if self._containers.find(container) is None:
                 self._home.releases.pop(container, None)
 
-    def _session_forgotten(self, event: SessionForgotten, effects: list[Effect]) -> None:
+    def _session_forgotten(self, event: SessionForgotten, effects: list[LedgerEffect]) -> None:
         session = self._answering(event.subcluster, event.serial)
         if session is None or session.state is not SessionState.OPEN:
             return
@@ -414,7 +414,7 @@ class AskLedger:
                     self._asks.give_back(container.key)
                 self._containers.forget([container])
 
-    def _recall(self, event: Recall, effects: list[Effect]) -> None:
+    def _recall(self, event: Recall, effects: list[LedgerEffect]) -> None:
         self._recalls.handle(event)
         if self._is_finished:
             return
@@ -423,7 +423,7 @@ class AskLedger:
             self._open_needed(effects)
         self._say_news(effects)
 
-    def _finished(self, effects: list[Effect]) -> None:
+    def _finished(self, effects: list[LedgerEffect]) -> None:
         self._is_finished = True
         self._splitter.clear()
         for session in self._talk.others:

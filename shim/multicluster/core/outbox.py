@@ -6,7 +6,7 @@ from shim.domain.allocations import AllocateAnswer, NodeNews, NodeToken
 from shim.domain.ids import ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
-from shim.multicluster.core.events import Effect, Fate, Remember
+from shim.multicluster.core.events import Fate, LedgerEffect, Remember
 
 __all__ = ["Outbox", "remembered"]
 
@@ -74,7 +74,9 @@ class Outbox:
         return answer, granted
 
 
-def remembered(containers: Iterable[Container], home: SubClusterId | None, fate: Fate, answer: int = 0) -> list[Effect]:
+def remembered(
+    containers: Iterable[Container], home: SubClusterId | None, fate: Fate, answer: int = 0
+) -> list[LedgerEffect]:
     """Make the notes on containers beyond the home; `answer` is the id of the answer that gives them.
 
     Those at home are remembered, too, if `home` is None.

@@ -8,7 +8,7 @@ from shim.domain.launches import LaunchVerdict
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import Verdict
-from shim.multicluster.core.events import Effect, Event
+from shim.multicluster.core.events import LedgerEffect, LedgerEvent
 
 __all__ = [
     "AllocationsExpired",
@@ -29,7 +29,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class PlanEvent(Event):
+class PlanEvent(LedgerEvent):
     """News of a cycle, or of a Local Master, about an attempt's requests."""
 
 
@@ -69,12 +69,12 @@ class AllocationsExpired(PlanEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class Proceed(Event):
+class Proceed(LedgerEvent):
     """Permission to go on to the home: the call's new asks are planned."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlanEffect(Effect):
+class PlanEffect(LedgerEffect):
     """Wish of a ledger to its queue's cycle, or to Local Masters."""
 
 

@@ -20,7 +20,7 @@ from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.ask_decisions import AskDecision, Weighed
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
-from shim.multicluster.core.events import Effect
+from shim.multicluster.core.events import LedgerEffect
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
     AllocationsVerified,
@@ -83,7 +83,7 @@ class PlannedSplitter:
         self._looks: dict[AskKey, _Look] = {}
         self._changed: dict[AskKey, None] = {}
         self._dropped: dict[AskKey, None] = {}
-        self._effects: list[Effect] = []
+        self._effects: list[LedgerEffect] = []
         self._numbers = 0
         self.fallbacks = 0
         self.decided = 0
@@ -96,7 +96,7 @@ class PlannedSplitter:
         """Tell whether containers are wanted that no plan has looked at."""
         return any(self._is_new(group) for group in self._groups.values())
 
-    def drain(self) -> Sequence[Effect]:
+    def drain(self) -> Sequence[LedgerEffect]:
         """Return the effects, and the rows that changed since the last call."""
         effects, self._effects = self._effects, []
         rows = tuple(row for key in self._changed if (row := self._groups[key].published) is not None)

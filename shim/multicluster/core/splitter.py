@@ -26,7 +26,7 @@ from shim.domain.resources import ResourceVector
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.containers import ContainerWatch
 from shim.multicluster.core.demands import Demand, GangDemand
-from shim.multicluster.core.events import Effect
+from shim.multicluster.core.events import LedgerEffect
 from shim.multicluster.core.plan_events import PlanEvent
 
 __all__ = [
@@ -69,7 +69,7 @@ class AskSplitter(ContainerWatch, Protocol):
         """Tell whether containers are wanted that are to be planned before anybody is asked for them."""
         ...
 
-    def drain(self) -> Sequence[Effect]:
+    def drain(self) -> Sequence[LedgerEffect]:
         """Return effects beyond the ledger since the last call."""
         ...
 
@@ -147,7 +147,7 @@ class CapacitySplitter:
         _add(kept, demand.total, [local, slots, sizes_of(eligible, demand)], eligible)
         return {subcluster: count for subcluster, count in kept.items() if count}
 
-    def drain(self) -> Sequence[Effect]:
+    def drain(self) -> Sequence[LedgerEffect]:
         """See `AskSplitter`: nothing."""
         return ()
 

@@ -8,7 +8,7 @@ source: nonces and client ids are arguments.
 
 from shim.protocol.hrpc.client import ClientConnection, ClientState, UserIdentity
 from shim.protocol.hrpc.dispatch import method_of, request_of
-from shim.protocol.hrpc.envelopes import Answer, Call, CallerContext, Request, RetryCacheId
+from shim.protocol.hrpc.envelopes import CallerContext, HadoopAnswer, HadoopCall, HadoopRequest, RetryCacheId
 from shim.protocol.hrpc.errors import Failure, FatalRPCError, JavaClass
 from shim.protocol.hrpc.events import (
     AnswerReceived,
@@ -24,7 +24,7 @@ from shim.protocol.hrpc.events import (
 )
 from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES, FrameBuffer
 from shim.protocol.hrpc.headers import AuthMethod, RPCErrorCode, RPCStatus, SASLState
-from shim.protocol.hrpc.negotiation import SIMPLE_OFFER, Offer, SASLAcceptor, SASLInitiator
+from shim.protocol.hrpc.negotiation import SIMPLE_OFFER, SASLAcceptor, SASLInitiator, SASLOffer
 from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError, SASLSession
 from shim.protocol.hrpc.server import ServerConnection
 from shim.protocol.hrpc.server_states import ServerState
@@ -32,10 +32,8 @@ from shim.protocol.hrpc.server_states import ServerState
 __all__ = [
     "DEFAULT_MAX_FRAME_BYTES",
     "SIMPLE_OFFER",
-    "Answer",
     "AnswerReceived",
     "AuthMethod",
-    "Call",
     "CallReceived",
     "CallerContext",
     "ClientConnection",
@@ -47,18 +45,20 @@ __all__ = [
     "Failure",
     "FatalRPCError",
     "FrameBuffer",
+    "HadoopAnswer",
+    "HadoopCall",
+    "HadoopRequest",
     "JavaClass",
     "LoginProven",
-    "Offer",
     "PingReceived",
     "QualityOfProtection",
     "RPCErrorCode",
     "RPCStatus",
-    "Request",
     "RetryCacheId",
     "SASLAcceptor",
     "SASLError",
     "SASLInitiator",
+    "SASLOffer",
     "SASLReceived",
     "SASLSession",
     "SASLState",

@@ -8,7 +8,7 @@ takes to decode both.
 
 from dataclasses import dataclass
 
-from shim.protocol.hrpc.envelopes import Call
+from shim.protocol.hrpc.envelopes import HadoopCall
 from shim.protocol.hrpc.framing import MalformedFrameError, read_delimited
 from shim.protocol.proto.messages import RpcRequestHeaderProto
 
@@ -41,7 +41,7 @@ class _Shape:
 
     behind_id: bytes
     header_bytes: int
-    call: Call
+    call: HadoopCall
 
 
 class CallShapes:
@@ -52,7 +52,7 @@ class CallShapes:
     def __init__(self) -> None:
         self._shapes: list[_Shape] = []
 
-    def find(self, frame_untrusted: bytes) -> Call | None:
+    def find(self, frame_untrusted: bytes) -> HadoopCall | None:
         """The call in a frame with its length; None if it has to be decoded."""
         length = len(frame_untrusted) - _PREFIX
         if length < _SHORTEST or not frame_untrusted.startswith(_BEGINS, _PREFIX + 1):
@@ -66,7 +66,7 @@ class CallShapes:
                 return _like(shape.call, call_id, frame_untrusted, end + len(shape.behind_id))
         return None
 
-    def note(self, header: RpcRequestHeaderProto, content_untrusted: bytes, offset: int, call: Call) -> None:
+    def note(self, header: RpcRequestHeaderProto, content_untrusted: bytes, offset: int, call: HadoopCall) -> None:
         """Remember a call that was decoded.
 
         Args:
@@ -104,14 +104,14 @@ def _read_id(data_untrusted: bytes, at: int) -> tuple[int, int]:
     return -1, at
 
 
-def _like(call: Call, call_id: int, frame_untrusted: bytes, payload_at: int) -> Call | None:
+def _like(call: HadoopCall, call_id: int, frame_untrusted: bytes, payload_at: int) -> HadoopCall | None:
     if call_id < 0:
         return None
     try:
         payload, _ = read_delimited(frame_untrusted, payload_at)
     except MalformedFrameError:
         return None
-    return Call(
+    return HadoopCall(
         call_id,
         call.client_id,
         call.retry_count,

@@ -16,9 +16,9 @@ from google.protobuf.message import DecodeError
 
 from shim.errors import LocalProtocolError, RemoteProtocolError
 from shim.protocol.hrpc.envelopes import (
-    Answer,
     CallerContext,
-    Request,
+    HadoopAnswer,
+    HadoopRequest,
     encode_call,
     encode_set_up,
     read_answer,
@@ -34,7 +34,7 @@ from shim.protocol.hrpc.headers import (
     ConnectionHeader,
     SASLState,
 )
-from shim.protocol.hrpc.negotiation import Outcome, SASLInitiator
+from shim.protocol.hrpc.negotiation import NegotiationState, SASLInitiator
 from shim.protocol.hrpc.sasl import SASLSession
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcSaslProto, UserInformationProto
 
@@ -174,7 +174,7 @@ class ClientConnection:
         self._advance(ClientInput.SETTLED)
 
     def call(
-        self, request: Request, *, call_id: int, retry_count: int = 0, caller_context: CallerContext | None = None
+        self, request: HadoopRequest, *, call_id: int, retry_count: int = 0, caller_context: CallerContext | None = None
     ) -> None:
         """Queue a call.
 
@@ -233,14 +233,14 @@ class ClientConnection:
             self._take_answer(answer, content, events)
 
     @staticmethod
-    def _check_layer(answer: Answer, *, is_wrapped: bool) -> None:
+    def _check_layer(answer: HadoopAnswer, *, is_wrapped: bool) -> None:
         is_wrapper = answer.call_id == SASL_CALL_ID and answer.failure is None
         if is_wrapper is is_wrapped:
             raise RemoteProtocolError(
                 "a wrapped message came inside another" if is_wrapped else "a message came beside the security layer"
             )
 
-    def _take_answer(self, answer: Answer, content: bytes, events: list[ClientEvent]) -> None:
+    def _take_answer(self, answer: HadoopAnswer, content: bytes, events: list[ClientEvent]) -> None:
         failure = answer.failure
         if failure is not None and (answer.is_fatal or answer.call_id < 0):
             self._advance(ClientInput.END)
@@ -271,10 +271,10 @@ class ClientConnection:
         reply = self._initiator.handle(message)
         if reply.message is not None:
             self._send_sasl(reply.message)
-        if reply.outcome is Outcome.CONTINUES:
+        if reply.outcome is NegotiationState.CONTINUES:
             return
         session = self._initiator.session
-        if reply.outcome is Outcome.AUTHENTICATED and session is not None and session.quality.has_layer:
+        if reply.outcome is NegotiationState.AUTHENTICATED and session is not None and session.quality.has_layer:
             self._layer = session
         events.append(self._open(ClientInput.SETTLED, self._initiator.method or AuthMethod.SIMPLE))
 

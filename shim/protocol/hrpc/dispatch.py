@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from google.protobuf.message import DecodeError, Message
 
-from shim.protocol.hrpc.envelopes import TRUNCATED, Call
+from shim.protocol.hrpc.envelopes import TRUNCATED, HadoopCall
 from shim.protocol.hrpc.errors import Failure, JavaClass
 from shim.protocol.hrpc.headers import RPCErrorCode
 from shim.protocol.proto import Method, RPCProtocol
@@ -21,7 +21,7 @@ _WORTH_COUNTING = 32 * 1024
 _MOST_NAMED = 20
 
 
-def method_of(call: Call, protocols: Mapping[str, RPCProtocol]) -> Method | Failure:
+def method_of(call: HadoopCall, protocols: Mapping[str, RPCProtocol]) -> Method | Failure:
     """The method that is called, among `protocols` by their names."""
     protocol = protocols.get(call.protocol)
     if protocol is None:
@@ -37,7 +37,7 @@ def method_of(call: Call, protocols: Mapping[str, RPCProtocol]) -> Method | Fail
     return method
 
 
-def request_of(call: Call, method: Method) -> Message | Failure:
+def request_of(call: HadoopCall, method: Method) -> Message | Failure:
     """The decoded request, fields that are unknown kept."""
     if call.payload_untrusted is None:
         return Failure(JavaClass.INVALID_PROTOCOL_BUFFER, TRUNCATED)

@@ -37,10 +37,10 @@ from shim.protocol.proto.messages import (
 
 __all__ = [
     "TRUNCATED",
-    "Answer",
-    "Call",
     "CallerContext",
-    "Request",
+    "HadoopAnswer",
+    "HadoopCall",
+    "HadoopRequest",
     "RetryCacheId",
     "caller_context_of",
     "decode",
@@ -82,7 +82,7 @@ class RetryCacheId:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HadoopRequest:
     """Request of a caller, apart from the connection that it uses.
 
     Attributes:
@@ -98,7 +98,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Call:
+class HadoopCall:
     """A call as a server received it. `call_id`, `client_id` and `retry_count` are echoed in the answer.
 
     Attributes:
@@ -121,7 +121,7 @@ class Call:
 
 
 @dataclass(slots=True)
-class Answer:
+class HadoopAnswer:
     """An answer as a client received it: a payload, or a failure.
 
     Attributes:
@@ -206,7 +206,7 @@ def _header_problem(header: RpcRequestHeaderProto) -> Failure | None:
     return None
 
 
-def read_call(header: RpcRequestHeaderProto, content_untrusted: bytes, offset: int) -> Call:
+def read_call(header: RpcRequestHeaderProto, content_untrusted: bytes, offset: int) -> HadoopCall:
     """The call behind its header.
 
     Raises:
@@ -229,7 +229,7 @@ def read_call(header: RpcRequestHeaderProto, content_untrusted: bytes, offset: i
         payload, _ = read_delimited(content_untrusted, offset)
     except MalformedFrameError:
         payload = None
-    return Call(
+    return HadoopCall(
         header.callId,
         header.clientId,
         header.retryCount,
@@ -263,7 +263,7 @@ def _request_header(
 
 
 def encode_call(
-    request: Request,
+    request: HadoopRequest,
     *,
     call_id: int,
     client_id: bytes,
@@ -326,7 +326,7 @@ def encode_failure(
     return frame(delimited(header.SerializeToString()))
 
 
-def read_answer(content_untrusted: bytes) -> Answer:
+def read_answer(content_untrusted: bytes) -> HadoopAnswer:
     """The answer in a frame from a server.
 
     Raises:
@@ -342,7 +342,7 @@ def read_answer(content_untrusted: bytes) -> Answer:
     call_id = signed_call_id(header.callId)
     if header.status == RPCStatus.SUCCESS:
         payload, _ = read_delimited(content_untrusted, offset)
-        return Answer(call_id, header.clientId, payload)
+        return HadoopAnswer(call_id, header.clientId, payload)
     code = RPCErrorCode(header.errorDetail) if header.HasField("errorDetail") else None
     failure = Failure(text_of(header.exceptionClassName), text_of(header.errorMsg), code)
-    return Answer(call_id, header.clientId, b"", failure, header.status == RPCStatus.FATAL)
+    return HadoopAnswer(call_id, header.clientId, b"", failure, header.status == RPCStatus.FATAL)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shim.protocol.hrpc.envelopes import Answer, Call, CallerContext
+from shim.protocol.hrpc.envelopes import CallerContext, HadoopAnswer, HadoopCall
 from shim.protocol.hrpc.errors import Failure
 from shim.protocol.hrpc.headers import AuthMethod
 from shim.protocol.proto.messages import RpcSaslProto
@@ -70,7 +70,7 @@ class ContextReceived:
 class CallReceived:
     """A call, to be answered with `answer` or `fail`, in any order."""
 
-    call: Call
+    call: HadoopCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Established:
 class AnswerReceived:
     """An answer to a call; never a fatal one."""
 
-    answer: Answer
+    answer: HadoopAnswer
 
 
 @dataclass(frozen=True, slots=True)

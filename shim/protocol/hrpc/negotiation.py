@@ -23,13 +23,13 @@ from shim.protocol.hrpc.headers import AuthMethod, SASLState
 from shim.protocol.hrpc.sasl import SASLError, SASLSession
 from shim.protocol.proto.messages import RpcSaslProto
 
-__all__ = ["SIMPLE_OFFER", "Initiator", "Offer", "Outcome", "Reply", "SASLAcceptor", "SASLInitiator"]
+__all__ = ["SIMPLE_OFFER", "Initiator", "NegotiationState", "Reply", "SASLAcceptor", "SASLInitiator", "SASLOffer"]
 
 Initiator = Callable[[RpcSaslProto.SaslAuth], SASLSession]
 """Starts a client's session for what a server offered."""
 
 
-class Outcome(Enum):
+class NegotiationState(Enum):
     """State of a negotiation after a message."""
 
     CONTINUES = "continues"
@@ -45,11 +45,11 @@ class Reply:
     """Message to send (None: nothing), and the state of the negotiation."""
 
     message: RpcSaslProto | None
-    outcome: Outcome = Outcome.CONTINUES
+    outcome: NegotiationState = NegotiationState.CONTINUES
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class SASLOffer:
     """A way to authenticate that a server offers.
 
     Attributes:
@@ -76,7 +76,7 @@ class Offer:
         )
 
 
-SIMPLE_OFFER = Offer(AuthMethod.SIMPLE)
+SIMPLE_OFFER = SASLOffer(AuthMethod.SIMPLE)
 
 
 class SASLAcceptor:
@@ -86,7 +86,7 @@ class SASLAcceptor:
         offers: Most wanted first; TOKEN, when offered, is the first, as its challenge travels in NEGOTIATE.
     """
 
-    def __init__(self, offers: Sequence[Offer]) -> None:
+    def __init__(self, offers: Sequence[SASLOffer]) -> None:
         self._offers = tuple(offers)
         self._has_negotiated = False
         self._needs_verdict = False
@@ -118,7 +118,7 @@ class SASLAcceptor:
 
     def _offer(self) -> Reply:
         if all(offer.method is AuthMethod.SIMPLE for offer in self._offers):
-            return Reply(RpcSaslProto(state=SASLState.SUCCESS), Outcome.SIMPLE)
+            return Reply(RpcSaslProto(state=SASLState.SUCCESS), NegotiationState.SIMPLE)
         self._has_negotiated = True
         reply = RpcSaslProto(state=SASLState.NEGOTIATE, auths=[offer.message() for offer in self._offers])
         first = self._offers[0]
@@ -139,7 +139,7 @@ class SASLAcceptor:
             raise SASLError(text, java_class=JavaClass.ACCESS_CONTROL)
         self.method, self._needs_verdict = offer.method, offer.needs_verdict
         if offer.start is None:
-            return Reply(None, Outcome.SIMPLE)
+            return Reply(None, NegotiationState.SIMPLE)
         if self.session is None or offer.method is not AuthMethod.TOKEN:
             self.session = offer.start()
         return self._respond(message)
@@ -151,7 +151,7 @@ class SASLAcceptor:
             raise FatalRPCError(None, story="the client answered a challenge that it was not given")
         token = self.session.step(message.token)
         if self.session.is_complete:
-            outcome = Outcome.PROVEN if self._needs_verdict else Outcome.AUTHENTICATED
+            outcome = NegotiationState.PROVEN if self._needs_verdict else NegotiationState.AUTHENTICATED
             return Reply(RpcSaslProto(state=SASLState.SUCCESS, token=token or None), outcome)
         return Reply(RpcSaslProto(state=SASLState.CHALLENGE, token=token))
 
@@ -203,7 +203,7 @@ class SASLInitiator:
             answer.auths[0].ClearField("challenge")
             if known is AuthMethod.SIMPLE and self._allow_simple:
                 self.method, self.session = known, None
-                return Reply(answer, Outcome.SIMPLE)
+                return Reply(answer, NegotiationState.SIMPLE)
             if known in self._initiators:
                 self.method, self.session = known, self._initiators[known](auth)
                 answer.token = self.session.step(auth.challenge)
@@ -221,12 +221,12 @@ class SASLInitiator:
             if not self._allow_simple:
                 raise SASLError("Server asks us to fall back to SIMPLE auth, but this client does not allow it")
             self.method = AuthMethod.SIMPLE
-            return Reply(None, Outcome.SIMPLE)
+            return Reply(None, NegotiationState.SIMPLE)
         if message.HasField("token"):
             self.session.step(message.token)
         if not self.session.is_complete:
             raise SASLError("the server claims success before it proved itself")
-        return Reply(None, Outcome.AUTHENTICATED)
+        return Reply(None, NegotiationState.AUTHENTICATED)
 
 
 _INITIATOR_STEPS: Mapping[SASLState, Callable[[SASLInitiator, RpcSaslProto], Reply]] = {

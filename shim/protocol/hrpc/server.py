@@ -13,7 +13,7 @@ from google.protobuf.message import Message
 from shim.errors import LocalProtocolError
 from shim.protocol.hrpc.call_shapes import CallShapes
 from shim.protocol.hrpc.envelopes import (
-    Call,
+    HadoopCall,
     caller_context_of,
     decode,
     encode_failure,
@@ -52,7 +52,7 @@ from shim.protocol.hrpc.headers import (
     SASLState,
 )
 from shim.protocol.hrpc.layered_frames import LayeredFrames
-from shim.protocol.hrpc.negotiation import Offer, Outcome, SASLAcceptor
+from shim.protocol.hrpc.negotiation import NegotiationState, SASLAcceptor, SASLOffer
 from shim.protocol.hrpc.refusals import refusal_of_header
 from shim.protocol.hrpc.sasl import SASLError
 from shim.protocol.hrpc.server_states import (
@@ -101,7 +101,7 @@ class ServerConnection:
 
     def __init__(
         self,
-        offers: Sequence[Offer] | None,
+        offers: Sequence[SASLOffer] | None,
         *,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
         max_set_up_bytes: int = MAX_SET_UP_BYTES,
@@ -123,7 +123,7 @@ class ServerConnection:
         self._out: list[bytes] = []
         self._shapes: CallShapes | None = None
 
-    def known_call(self, data_untrusted: bytes) -> Call | None:
+    def known_call(self, data_untrusted: bytes) -> HadoopCall | None:
         """The call, if what was read is one whole frame with headers that came before, and nothing waits before it.
 
         None means nothing: `receive` takes the same bytes, and remembers their headers once this was asked.
@@ -205,13 +205,13 @@ class ServerConnection:
         self._protect()
         return self.go_on()
 
-    def answer(self, call: Call, payload: bytes) -> None:
+    def answer(self, call: HadoopCall, payload: bytes) -> None:
         """Answer a call with a serialized message."""
         self._send(
             encode_success(payload, call_id=call.call_id, client_id=call.client_id, retry_count=call.retry_count)
         )
 
-    def fail(self, call: Call, failure: Failure) -> None:
+    def fail(self, call: HadoopCall, failure: Failure) -> None:
         """Answer a call with a failure; the connection goes on."""
         told = encode_failure(
             failure,
@@ -354,14 +354,14 @@ class ServerConnection:
         reply = self._acceptor.handle(message)
         if reply.outcome in OUTCOMES:
             self._advance(OUTCOMES[reply.outcome])
-        if reply.outcome is Outcome.PROVEN:
+        if reply.outcome is NegotiationState.PROVEN:
             self._success = reply.message
             assert self._acceptor.session is not None  # noqa: S101 - it has proven something
             events.append(LoginProven(self._acceptor.method or AuthMethod.SIMPLE, self._acceptor.session.identity))
             return
         if reply.message is not None:
             self._out.append(encode_success(reply.message.SerializeToString(), call_id=SASL_CALL_ID))
-        if reply.outcome is Outcome.AUTHENTICATED:
+        if reply.outcome is NegotiationState.AUTHENTICATED:
             self._protect()
 
     def _protect(self) -> None:

@@ -20,7 +20,7 @@ from enum import Enum
 from shim.errors import LocalProtocolError
 from shim.protocol.hrpc.errors import Failure, JavaClass, fatal
 from shim.protocol.hrpc.headers import RPCErrorCode
-from shim.protocol.hrpc.negotiation import Outcome
+from shim.protocol.hrpc.negotiation import NegotiationState
 
 __all__ = [
     "FROM_CLIENT",
@@ -126,10 +126,10 @@ _WAITING: Mapping[ServerState, Mapping[ServerInput, ServerState | Failure]] = {
 SERVER_TABLE: Mapping[ServerState, Mapping[ServerInput, ServerState | Failure]] = {
     state: {**row, ServerInput.END: ServerState.ENDED} for state, row in _WAITING.items()
 }
-OUTCOMES: Mapping[Outcome, ServerInput] = {
-    Outcome.SIMPLE: ServerInput.SIMPLE,
-    Outcome.PROVEN: ServerInput.PROVEN,
-    Outcome.AUTHENTICATED: ServerInput.AUTHENTICATED,
+OUTCOMES: Mapping[NegotiationState, ServerInput] = {
+    NegotiationState.SIMPLE: ServerInput.SIMPLE,
+    NegotiationState.PROVEN: ServerInput.PROVEN,
+    NegotiationState.AUTHENTICATED: ServerInput.AUTHENTICATED,
 }
 """Ends of a negotiation; any other outcome leaves the connection where it stands."""
 

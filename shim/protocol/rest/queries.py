@@ -19,7 +19,16 @@ from urllib.parse import quote
 
 from shim.protocol.rest.errors import JavaError
 
-__all__ = ["MAX_PARAMETERS", "Claims", "Content", "Query", "encode_query", "java_long", "parse_query", "split_values"]
+__all__ = [
+    "MAX_PARAMETERS",
+    "Content",
+    "Query",
+    "QueryClaims",
+    "encode_query",
+    "java_long",
+    "parse_query",
+    "split_values",
+]
 
 MAX_PARAMETERS = 1000
 """Most parameters of one query; Jetty has the same limit for those of a form."""
@@ -36,7 +45,7 @@ _SAFE = ":,*"
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class QueryClaims:
     """Claims of a query for the authentication filter; None where it says nothing, or a name without `=`.
 
     Attributes:
@@ -83,7 +92,7 @@ class Query:
     """
 
     parameters: Mapping[str, tuple[str, ...]]
-    claims: Claims = Claims()
+    claims: QueryClaims = QueryClaims()
     content: Content = ()
 
     def first(self, name: str) -> str | None:
@@ -181,7 +190,7 @@ _TOKEN_OPERATIONS = frozenset({"GETDELEGATIONTOKEN", "RENEWDELEGATIONTOKEN", "CA
 _CLAIM_IN_ANY_CASE = "DOAS"
 
 
-def _claims(parts: Iterable[str]) -> Claims:
+def _claims(parts: Iterable[str]) -> QueryClaims:
     found: dict[str, str | None] = {}
     for part in parts:
         name, equals, value = part.partition("=")
@@ -189,7 +198,7 @@ def _claims(parts: Iterable[str]) -> Claims:
         if claim is not None:
             _refuse_ambiguous(part)
             found.setdefault(claim, _decode(value) if equals else None)
-    return Claims(**found)
+    return QueryClaims(**found)
 
 
 @lru_cache(maxsize=512)

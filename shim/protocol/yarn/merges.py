@@ -32,13 +32,13 @@ from shim.protocol.proto.messages import (
     YarnClusterMetricsProto,
 )
 
-__all__ = ["MERGES", "Merge", "Part", "join_applications", "merge_applications", "merge_queue_info"]
+__all__ = ["MERGES", "ClusterAnswer", "Merge", "join_applications", "merge_applications", "merge_queue_info"]
 
 _M = TypeVar("_M", bound=Message)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClusterAnswer:
     """The answer of one cluster.
 
     Attributes:
@@ -50,13 +50,13 @@ class Part:
     weight: float = 1.0
 
 
-Merge = Callable[[Sequence[Part]], Message]
+Merge = Callable[[Sequence[ClusterAnswer]], Message]
 
 
-def _joined(kind: type[_M]) -> Callable[[Sequence[Part]], _M]:
+def _joined(kind: type[_M]) -> Callable[[Sequence[ClusterAnswer]], _M]:
     """Joins repeated fields in the clusters' order; protobuf's own merging does just that."""
 
-    def merge(parts: Sequence[Part]) -> _M:
+    def merge(parts: Sequence[ClusterAnswer]) -> _M:
         whole = kind()
         for part in parts:
             whole.MergeFromString(part.payload)
@@ -73,7 +73,7 @@ def _distinct(items: Iterable[_M], key: Callable[[_M], object]) -> list[_M]:
     return list(kept.values())
 
 
-def merge_applications(parts: Sequence[Part], *, limit: int | None = None) -> GetApplicationsResponseProto:
+def merge_applications(parts: Sequence[ClusterAnswer], *, limit: int | None = None) -> GetApplicationsResponseProto:
     """Applications of all clusters, newest first when they are cut at a limit.
 
     What stands for an application of another home (`SPAN_TAG`) is left out.
@@ -93,7 +93,7 @@ def _submitted(report: ApplicationReportProto) -> tuple[int, int, int]:
     return report.startTime, report.applicationId.cluster_timestamp, report.applicationId.id
 
 
-def join_applications(parts: Sequence[Part]) -> bytes | None:
+def join_applications(parts: Sequence[ClusterAnswer]) -> bytes | None:
     """The same without a look into thousands of reports: messages of repeated fields join as their bytes do.
 
     Returns:
@@ -103,7 +103,7 @@ def join_applications(parts: Sequence[Part]) -> bytes | None:
     return None if any(SPAN_TAG.encode() in payload for payload in payloads) else b"".join(payloads)
 
 
-def _metrics(parts: Sequence[Part]) -> GetClusterMetricsResponseProto:
+def _metrics(parts: Sequence[ClusterAnswer]) -> GetClusterMetricsResponseProto:
     total = YarnClusterMetricsProto()
     for part in parts:
         metrics = GetClusterMetricsResponseProto.FromString(part.payload).cluster_metrics
@@ -112,7 +112,7 @@ def _metrics(parts: Sequence[Part]) -> GetClusterMetricsResponseProto:
     return GetClusterMetricsResponseProto(cluster_metrics=total)
 
 
-def _cluster_node_labels(parts: Sequence[Part]) -> GetClusterNodeLabelsResponseProto:
+def _cluster_node_labels(parts: Sequence[ClusterAnswer]) -> GetClusterNodeLabelsResponseProto:
     whole = _joined(GetClusterNodeLabelsResponseProto)(parts)
     return GetClusterNodeLabelsResponseProto(
         deprecatedNodeLabels=list(dict.fromkeys(whole.deprecatedNodeLabels)),
@@ -120,7 +120,7 @@ def _cluster_node_labels(parts: Sequence[Part]) -> GetClusterNodeLabelsResponseP
     )
 
 
-def _labels_to_nodes(parts: Sequence[Part]) -> GetLabelsToNodesResponseProto:
+def _labels_to_nodes(parts: Sequence[ClusterAnswer]) -> GetLabelsToNodesResponseProto:
     merged = GetLabelsToNodesResponseProto()
     by_label: dict[str, int] = {}
     for entry in _joined(GetLabelsToNodesResponseProto)(parts).labelsToNodes:
@@ -132,13 +132,13 @@ def _labels_to_nodes(parts: Sequence[Part]) -> GetLabelsToNodesResponseProto:
     return merged
 
 
-def _cluster_node_attributes(parts: Sequence[Part]) -> GetClusterNodeAttributesResponseProto:
+def _cluster_node_attributes(parts: Sequence[ClusterAnswer]) -> GetClusterNodeAttributesResponseProto:
     whole = _joined(GetClusterNodeAttributesResponseProto)(parts)
     kept = _distinct(whole.nodeAttributes, lambda item: item.attributeKey.SerializeToString())
     return GetClusterNodeAttributesResponseProto(nodeAttributes=kept)
 
 
-def _attributes_to_nodes(parts: Sequence[Part]) -> GetAttributesToNodesResponseProto:
+def _attributes_to_nodes(parts: Sequence[ClusterAnswer]) -> GetAttributesToNodesResponseProto:
     merged = GetAttributesToNodesResponseProto()
     by_key: dict[bytes, int] = {}
     for entry in _joined(GetAttributesToNodesResponseProto)(parts).attributesToNodes:
@@ -151,14 +151,14 @@ def _attributes_to_nodes(parts: Sequence[Part]) -> GetAttributesToNodesResponseP
     return merged
 
 
-def _resource_types(parts: Sequence[Part]) -> GetAllResourceTypeInfoResponseProto:
+def _resource_types(parts: Sequence[ClusterAnswer]) -> GetAllResourceTypeInfoResponseProto:
     whole = _joined(GetAllResourceTypeInfoResponseProto)(parts)
     return GetAllResourceTypeInfoResponseProto(
         resource_type_info=_distinct(whole.resource_type_info, lambda info: info.name)
     )
 
 
-def _queue_acls(parts: Sequence[Part]) -> GetQueueUserAclsInfoResponseProto:
+def _queue_acls(parts: Sequence[ClusterAnswer]) -> GetQueueUserAclsInfoResponseProto:
     """A user may do in a queue what some cluster lets him do there."""
     merged = GetQueueUserAclsInfoResponseProto()
     by_queue: dict[str, int] = {}
@@ -173,7 +173,7 @@ def _queue_acls(parts: Sequence[Part]) -> GetQueueUserAclsInfoResponseProto:
     return merged
 
 
-def merge_queue_info(parts: Sequence[Part]) -> GetQueueInfoResponseProto:
+def merge_queue_info(parts: Sequence[ClusterAnswer]) -> GetQueueInfoResponseProto:
     """One queue of all clusters that have it; empty if none has, which clients report as an unknown queue."""
     queues = [
         (answer.queueInfo, part.weight)

@@ -5,7 +5,7 @@ Source: `ClientRMService.getContainers`, `RMContainerImpl.createContainerReport`
 
 from google.protobuf.message import DecodeError
 
-from shim.domain.allocations import Grant, Running
+from shim.domain.allocations import Grant, RunningContainer
 from shim.domain.ids import ApplicationAttemptId, NodeId
 from shim.errors import RemoteProtocolError
 from shim.protocol.hrpc.envelopes import text_of
@@ -28,7 +28,7 @@ def running_message(attempt: ApplicationAttemptId) -> bytes:
     return GetContainersRequestProto(application_attempt_id=attempt_message(attempt)).SerializeToString()
 
 
-def read_running(payload_untrusted: bytes) -> tuple[Running, ...]:
+def read_running(payload_untrusted: bytes) -> tuple[RunningContainer, ...]:
     """The containers that run.
 
     Raises:
@@ -43,7 +43,7 @@ def read_running(payload_untrusted: bytes) -> tuple[Running, ...]:
     )
 
 
-def _running_of(report: ContainerReportProto) -> Running:
+def _running_of(report: ContainerReportProto) -> RunningContainer:
     node = NodeId(text_of(report.node_id.host), report.node_id.port)
     grant = Grant(
         container_of(report.container_id),
@@ -52,4 +52,4 @@ def _running_of(report: ContainerReportProto) -> Running:
         _NO_REQUEST_ID,
         resource_of(report.resource),
     )
-    return Running(grant, report.creation_time / _MS)
+    return RunningContainer(grant, report.creation_time / _MS)

@@ -13,7 +13,7 @@ from shim.domain.ids import LocalMasterId
 from shim.domain.messages import Bid, BidLine, Need
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import SendMessage
-from shim.scheduling.global_master.links import Link
+from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.plan import Turn
 from shim.scheduling.ranks import rank_of
 
@@ -48,7 +48,7 @@ class CurrentBid:
         self._lines = lines
         self._now_s = now_s
 
-    def ride(self, link: Link, *, declines: bool) -> Bid | None:
+    def ride(self, link: LocalMasterLink, *, declines: bool) -> Bid | None:
         """The bid for a request that is sent anyway; None when nothing is wanted, and nothing else was said before.
 
         Who declines an offer always says what he wants instead, else he would be offered the same again.
@@ -58,7 +58,7 @@ class CurrentBid:
             return None
         return self._renew(link, lines)
 
-    def send_alone(self, local_master: LocalMasterId, link: Link) -> None:
+    def send_alone(self, local_master: LocalMasterId, link: LocalMasterLink) -> None:
         """Send a bid of its own if it is the first, or more urgent than the last one and paid for."""
         if not self._lines or link.asked_at_s is not None:
             return
@@ -69,7 +69,7 @@ class CurrentBid:
             core.tokens -= 1.0
         core.effects.append(SendMessage(local_master, self._renew(link, self._lines)))
 
-    def _renew(self, link: Link, lines: tuple[BidLine, ...]) -> Bid:
+    def _renew(self, link: LocalMasterLink, lines: tuple[BidLine, ...]) -> Bid:
         version = 1 if link.bid is None else link.bid.version + 1
         link.bid = Bid(self._core.global_master, self._core.incarnation, version, lines)
         link.bid_rank = lines[0].rank if lines else None

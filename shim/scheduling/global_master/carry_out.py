@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from shim.domain.messages import LaunchRejected, LaunchRequest, Preemption, TaskRef
+from shim.domain.messages import LaunchRejected, LaunchRequest, PreemptionRequest, TaskRef
 from shim.scheduling.cycle import entitle, order
 from shim.scheduling.global_master.bidding import CurrentBid, bid_for
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import Decided
-from shim.scheduling.global_master.links import Draft, Link
+from shim.scheduling.global_master.links import LaunchDraft, LocalMasterLink
 from shim.scheduling.global_master.snapshots import local_master_of, take_snapshot
-from shim.scheduling.plan import Grant, Plan, TakeBack, Turn
+from shim.scheduling.plan import Plan, PlannedGrant, TakeBack, Turn
 from shim.scheduling.ranks import rank_of
 
 __all__ = ["carry_out", "commit", "order_now", "repair"]
@@ -27,7 +27,7 @@ def carry_out(core: Core, plan: Plan, now_s: float) -> None:
         _ask_back(core, wish)
 
 
-def _launch(core: Core, grant: Grant, now_s: float) -> None:
+def _launch(core: Core, grant: PlannedGrant, now_s: float) -> None:
     """Book a match and draft its launch."""
     job, group = core.book.by_request[grant.request]
     core.counters.matches += 1
@@ -40,7 +40,7 @@ def _ask_back(core: Core, wish: TakeBack) -> None:
     """Ask a Local Master to take something back; what was asked counts as given until the next word of usage."""
     names, local_master = tuple(core.queue_rows), local_master_of(core, wish.cluster)
     taker, _ = core.book.by_request[wish.request]
-    preemption = Preemption(names[wish.victim], wish.need, wish.rank)
+    preemption = PreemptionRequest(names[wish.victim], wish.need, wish.rank)
     core.draft(local_master).preemptions.append(preemption)
     core.links[local_master].asked_back.append((preemption, taker.request.queue))
 
@@ -66,7 +66,7 @@ def commit(core: Core, now_s: float) -> None:
                 bid.send_alone(local_master, link)
 
 
-def _request(core: Core, link: Link, draft: Draft, bid: CurrentBid) -> LaunchRequest:
+def _request(core: Core, link: LocalMasterLink, draft: LaunchDraft, bid: CurrentBid) -> LaunchRequest:
     """The next request of a link; the first one to be sent carries the news of durations."""
     link.sequence += 1
     news, core.book.news = core.book.news, []
@@ -94,7 +94,7 @@ def repair(core: Core, rejected: Sequence[LaunchRejected]) -> None:
             core.counters.inconsistencies[rejection.kind] += 1
 
 
-def _explain(core: Core, turn: Turn, grant: Grant, now_s: float) -> None:
+def _explain(core: Core, turn: Turn, grant: PlannedGrant, now_s: float) -> None:
     view = core.view
     job, group = core.book.by_request[grant.request]
     index = view.cell_of(grant.place)

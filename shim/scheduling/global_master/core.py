@@ -9,11 +9,11 @@ import numpy as np
 from fairness import FloatArray
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import InconsistencyKind, Launch, LaunchRequest, TaskRef
-from shim.scheduling.global_master.events import Effect, SendMessage
+from shim.scheduling.global_master.events import GlobalMasterEffect, SendMessage
 from shim.scheduling.global_master.jobs import Group, Job, JobBook
-from shim.scheduling.global_master.links import Draft, Link
+from shim.scheduling.global_master.links import LaunchDraft, LocalMasterLink
 from shim.scheduling.global_master.view import GlobalView
-from shim.scheduling.placements import CycleState, RandomSource
+from shim.scheduling.placements import CycleState, PolicyRandom
 from shim.scheduling.policy import Policy
 
 __all__ = ["Core", "Counters"]
@@ -59,7 +59,7 @@ class Core:
         policy: Policy,
         *,
         n_resources: int,
-        rng: RandomSource,
+        rng: PolicyRandom,
         incarnation: int,
         queue_shares: Mapping[str, float],
     ) -> None:
@@ -71,10 +71,10 @@ class Core:
         self.state = CycleState(rng)
         self.view = GlobalView(global_master, n_resources)
         self.book = JobBook(self.queue_rows, policy.ordering.beliefs)
-        self.links: dict[LocalMasterId, Link] = {}
-        self.drafts: dict[LocalMasterId, Draft] = {}
+        self.links: dict[LocalMasterId, LocalMasterLink] = {}
+        self.drafts: dict[LocalMasterId, LaunchDraft] = {}
         self.counters = Counters()
-        self.effects: list[Effect] = []
+        self.effects: list[GlobalMasterEffect] = []
         self.tokens = 0.0
         self.most_free: FloatArray = np.zeros(n_resources)
         self.patient_until_s: dict[str, float] = {}
@@ -95,11 +95,11 @@ class Core:
         self.draft(place[0]).launches.append(launch)
         return launch
 
-    def draft(self, local_master: LocalMasterId) -> Draft:
+    def draft(self, local_master: LocalMasterId) -> LaunchDraft:
         """Return the draft of the next request to a Local Master, for callers to add to."""
         draft = self.drafts.get(local_master)
         if draft is None:
-            draft = self.drafts[local_master] = Draft()
+            draft = self.drafts[local_master] = LaunchDraft()
         return draft
 
     def send_request(self, local_master: LocalMasterId, request: LaunchRequest, at_s: float) -> None:

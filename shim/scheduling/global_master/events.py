@@ -7,8 +7,9 @@ from shim.domain.messages import Bid, EndingKind, LaunchRequest, LocalMasterRepo
 
 __all__ = [
     "Decided",
-    "Effect",
-    "Event",
+    "GlobalMasterEffect",
+    "GlobalMasterEvent",
+    "GlobalMasterTick",
     "JobRequest",
     "JobSubmitted",
     "JobWithdrawn",
@@ -17,7 +18,6 @@ __all__ = [
     "SendMessage",
     "TaskGroup",
     "TaskSettled",
-    "Tick",
 ]
 
 
@@ -53,7 +53,7 @@ class JobRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class GlobalMasterEvent:
     """Event for a Global Master.
 
     Attributes:
@@ -64,45 +64,45 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class LocalMastersFound(Event):
+class LocalMastersFound(GlobalMasterEvent):
     """Local Masters whose reports are wanted: at the start, and when clusters are added."""
 
     local_masters: tuple[LocalMasterId, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class JobSubmitted(Event):
+class JobSubmitted(GlobalMasterEvent):
     """A job's tasks want places."""
 
     job: JobRequest
 
 
 @dataclass(frozen=True, slots=True)
-class JobWithdrawn(Event):
+class JobWithdrawn(GlobalMasterEvent):
     """The tasks of a job that wait no longer want places."""
 
     job: str
 
 
 @dataclass(frozen=True, slots=True)
-class ReportReceived(Event):
+class ReportReceived(GlobalMasterEvent):
     """A Local Master's report arrived."""
 
     report: LocalMasterReport
 
 
 @dataclass(frozen=True, slots=True)
-class Tick(Event):
+class GlobalMasterTick(GlobalMasterEvent):
     """Time has passed: what was not answered is sent again."""
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class GlobalMasterEffect:
     """Effect of a Global Master."""
 
 
 @dataclass(frozen=True, slots=True)
-class SendMessage(Effect):
+class SendMessage(GlobalMasterEffect):
     """Send the message to a Local Master; it may be lost."""
 
     to: LocalMasterId
@@ -110,7 +110,7 @@ class SendMessage(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class TaskSettled(Effect):
+class TaskSettled(GlobalMasterEffect):
     """A task ended; its submitter is told."""
 
     task: TaskRef
@@ -118,7 +118,7 @@ class TaskSettled(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class Decided(Effect):
+class Decided(GlobalMasterEffect):
     """Reason why a task was matched with a node, for people (`heddle app why`).
 
     Attributes:

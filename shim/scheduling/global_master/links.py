@@ -2,24 +2,24 @@
 
 from dataclasses import dataclass, field
 
-from shim.domain.messages import Bid, Launch, LaunchRequest, Preemption, Rank
+from shim.domain.messages import Bid, Launch, LaunchRequest, PreemptionRequest, Rank
 
-__all__ = ["Draft", "Link"]
+__all__ = ["LaunchDraft", "LocalMasterLink"]
 
 
 @dataclass(slots=True)
-class Draft:
+class LaunchDraft:
     """Content of the next launch request to a Local Master."""
 
     launches: list[Launch] = field(default_factory=list)
     declined: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     cancels: list[int] = field(default_factory=list)
-    preemptions: list[Preemption] = field(default_factory=list)
+    preemptions: list[PreemptionRequest] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Link:
+class LocalMasterLink:
     """State of one direction each: requests sent, reports heard.
 
     Attributes:
@@ -46,7 +46,7 @@ class Link:
     bid_patience_s: float = 0.0
     asked_at_s: float | None = None
     queue_usage: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    asked_back: list[tuple[Preemption, str]] = field(default_factory=list)
+    asked_back: list[tuple[PreemptionRequest, str]] = field(default_factory=list)
 
     def note_preempted(self, queue: str) -> None:
         """A task of this queue was taken back there: who knows the queue exactly need not expect it any more."""

@@ -15,20 +15,20 @@ from shim.scheduling.cycle import run_cycle
 from shim.scheduling.global_master.carry_out import carry_out, commit, repair
 from shim.scheduling.global_master.core import Core, Counters
 from shim.scheduling.global_master.events import (
-    Effect,
-    Event,
+    GlobalMasterEffect,
+    GlobalMasterEvent,
+    GlobalMasterTick,
     JobSubmitted,
     JobWithdrawn,
     LocalMastersFound,
     ReportReceived,
     SendMessage,
     TaskSettled,
-    Tick,
 )
-from shim.scheduling.global_master.links import Link
+from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.global_master.snapshots import offered_room, take_snapshot
 from shim.scheduling.global_master.view import GlobalView
-from shim.scheduling.placements import RandomSource
+from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.policy import Policy
 from shim.scheduling.snapshot import OfferedRoom
 
@@ -61,7 +61,7 @@ class GlobalMaster:
         policy: Policy,
         *,
         n_resources: int,
-        rng: RandomSource,
+        rng: PolicyRandom,
         incarnation: int = 1,
         queue_shares: Mapping[str, float] | None = None,
         answer_within_s: float = 2.0,
@@ -85,7 +85,7 @@ class GlobalMaster:
             JobSubmitted: self._on_job,
             JobWithdrawn: self._on_withdrawal,
             LocalMastersFound: self._on_local_masters,
-            Tick: self._on_tick,
+            GlobalMasterTick: self._on_tick,
         }
 
     @property
@@ -108,7 +108,7 @@ class GlobalMaster:
         """True if every Local Master has been heard of."""
         return all(link.incarnation for link in self._core.links.values())
 
-    def handle(self, event: Event) -> list[Effect]:
+    def handle(self, event: GlobalMasterEvent) -> list[GlobalMasterEffect]:
         """Take in one event; gives what has to be done."""
         core = self._core
         core.effects = []
@@ -150,7 +150,7 @@ class GlobalMaster:
 
     def _on_local_masters(self, event: LocalMastersFound) -> None:
         for local_master in event.local_masters:
-            link = self._core.links.setdefault(local_master, Link())
+            link = self._core.links.setdefault(local_master, LocalMasterLink())
             self._ask_for_everything(local_master, link, event.at_s)
 
     def _on_job(self, event: JobSubmitted) -> None:
@@ -163,7 +163,7 @@ class GlobalMaster:
                 placed = self._core.book.placed[number]
                 self._core.draft(placed.local_master).cancels.append(number)
 
-    def _on_tick(self, event: Tick) -> None:
+    def _on_tick(self, event: GlobalMasterTick) -> None:
         core = self._core
         limit_s = event.at_s - self._answer_within_s
         for local_master, link in core.links.items():
@@ -175,14 +175,14 @@ class GlobalMaster:
             if link.bid_patience_s and link.bid_at_s + link.bid_patience_s <= event.at_s:
                 link.bid_rank = None
 
-    def _ask_for_everything(self, local_master: LocalMasterId, link: Link, at_s: float) -> None:
+    def _ask_for_everything(self, local_master: LocalMasterId, link: LocalMasterLink, at_s: float) -> None:
         link.asked_at_s = at_s
         request = ReportRequest(self._core.global_master, self._core.incarnation)
         self._core.effects.append(SendMessage(local_master, request))
 
     def _on_report(self, event: ReportReceived) -> None:
         report, core = event.report, self._core
-        link = core.links.setdefault(report.local_master, Link())
+        link = core.links.setdefault(report.local_master, LocalMasterLink())
         if report.incarnation < link.incarnation or report.to_incarnation != core.incarnation:
             return
         if report.incarnation > link.incarnation and not self._begin_life(report, link, event.at_s):
@@ -197,7 +197,7 @@ class GlobalMaster:
             return
         self._apply(report, link, event.at_s)
 
-    def _begin_life(self, report: LocalMasterReport, link: Link, at_s: float) -> bool:
+    def _begin_life(self, report: LocalMasterReport, link: LocalMasterLink, at_s: float) -> bool:
         """A Local Master is new, or began a new life: wait for its full report, then start over with it."""
         if not report.is_full:
             if link.asked_at_s is None:
@@ -218,7 +218,7 @@ class GlobalMaster:
         link.bid, link.bid_rank = None, None
         return True
 
-    def _apply(self, report: LocalMasterReport, link: Link, at_s: float) -> None:
+    def _apply(self, report: LocalMasterReport, link: LocalMasterLink, at_s: float) -> None:
         """Take over a report that is the next one, or a full one."""
         core, name = self._core, report.local_master
         link.heard_to = report.sequence
@@ -251,7 +251,7 @@ class GlobalMaster:
                 core.counters.offers_declined += 1
                 core.draft(name).declined.append(offer.number)
 
-    def _see(self, report: LocalMasterReport, link: Link) -> None:
+    def _see(self, report: LocalMasterReport, link: LocalMasterLink) -> None:
         """Requests that were executed: their launches are no longer on their way."""
         beyond = report.seen_beyond
         seen = [sequence for sequence in link.unseen if sequence <= report.seen_to or sequence in beyond]

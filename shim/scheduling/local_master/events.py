@@ -11,10 +11,11 @@ from shim.domain.ids import GlobalMasterId
 from shim.domain.messages import Bid, Launch, LaunchRequest, LocalMasterReport, ReportRequest
 
 __all__ = [
-    "Effect",
-    "Event",
     "GlobalMastersChanged",
     "HeartbeatDue",
+    "LocalMasterEffect",
+    "LocalMasterEvent",
+    "LocalMasterTick",
     "MessageReceived",
     "NodeChanged",
     "NodeSpec",
@@ -22,7 +23,6 @@ __all__ = [
     "StartTask",
     "StopTask",
     "TaskEnded",
-    "Tick",
 ]
 
 
@@ -40,7 +40,7 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LocalMasterEvent:
     """Event for a Local Master.
 
     Attributes:
@@ -51,14 +51,14 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class MessageReceived(Event):
+class MessageReceived(LocalMasterEvent):
     """A Global Master's message arrived."""
 
     message: LaunchRequest | Bid | ReportRequest
 
 
 @dataclass(frozen=True, slots=True)
-class TaskEnded(Event):
+class TaskEnded(LocalMasterEvent):
     """A task finished on its node.
 
     Attributes:
@@ -71,7 +71,7 @@ class TaskEnded(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeChanged(Event):
+class NodeChanged(LocalMasterEvent):
     """A node came back, went away (`spec` None: its tasks are lost) or changed its size or properties."""
 
     node: int
@@ -79,29 +79,29 @@ class NodeChanged(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class GlobalMastersChanged(Event):
+class GlobalMastersChanged(LocalMasterEvent):
     """Other Global Masters than before share the cluster: the nodes are divided anew."""
 
     global_masters: Sequence[GlobalMasterId]
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatDue(Event):
+class HeartbeatDue(LocalMasterEvent):
     """Time to tell every Global Master what has changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tick(Event):
+class LocalMasterTick(LocalMasterEvent):
     """Time has passed: offers and held launches that nobody answered expire."""
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class LocalMasterEffect:
     """Effect of a Local Master."""
 
 
 @dataclass(frozen=True, slots=True)
-class SendReport(Effect):
+class SendReport(LocalMasterEffect):
     """Send the report to a Global Master; it may be lost."""
 
     to: GlobalMasterId
@@ -109,7 +109,7 @@ class SendReport(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class StartTask(Effect):
+class StartTask(LocalMasterEffect):
     """Start a task on its node; `TaskEnded` follows in time."""
 
     global_master: GlobalMasterId
@@ -117,7 +117,7 @@ class StartTask(Effect):
 
 
 @dataclass(frozen=True, slots=True)
-class StopTask(Effect):
+class StopTask(LocalMasterEffect):
     """Stop a running task: it was preempted. No `TaskEnded` follows."""
 
     global_master: GlobalMasterId

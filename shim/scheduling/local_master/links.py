@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from shim.domain.messages import Ending, LaunchRejected
 
-__all__ = ["Link"]
+__all__ = ["GlobalMasterLink"]
 
 
 @dataclass(slots=True)
-class Link:
+class GlobalMasterLink:
     """State of one direction each: requests seen, reports sent.
 
     Attributes:

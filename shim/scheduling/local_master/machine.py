@@ -21,15 +21,16 @@ from shim.domain.messages import (
     LaunchRequest,
     Occasion,
     Offer,
-    Preemption,
+    PreemptionRequest,
     ReportRequest,
 )
 from shim.errors import InvariantViolationError
 from shim.scheduling.local_master.events import (
-    Effect,
-    Event,
     GlobalMastersChanged,
     HeartbeatDue,
+    LocalMasterEffect,
+    LocalMasterEvent,
+    LocalMasterTick,
     MessageReceived,
     NodeChanged,
     NodeSpec,
@@ -37,9 +38,8 @@ from shim.scheduling.local_master.events import (
     StartTask,
     StopTask,
     TaskEnded,
-    Tick,
 )
-from shim.scheduling.local_master.links import Link
+from shim.scheduling.local_master.links import GlobalMasterLink
 from shim.scheduling.local_master.offers import BidBook, Reservation
 from shim.scheduling.local_master.partition import divide_nodes
 from shim.scheduling.local_master.reporter import Reporter
@@ -87,17 +87,17 @@ class LocalMaster:
         self._reservations: dict[int, Reservation] = {}
         self._next_offer = 1
         self._at_s = 0.0
-        self._effects: list[Effect] = []
+        self._effects: list[LocalMasterEffect] = []
         self._handlers = {
             TaskEnded: self._on_task_ended,
             HeartbeatDue: self._on_heartbeat_due,
             NodeChanged: self._on_node_changed,
             GlobalMastersChanged: self._on_global_masters_changed,
-            Tick: self._on_tick,
+            LocalMasterTick: self._on_tick,
         }
         self._readers = {LaunchRequest: self._on_request, Bid: self._on_bid, ReportRequest: self._on_report_request}
 
-    def handle(self, event: Event) -> list[Effect]:
+    def handle(self, event: LocalMasterEvent) -> list[LocalMasterEffect]:
         """Take in one event; gives what has to be done."""
         self._at_s = event.at_s
         self._effects = []
@@ -136,7 +136,7 @@ class LocalMaster:
         held = [key for key, run in self.truth.running.items() if key[0] == global_master and run.is_held]
         self._put_back([*self._unkeep(kept, global_master), *self._release(held)], None)
 
-    def _on_request(self, request: LaunchRequest, link: Link) -> None:
+    def _on_request(self, request: LaunchRequest, link: GlobalMasterLink) -> None:
         sender = request.global_master
         if request.to_incarnation != self.incarnation:
             return
@@ -161,7 +161,7 @@ class LocalMaster:
         if request.bid is not None and request.bid.lines and self.truth.vacant:
             self._offer_vacant(sender)
 
-    def _verify(self, request: LaunchRequest, link: Link) -> list[int]:
+    def _verify(self, request: LaunchRequest, link: GlobalMasterLink) -> list[int]:
         """Accept or reject each launch; gives the nodes of offers that were used, in case something is left of them."""
         sender, truth = request.global_master, self.truth
         freed = self._unkeep(self._offers_of(request), sender) if self._reservations else []
@@ -206,11 +206,11 @@ class LocalMaster:
                 running.started_at_s = self._at_s
                 self._effects.append(StartTask(sender, running.launch))
 
-    def _on_bid(self, bid: Bid, link: Link) -> None:  # noqa: ARG002 - every reader gets the link
+    def _on_bid(self, bid: Bid, link: GlobalMasterLink) -> None:  # noqa: ARG002 - every reader gets the link
         if self._bids.place(bid) and bid.lines and self.truth.vacant:
             self._offer_vacant(bid.global_master)
 
-    def _on_report_request(self, request: ReportRequest, link: Link) -> None:
+    def _on_report_request(self, request: ReportRequest, link: GlobalMasterLink) -> None:
         link.say_again()
         self._reporter.tell(request.global_master, Occasion.ANSWER)
 
@@ -231,7 +231,7 @@ class LocalMaster:
         for global_master in self._reporter.links:
             self._reporter.tell(global_master, Occasion.HEARTBEAT)
 
-    def _on_tick(self, event: Tick) -> None:
+    def _on_tick(self, event: LocalMasterTick) -> None:
         limit_s = event.at_s - self._answer_within_s
         expired = [number for number, kept in self._reservations.items() if kept.offered_at_s < limit_s]
         freed: list[int] = []
@@ -263,10 +263,10 @@ class LocalMaster:
             self._forget_life(gone)
             del self._reporter.links[gone]
         for global_master in event.global_masters:
-            self._reporter.links.setdefault(global_master, Link())
+            self._reporter.links.setdefault(global_master, GlobalMasterLink())
             self._reporter.tell(global_master, Occasion.ANSWER)
 
-    def _preempt(self, wish: Preemption, sender: GlobalMasterId) -> None:
+    def _preempt(self, wish: PreemptionRequest, sender: GlobalMasterId) -> None:
         """Take back the youngest task of the victim queue whose node then has room, and offer the sender that."""
         truth = self.truth
         victims = [
@@ -286,7 +286,7 @@ class LocalMaster:
         self._reporter.say(key[0], ending, Occasion.COMPLETION)
         self._keep(launch.node, sender, None)
 
-    def _makes_room(self, victim: Launch, wish: Preemption) -> bool:
+    def _makes_room(self, victim: Launch, wish: PreemptionRequest) -> bool:
         free = self.truth.free_of(victim.node)
         together = (have + more for have, more in zip(free, victim.need.demand, strict=True))
         admits = wish.need.admits(self.truth.properties[victim.node])

@@ -12,7 +12,7 @@ from shim.domain.messages import (
     Offer,
     RunningLaunch,
 )
-from shim.scheduling.local_master.links import Link
+from shim.scheduling.local_master.links import GlobalMasterLink
 from shim.scheduling.local_master.offers import BidBook
 from shim.scheduling.local_master.verify import Truth
 
@@ -41,7 +41,9 @@ class Reporter:
         bids: BidBook,
         global_masters: Iterable[GlobalMasterId],
     ) -> None:
-        self.links: dict[GlobalMasterId, Link] = {global_master: Link() for global_master in global_masters}
+        self.links: dict[GlobalMasterId, GlobalMasterLink] = {
+            global_master: GlobalMasterLink() for global_master in global_masters
+        }
         self._local_master = local_master
         self._incarnation = incarnation
         self._truth = truth
@@ -126,7 +128,7 @@ class Reporter:
         truth = self._truth
         return tuple(NodeState(node, truth.free_of(node), truth.properties[node]) for node in range(len(truth)))
 
-    def _changed_nodes(self, link: Link) -> tuple[NodeState, ...]:
+    def _changed_nodes(self, link: GlobalMasterLink) -> tuple[NodeState, ...]:
         truth, renamed = self._truth, link.properties_changed
         if renamed:
             link.changed.update(dict.fromkeys(renamed))

@@ -15,14 +15,14 @@ from shim.domain.messages import InconsistencyKind, Launch
 from shim.errors import InvariantViolationError
 from shim.scheduling.local_master.events import NodeSpec
 
-__all__ = ["LaunchKey", "Running", "Truth"]
+__all__ = ["LaunchKey", "Truth", "VerifiedLaunch"]
 
 LaunchKey = tuple[GlobalMasterId, int]
 """Global Master and the launch's number, which is unique among all of its lives."""
 
 
 @dataclass(slots=True)
-class Running:
+class VerifiedLaunch:
     """A verified launch that holds capacity.
 
     Attributes:
@@ -54,7 +54,7 @@ class Truth:
         self.owners: tuple[GlobalMasterId, ...] = tuple(owners)
         self.free: NDArray[np.int64] = np.array(self.capacity, dtype=np.int64).reshape(len(nodes), n_resources)
         self._flat = self.free.data.cast("B").cast("q")
-        self.running: dict[LaunchKey, Running] = {}
+        self.running: dict[LaunchKey, VerifiedLaunch] = {}
         self.usage: dict[str, list[int]] = {}
         self.vacant = 0
         for node in range(len(nodes)):
@@ -91,10 +91,10 @@ class Truth:
     def take(self, key: LaunchKey, launch: Launch, at_s: float) -> None:
         """Give capacity to a launch whose `reject_reason` is None."""
         self.shift(launch.node, launch.need.demand, -1)
-        self.running[key] = Running(launch, at_s, launch.is_held)
+        self.running[key] = VerifiedLaunch(launch, at_s, launch.is_held)
         self._book(launch.queue, launch.need.demand, +1)
 
-    def release(self, key: LaunchKey) -> Running | None:
+    def release(self, key: LaunchKey) -> VerifiedLaunch | None:
         """Take the capacity of a launch back; None if it holds none."""
         ended = self.running.pop(key, None)
         if ended is not None:

@@ -17,7 +17,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.scheduling.placements import RandomSource
+from shim.scheduling.placements import PolicyRandom
 
 __all__ = ["OMEGA", "CellState", "Claim", "Commit", "ConflictMode", "OmegaRules", "TransactionMode", "commit", "place"]
 
@@ -96,7 +96,7 @@ class Commit:
     conflicts: int
 
 
-def place(state: CellState, n_tasks: int, demand: NDArray[np.int64], rng: RandomSource) -> list[Claim]:
+def place(state: CellState, n_tasks: int, demand: NDArray[np.int64], rng: PolicyRandom) -> list[Claim]:
     """Place as many tasks as fit, each on a random node that still has room.
 
     Args:

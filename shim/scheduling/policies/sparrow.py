@@ -21,9 +21,9 @@ from typing import Protocol
 __all__ = [
     "Batch",
     "Binding",
-    "RandomSource",
     "ReservationQueue",
     "Sampling",
+    "SamplingSource",
     "SparrowRules",
     "SparrowScheduler",
     "batches_of",
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-class RandomSource(Protocol):
+class SamplingSource(Protocol):
     """The part of `random.Random` that sampling needs."""
 
     def sample(self, population: Sequence[int], k: int) -> list[int]:
@@ -110,7 +110,7 @@ def batches_of(job: int, constraints: Sequence[int], n_tasks: int) -> list[Batch
     return [Batch(job, wanted, tuple(tasks)) for wanted, tasks in groups.items()]
 
 
-def draw_nodes(rng: RandomSource, candidates: Sequence[int], number: int, *, distinct: bool = True) -> list[int]:
+def draw_nodes(rng: SamplingSource, candidates: Sequence[int], number: int, *, distinct: bool = True) -> list[int]:
     """Draw nodes; if `distinct`, none twice unless candidates are fewer than draws, then each as often as any other."""
     if not distinct:
         return rng.choices(candidates, k=number)
@@ -140,7 +140,7 @@ class SparrowScheduler:
         self._rules = rules
         self._unbound: dict[Batch, _Unbound] = {}
 
-    def submit(self, batch: Batch, candidates: Sequence[int], rng: RandomSource) -> list[int]:
+    def submit(self, batch: Batch, candidates: Sequence[int], rng: SamplingSource) -> list[int]:
         """Draw the nodes that get the reservations of a batch (late binding), probes or tasks (early binding).
 
         Args:

@@ -15,7 +15,7 @@ from shim.calls.aggregated_logs import AggregatedLogs
 from shim.errors import NotFoundError
 from shim.identity.service import IdentityService
 from shim.protocol.rest.identifiers import path_application, path_container
-from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
+from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 from shim.server.rest.shown_logs import After, Grep, PartOfLog, Tail
 
 __all__ = ["AggregatedLogsAPI"]
@@ -32,11 +32,11 @@ class AggregatedLogsAPI:
     logs: AggregatedLogs
     identity: IdentityService
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            Endpoint("GET", "apps/{application}/logs", self.files),
-            Endpoint("GET", "apps/{application}/logs/{container}/{file}", self.tail),
+            OwnEndpoint("GET", "apps/{application}/logs", self.files),
+            OwnEndpoint("GET", "apps/{application}/logs/{container}/{file}", self.tail),
         )
 
     async def files(self, asker: Asker, application: _Name, of: _Of = "") -> Response:

@@ -1,19 +1,26 @@
-"""Applications as a console lists them: searched, filtered, counted, sorted, and a page of them at a time."""
+"""Applications as a console lists them: searched, filtered, counted, sorted, and a page of them at a time.
+
+`page_of` walks over documents; `page_by_columns` finds the same page by a few operations on arrays, in milliseconds of
+100,000 applications, where no text is searched. Of equal rows the one that was submitted last is the greater.
+"""
 
 import heapq
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from shim.domain.application_columns import ApplicationColumns, Mask, Rows
 from shim.domain.applications import ApplicationSummary
 from shim.domain.subclusters import ApplicationDocument
 from shim.protocol.rest.filters import TimeRange
 
-__all__ = ["MOST_ROWS", "RowQuery", "page_of"]
+__all__ = ["MOST_ROWS", "RowPage", "RowQuery", "page_by_columns", "page_of"]
 
 MOST_ROWS = 500
 _MOST_GROUPS = 50
@@ -26,7 +33,7 @@ _FIELDS: Mapping[str, Callable[[ApplicationSummary], str]] = {
     "cluster": lambda each: each.home_subcluster,
     "user": lambda each: each.user,
     "queue": lambda each: each.queue,
-    "type": lambda each: each.application_type,
+    "type": lambda each: each.application_type.lower(),  # names of types are compared so by a ResourceManager, too
     "state": lambda each: each.state.value,
     "final_status": lambda each: each.final_status.value,
 }
@@ -44,6 +51,23 @@ _SORTS: Mapping[str, Callable[[ApplicationSummary], Any]] = {
     "name": lambda each: each.name,
     **_TIMES,
 }
+
+
+_COLUMNS: Mapping[str, str] = {
+    "cluster": "home",
+    "user": "user",
+    "queue": "queue",
+    "type": "type",
+    "state": "state",
+    "final_status": "final_status",
+    "name": "name",
+    "started": "started_ms",
+    "finished": "finished_ms",
+    "id": "id",
+}
+"""The names that columns have in `ApplicationColumns`."""
+_MOST_WORDS = 10_000
+"""Different words of a column that are sorted at once, in some milliseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,41 +114,111 @@ class RowQuery:
         return ""
 
 
-def page_of(documents: Sequence[ApplicationDocument], query: RowQuery, *, total: int | None = None) -> dict[str, Any]:
-    """Make the page that a query asks for.
+@dataclass(frozen=True, slots=True)
+class RowPage:
+    """Matches of a query: their counts, and one page of them.
+
+    Attributes:
+        total: Applications that the asker may see.
+        matched: Those that the query asks for.
+        states: Matches by state; states without one may be left out.
+        groups: Matches by a value of the query's field, the 50 most frequent ones, the most frequent first.
+        offset: Matches before the page.
+        rows: The documents of the page.
+    """
+
+    total: int
+    matched: int
+    states: Mapping[str, int]
+    groups: Sequence[tuple[str, int]]
+    offset: int
+    rows: Sequence[ApplicationDocument]
+
+    def told(self) -> dict[str, Any]:
+        """The page as a console reads it, `rows` as `apps`."""
+        return {
+            "total": self.total,
+            "matched": self.matched,
+            "states": {state: count for state, count in self.states.items() if count},
+            "groups": [{"value": value, "applications": count} for value, count in self.groups],
+            "offset": self.offset,
+            "apps": [_row(each) for each in self.rows],
+        }
+
+
+def page_of(documents: Sequence[ApplicationDocument], query: RowQuery, *, total: int | None = None) -> RowPage:
+    """Find the page that a query asks for.
 
     Args:
         documents: Every application that the asker may see, or all of those that are in the query's ranges.
         query: Without objection.
         total: How many the asker may see; None if that is all of `documents`.
-
-    Returns:
-        `total` applications there are, `matched` of them, `states` with the number of matches in each, `groups` (the 50
-        largest, largest first) and `apps`, the rows.
     """
     found = _matching(documents, query)
-    states = Counter(each.summary.state.value for each in found)
-    groups = _groups(found, query.group)
-    shown = _shown(found, query)
-    return {
-        "total": len(documents) if total is None else total,
-        "matched": len(found),
-        "states": dict(states),
-        "groups": groups,
-        "offset": query.offset,
-        "apps": [_row(each) for each in shown],
-    }
+    return RowPage(
+        total=len(documents) if total is None else total,
+        matched=len(found),
+        states=Counter(each.summary.state.value for each in found),
+        groups=_groups(found, query.group),
+        offset=query.offset,
+        rows=_shown(found, query),
+    )
+
+
+def page_by_columns(columns: ApplicationColumns, query: RowQuery) -> RowPage | None:
+    """Find the same page among all applications by their columns.
+
+    Returns:
+        None if a walk is better: texts are searched, or there are many different words to sort by.
+    """
+    if query.search.split() or columns.distinct(_COLUMNS[query.sort]) > _MOST_WORDS:
+        return None
+    mask = _mask(columns, query)
+    states = columns.count_states(mask)
+    column = _COLUMNS[query.group] if query.group else ""
+    groups = columns.frequent(column, mask, _MOST_GROUPS) if query.group else ()
+    rows = _in_order(columns, mask, query)[query.offset : query.offset + query.limit]
+    return RowPage(
+        total=len(columns),
+        matched=sum(states.values()),
+        states={state.value: count for state, count in states.items()},
+        groups=groups,
+        offset=query.offset,
+        rows=columns.documents(rows),
+    )
+
+
+def _mask(columns: ApplicationColumns, query: RowQuery) -> Mask:
+    mask = columns.all()
+    for name, values in query.wanted:
+        mask &= columns.has_any_text(_COLUMNS[name], _as_compared(name, values))
+    for name, each in query.times.items():
+        mask &= columns.within(_COLUMNS[name], each.begin, each.end)
+    return mask
+
+
+def _in_order(columns: ApplicationColumns, mask: Mask, query: RowQuery) -> Rows:
+    """The rows of a mask, sorted; a stable sort keeps the order of submission among equal ones."""
+    rows = columns.newest_first(mask)
+    if query.sort != "started":
+        rows = rows[::-1]
+        rows = rows[np.lexsort(tuple(key[rows] for key in columns.sort_keys(_COLUMNS[query.sort])))][::-1]
+    return rows if query.is_descending else rows[::-1]
+
+
+def _as_compared(name: str, values: AbstractSet[str]) -> AbstractSet[str]:
+    return {value.lower() for value in values} if name == "type" else values
 
 
 def _shown(found: Sequence[ApplicationDocument], query: RowQuery) -> Sequence[ApplicationDocument]:
     """The rows of the page: what is found is sorted in pieces, which are merged as far as the page goes."""
     read = _SORTS[query.sort]
 
-    def key(number: int) -> tuple[Any, int, int, int]:
-        summary = found[number].summary
-        return read(summary), summary.application_id.cluster_timestamp, summary.application_id.sequence, number
+    def key(number: int) -> tuple[Any, int, int, int, int]:
+        of = found[number].summary
+        return read(of), of.started_at_ms, of.application_id.cluster_timestamp, of.application_id.sequence, number
 
-    def piece(first: int) -> list[tuple[Any, int, int, int]]:
+    def piece(first: int) -> list[tuple[Any, int, int, int, int]]:
         keys = map(key, range(first, min(first + _SORTED_AT_ONCE, len(found))))
         return sorted(keys, reverse=query.is_descending)
 
@@ -134,7 +228,7 @@ def _shown(found: Sequence[ApplicationDocument], query: RowQuery) -> Sequence[Ap
 
 
 def _matching(documents: Sequence[ApplicationDocument], query: RowQuery) -> list[ApplicationDocument]:
-    filters = [(_FIELDS[name], values) for name, values in query.wanted]
+    filters = [(_FIELDS[name], _as_compared(name, values)) for name, values in query.wanted]
     ranges = [(_TIMES[name], each.begin, each.end) for name, each in query.times.items()]
     words = query.search.lower().split()
     found = []
@@ -155,12 +249,13 @@ def _text(summary: ApplicationSummary) -> str:
     return "\n".join(columns).lower()
 
 
-def _groups(found: Sequence[ApplicationDocument], name: str) -> list[dict[str, Any]]:
+def _groups(found: Sequence[ApplicationDocument], name: str) -> Sequence[tuple[str, int]]:
+    """The most frequent values; of equally frequent ones the first in the alphabet."""
     if not name:
-        return []
+        return ()
     read = _FIELDS[name]
     counts = Counter(read(each.summary) for each in found)
-    return [{"value": value, "applications": count} for value, count in counts.most_common(_MOST_GROUPS)]
+    return sorted(counts.items(), key=lambda it: (-it[1], it[0]))[:_MOST_GROUPS]
 
 
 class _Shown(msgspec.Struct, rename="camel"):
@@ -183,6 +278,7 @@ def _row(document: ApplicationDocument) -> dict[str, Any]:
         "id": str(summary.application_id),
         "name": summary.name,
         **{name: read(summary) for name, read in _FIELDS.items()},
+        "type": summary.application_type,
         "tags": list(summary.tags),
         "started_ms": summary.started_at_ms,
         "finished_ms": summary.finished_at_ms,

@@ -13,7 +13,7 @@ from fastapi import Response
 
 from shim.concurrency.off_loop import OffLoop
 from shim.errors import UnavailableError
-from shim.server.rest.own_endpoints import Endpoint, Limit, Search, as_json, has_words
+from shim.server.rest.own_endpoints import Limit, OwnEndpoint, Search, as_json, has_words
 from shim.telemetry.audit_reading import newest_entries
 
 __all__ = ["AuditAPI"]
@@ -30,9 +30,9 @@ class AuditAPI:
     file: Path | None
     _work: OffLoop = field(default_factory=OffLoop)
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
-        return (Endpoint("GET", "audit", self.newest),)
+        return (OwnEndpoint("GET", "audit", self.newest),)
 
     async def newest(self, search: Search = "", limit: Limit = 100) -> Response:
         """The newest lines, newest first; `search` is words that all stand in one."""

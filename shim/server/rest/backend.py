@@ -22,7 +22,7 @@ from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import QueueScope
-from shim.protocol.rest.merges import Part as MergePart
+from shim.protocol.rest.merges import PartialDocument as MergePart
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.service import TakesSubmissions
 

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from shim.domain.roles import Right
 from shim.domain.token_scopes import TokenScope
 from shim.server.rights import REST, rights_of
-from shim.server.ways import Key, Way
+from shim.server.ways import RouteKey, Way
 
 __all__ = [
     "BASE",
@@ -76,7 +76,7 @@ class Endpoint:
     method: str
     path: str
     way: Way
-    key: Key = Key.NONE
+    key: RouteKey = RouteKey.NONE
     operation: Operation = Operation.ROUTED
     xml_root: str | None = None
     takes_body: bool = False
@@ -90,12 +90,12 @@ class Endpoint:
     @property
     def may_be_carried(self) -> bool:
         """Tell whether `?cluster=ID` sends it to one sub-cluster: reads, and changes of what each has for itself."""
-        return not self.changes or self.key is Key.NAMED or self.way is Way.SPREAD
+        return not self.changes or self.key is RouteKey.NAMED or self.way is Way.SPREAD
 
     @property
     def operates(self) -> bool:
         """Tell whether it is for the operators of a ResourceManager: labels, nodes, the scheduler's queues and logs."""
-        return self.changes and (self.way is Way.SPREAD or self.key in (Key.NAMED, Key.NODE))
+        return self.changes and (self.way is Way.SPREAD or self.key in (RouteKey.NAMED, RouteKey.NODE))
 
     @property
     def scope(self) -> TokenScope | None:
@@ -115,7 +115,7 @@ class Endpoint:
 def _read(
     path: str,
     way: Way,
-    key: Key = Key.NONE,
+    key: RouteKey = RouteKey.NONE,
     operation: Operation = Operation.ROUTED,
     xml_root: str | None = None,
     query: tuple[str, ...] = (),
@@ -126,7 +126,7 @@ def _read(
 def _change(
     method: str,
     path: str,
-    key: Key,
+    key: RouteKey,
     audit: str,
     *,
     way: Way = Way.ROUTE,
@@ -153,8 +153,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read("/metrics", Way.MERGE, operation=Operation.METRICS),
     _read("/scheduler", Way.MERGE, operation=Operation.SCHEDULER),
     _read("/scheduler-overview", Way.MERGE, operation=Operation.OVERVIEW, xml_root="scheduler"),
-    _change("POST", "/scheduler/logs", Key.NONE, "scheduler.logs", way=Way.SPREAD, takes_body=False),
-    _read("/scheduler/activities", Way.ROUTE, Key.NODE_PARAMETER, query=("nodeId", "groupBy")),
+    _change("POST", "/scheduler/logs", RouteKey.NONE, "scheduler.logs", way=Way.SPREAD, takes_body=False),
+    _read("/scheduler/activities", Way.ROUTE, RouteKey.NODE_PARAMETER, query=("nodeId", "groupBy")),
     Endpoint(
         "GET",
         "/scheduler/bulk-activities",
@@ -163,12 +163,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         is_slow=True,
         query=("groupBy", "activitiesCount"),
     ),
-    _read("/scheduler/app-activities/{diagnosed}", Way.ROUTE, Key.DIAGNOSED, query=_OF_ACTIVITIES),
+    _read("/scheduler/app-activities/{diagnosed}", Way.ROUTE, RouteKey.DIAGNOSED, query=_OF_ACTIVITIES),
     _read("/nodes", Way.MERGE, operation=Operation.NODES, query=("states",)),
-    _read("/nodes/{node}", Way.ROUTE, Key.NODE),
-    _change("POST", "/nodes/{node}/resource", Key.NODE, "node.resource"),
-    _change("POST", "/nodes/{host}/replace-labels", Key.HOST, "node.labels", takes_body=False, query=("labels",)),
-    _read("/nodes/{host}/get-labels", Way.ROUTE, Key.HOST),
+    _read("/nodes/{node}", Way.ROUTE, RouteKey.NODE),
+    _change("POST", "/nodes/{node}/resource", RouteKey.NODE, "node.resource"),
+    _change("POST", "/nodes/{host}/replace-labels", RouteKey.HOST, "node.labels", takes_body=False, query=("labels",)),
+    _read("/nodes/{host}/get-labels", Way.ROUTE, RouteKey.HOST),
     _read("/apps", Way.MERGE, operation=Operation.APPLICATIONS, query=_OF_APPLICATIONS),
     Endpoint("POST", "/apps", Way.OWN, operation=Operation.SUBMIT, takes_body=True, changes=True, audit="app.submit"),
     Endpoint(
@@ -181,36 +181,36 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         audit="app.new-id",
     ),
     _read("/appstatistics", Way.MERGE, operation=Operation.STATISTICS, query=("states", "applicationTypes")),
-    _read(_APP, Way.ROUTE, Key.APPLICATION, Operation.APPLICATION, query=("deSelects",)),
-    _read(f"{_APP}/appattempts", Way.ROUTE, Key.APPLICATION),
-    _read(f"{_APP}/appattempts/{{attempt}}", Way.ROUTE, Key.APPLICATION),
-    _read(_CONTAINERS, Way.ROUTE, Key.APPLICATION, Operation.CONTAINERS, xml_root="containers"),
-    _read(f"{_CONTAINERS}/{{container}}", Way.ROUTE, Key.APPLICATION, Operation.CONTAINER),
-    _read(f"{_APP}/state", Way.ROUTE, Key.APPLICATION),
-    _change("PUT", f"{_APP}/state", Key.APPLICATION, "app.kill"),
-    _read(f"{_APP}/queue", Way.ROUTE, Key.APPLICATION),
+    _read(_APP, Way.ROUTE, RouteKey.APPLICATION, Operation.APPLICATION, query=("deSelects",)),
+    _read(f"{_APP}/appattempts", Way.ROUTE, RouteKey.APPLICATION),
+    _read(f"{_APP}/appattempts/{{attempt}}", Way.ROUTE, RouteKey.APPLICATION),
+    _read(_CONTAINERS, Way.ROUTE, RouteKey.APPLICATION, Operation.CONTAINERS, xml_root="containers"),
+    _read(f"{_CONTAINERS}/{{container}}", Way.ROUTE, RouteKey.APPLICATION, Operation.CONTAINER),
+    _read(f"{_APP}/state", Way.ROUTE, RouteKey.APPLICATION),
+    _change("PUT", f"{_APP}/state", RouteKey.APPLICATION, "app.kill"),
+    _read(f"{_APP}/queue", Way.ROUTE, RouteKey.APPLICATION),
     Endpoint(
         "PUT",
         f"{_APP}/queue",
         Way.ROUTE,
-        Key.APPLICATION,
+        RouteKey.APPLICATION,
         Operation.MOVE,
         takes_body=True,
         changes=True,
         audit="app.move",
     ),
-    _read(f"{_APP}/priority", Way.ROUTE, Key.APPLICATION),
-    _change("PUT", f"{_APP}/priority", Key.APPLICATION, "app.priority"),
-    _read(f"{_APP}/timeouts", Way.ROUTE, Key.APPLICATION),
-    _read(f"{_APP}/timeouts/{{type}}", Way.ROUTE, Key.APPLICATION),
-    _change("PUT", f"{_APP}/timeout", Key.APPLICATION, "app.timeout"),
-    _change("POST", "/delegation-token", Key.NONE, "token.issue", way=Way.CARRY),
-    _change("DELETE", "/delegation-token", Key.NONE, "token.cancel", way=Way.CARRY, takes_body=False),
-    _change("POST", "/delegation-token/expiration", Key.NONE, "token.renew", way=Way.CARRY, takes_body=False),
-    _change("POST", "/reservation/new-reservation", Key.NONE, "reservation.new", way=Way.CARRY, takes_body=False),
-    _change("POST", "/reservation/submit", Key.RESERVATION, "reservation.submit"),
-    _change("POST", "/reservation/update", Key.RESERVATION, "reservation.update"),
-    _change("POST", "/reservation/delete", Key.RESERVATION, "reservation.delete"),
+    _read(f"{_APP}/priority", Way.ROUTE, RouteKey.APPLICATION),
+    _change("PUT", f"{_APP}/priority", RouteKey.APPLICATION, "app.priority"),
+    _read(f"{_APP}/timeouts", Way.ROUTE, RouteKey.APPLICATION),
+    _read(f"{_APP}/timeouts/{{type}}", Way.ROUTE, RouteKey.APPLICATION),
+    _change("PUT", f"{_APP}/timeout", RouteKey.APPLICATION, "app.timeout"),
+    _change("POST", "/delegation-token", RouteKey.NONE, "token.issue", way=Way.CARRY),
+    _change("DELETE", "/delegation-token", RouteKey.NONE, "token.cancel", way=Way.CARRY, takes_body=False),
+    _change("POST", "/delegation-token/expiration", RouteKey.NONE, "token.renew", way=Way.CARRY, takes_body=False),
+    _change("POST", "/reservation/new-reservation", RouteKey.NONE, "reservation.new", way=Way.CARRY, takes_body=False),
+    _change("POST", "/reservation/submit", RouteKey.RESERVATION, "reservation.submit"),
+    _change("POST", "/reservation/update", RouteKey.RESERVATION, "reservation.update"),
+    _change("POST", "/reservation/delete", RouteKey.RESERVATION, "reservation.delete"),
     _read(
         "/reservation/list",
         Way.MERGE,
@@ -228,22 +228,28 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     _read("/get-node-labels", Way.MERGE, operation=Operation.NODE_LABELS, xml_root="nodeLabelsInfo"),
     _read("/get-rm-node-labels", Way.MERGE, operation=Operation.NODE_LABELS, xml_root="nodeLabelsInfo"),
-    _change("POST", "/replace-node-to-labels", Key.NONE, "labels.map", way=Way.SPREAD),
-    _change("POST", "/add-node-labels", Key.NONE, "labels.add", way=Way.SPREAD),
+    _change("POST", "/replace-node-to-labels", RouteKey.NONE, "labels.map", way=Way.SPREAD),
+    _change("POST", "/add-node-labels", RouteKey.NONE, "labels.add", way=Way.SPREAD),
     _change(
-        "POST", "/remove-node-labels", Key.NONE, "labels.remove", way=Way.SPREAD, takes_body=False, query=("labels",)
+        "POST",
+        "/remove-node-labels",
+        RouteKey.NONE,
+        "labels.remove",
+        way=Way.SPREAD,
+        takes_body=False,
+        query=("labels",),
     ),
-    _read("/scheduler-conf", Way.ROUTE, Key.NAMED),
-    _change("PUT", "/scheduler-conf", Key.NAMED, "scheduler.configure"),
-    _read("/scheduler-conf/version", Way.ROUTE, Key.NAMED),
-    Endpoint("GET", "/scheduler-conf/format", Way.ROUTE, Key.NAMED, changes=True, audit="scheduler.format"),
-    _change("POST", "/scheduler-conf/validate", Key.NAMED, "scheduler.validate"),
-    _read("/queues/{queue}/access", Way.ROUTE, Key.QUEUE, query=("user", "queue-acl-type")),
+    _read("/scheduler-conf", Way.ROUTE, RouteKey.NAMED),
+    _change("PUT", "/scheduler-conf", RouteKey.NAMED, "scheduler.configure"),
+    _read("/scheduler-conf/version", Way.ROUTE, RouteKey.NAMED),
+    Endpoint("GET", "/scheduler-conf/format", Way.ROUTE, RouteKey.NAMED, changes=True, audit="scheduler.format"),
+    _change("POST", "/scheduler-conf/validate", RouteKey.NAMED, "scheduler.validate"),
+    _read("/queues/{queue}/access", Way.ROUTE, RouteKey.QUEUE, query=("user", "queue-acl-type")),
     Endpoint(
         "POST",
         "/containers/{container}/signal/{command}",
         Way.ROUTE,
-        Key.CONTAINER,
+        RouteKey.CONTAINER,
         Operation.SIGNAL,
         changes=True,
         audit="container.signal",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fastapi import Response
 
 from shim.federation.findings import LineResult
-from shim.server.rest.own_endpoints import Endpoint, as_json
+from shim.server.rest.own_endpoints import OwnEndpoint, as_json
 
 __all__ = ["HardeningAPI"]
 
@@ -26,9 +26,9 @@ class HardeningAPI:
 
     lines: Callable[[], Awaitable[Sequence[LineResult]]]
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
-        return (Endpoint("GET", "hardening", self.checked),)
+        return (OwnEndpoint("GET", "hardening", self.checked),)
 
     async def checked(self) -> Response:
         """Every line of the guide, in its order."""

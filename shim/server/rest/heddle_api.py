@@ -72,8 +72,8 @@ from shim.server.rest.own_endpoints import (
     Asker,
     ClusterName,
     DryRun,
-    Endpoint,
     EndpointGroup,
+    OwnEndpoint,
     as_json,
 )
 from shim.server.rest.shares_api import SharesAPI
@@ -166,7 +166,7 @@ class HeddleAPI:
         self._altruism = altruism
         self._matching = matching
         self._asks = asks
-        self._endpoints: tuple[Endpoint, ...] = ()
+        self._endpoints: tuple[OwnEndpoint, ...] = ()
         self._application_of_fastapi = self._built(groups if shares is None else (*groups, shares))
 
     def _built(self, groups: Sequence[EndpointGroup]) -> FastAPI:
@@ -180,17 +180,17 @@ class HeddleAPI:
         )
         self._endpoints = (
             *(each for group in groups for each in group.endpoints()),
-            Endpoint("GET", "clusters", self._clusters),
-            Endpoint("POST", "clusters/{cluster}/{verb}", self._admit, "cluster.{verb}"),
-            Endpoint("GET", "clusters/{cluster}/drainage", self._drainage),
-            Endpoint("GET", "queues", self._queues),
-            Endpoint("GET", "apps", self._applications),
-            Endpoint("GET", "apps/{application}", self._application),
-            Endpoint("GET", "apps/{application}/why", self._why),
-            Endpoint("POST", "choose-home", self._choose_home, "home.choose", TokenScope.READ),
-            Endpoint("GET", "doctor", self._doctor),
-            Endpoint("GET", "masters", self._masters),
-            Endpoint("GET", "openapi.json", self._openapi),
+            OwnEndpoint("GET", "clusters", self._clusters),
+            OwnEndpoint("POST", "clusters/{cluster}/{verb}", self._admit, "cluster.{verb}"),
+            OwnEndpoint("GET", "clusters/{cluster}/drainage", self._drainage),
+            OwnEndpoint("GET", "queues", self._queues),
+            OwnEndpoint("GET", "apps", self._applications),
+            OwnEndpoint("GET", "apps/{application}", self._application),
+            OwnEndpoint("GET", "apps/{application}/why", self._why),
+            OwnEndpoint("POST", "choose-home", self._choose_home, "home.choose", TokenScope.READ),
+            OwnEndpoint("GET", "doctor", self._doctor),
+            OwnEndpoint("GET", "masters", self._masters),
+            OwnEndpoint("GET", "openapi.json", self._openapi),
         )
         for each in self._endpoints:
             guarded = [Depends(each.guard(self._identity))]
@@ -201,7 +201,7 @@ class HeddleAPI:
         return built
 
     @property
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Endpoints of this part."""
         return self._endpoints
 

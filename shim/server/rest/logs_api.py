@@ -15,7 +15,7 @@ from shim.calls.container_logs import MOST_TAIL_BYTES, ContainerLogs
 from shim.concurrency.off_loop import OffLoop
 from shim.identity.service import IdentityService
 from shim.protocol.rest.identifiers import path_container
-from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
+from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 from shim.server.rest.shown_logs import After, Grep, PartOfLog, Tail
 
 __all__ = ["LogsAPI"]
@@ -32,11 +32,11 @@ class LogsAPI:
     identity: IdentityService
     thread: OffLoop = field(default_factory=OffLoop)
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            Endpoint("GET", "containers/{container}/logs", self.files),
-            Endpoint("GET", "containers/{container}/logs/{file}", self.tail),
+            OwnEndpoint("GET", "containers/{container}/logs", self.files),
+            OwnEndpoint("GET", "containers/{container}/logs/{file}", self.tail),
         )
 
     async def files(self, asker: Asker, container: _ContainerName) -> Response:

@@ -19,7 +19,7 @@ from shim.protocol.rest.body_shapes import UnderstoodBody
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import parse_deselects, parse_node_states
 from shim.protocol.rest.identifiers import path_application
-from shim.protocol.rest.merges import Part as MergePart
+from shim.protocol.rest.merges import PartialDocument as MergePart
 from shim.protocol.rest.merges import (
     merge_bulk_activities,
     merge_labels_to_nodes,

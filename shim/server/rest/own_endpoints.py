@@ -14,7 +14,7 @@ from shim.identity.scopes import require_scope
 from shim.identity.service import Caller, IdentityService
 from shim.server.rights import OWN, rights_of
 
-__all__ = ["Asker", "ClusterName", "DryRun", "Endpoint", "EndpointGroup", "Limit", "Search", "as_json", "has_words"]
+__all__ = ["Asker", "ClusterName", "DryRun", "EndpointGroup", "Limit", "OwnEndpoint", "Search", "as_json", "has_words"]
 
 
 async def _identified(request: HTTPRequest) -> Caller:  # a plain function would be a trip to a thread for each request
@@ -50,7 +50,7 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 _WORD = re.compile(r"[a-z-]{1,32}")
 
 
-class Endpoint(NamedTuple):
+class OwnEndpoint(NamedTuple):
     """One endpoint of Heddle's own.
 
     Attributes:
@@ -107,7 +107,7 @@ class Endpoint(NamedTuple):
 class EndpointGroup(Protocol):
     """Endpoints of one subject."""
 
-    def endpoints(self) -> Sequence[Endpoint]:
+    def endpoints(self) -> Sequence[OwnEndpoint]:
         """Method, path and operation of each."""
         ...
 

@@ -11,7 +11,7 @@ from fastapi import Response
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import StoreUnavailableError, UnavailableError
-from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
+from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, OwnEndpoint, as_json
 from shim.submission.retirement import RetirementPlan, RetirementService
 
 __all__ = ["RetirementAPI"]
@@ -23,11 +23,11 @@ class RetirementAPI:
 
     retirement: RetirementService
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            Endpoint("POST", "clusters/{cluster}/retire", self.retire, "cluster.retire"),
-            Endpoint("POST", "clusters/{cluster}/revive", self.revive, "cluster.revive"),
+            OwnEndpoint("POST", "clusters/{cluster}/retire", self.retire, "cluster.retire"),
+            OwnEndpoint("POST", "clusters/{cluster}/revive", self.revive, "cluster.revive"),
         )
 
     async def retire(

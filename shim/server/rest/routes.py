@@ -30,7 +30,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Operation
 from shim.server.rest.forwarding import forwarded_request, hidden_not_found
 from shim.server.rest.operations import Call
-from shim.server.ways import Key, Way
+from shim.server.ways import RouteKey, Way
 
 __all__ = ["Routed", "Routes"]
 
@@ -56,16 +56,16 @@ class Routes:
         self._backend = backend
         self._identity = identity
         self._rights = ViewRights(backend.applications, identity)
-        self._finders: Mapping[Key, Callable[[Call], Awaitable[SubClusterId]]] = {
-            Key.APPLICATION: self._of_application,
-            Key.NODE: self._of_node,
-            Key.HOST: self._of_host,
-            Key.DIAGNOSED: self._of_diagnosed,
-            Key.NODE_PARAMETER: self._of_node_parameter,
-            Key.CONTAINER: self._of_container,
-            Key.QUEUE: self._of_queue,
-            Key.RESERVATION: self._of_reservation,
-            Key.NAMED: self._only,
+        self._finders: Mapping[RouteKey, Callable[[Call], Awaitable[SubClusterId]]] = {
+            RouteKey.APPLICATION: self._of_application,
+            RouteKey.NODE: self._of_node,
+            RouteKey.HOST: self._of_host,
+            RouteKey.DIAGNOSED: self._of_diagnosed,
+            RouteKey.NODE_PARAMETER: self._of_node_parameter,
+            RouteKey.CONTAINER: self._of_container,
+            RouteKey.QUEUE: self._of_queue,
+            RouteKey.RESERVATION: self._of_reservation,
+            RouteKey.NAMED: self._only,
         }
         self._special: Mapping[Operation, Callable[[Call], Awaitable[Routed]]] = {
             Operation.CONTAINERS: self._containers,
@@ -87,7 +87,7 @@ class Routes:
             await self._check_signal(call)
         if call.endpoint.operation is Operation.MOVE and self._backend.control.guards_moves:
             await self._check_move(call)
-        if call.endpoint.key is Key.RESERVATION and call.body is not None:
+        if call.endpoint.key is RouteKey.RESERVATION and call.body is not None:
             subcluster = await self._of_reservation(call)
             await self._check_reservation(call.body, subcluster, call.caller)
             return await self.pass_on(call, subcluster)

@@ -54,7 +54,7 @@ from shim.server.rights import TOKEN_OPERATION
 from shim.telemetry.slow_turns import SlowTurns
 from shim.telemetry.tracing import Kind, span
 
-__all__ = ["RestService", "Site"]
+__all__ = ["RestService", "SitePaths"]
 
 _SAFE = READS | {"OPTIONS"}
 _LONGEST_REASON = 1000  # characters of what a client sent may be in it
@@ -62,7 +62,7 @@ _MOST_INFLATED = 1024 * 1024
 _KEPT = CacheLimits()
 
 
-class Site(Protocol):
+class SitePaths(Protocol):
     """Paths outside of the base path: pages, `/jmx`, `/conf`."""
 
     def audit_name(self, request: Request) -> str:
@@ -98,7 +98,7 @@ class RestService:
         backend: Backend,
         identity: IdentityService,
         operations: Operations,
-        site: Site,
+        site: SitePaths,
         *,
         report: AuditSink = lambda _: None,
         request_prefix: str = "r",

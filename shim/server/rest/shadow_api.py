@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import Response
 
 from shim.scheduling.shadow_report import Difference, DifferenceKind, ShadowReport
-from shim.server.rest.own_endpoints import Endpoint, as_json
+from shim.server.rest.own_endpoints import OwnEndpoint, as_json
 
 __all__ = ["ShadowAPI", "shown_shadow"]
 
@@ -25,9 +25,9 @@ class ShadowAPI:
 
     reports: Callable[[], Mapping[str, ShadowReport]]
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
-        return (Endpoint("GET", "policy/shadow", self.differences),)
+        return (OwnEndpoint("GET", "policy/shadow", self.differences),)
 
     async def differences(self) -> Response:
         """Counts by kind, and the newest differences, of each queue with a policy in its shadow."""

@@ -40,7 +40,7 @@ from shim.queues.policies import PolicyService
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import EVERY_S, ShareHistory
 from shim.queues.share_preview import SharePreview
-from shim.server.rest.own_endpoints import Asker, DryRun, Endpoint, as_json
+from shim.server.rest.own_endpoints import Asker, DryRun, OwnEndpoint, as_json
 
 __all__ = ["SharesAPI"]
 
@@ -74,19 +74,19 @@ class SharesAPI:
     _work: OffLoop = field(default_factory=OffLoop)
     _flights: SingleFlight[str, Response] = field(default_factory=SingleFlight)
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            Endpoint("GET", "shares", self.shares),
-            Endpoint("GET", "shares/history", self.over_the_day),
-            Endpoint("POST", "shares/whatif", self.what_if, "shares.whatif", TokenScope.READ),
-            Endpoint("GET", "policy", self.policy),
-            Endpoint("GET", "policy/history", self.history),
-            Endpoint("GET", "policy/versions/{version}", self.version),
-            Endpoint("POST", "policy/validate", self.validate, "policy.validate", TokenScope.READ),
-            Endpoint("POST", "policy", self.apply, "policy.apply"),
-            Endpoint("POST", "policy/rollback/{version}", self.roll_back, "policy.rollback"),
-            Endpoint("POST", "policy/release", self.release, "policy.release"),
+            OwnEndpoint("GET", "shares", self.shares),
+            OwnEndpoint("GET", "shares/history", self.over_the_day),
+            OwnEndpoint("POST", "shares/whatif", self.what_if, "shares.whatif", TokenScope.READ),
+            OwnEndpoint("GET", "policy", self.policy),
+            OwnEndpoint("GET", "policy/history", self.history),
+            OwnEndpoint("GET", "policy/versions/{version}", self.version),
+            OwnEndpoint("POST", "policy/validate", self.validate, "policy.validate", TokenScope.READ),
+            OwnEndpoint("POST", "policy", self.apply, "policy.apply"),
+            OwnEndpoint("POST", "policy/rollback/{version}", self.roll_back, "policy.rollback"),
+            OwnEndpoint("POST", "policy/release", self.release, "policy.release"),
         )
 
     async def shares(self) -> Response:

@@ -19,7 +19,7 @@ from shim.domain.token_scopes import TokenScope
 from shim.errors import MalformedBodyError, StoreUnavailableError, UnavailableError
 from shim.identity.api_tokens import APITokens
 from shim.ports.api_token_store import APIToken
-from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
+from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 
 __all__ = ["TokensAPI"]
 
@@ -41,12 +41,12 @@ class TokensAPI:
 
     tokens: APITokens
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each. None can be changed by a token: the use cases refuse that."""
         return (
-            Endpoint("GET", "tokens", self.list),
-            Endpoint("POST", "tokens", self.create, "token.create"),
-            Endpoint("DELETE", "tokens/{token}", self.revoke, "token.revoke"),
+            OwnEndpoint("GET", "tokens", self.list),
+            OwnEndpoint("POST", "tokens", self.create, "token.create"),
+            OwnEndpoint("DELETE", "tokens/{token}", self.revoke, "token.revoke"),
         )
 
     async def list(

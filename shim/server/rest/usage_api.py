@@ -17,7 +17,7 @@ from shim.domain.credits import NO_CREDITS, Credits
 from shim.errors import BadRequestError
 from shim.identity.service import IdentityService
 from shim.queues.usage import UsageReports
-from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
+from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 
 __all__ = ["UsageAPI"]
 
@@ -32,9 +32,9 @@ class UsageAPI:
     reports: UsageReports
     identity: IdentityService
 
-    def endpoints(self) -> tuple[Endpoint, ...]:
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation."""
-        return (Endpoint("GET", "usage", self.usage),)
+        return (OwnEndpoint("GET", "usage", self.usage),)
 
     async def usage(
         self,

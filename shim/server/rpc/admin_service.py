@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from google.protobuf.message import Message
 
-from shim.calls.admin import AdminCalls, Outcome
+from shim.calls.admin import AdminCalls, AdminOutcome
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, HeddleError, NotAuthenticatedError
 from shim.federation.core.federation_view import SubClusterView
 from shim.identity.service import Caller, IdentityService, ImpersonationError
 from shim.ports.resource_manager_rpc import RPCCall
-from shim.protocol.hrpc import Call, ContextReceived, Failure, JavaClass, Offer, method_of, request_of
+from shim.protocol.hrpc import ContextReceived, Failure, HadoopCall, JavaClass, SASLOffer, method_of, request_of
 from shim.protocol.proto import ADMINISTRATION, HA_SERVICE, Method
 from shim.protocol.proto.messages import (
     FederationSubClusterProto,
@@ -48,7 +48,7 @@ _PROTOCOLS = {protocol.name: protocol for protocol in (ADMINISTRATION, HA_SERVIC
 class _Asked:
     """A call, decoded."""
 
-    call: Call
+    call: HadoopCall
     method: Method
     request: Message
     row: AdminRow
@@ -90,7 +90,7 @@ class AdminService:
             "transitionToActive": TransitionToActiveResponseProto,  # it is
         }
 
-    def offers(self) -> Sequence[Offer]:
+    def offers(self) -> Sequence[SASLOffer]:
         """Tickets, or names that are believed."""
         return self._logins.offers()
 
@@ -98,7 +98,7 @@ class AdminService:
         """Name the caller."""
         return self._logins.admit(context, address)
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the server's signature
+    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the server's signature
         """Refuse a faulty call at once."""
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
@@ -108,7 +108,7 @@ class AdminService:
             return Failure(JavaClass.YARN, f"the request has {size} bytes, more than {_MAX_REQUEST_BYTES}")
         return None
 
-    async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
+    async def answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         """Answer a call by its row."""
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
@@ -179,7 +179,7 @@ class AdminService:
         return GetSubClustersResponseProto(subClusters=[_subcluster(look) for look in self._calls.looks()])
 
 
-def _failure(method: str, outcome: Outcome) -> Failure:
+def _failure(method: str, outcome: AdminOutcome) -> Failure:
     """Describe, in one line, which clusters did it and why others did not: tools show no more.
 
     A refusal in which all agree is theirs, word for word.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shim.identity.service import Caller
-from shim.protocol.hrpc import Call, Failure
+from shim.protocol.hrpc import Failure, HadoopCall
 
 __all__ = ["AnsweredCall", "CallObserver"]
 
@@ -18,7 +18,7 @@ class AnsweredCall:
         duration_s: From the whole call to the answer.
     """
 
-    call: Call
+    call: HadoopCall
     caller: Caller
     peer: str
     failure: Failure | None

@@ -16,7 +16,7 @@ from shim.errors import (
 from shim.identity.delegation_tokens import DelegationTokenError
 from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
-from shim.protocol.hrpc import Call, Failure, JavaClass
+from shim.protocol.hrpc import Failure, HadoopCall, JavaClass
 from shim.server.rpc.client_methods import Row
 
 __all__ = ["Asked", "MethodAnswer", "as_failure", "failure_of", "passed_on", "problem_of", "told"]
@@ -38,7 +38,7 @@ _FAILURES: tuple[tuple[type[HeddleError], JavaClass], ...] = (
 class Asked:
     """A call, decoded."""
 
-    call: Call
+    call: HadoopCall
     request: Message
     row: Row
     caller: Caller
@@ -48,7 +48,7 @@ class Asked:
         return passed_on(self.call, self.caller)
 
 
-def passed_on(call: Call, caller: Caller, payload: bytes | None = None) -> RPCCall:
+def passed_on(call: HadoopCall, caller: Caller, payload: bytes | None = None) -> RPCCall:
     """A client's call, to a ResourceManager, in the client's name.
 
     Args:

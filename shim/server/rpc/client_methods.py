@@ -19,7 +19,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_of
 from shim.server.rights import CLIENT, rights_of
-from shim.server.ways import Key, Way
+from shim.server.ways import RouteKey, Way
 
 __all__ = ["CLIENT_METHODS", "CLIENT_RIGHTS", "Row"]
 
@@ -40,7 +40,7 @@ class Row:
     """
 
     way: Way
-    key: Key | None = None
+    key: RouteKey | None = None
     field: str = ""
     writes: bool = False
     unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND
@@ -76,15 +76,15 @@ _APPLICATION_OF: Mapping[type[Message], Callable[..., ApplicationId]] = {
 
 
 def _of(field: str, *, unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND) -> Row:
-    return Row(Way.ROUTE, Key.APPLICATION, field, unknown=unknown)
+    return Row(Way.ROUTE, RouteKey.APPLICATION, field, unknown=unknown)
 
 
 def _change(field: str, audit: str) -> Row:
-    return Row(Way.ROUTE, Key.APPLICATION, field, writes=True, audit=audit)
+    return Row(Way.ROUTE, RouteKey.APPLICATION, field, writes=True, audit=audit)
 
 
 def _reserved(audit: str) -> Row:
-    return Row(Way.ROUTE, Key.RESERVATION, "reservation_id", writes=True, audit=audit)
+    return Row(Way.ROUTE, RouteKey.RESERVATION, "reservation_id", writes=True, audit=audit)
 
 
 def _own_change(audit: str) -> Row:
@@ -103,19 +103,19 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "getDelegationToken": _own_change("token.issue"),
     "renewDelegationToken": _own_change("token.renew"),
     "cancelDelegationToken": _own_change("token.cancel"),
-    "forceKillApplication": Row(Way.OWN, Key.APPLICATION, "application_id", writes=True, audit="app.kill"),
+    "forceKillApplication": Row(Way.OWN, RouteKey.APPLICATION, "application_id", writes=True, audit="app.kill"),
     "failApplicationAttempt": _change("application_attempt_id", "app.fail-attempt"),
     "moveApplicationAcrossQueues": Row(
-        Way.ROUTE, Key.APPLICATION, "application_id", writes=True, moves_to="target_queue", audit="app.move"
+        Way.ROUTE, RouteKey.APPLICATION, "application_id", writes=True, moves_to="target_queue", audit="app.move"
     ),
     "updateApplicationPriority": _change("applicationId", "app.priority"),
     "updateApplicationTimeouts": _change("applicationId", "app.timeout"),
     "getApplicationAttempts": _of("application_id"),
     "getApplicationAttemptReport": _of("application_attempt_id", unknown=JavaClass.APPLICATION_ATTEMPT_NOT_FOUND),
-    "getContainers": Row(Way.ROUTE, Key.ATTEMPT, "application_attempt_id"),
-    "getContainerReport": Row(Way.ROUTE, Key.CONTAINER, "container_id", unknown=JavaClass.CONTAINER_NOT_FOUND),
+    "getContainers": Row(Way.ROUTE, RouteKey.ATTEMPT, "application_attempt_id"),
+    "getContainerReport": Row(Way.ROUTE, RouteKey.CONTAINER, "container_id", unknown=JavaClass.CONTAINER_NOT_FOUND),
     "signalToContainer": Row(
-        Way.ROUTE, Key.CONTAINER, "container_id", writes=True, owners=True, audit="container.signal"
+        Way.ROUTE, RouteKey.CONTAINER, "container_id", writes=True, owners=True, audit="container.signal"
     ),
     "submitReservation": _reserved("reservation.submit"),
     "updateReservation": _reserved("reservation.update"),

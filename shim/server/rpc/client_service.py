@@ -11,7 +11,7 @@ from shim.domain.ids import ApplicationAttemptId
 from shim.errors import BadRequestError, ForbiddenError, HeddleError, TooManyCallsError
 from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
-from shim.protocol.hrpc import Call, ContextReceived, Failure, JavaClass, Offer, method_of, request_of
+from shim.protocol.hrpc import ContextReceived, Failure, HadoopCall, JavaClass, SASLOffer, method_of, request_of
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
@@ -20,7 +20,7 @@ from shim.protocol.proto.messages import (
     GetContainersRequestProto,
 )
 from shim.protocol.yarn import MERGES, application_message, attempt_message, attempt_of, container_of, reservation_of
-from shim.protocol.yarn.merges import Part
+from shim.protocol.yarn.merges import ClusterAnswer
 from shim.protocol.yarn.texts import text_objection
 from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
 from shim.server.rpc.application_guard import CallGuard
@@ -30,7 +30,7 @@ from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import OwnMethods
-from shim.server.ways import Key, Way
+from shim.server.ways import RouteKey, Way
 
 __all__ = ["ClientService"]
 
@@ -66,16 +66,16 @@ class ClientService:
             Way.MERGE: self._merge,
             Way.CARRY: self._carry,
         }
-        self._routes: Mapping[Key | None, Callable[[Asked], Awaitable[MethodAnswer]]] = {
-            Key.APPLICATION: self._at_home,
-            Key.ATTEMPT: self._containers,
-            Key.CONTAINER: self._at_container,
-            Key.RESERVATION: self._at_issuer,
+        self._routes: Mapping[RouteKey | None, Callable[[Asked], Awaitable[MethodAnswer]]] = {
+            RouteKey.APPLICATION: self._at_home,
+            RouteKey.ATTEMPT: self._containers,
+            RouteKey.CONTAINER: self._at_container,
+            RouteKey.RESERVATION: self._at_issuer,
         }
 
     # -- who may come in ---------------------------------------------------------------------------------------------
 
-    def offers(self) -> Sequence[Offer]:
+    def offers(self) -> Sequence[SASLOffer]:
         """Tokens that Heddle issued, and tickets or names."""
         return self.logins.offers()
 
@@ -85,7 +85,7 @@ class ClientService:
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
+    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:
         """Answer at once if the call is faulty, or its answer is kept or at hand."""
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
@@ -112,7 +112,7 @@ class ClientService:
         own = self._own_at_once.get(call.method)
         return own(call) if own is not None else None
 
-    async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
+    async def answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         """Answer a call by its row, unless too many of the caller's are under way."""
         try:
             with nullcontext() if self._rates is None else self._rates.under_way(caller):
@@ -120,7 +120,7 @@ class ClientService:
         except TooManyCallsError as exc:
             return Failure(JavaClass.RETRIABLE, str(exc))
 
-    async def _answer(self, call: Call, caller: Caller) -> bytes | Failure:
+    async def _answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         method = method_of(call, _PROTOCOLS)
         request = method if isinstance(method, Failure) else request_of(call, method)
         if isinstance(request, Failure):
@@ -213,8 +213,8 @@ class ClientService:
     async def _carry(self, asked: Asked) -> MethodAnswer:
         return told(await self._calls.ask_any(asked.passed_on()))
 
-    def _parts(self, gathered: Gathered) -> list[Part]:
-        return [Part(payload, self._calls.weight(item)) for item, payload in gathered.payloads.items()]
+    def _parts(self, gathered: Gathered) -> list[ClusterAnswer]:
+        return [ClusterAnswer(payload, self._calls.weight(item)) for item, payload in gathered.payloads.items()]
 
     # -- what is told of answers -------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
 from shim.identity.service import IdentityService
-from shim.server.rpc.kept_answers import KeptAnswers
+from shim.server.rpc.kept_answers import KeptRPCAnswers
 from shim.server.rpc.logins import TicketLogin
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.service import TakesSubmissions
@@ -37,7 +37,7 @@ class ClientUseCases:
     submissions: TakesSubmissions
     identity: IdentityService
     tokens: DelegationTokens
-    kept: KeptAnswers
+    kept: KeptRPCAnswers
     rights: ViewRights
     access: ApplicationAccess
     maximum_allocation: Callable[[], ResourceVector]

@@ -16,15 +16,15 @@ import structlog
 from shim.concurrency.fair_turns import FairTurns
 from shim.identity.service import Caller
 from shim.protocol.hrpc import (
-    Call,
     CallReceived,
     ConnectionEnded,
     ContextReceived,
     Failure,
+    HadoopCall,
     JavaClass,
     LoginProven,
-    Offer,
     RPCErrorCode,
+    SASLOffer,
     ServerConnection,
     ServerEvent,
 )
@@ -35,7 +35,7 @@ from shim.server.rpc.answered_calls import AnsweredCall
 from shim.telemetry.slow_turns import SlowTurns
 from shim.telemetry.tracing import Kind, span
 
-__all__ = ["LoginJudge", "RPCConnection", "RPCLimits", "RPCService", "Reception"]
+__all__ = ["LoginJudge", "RPCConnection", "RPCLimits", "RPCReception", "RPCService"]
 
 _TURNS = SlowTurns()  # there is one event loop
 _LOG = structlog.get_logger("heddle.rpc")
@@ -77,7 +77,7 @@ class RPCLimits:
 class RPCService(Protocol):
     """Service behind connections."""
 
-    def offers(self) -> Sequence[Offer]:
+    def offers(self) -> Sequence[SASLOffer]:
         """Ways to authenticate that a client is offered."""
         ...
 
@@ -85,11 +85,11 @@ class RPCService(Protocol):
         """Identify the client, or refuse it."""
         ...
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
+    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:
         """The answer if it is ready, without waiting for anything."""
         ...
 
-    async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
+    async def answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         """The answer; raises only for what is a bug."""
         ...
 
@@ -110,7 +110,7 @@ class LoginJudge(Protocol):
         ...
 
 
-class Reception:
+class RPCReception:
     """State that all connections of a server share.
 
     Attributes:
@@ -133,7 +133,7 @@ class Reception:
 class RPCConnection(asyncio.Protocol):
     """Serves one client."""
 
-    def __init__(self, reception: Reception) -> None:
+    def __init__(self, reception: RPCReception) -> None:
         service, limits = reception.service, reception.limits
         self._service = service
         self._limits = limits
@@ -340,7 +340,7 @@ class RPCConnection(asyncio.Protocol):
             self._connection.refuse(failure, call_id=SASL_CALL_ID)
             self._take(ConnectionEnded(failure, str(failure)))
 
-    def _call(self, call: Call) -> bool:
+    def _call(self, call: HadoopCall) -> bool:
         """Answer a call, or begin to; whether its answer was ready."""
         caller = self._caller
         if caller is None:
@@ -366,7 +366,7 @@ class RPCConnection(asyncio.Protocol):
         if self._is_full:
             self._pace()
 
-    async def _run(self, call: Call, caller: Caller) -> None:
+    async def _run(self, call: HadoopCall, caller: Caller) -> None:
         with span(_span_name(call), Kind.SERVER, {"rpc.system": "hadoop"}) as traced:
             answer = await self._answered(call, caller)
             traced.tell(failed=answer.message if isinstance(answer, Failure) else "")
@@ -375,7 +375,7 @@ class RPCConnection(asyncio.Protocol):
         self._queue(call, answer)
         self._flush_soon()
 
-    async def _answered(self, call: Call, caller: Caller) -> bytes | Failure:
+    async def _answered(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         began_s = self._loop.time()
         try:
             answer = await _TURNS.watch(self._service.answer(call, caller), lambda: f"RPC {call.method}")
@@ -386,7 +386,7 @@ class RPCConnection(asyncio.Protocol):
         self._service.tell(AnsweredCall(call, caller, self._peer, failure, self._loop.time() - began_s))
         return answer
 
-    def _queue(self, call: Call, answer: bytes | Failure) -> None:
+    def _queue(self, call: HadoopCall, answer: bytes | Failure) -> None:
         if isinstance(answer, Failure):
             self._connection.fail(call, answer)
         else:
@@ -454,6 +454,6 @@ class RPCConnection(asyncio.Protocol):
 _METHODS = frozenset(method for protocol in PROTOCOLS.values() for method in protocol.methods)
 
 
-def _span_name(call: Call) -> str:
+def _span_name(call: HadoopCall) -> str:
     """Of a method that there is; what somebody made up is no name of a span."""
     return f"RPC {call.method}" if call.method in _METHODS else "RPC"

@@ -22,10 +22,10 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.federation.core.federation_view import FederationView, Part
 from shim.identity.service import Caller
 from shim.ports.clock import Clock
-from shim.protocol.hrpc import Call, Failure
+from shim.protocol.hrpc import Failure, HadoopCall
 from shim.server.rpc.client_methods import CLIENT_METHODS
 
-__all__ = ["KeptAnswers", "Made"]
+__all__ = ["KeptRPCAnswers", "Made"]
 
 _MOST_ENTRIES = 4096
 _MOST_BYTES = 32 * 1024 * 1024
@@ -117,7 +117,7 @@ class _OfLife:
         return known is not None and known.summary.user != user
 
 
-class KeptAnswers:
+class KeptRPCAnswers:
     """Answers to repeated questions; bounded by number and by bytes.
 
     Args:
@@ -136,7 +136,7 @@ class KeptAnswers:
         self._bytes = 0
         self._flights: SingleFlight[tuple[_Key, _Standing], Made] = SingleFlight()
 
-    def find(self, call: Call, caller: Caller, sight: str = "") -> bytes | None:
+    def find(self, call: HadoopCall, caller: Caller, sight: str = "") -> bytes | None:
         """The answer that is kept for such a call, if it is still good.
 
         Args:
@@ -160,7 +160,7 @@ class KeptAnswers:
 
     async def ask(
         self,
-        call: Call,
+        call: HadoopCall,
         caller: Caller,
         part: Part,
         make: Callable[[], Awaitable[Made]],
@@ -223,7 +223,7 @@ class KeptAnswers:
             self._bytes -= len(kept.answer)
 
 
-def _key(call: Call, viewer: str) -> _Key:
+def _key(call: HadoopCall, viewer: str) -> _Key:
     return call.method, call.payload_untrusted or b"", viewer
 
 

@@ -21,10 +21,10 @@ from shim.protocol.hrpc import (
     Failure,
     JavaClass,
     LoginProven,
-    Offer,
     QualityOfProtection,
     RPCErrorCode,
     SASLError,
+    SASLOffer,
     SASLSession,
 )
 from shim.protocol.hrpc.digest_md5 import NONCE_BYTES, DigestMD5Server
@@ -102,14 +102,14 @@ class Logins:
             AuthMethod.KERBEROS: self._by_ticket,
         }
 
-    def offers(self) -> Sequence[Offer]:
+    def offers(self) -> Sequence[SASLOffer]:
         """Offers of a ResourceManager, in its order."""
-        offers: list[Offer] = []
+        offers: list[SASLOffer] = []
         if self._tokens is not None:
-            offers.append(Offer(AuthMethod.TOKEN, "", "default", self._token_session, needs_verdict=True))
+            offers.append(SASLOffer(AuthMethod.TOKEN, "", "default", self._token_session, needs_verdict=True))
         kerberos = self._kerberos
         if kerberos is not None:
-            offers.append(Offer(AuthMethod.KERBEROS, kerberos.service, kerberos.host, kerberos.start))
+            offers.append(SASLOffer(AuthMethod.KERBEROS, kerberos.service, kerberos.host, kerberos.start))
         if kerberos is None or kerberos.allows_simple:
             offers.append(SIMPLE_OFFER)
         return tuple(offers)

@@ -8,7 +8,14 @@ import structlog
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
-from shim.protocol.hrpc import Answer, AnswerReceived, CallerContext, ClientConnection, ConnectionEnded, Request
+from shim.protocol.hrpc import (
+    AnswerReceived,
+    CallerContext,
+    ClientConnection,
+    ConnectionEnded,
+    HadoopAnswer,
+    HadoopRequest,
+)
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.telemetry.tracing import Kind, span
 
@@ -31,7 +38,7 @@ class OwnLogin:
         self._above = above
         self._home = home
         self._send = send
-        self._pending: dict[int, asyncio.Future[Answer]] = {}
+        self._pending: dict[int, asyncio.Future[HadoopAnswer]] = {}
         self._next_call_id = 0
         self._has_ended = False
         self.caller_context: CallerContext | None = None
@@ -47,9 +54,9 @@ class OwnLogin:
             raise NeverReachedError(self._home, "the ApplicationMaster's connection has ended")
         call_id = self._next_call_id
         self._next_call_id = (call_id + 1) % _CALL_IDS
-        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        waiting: asyncio.Future[HadoopAnswer] = asyncio.get_running_loop().create_future()
         self._pending[call_id] = waiting
-        request = Request(APPLICATION_MASTER.name, method, payload)
+        request = HadoopRequest(APPLICATION_MASTER.name, method, payload)
         self._above.call(request, call_id=call_id, caller_context=self.caller_context)
         self._send(self._above.data_to_send())
         try:

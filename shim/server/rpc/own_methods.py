@@ -12,7 +12,7 @@ from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submit_replies import Refusal
 from shim.errors import BodyTooLargeError, HomeUnreachableError, NotFoundError
 from shim.federation.core.federation_view import Part
-from shim.protocol.hrpc import Call, Failure, JavaClass
+from shim.protocol.hrpc import Failure, HadoopCall, JavaClass
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
     ApplicationsRequestScopeProto,
@@ -42,7 +42,7 @@ from shim.protocol.yarn import (
     tells_an_end,
     tells_of_running,
 )
-from shim.protocol.yarn.merges import Part as MergePart
+from shim.protocol.yarn.merges import ClusterAnswer as MergePart
 from shim.protocol.yarn.merges import join_applications, merge_applications
 from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times
 from shim.protocol.yarn.usage import with_account, with_accounts
@@ -81,14 +81,14 @@ class OwnMethods:
             "renewDelegationToken": self._renew_token,
             "cancelDelegationToken": self._cancel_token,
         }
-        self.at_once: Mapping[str, Callable[[Call], bytes | None]] = {
+        self.at_once: Mapping[str, Callable[[HadoopCall], bytes | None]] = {
             "getNewApplication": self._new_application_at_once
         }
 
     async def _new_application(self, _asked: Asked) -> bytes:
         return self._new_application_of(await self._behind.ids.issue())
 
-    def _new_application_at_once(self, call: Call) -> bytes | None:
+    def _new_application_at_once(self, call: HadoopCall) -> bytes | None:
         """Without a look at the request, which has no fields: what stands there all the same is decoded first."""
         application_id = self._behind.ids.issue_at_once() if call.payload_untrusted == b"" else None
         return None if application_id is None else self._new_application_of(application_id)

@@ -56,6 +56,11 @@ class SchedulerServer:
         """`host:port` for ApplicationMasters; the port is known after `start`."""
         return self._listener.address
 
+    @property
+    def connections(self) -> AMConnectionRegistry:
+        """Connections of ApplicationMasters, those that have not logged in among them."""
+        return self._context.connections
+
     async def start(self) -> None:
         """Listen.
 
@@ -68,5 +73,5 @@ class SchedulerServer:
         """End every connection: what an ApplicationMaster called and did not hear of it calls again."""
         if not self._listener.close():
             return
-        for connection in self._context.connections.connections:
+        for connection in self.connections.connections:
             connection.turn_out()

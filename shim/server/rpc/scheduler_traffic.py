@@ -12,11 +12,11 @@ from shim.errors import HeddleError, ResourceManagerError, UserError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, AttemptCalls
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.hrpc import (
-    Call,
     CallReceived,
     ConnectionEnded,
     ContextReceived,
     Failure,
+    HadoopCall,
     JavaClass,
     ServerConnection,
     ServerEvent,
@@ -158,7 +158,7 @@ class InterceptingRelay:
         self._calls = calls
         self._meter = meter
         self._max_pending = max_pending
-        self._waiting: deque[Call] = deque()
+        self._waiting: deque[HadoopCall] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._is_turn_due = False
         self._is_flush_due = False
@@ -240,7 +240,7 @@ class InterceptingRelay:
         finally:
             self._worker = None
 
-    async def _ask(self, call: Call) -> bytes | Failure:
+    async def _ask(self, call: HadoopCall) -> bytes | Failure:
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
@@ -266,7 +266,7 @@ class InterceptingRelay:
         refusal = answer.refusal
         return answer.payload if refusal is None else Failure(refusal.java_class, refusal.message)
 
-    def _answer(self, call: Call, answer: bytes | Failure) -> None:
+    def _answer(self, call: HadoopCall, answer: bytes | Failure) -> None:
         if isinstance(answer, Failure):
             self._below.fail(call, answer)
         else:

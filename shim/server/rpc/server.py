@@ -2,7 +2,7 @@
 
 import asyncio
 
-from shim.server.rpc.connection import LoginJudge, Reception, RPCConnection, RPCLimits, RPCService
+from shim.server.rpc.connection import LoginJudge, RPCConnection, RPCLimits, RPCReception, RPCService
 from shim.server.rpc.listener import Listener
 
 __all__ = ["RPCServer"]
@@ -17,6 +17,9 @@ class RPCServer:
         port: 0 takes a free one.
         limits: What one client may take.
         judge: Says of clients whether what they logged in with is still good; needed where an offer needs a verdict.
+
+    Attributes:
+        connections: Of clients that are there now.
     """
 
     def __init__(
@@ -28,8 +31,8 @@ class RPCServer:
         limits: RPCLimits | None = None,
         judge: LoginJudge | None = None,
     ) -> None:
-        self._reception = Reception(service, limits or RPCLimits(), judge)
-        self._connections = self._reception.connections
+        self._reception = RPCReception(service, limits or RPCLimits(), judge)
+        self.connections = self._reception.connections
         self._listener = Listener(lambda: RPCConnection(self._reception), host, port)
 
     @property
@@ -54,10 +57,10 @@ class RPCServer:
         """Take no new connections and calls, let those under way end within `grace_s`, then cut."""
         if not self._listener.close():
             return
-        for connection in self._connections:
+        for connection in self.connections:
             connection.end()
-        busy = [task for connection in self._connections for task in connection.tasks]
+        busy = [task for connection in self.connections for task in connection.tasks]
         if busy:
             await asyncio.wait(busy, timeout=grace_s)
-        for connection in self._connections:
+        for connection in self.connections:
             connection.abort()

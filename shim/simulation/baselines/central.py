@@ -16,9 +16,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from shim.simulation.free_workers import FreeWorkers
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["central_fewest_tasks", "central_fifo", "central_srpt"]
 
@@ -29,7 +29,7 @@ class _Waiting:
 
     key: float = field(init=False)
     index: int
-    job: Job = field(compare=False)
+    job: TraceJob = field(compare=False)
     tasks: deque[int] = field(compare=False)
     work_s: float = field(compare=False)
 
@@ -57,12 +57,12 @@ class _Central:
         self._free = FreeWorkers(range(setting.n_workers), self._bits, setting.slots_per_worker)
         self._heap: list[_Waiting] = []
 
-    def simulate(self) -> Outcome:
+    def simulate(self) -> RunOutcome:
         self._run.start_arrivals(self._arrive)
         self._run.engine.run()
         return self._run.outcome(self._policy, uses_estimates=False)
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         waiting = _Waiting(job.index, job, deque(), job.work_s)
         for task in range(job.n_tasks):
             worker = self._free.take(job.constraints_of(task))
@@ -119,16 +119,16 @@ class _Central:
         self._run.network.send("completion", self._freed, worker)
 
 
-def central_fifo(run: Run) -> Outcome:
+def central_fifo(run: Run) -> RunOutcome:
     """First come, first served."""
     return _Central(run, "central-fifo").simulate()
 
 
-def central_fewest_tasks(run: Run) -> Outcome:
+def central_fewest_tasks(run: Run) -> RunOutcome:
     """The job with the fewest tasks that are not launched yet comes first; durations are unknown."""
     return _Central(run, "central-fewest-tasks").simulate()
 
 
-def central_srpt(run: Run) -> Outcome:
+def central_srpt(run: Run) -> RunOutcome:
     """The job with the least work that is not launched yet comes first; all durations are known."""
     return _Central(run, "central-srpt").simulate()

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from shim.simulation.baselines.late_binding import PROBE_RATIO, JobState, Probe, Worker, draw_workers
 from shim.simulation.baselines.least_work_left import LeastWorkLeft
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["eagle"]
 
@@ -40,7 +40,7 @@ class _Eagle(LeastWorkLeft):
         self._pictures: list[_Picture | None] = [None] * len(self._workers)
         self._short_partition = range(self._first_long)
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         state = self._state_of(job)
         if state.is_long:
             self._arrive_long(state)
@@ -128,6 +128,6 @@ def _least_remaining(queue: Sequence[Probe]) -> int | None:
     return best
 
 
-def eagle(run: Run) -> Outcome:
+def eagle(run: Run) -> RunOutcome:
     """Run Eagle."""
     return _Eagle(run, run.workload.cutoff_s).simulate()

@@ -8,9 +8,9 @@ its messages are counted.
 
 from shim.simulation.baselines.late_binding import PROBE_RATIO, Probe, Worker, draw_workers
 from shim.simulation.baselines.least_work_left import LeastWorkLeft
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["hawk"]
 
@@ -20,7 +20,7 @@ STEAL_ATTEMPTS = 10
 class _Hawk(LeastWorkLeft):
     policy = "hawk"
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         state = self._state_of(job)
         if state.is_long:
             self._place_long(state, self._first_long)
@@ -59,6 +59,6 @@ def _short_behind_long(victim: Worker) -> list[Probe]:
     return probes[start:end]
 
 
-def hawk(run: Run) -> Outcome:
+def hawk(run: Run) -> RunOutcome:
     """Run Hawk."""
     return _Hawk(run, run.workload.cutoff_s).simulate()

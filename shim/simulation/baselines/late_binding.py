@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shim.errors import BadRequestError
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["PROBE_RATIO", "JobState", "LateBinding", "Probe", "Worker", "draw_workers"]
 
@@ -37,7 +37,7 @@ class JobState:
         n_given: Tasks given out so far.
     """
 
-    job: Job
+    job: TraceJob
     is_long: bool
     estimate_s: int
     remaining_s: float = 0.0
@@ -112,16 +112,16 @@ class LateBinding:
         self._everyone = range(len(self._workers))
         self._first_long = len(self._workers) - math.ceil(len(self._workers) * LONG_PARTITION)
 
-    def simulate(self) -> Outcome:
+    def simulate(self) -> RunOutcome:
         """Run the workload."""
         self._run.start_arrivals(self._arrive)
         self._engine.run()
         return self._run.outcome(self.policy, uses_estimates=True)
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         raise NotImplementedError
 
-    def _state_of(self, job: Job) -> JobState:
+    def _state_of(self, job: TraceJob) -> JobState:
         estimate_s = int(job.estimate_s)
         is_long = estimate_s > self._cutoff_s
         return JobState(job, is_long, estimate_s, remaining_s=float(estimate_s * job.n_tasks))

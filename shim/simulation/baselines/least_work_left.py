@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from shim.simulation.baselines.late_binding import JobState, LateBinding, Worker
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["LeastWorkLeft", "WorkTable", "central_least_work_left"]
 
@@ -110,11 +110,11 @@ class _CentralLeastWorkLeft(LeastWorkLeft):
     def __init__(self, run: Run) -> None:
         super().__init__(run, cutoff_s=-1.0)
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         is_short = int(job.estimate_s) <= self._run.workload.cutoff_s
         self._place_long(self._state_of(job), first=0 if is_short else self._first_long)
 
 
-def central_least_work_left(run: Run) -> Outcome:
+def central_least_work_left(run: Run) -> RunOutcome:
     """Every job centrally, by least work left."""
     return _CentralLeastWorkLeft(run).simulate()

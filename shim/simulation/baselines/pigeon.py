@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shim.simulation.free_workers import FreeWorkers
-from shim.simulation.results import Outcome
+from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
-from shim.simulation.traces import Job
+from shim.simulation.traces import TraceJob
 
 __all__ = ["pigeon"]
 
@@ -33,7 +33,7 @@ CONSTRAINED_FAIR_WEIGHT = 20
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    job: Job
+    job: TraceJob
     number: int
     constraints: int
     is_short: bool
@@ -76,20 +76,20 @@ class _Pigeon:
             reserved_numbers=frozenset(reserved),
         )
 
-    def simulate(self) -> Outcome:
+    def simulate(self) -> RunOutcome:
         self._run.start_arrivals(self._arrive)
         self._run.engine.run()
         return self._run.outcome("pigeon", uses_estimates=True)
 
     # Distributors.
 
-    def _arrive(self, job: Job) -> None:
+    def _arrive(self, job: TraceJob) -> None:
         is_short = self._run.workload.is_short(job)
         for number, master in enumerate(self._spread(job)):
             task = _Task(job, number, job.constraints_of(number), is_short)
             self._run.network.send("task", self._receive, self._masters[master], task)
 
-    def _spread(self, job: Job) -> list[int]:
+    def _spread(self, job: TraceJob) -> list[int]:
         """The master of each task."""
         everyone = range(len(self._masters))
         if self._bits:
@@ -172,6 +172,6 @@ def _summary(workers: Sequence[int]) -> dict[int, int]:
     return known
 
 
-def pigeon(run: Run) -> Outcome:
+def pigeon(run: Run) -> RunOutcome:
     """Run Pigeon."""
     return _Pigeon(run).simulate()

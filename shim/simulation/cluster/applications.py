@@ -7,7 +7,7 @@ from enum import Enum
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["Application", "Attempt", "Container", "ContainerEnd", "ContainerState", "Order"]
+__all__ = ["Application", "ContainerEnd", "ModelledAttempt", "ModelledContainer", "ModelledContainerState", "Order"]
 
 _EPOCH_SHIFT = 40
 _MASTER = ResourceVector(512, 1)
@@ -36,7 +36,7 @@ class Order:
     most_attempts: int = 2
 
 
-class ContainerState(Enum):
+class ModelledContainerState(Enum):
     """State of a container."""
 
     ALLOCATED = "allocated"
@@ -48,7 +48,7 @@ class ContainerState(Enum):
 
 
 @dataclass(slots=True)
-class Container:
+class ModelledContainer:
     """A live container.
 
     Attributes:
@@ -64,7 +64,7 @@ class Container:
     given_ms: int
     since_s: float
     is_master: bool = False
-    state: ContainerState = ContainerState.ALLOCATED
+    state: ModelledContainerState = ModelledContainerState.ALLOCATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ContainerEnd:
 
 
 @dataclass(slots=True)
-class Attempt:
+class ModelledAttempt:
     """One attempt of an application.
 
     Attributes:
@@ -98,8 +98,8 @@ class Attempt:
     is_over: bool = False
     response_id: int = 0
     last_answer: bytes = b""
-    containers: dict[ContainerId, Container] = field(default_factory=dict)
-    fresh: list[Container] = field(default_factory=list)
+    containers: dict[ContainerId, ModelledContainer] = field(default_factory=dict)
+    fresh: list[ModelledContainer] = field(default_factory=list)
     gone: list[ContainerEnd] = field(default_factory=list)
     told: list[ContainerEnd] = field(default_factory=list)
     known_nodes: set[NodeId] = field(default_factory=set)
@@ -131,8 +131,8 @@ class Application:
     finished_ms: int = 0
     launched_ms: int = 0
     diagnostics: str = ""
-    attempts: list[Attempt] = field(default_factory=list)
-    granted: dict[ContainerId, Container] = field(default_factory=dict)
+    attempts: list[ModelledAttempt] = field(default_factory=list)
+    granted: dict[ContainerId, ModelledContainer] = field(default_factory=dict)
     mib_s: float = 0.0
     vcore_s: float = 0.0
 
@@ -142,12 +142,12 @@ class Application:
         return self.state in {"FINISHED", "FAILED", "KILLED"}
 
     @property
-    def attempt(self) -> Attempt:
+    def attempt(self) -> ModelledAttempt:
         """The newest attempt."""
         return self.attempts[-1]
 
     @property
-    def live(self) -> Mapping[ContainerId, Container]:
+    def live(self) -> Mapping[ContainerId, ModelledContainer]:
         """Containers of the application, its ApplicationMaster's included."""
         return {name: each for attempt in self.attempts for name, each in attempt.containers.items()}
 

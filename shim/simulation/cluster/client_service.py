@@ -32,12 +32,12 @@ from shim.simulation.cluster.applications import Application, Order
 from shim.simulation.cluster.manager import ModelledResourceManager
 from shim.simulation.cluster.master_service import token_of
 
-__all__ = ["ClientService"]
+__all__ = ["ModelledClientService"]
 
 _YARN_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnException"
 
 
-class ClientService:
+class ModelledClientService:
     """Implements `ResourceManagerRPC`."""
 
     def __init__(self, manager: ModelledResourceManager) -> None:

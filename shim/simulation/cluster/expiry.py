@@ -6,7 +6,7 @@ Sources: `AMLivelinessMonitor`, `NMLivelinessMonitor`, `ContainerAllocationExpir
 from collections.abc import Mapping
 
 from shim.domain.ids import ContainerId, NodeId
-from shim.simulation.cluster.applications import Application, ContainerState
+from shim.simulation.cluster.applications import Application, ModelledContainerState
 from shim.simulation.cluster.spec import Timing
 
 __all__ = ["is_silent", "silent_nodes", "unused_containers"]
@@ -40,7 +40,7 @@ def unused_containers(application: Application, now_s: float, timing: Timing) ->
     return [
         name
         for name, held in application.live.items()
-        if held.state is ContainerState.ACQUIRED
+        if held.state is ModelledContainerState.ACQUIRED
         and not held.is_master
         and now_s - held.since_s > timing.allocation_expiry_s
     ]

@@ -10,12 +10,12 @@ from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, HomeSession
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.simulation.cluster.applications import Application
-from shim.simulation.cluster.client_service import ClientService
+from shim.simulation.cluster.client_service import ModelledClientService
 from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.manager import ModelledResourceManager
 from shim.simulation.cluster.master_service import MasterLogin, MasterService
-from shim.simulation.cluster.masters import Account, MasterCalls, MasterSettings, ModelledMaster
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.masters import MasterAccount, MasterCalls, MasterSettings, ModelledMaster
+from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.cluster.web import WebService
 from shim.simulation.engine import seeded
 
@@ -31,7 +31,7 @@ class ModelledCluster:
 
     manager: ModelledResourceManager
     web: WebService
-    client: ClientService
+    client: ModelledClientService
     masters: MasterService
 
 
@@ -68,7 +68,7 @@ class ModelledFederation:
     clusters: Mapping[SubClusterId, ModelledCluster]
     clock: Clock
     jobs: dict[str, ModelledJob] = field(default_factory=dict)
-    accounts: dict[str, Account] = field(default_factory=dict)
+    accounts: dict[str, MasterAccount] = field(default_factory=dict)
     starts: dict[ApplicationId, list[SubClusterId]] = field(default_factory=dict)
     connect: Connect | None = None
     settings: MasterSettings = field(default_factory=MasterSettings)
@@ -76,7 +76,7 @@ class ModelledFederation:
 
     @classmethod
     def of(
-        cls, specs: Sequence[ClusterSpec], clock: Clock, seed: int, settings: MasterSettings | None = None
+        cls, specs: Sequence[ModelledClusterSpec], clock: Clock, seed: int, settings: MasterSettings | None = None
     ) -> "ModelledFederation":
         """Make the clusters; nothing runs yet.
 
@@ -93,12 +93,12 @@ class ModelledFederation:
             federation._clusters_of |= dict.fromkeys((node.id for node in spec.nodes), spec.name)
         return federation
 
-    def _cluster(self, spec: ClusterSpec, rng: random.Random) -> ModelledCluster:
+    def _cluster(self, spec: ModelledClusterSpec, rng: random.Random) -> ModelledCluster:
         async def program(application: Application, attempt: ApplicationAttemptId) -> None:
             await self._run_master(spec.name, application, attempt)
 
         manager = ModelledResourceManager(spec, self.clock, rng, program)
-        return ModelledCluster(manager, WebService(manager), ClientService(manager), MasterService(manager))
+        return ModelledCluster(manager, WebService(manager), ModelledClientService(manager), MasterService(manager))
 
     def __getitem__(self, name: str) -> ModelledCluster:
         """A cluster by its name."""
@@ -109,10 +109,10 @@ class ModelledFederation:
         for cluster in self.clusters.values():
             cluster.manager.begin()
 
-    def add(self, job: ModelledJob) -> Account:
+    def add(self, job: ModelledJob) -> MasterAccount:
         """Know a job: a submission that names it as its program runs it."""
         self.jobs[job.name] = job
-        return self.accounts.setdefault(job.name, Account())
+        return self.accounts.setdefault(job.name, MasterAccount())
 
     def launch(self, node: NodeId, container: ContainerId, runs_s: float, life: int) -> None:
         """Start a program in a container on a node of any cluster.

@@ -17,12 +17,19 @@ from shim.domain.queues import is_same_queue
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.ports.clock import Clock
-from shim.simulation.cluster.applications import Application, Attempt, Container, ContainerEnd, ContainerState, Order
+from shim.simulation.cluster.applications import (
+    Application,
+    ContainerEnd,
+    ModelledAttempt,
+    ModelledContainer,
+    ModelledContainerState,
+    Order,
+)
 from shim.simulation.cluster.expiry import is_silent, silent_nodes, unused_containers
 from shim.simulation.cluster.node import NodeManager
 from shim.simulation.cluster.process import ModelledProcess
 from shim.simulation.cluster.scheduler import Allocation, CapacityScheduler
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec
 
 __all__ = ["MasterProgram", "ModelledResourceManager"]
 
@@ -44,7 +51,7 @@ class ModelledResourceManager(ModelledProcess):
         program: What the ApplicationMaster of an application runs.
     """
 
-    def __init__(self, spec: ClusterSpec, clock: Clock, rng: random.Random, program: MasterProgram) -> None:
+    def __init__(self, spec: ModelledClusterSpec, clock: Clock, rng: random.Random, program: MasterProgram) -> None:
         super().__init__(spec.name)
         self.spec = spec
         self.clock = clock
@@ -141,7 +148,7 @@ class ModelledResourceManager(ModelledProcess):
         granted = application.granted.get(container)
         if granted is None or attempt is None or (attempt.is_over and not application.order.keeps_containers):
             return False
-        granted.state = ContainerState.RUNNING
+        granted.state = ModelledContainerState.RUNNING
         attempt.containers[container] = granted
         order = application.order
         self.scheduler.take(granted.node, order.queue, order.user, granted.resource)
@@ -165,8 +172,8 @@ class ModelledResourceManager(ModelledProcess):
 
     def _see_running(self, container: ContainerId) -> None:
         held = self.find(container)
-        if held is not None and held.state is not ContainerState.RUNNING:
-            held.state, held.since_s = ContainerState.RUNNING, self._now_s()
+        if held is not None and held.state is not ModelledContainerState.RUNNING:
+            held.state, held.since_s = ModelledContainerState.RUNNING, self._now_s()
 
     def _lose(self, node: NodeId) -> None:
         """End all that ran on a node."""
@@ -221,7 +228,7 @@ class ModelledResourceManager(ModelledProcess):
         """An ApplicationMaster says that its application has ended."""
         self._finish(application, "FINISHED", status, diagnostics)
 
-    def find(self, container: ContainerId) -> Container | None:
+    def find(self, container: ContainerId) -> ModelledContainer | None:
         """A live container."""
         application = self.applications.get(container.attempt.application)
         if application is None:
@@ -237,7 +244,7 @@ class ModelledResourceManager(ModelledProcess):
 
     def _begin_attempt(self, application: Application) -> None:
         number = len(application.attempts) + 1
-        attempt = Attempt(ApplicationAttemptId(application.order.id, number), self._now_s())
+        attempt = ModelledAttempt(ApplicationAttemptId(application.order.id, number), self._now_s())
         before = application.attempts[-1] if application.attempts else None
         application.attempts.append(attempt)
         if before is not None and application.order.keeps_containers:
@@ -278,7 +285,7 @@ class ModelledResourceManager(ModelledProcess):
         if not order.is_unmanaged:
             self.scheduler.reserve_master(order.queue, order.master)
 
-    def _retire(self, application: Application, attempt: Attempt) -> None:
+    def _retire(self, application: Application, attempt: ModelledAttempt) -> None:
         """An attempt is over."""
         order = application.order
         self.scheduler.remove(attempt.id)
@@ -289,7 +296,7 @@ class ModelledResourceManager(ModelledProcess):
     def _grant(self, allocation: Allocation) -> None:
         application = self.applications[allocation.attempt.application]
         attempt, key = application.attempt, allocation.key
-        held = Container(
+        held = ModelledContainer(
             attempt.next_id(self.epoch),
             allocation.node,
             key.resource,
@@ -365,6 +372,6 @@ class ModelledResourceManager(ModelledProcess):
         return sum((node.used for node in self.scheduler.nodes.values()), ResourceVector())
 
 
-def _attempt_of(application: Application, container: ContainerId) -> Attempt | None:
+def _attempt_of(application: Application, container: ContainerId) -> ModelledAttempt | None:
     """The attempt to which a container belongs, if that may still have it."""
     return next((each for each in application.attempts if each.id == container.attempt), None)

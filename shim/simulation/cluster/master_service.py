@@ -29,7 +29,13 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message
 from shim.protocol.yarn.allocations import read_allocate_call
 from shim.protocol.yarn.records import resource_message
-from shim.simulation.cluster.applications import Application, Attempt, Container, ContainerEnd, ContainerState
+from shim.simulation.cluster.applications import (
+    Application,
+    ContainerEnd,
+    ModelledAttempt,
+    ModelledContainer,
+    ModelledContainerState,
+)
 from shim.simulation.cluster.manager import ModelledResourceManager
 
 __all__ = ["MasterLogin", "MasterService", "life_of", "token_of"]
@@ -76,26 +82,26 @@ class MasterService:
         assert method == ALLOCATE  # noqa: S101 - there is no other
         return self._allocate(known, payload)
 
-    def _find(self, attempt: ApplicationAttemptId) -> tuple[Application, Attempt] | None:
+    def _find(self, attempt: ApplicationAttemptId) -> tuple[Application, ModelledAttempt] | None:
         application = self._manager.applications.get(attempt.application)
         if application is None or application.is_over or not application.attempts:
             return None
         known = application.attempt
         return (application, known) if known.id == attempt and not known.is_over else None
 
-    def _register(self, application: Application, known: Attempt) -> RPCAnswer:
+    def _register(self, application: Application, known: ModelledAttempt) -> RPCAnswer:
         if known.is_registered:
             told = f"Application Master is already registered : {application.order.id}"
             return _refusal(JavaClass.INVALID_APPLICATION_MASTER_REQUEST, told)
         known.is_registered, known.response_id, known.last_answer = True, 0, b""
         application.state = "RUNNING"
         self._manager.scheduler.forget_asks(known.id)
-        kept: list[Container] = []
+        kept: list[ModelledContainer] = []
         if application.order.keeps_containers:
             kept = [
                 each
                 for each in application.live.values()
-                if not each.is_master and each.state is not ContainerState.ALLOCATED
+                if not each.is_master and each.state is not ModelledContainerState.ALLOCATED
             ]
         nodes = {each.node for each in kept}
         known.known_nodes |= nodes
@@ -113,7 +119,7 @@ class MasterService:
         self._manager.finish_application(application, status, request.diagnostics)
         return RPCAnswer(FinishApplicationMasterResponseProto(isUnregistered=True).SerializeToString())
 
-    def _allocate(self, known: Attempt, payload: bytes) -> RPCAnswer:
+    def _allocate(self, known: ModelledAttempt, payload: bytes) -> RPCAnswer:
         call = read_allocate_call(payload)
         if call.response_id + 1 == known.response_id and known.last_answer:
             return RPCAnswer(known.last_answer)
@@ -135,7 +141,7 @@ class MasterService:
         gone, known.gone = known.gone, []
         known.told = gone
         for each in fresh:
-            each.state, each.since_s = ContainerState.ACQUIRED, manager.clock.monotonic_s()
+            each.state, each.since_s = ModelledContainerState.ACQUIRED, manager.clock.monotonic_s()
         new_nodes = sorted({each.node for each in fresh} - known.known_nodes)
         known.known_nodes.update(new_nodes)
         known.last_answer = AllocateResponseProto(
@@ -148,7 +154,7 @@ class MasterService:
         ).SerializePartialToString()
         return RPCAnswer(known.last_answer)
 
-    def _message(self, held: Container) -> ContainerProto:
+    def _message(self, held: ModelledContainer) -> ContainerProto:
         life = str(self._manager.lives).encode()
         return ContainerProto(
             id=_id_message(held),
@@ -178,7 +184,7 @@ class MasterLogin:
         return await self.service.call(self.attempt, method, payload)
 
 
-def _id_message(held: Container | ContainerEnd) -> ContainerIdProto:
+def _id_message(held: ModelledContainer | ContainerEnd) -> ContainerIdProto:
     attempt = held.id.attempt
     named = ApplicationAttemptIdProto(
         application_id=application_message(attempt.application), attemptId=attempt.attempt

@@ -36,7 +36,7 @@ from shim.protocol.yarn.records import container_of, resource_message
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.master_service import life_of
 
-__all__ = ["Account", "MasterCalls", "MasterFailedError", "MasterSettings", "ModelledMaster"]
+__all__ = ["MasterAccount", "MasterCalls", "MasterFailedError", "MasterSettings", "ModelledMaster"]
 
 _SUCCEEDED = FinalApplicationStatusProto.Value("APP_SUCCEEDED")
 _REGISTRATION = RegisterApplicationMasterRequestProto(host="m", rpc_port=1, tracking_url="").SerializeToString()
@@ -82,7 +82,7 @@ class MasterSettings:
 
 
 @dataclass(slots=True)
-class Account:
+class MasterAccount:
     """Observations of an application's masters, for measurements and invariants.
 
     Attributes:
@@ -145,7 +145,7 @@ class ModelledMaster:
         launch: Callable[[NodeId, ContainerId, float, int], None],
         pings: Callable[[ContainerId], bool],
         now_s: Callable[[], float],
-        account: Account,
+        account: MasterAccount,
         settings: MasterSettings | None = None,
     ) -> None:
         self._attempt = attempt

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from shim.domain.ids import ContainerId
 from shim.errors import UnavailableError
-from shim.simulation.cluster.spec import NodeSpec, Timing
+from shim.simulation.cluster.spec import NodeManagerSpec, Timing
 
 __all__ = ["KILLED_EXIT_STATUS", "NodeManager", "Tracker"]
 
@@ -54,7 +54,7 @@ class NodeManager:
         life: The start of the ResourceManager with which it is registered.
     """
 
-    spec: NodeSpec
+    spec: NodeManagerSpec
     timing: Timing
     tracker: Tracker
     ended: dict[ContainerId, int] = field(default_factory=dict)

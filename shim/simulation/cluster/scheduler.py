@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from shim.domain.allocations import ANY, Ask, AskKey
 from shim.domain.ids import ApplicationAttemptId, NodeId
 from shim.domain.resources import ResourceVector
-from shim.simulation.cluster.spec import ClusterSpec, NodeSpec, QueueSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec, NodeManagerSpec, QueueSpec
 
-__all__ = ["Allocation", "CapacityScheduler", "NodeState", "QueueState"]
+__all__ = ["Allocation", "CapacityScheduler", "ModelledNode", "ModelledQueue"]
 
 _NOTHING = ResourceVector()
 
@@ -38,10 +38,10 @@ class Allocation:
 
 
 @dataclass(slots=True)
-class NodeState:
+class ModelledNode:
     """A node as the scheduler sees it."""
 
-    spec: NodeSpec
+    spec: NodeManagerSpec
     used: ResourceVector = _NOTHING
     containers: int = 0
 
@@ -52,7 +52,7 @@ class NodeState:
 
 
 @dataclass(slots=True)
-class QueueState:
+class ModelledQueue:
     """A leaf queue with what it has; `users` has each user's part of `used`."""
 
     path: str
@@ -78,7 +78,7 @@ class _Wanted:
 @dataclass(slots=True)
 class _Attempt:
     id: ApplicationAttemptId
-    queue: QueueState
+    queue: ModelledQueue
     user: str
     wanted: dict[AskKey, _Wanted] = field(default_factory=dict)
     blacklist: set[str] = field(default_factory=set)
@@ -87,11 +87,11 @@ class _Attempt:
 class CapacityScheduler:
     """Queues, nodes and asks of one cluster. No clock: a heartbeat is a call."""
 
-    def __init__(self, spec: ClusterSpec) -> None:
+    def __init__(self, spec: ModelledClusterSpec) -> None:
         self._timing = spec.timing
         self._attempts: dict[ApplicationAttemptId, _Attempt] = {}
-        self.nodes: dict[NodeId, NodeState] = {}
-        self.queues = {path: QueueState(path, queue) for path, queue in spec.queues.items()}
+        self.nodes: dict[NodeId, ModelledNode] = {}
+        self.queues = {path: ModelledQueue(path, queue) for path, queue in spec.queues.items()}
         self._capacity = _NOTHING
 
     @property
@@ -99,9 +99,9 @@ class CapacityScheduler:
         """All nodes that are there."""
         return self._capacity
 
-    def add_node(self, spec: NodeSpec) -> None:
+    def add_node(self, spec: NodeManagerSpec) -> None:
         """A node has registered; nothing runs there as far as the scheduler knows."""
-        self.nodes[spec.id] = NodeState(spec)
+        self.nodes[spec.id] = ModelledNode(spec)
         self._capacity = sum((node.spec.size for node in self.nodes.values()), _NOTHING)
 
     def remove_node(self, node: NodeId) -> None:
@@ -234,7 +234,7 @@ class CapacityScheduler:
                 break
         return given
 
-    def _next(self, node: NodeState) -> Allocation | None:
+    def _next(self, node: ModelledNode) -> Allocation | None:
         for queue in sorted(self.queues.values(), key=self._use):
             for attempt in self._attempts.values():
                 if attempt.queue is queue and attempt.wanted and self._may_have(attempt):
@@ -243,7 +243,7 @@ class CapacityScheduler:
                         return found
         return None
 
-    def _use(self, queue: QueueState) -> float:
+    def _use(self, queue: ModelledQueue) -> float:
         """Use against capacity: `PriorityUtilizationQueueOrderingPolicy` serves the smallest first."""
         return queue.used.dominant_share_of(self._capacity) / max(queue.spec.percent, 1e-9)
 
@@ -252,7 +252,7 @@ class CapacityScheduler:
         used = attempt.queue.users.get(attempt.user, _NOTHING)
         return used.fits_in(self._user_limit(attempt.queue))
 
-    def _user_limit(self, queue: QueueState) -> ResourceVector:
+    def _user_limit(self, queue: ModelledQueue) -> ResourceVector:
         """Source: `UsersManager.computeUserLimit`."""
         spec, own = queue.spec, self.share(queue.spec.percent)
         current = own if queue.used.fits_in(own) else queue.used
@@ -263,7 +263,7 @@ class CapacityScheduler:
             min(int(current.memory_mib * part), most.memory_mib), min(int(current.vcores * part), most.vcores)
         )
 
-    def _of(self, attempt: _Attempt, node: NodeState) -> Allocation | None:
+    def _of(self, attempt: _Attempt, node: ModelledNode) -> Allocation | None:
         host, rack = node.spec.id.host, node.spec.rack
         if attempt.blacklist & {host, rack}:
             return None

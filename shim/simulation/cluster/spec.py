@@ -7,13 +7,13 @@ from types import MappingProxyType
 from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["ClusterSpec", "NodeSpec", "QueueSpec", "Timing"]
+__all__ = ["ModelledClusterSpec", "NodeManagerSpec", "QueueSpec", "Timing"]
 
 _PORT = 45454
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSpec:
+class NodeManagerSpec:
     """One NodeManager.
 
     Attributes:
@@ -87,7 +87,7 @@ def _default_queue() -> Mapping[str, QueueSpec]:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterSpec:
+class ModelledClusterSpec:
     """A cluster.
 
     Attributes:
@@ -97,7 +97,7 @@ class ClusterSpec:
     """
 
     name: SubClusterId
-    nodes: tuple[NodeSpec, ...]
+    nodes: tuple[NodeManagerSpec, ...]
     queues: Mapping[str, QueueSpec] = field(default_factory=_default_queue)
     epoch: int = 0
     recovers: bool = True
@@ -119,7 +119,7 @@ class ClusterSpec:
         epoch: int = 0,
         queues: Mapping[str, QueueSpec] | None = None,
         timing: Timing | None = None,
-    ) -> "ClusterSpec":
+    ) -> "ModelledClusterSpec":
         """A cluster of equal nodes, dealt to racks in turn.
 
         Args:
@@ -132,7 +132,7 @@ class ClusterSpec:
             timing: See above.
         """
         made = tuple(
-            NodeSpec(
+            NodeManagerSpec(
                 NodeId(f"{name}-n{number + 1}", _PORT),
                 size,
                 rack="/default-rack" if racks == 1 else f"/rack{number % racks + 1}",

@@ -13,7 +13,7 @@ from shim.errors import BadRequestError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.simulation.cluster.applications import Application, Order
 from shim.simulation.cluster.manager import ModelledResourceManager
-from shim.simulation.cluster.scheduler import NodeState, QueueState
+from shim.simulation.cluster.scheduler import ModelledNode, ModelledQueue
 
 __all__ = ["WebService"]
 
@@ -116,7 +116,7 @@ class WebService(ResourceManager):
         }
         return _ok({"scheduler": {"schedulerInfo": root}})
 
-    def _queue(self, queue: QueueState) -> dict[str, Any]:
+    def _queue(self, queue: ModelledQueue) -> dict[str, Any]:
         scheduler = self._manager.scheduler
         pending = scheduler.pending_in(queue.path)
         masters = self._manager.waiting_masters(queue.path)
@@ -261,7 +261,7 @@ def _resource(amount: ResourceVector) -> dict[str, Any]:
     }
 
 
-def _node(node: NodeState) -> dict[str, Any]:
+def _node(node: ModelledNode) -> dict[str, Any]:
     spec, used, free = node.spec, node.used, node.free
     shown: dict[str, Any] = {
         "rack": spec.rack,

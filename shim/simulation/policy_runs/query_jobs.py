@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shim.scheduling.completion_table import build_forecast, simulate_run
 from shim.scheduling.former_runs import FormerStage
-from shim.simulation.dag_jobs import Stage, read_tpch
+from shim.simulation.dag_jobs import QueryStage, read_tpch
 from shim.simulation.engine import seeded
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
 
@@ -38,7 +38,7 @@ def tpch_jobs(file: Path, seed: int, n_jobs: int, n_nodes: int, load: float) -> 
     return query_jobs({name: _former(graphs[name]) for name in _QUERIES}, seed, n_jobs, n_nodes, load)
 
 
-def _former(stages: Sequence[Stage]) -> tuple[FormerStage, ...]:
+def _former(stages: Sequence[QueryStage]) -> tuple[FormerStage, ...]:
     """The samples of each stage: those with 20 executors, or the nearest number that any were measured with."""
     found = []
     for stage in stages:

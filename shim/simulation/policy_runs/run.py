@@ -19,7 +19,7 @@ from shim.scheduling.durations import DurationModel
 from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.knowledge import Knowledge, StageOutline
 from shim.scheduling.node_index import Cell, index_nodes
-from shim.scheduling.plan import Grant, MadeBy
+from shim.scheduling.plan import MadeBy, PlannedGrant
 from shim.scheduling.policy import Policy
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.service_round import broken_part
@@ -280,7 +280,7 @@ class _Run:
         running = (TaggedContainers(node, tags, count) for (node, tags), count in self._tagged.items() if count)
         return ServiceFacts(tags, tuple(running), self._site.constraints, keep_free=self._site.keep_free)
 
-    def _start(self, grant: Grant) -> None:
+    def _start(self, grant: PlannedGrant) -> None:
         stage = self._by_row.get(grant.request)
         if stage is None or grant.count > len(stage.left) or grant.scope is not Scope.NODE:
             raise InvariantViolationError(f"{self._policy.name} granted what nobody waits for: {grant}")

@@ -12,7 +12,7 @@ from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.simulation.cluster.federation import ModelledFederation
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.masters import MasterCalls, MasterSettings
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec, Timing
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
 from shim.simulation.engine import seeded
 from shim.simulation.storms.schedule import Fault, FaultKind, Schedule
 from shim.simulation.virtual_time import VirtualClock
@@ -106,7 +106,7 @@ class StormWorld:
         seed = schedule.seed
         size = ResourceVector(4096, 4)
         specs = [
-            ClusterSpec.even(name, nodes=2, size=size, epoch=epoch, queues=_QUEUES, timing=_TIMING)
+            ModelledClusterSpec.even(name, nodes=2, size=size, epoch=epoch, queues=_QUEUES, timing=_TIMING)
             for name, epoch in (("east", 1000), ("west", 2000))
         ]
         federation = ModelledFederation.of(specs, clock, seed, MasterSettings(heartbeat_s=0.5, task_timeout_s=40.0))

@@ -11,7 +11,7 @@ from shim.config.text_files import text_of
 from shim.config.tree import Key, Origin, key, read
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError, ConfigError
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.what_if.past_jobs import PastJob
 
 __all__ = ["ClustersFile", "estimated_clusters", "leaves_of", "read_clusters"]
@@ -57,7 +57,7 @@ class ClustersFile:
     clusters: tuple[ReplayCluster, ...] = key((), about=Key("`[[cluster]]`", name="cluster"))
 
 
-def read_clusters(file: Path, queues: Sequence[str]) -> tuple[ClusterSpec, ...]:
+def read_clusters(file: Path, queues: Sequence[str]) -> tuple[ModelledClusterSpec, ...]:
     """Read a description of clusters.
 
     Args:
@@ -82,7 +82,7 @@ def read_clusters(file: Path, queues: Sequence[str]) -> tuple[ClusterSpec, ...]:
     return tuple(_spec(each, number, queues, source) for number, each in enumerate(found))
 
 
-def _spec(cluster: ReplayCluster, number: int, queues: Sequence[str], source: str) -> ClusterSpec:
+def _spec(cluster: ReplayCluster, number: int, queues: Sequence[str], source: str) -> ModelledClusterSpec:
     made = {
         each.name: QueueSpec(
             each.capacity,
@@ -95,7 +95,7 @@ def _spec(cluster: ReplayCluster, number: int, queues: Sequence[str], source: st
     }
     if sum(each.percent for each in made.values()) > 100.0 + 1e-6:
         raise ConfigError(source, "cluster.queue.capacity", f"those of {cluster.id} add up to more than 100")
-    return ClusterSpec.even(
+    return ModelledClusterSpec.even(
         cluster.id,
         nodes=cluster.nodes,
         size=ResourceVector(cluster.memory_mib, cluster.vcores),
@@ -110,12 +110,14 @@ def _equal(queues: Sequence[str]) -> dict[str, QueueSpec]:
     return {path: QueueSpec(100.0 / len(queues), user_limit_factor=_NO_LIMIT) for path in queues}
 
 
-def leaves_of(clusters: Sequence[ClusterSpec]) -> tuple[str, ...]:
+def leaves_of(clusters: Sequence[ModelledClusterSpec]) -> tuple[str, ...]:
     """Leaf queues that any of the clusters has."""
     return tuple(sorted({path for each in clusters for path in each.queues}))
 
 
-def estimated_clusters(jobs: Sequence[PastJob], names: Sequence[str], queues: Sequence[str]) -> tuple[ClusterSpec, ...]:
+def estimated_clusters(
+    jobs: Sequence[PastJob], names: Sequence[str], queues: Sequence[str]
+) -> tuple[ModelledClusterSpec, ...]:
     """As many nodes of 16 vcores as the history's applications used at their peak, in equal parts.
 
     Raises:
@@ -131,7 +133,7 @@ def estimated_clusters(jobs: Sequence[PastJob], names: Sequence[str], queues: Se
     largest_mib = max(2 * job.container.memory_mib for job in jobs)  # a container beside its ApplicationMaster
     size = ResourceVector(max(largest_mib, math.ceil(peak_mib / (nodes * len(names)))), _VCORES)
     return tuple(
-        ClusterSpec.even(name, nodes=nodes, size=size, epoch=_EPOCHS * (number + 1), queues=_equal(queues))
+        ModelledClusterSpec.even(name, nodes=nodes, size=size, epoch=_EPOCHS * (number + 1), queues=_equal(queues))
         for number, name in enumerate(names)
     )
 

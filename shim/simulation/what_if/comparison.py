@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.results import Summary
 from shim.simulation.what_if.past_jobs import PastJob, full_path
 from shim.simulation.yarn_sim.run import ManagerTimes, YarnOutcome
@@ -68,7 +68,7 @@ def figures_of_history(jobs: Sequence[PastJob], leaves: Sequence[str], capacity_
 
 
 def figures_of_replay(
-    jobs: Sequence[PastJob], leaves: Sequence[str], clusters: Sequence[ClusterSpec], outcome: YarnOutcome
+    jobs: Sequence[PastJob], leaves: Sequence[str], clusters: Sequence[ModelledClusterSpec], outcome: YarnOutcome
 ) -> dict[str, Figures]:
     """Take figures from a replay, by full path of the queue in the history."""
     times = outcome.times

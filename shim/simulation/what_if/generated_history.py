@@ -7,7 +7,7 @@ from typing import Any
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.engine import seeded
 from shim.simulation.virtual_time import EPOCH_S
 from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
@@ -35,7 +35,9 @@ def _stage(rng: random.Random, most: int, mean_s: float, needs: tuple[int, ...])
     return ModelledStage(durations, needs, _SIZE)
 
 
-def generated_history(seed: int, jobs: Sequence[ModelledJob], clusters: Sequence[ClusterSpec]) -> dict[str, Any]:
+def generated_history(
+    seed: int, jobs: Sequence[ModelledJob], clusters: Sequence[ModelledClusterSpec]
+) -> dict[str, Any]:
     """Run jobs through Heddle with its defaults; what `/ws/v1/cluster/apps` tells of them afterwards."""
     return apps_document(jobs, play(YarnSetting(clusters=tuple(clusters), seed=seed), jobs))
 

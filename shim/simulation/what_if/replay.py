@@ -11,7 +11,7 @@ from shim.config.sections import SecurityConfig, SubClusterConfig
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.what_if.clusters import leaves_of
 from shim.simulation.what_if.comparison import (
     Figures,
@@ -44,7 +44,7 @@ class Side:
     """
 
     name: str
-    clusters: tuple[ClusterSpec, ...]
+    clusters: tuple[ModelledClusterSpec, ...]
     config: Config
 
 
@@ -76,7 +76,10 @@ class WhatIf:
 
 
 def config_over(
-    config: Config, clusters: Sequence[ClusterSpec], policy: PolicyConfig | None = None, source: str = "--config"
+    config: Config,
+    clusters: Sequence[ModelledClusterSpec],
+    policy: PolicyConfig | None = None,
+    source: str = "--config",
 ) -> Config:
     """A configuration over modelled clusters: its own decisions, none of its addresses, files and secrets.
 
@@ -153,7 +156,7 @@ def compare(
 def _startup_s(side: Side, seed: int) -> float:
     """Measure how long an application of one task takes beside it in two empty nodes, from its launch."""
     first = side.clusters[0]
-    spec = ClusterSpec.even(first.name, nodes=2, size=_ROOM, epoch=first.epoch, timing=first.timing)
+    spec = ModelledClusterSpec.even(first.name, nodes=2, size=_ROOM, epoch=first.epoch, timing=first.timing)
     job = ModelledJob("probe", 0.0, (ModelledStage((_PROBE_S,), size=_SMALL),), master=_SMALL)
     alone = replace(side.config, queues=(), mappings=())
     outcome = play(YarnSetting(clusters=(spec,), config=config_over(alone, (spec,)), seed=seed), [job])

@@ -13,8 +13,8 @@ from typing import TypeVar
 import structlog
 
 from shim.app.background import begin, lasting_work
-from shim.app.peers import GlobalMaster
-from shim.app.runtime import Clusters, Runtime, new_view
+from shim.app.peers import GlobalMasterParts
+from shim.app.runtime import ReachableClusters, Runtime, new_view
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import solve_here
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
@@ -29,7 +29,7 @@ from shim.errors import (
     UnavailableError,
 )
 from shim.federation.inspection import SubClusterDescription
-from shim.multicluster.attempts import Attempts
+from shim.multicluster.attempts import AttemptDirectory
 from shim.peers.roster import global_master_role
 from shim.ports.attempt_calls import Attempt
 from shim.ports.resource_manager import RestAnswer, RestRequest
@@ -69,7 +69,7 @@ class ModelledHeddle:
     def __init__(self, world: HeddleWorld, name: str = "heddle", *, is_master: bool = False) -> None:
         self.world = world
         self._is_master = is_master
-        self.master: GlobalMaster | None = None
+        self.master: GlobalMasterParts | None = None
         self.name = name
         self.lives = 0
         self.bugs: list[str] = []
@@ -77,7 +77,7 @@ class ModelledHeddle:
         self.gate.kill()
         self.clock = GatedClock(world.clock, self.gate)
         self._use_cases: UseCases | None = None
-        self._attempts: Attempts | None = None
+        self._attempts: AttemptDirectory | None = None
         self._began: asyncio.Task[None] | None = None
 
     # -- the process -------------------------------------------------------------------------------------------------
@@ -125,11 +125,11 @@ class ModelledHeddle:
         self.master = self._made_master(runtime) if self._is_master else None
         return assemble(runtime, global_master=self.master)
 
-    def _made_master(self, runtime: Runtime) -> GlobalMaster:
+    def _made_master(self, runtime: Runtime) -> GlobalMasterParts:
         """As `open_global_master`, on links of the model."""
         links, address = self.world.links, f"{self.name}:{_MASTER_PORT + self.lives}"
         role = global_master_role(self.name)
-        master = GlobalMaster(self.name, address, runtime, links.dialer(role, self.gate))
+        master = GlobalMasterParts(self.name, address, runtime, links.dialer(role, self.gate))
         links.listen(address, role, self.gate, master.accept)
         return master
 
@@ -141,7 +141,7 @@ class ModelledHeddle:
             config=world.config,
             clock=self.clock,
             random=random.Random(f"{world.seed}/{self.name}/{self.lives}"),  # noqa: S311 - repeatable on purpose
-            clusters=Clusters(
+            clusters=ReachableClusters(
                 managers=managers,
                 logins=NetworkedLogins(clusters, network, gate),
                 rpcs={name: NetworkedRPC(each.client, network, gate) for name, each in clusters.items()},
@@ -178,7 +178,7 @@ class ModelledHeddle:
         if master is not None:
             self._take_masters(master)
 
-    def _take_masters(self, master: GlobalMaster) -> None:
+    def _take_masters(self, master: GlobalMasterParts) -> None:
         """Tell the others where this one takes ApplicationMasters."""
         address = self.scheduler_address
         self.world.schedulers[address] = self
@@ -190,9 +190,9 @@ class ModelledHeddle:
             self.use_cases.altruism.look()
             await self.clock.sleep(self.world.config.shares.interval_s)
 
-    def _made_attempts(self, use_cases: UseCases) -> Attempts:
+    def _made_attempts(self, use_cases: UseCases) -> AttemptDirectory:
         backend = use_cases.backend
-        return Attempts(
+        return AttemptDirectory(
             backend.routing,
             backend.view,
             backend.managers,

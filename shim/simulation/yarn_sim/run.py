@@ -12,8 +12,8 @@ from shim.errors import HeddleError
 from shim.simulation.cluster.applications import Application, Order
 from shim.simulation.cluster.federation import ModelledFederation
 from shim.simulation.cluster.jobs import ModelledJob
-from shim.simulation.cluster.masters import Account, MasterSettings
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.masters import MasterAccount, MasterSettings
+from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.engine import seeded
 from shim.simulation.results import Summary
 from shim.simulation.virtual_time import EPOCH_S, VirtualClock, VirtualTimeLoop, run_in_virtual_time
@@ -25,7 +25,7 @@ from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.simulation.yarn_sim.world import HeddleWorld
 from shim.testing.stores import in_memory_stores
 
-__all__ = ["Front", "ManagerTimes", "YarnOutcome", "YarnSetting", "a_config", "play"]
+__all__ = ["ManagerTimes", "SimulatedFront", "YarnOutcome", "YarnSetting", "a_config", "play"]
 
 _RETRY_S = 1.0
 _MOST_S = 7 * 86_400.0
@@ -37,7 +37,7 @@ _WARM_UP_S = 10.0
 Submit = Callable[[ModelledJob], Awaitable[ApplicationId]]
 
 
-class Front(Enum):
+class SimulatedFront(Enum):
     """Fronts that a run may put before the clusters."""
 
     HEDDLE = "heddle"
@@ -57,8 +57,8 @@ class YarnSetting:
         masters: How ApplicationMasters behave.
     """
 
-    clusters: tuple[ClusterSpec, ...]
-    front: Front = Front.HEDDLE
+    clusters: tuple[ModelledClusterSpec, ...]
+    front: SimulatedFront = SimulatedFront.HEDDLE
     config: str | Config = ""
     seed: int = 1
     hop_s: float = 0.0005
@@ -121,7 +121,7 @@ class YarnOutcome:
         return Summary.of(self.delays_s)
 
 
-def a_config(clusters: Sequence[ClusterSpec], text: str = "") -> Config:
+def a_config(clusters: Sequence[ModelledClusterSpec], text: str = "") -> Config:
     """A configuration of modelled clusters.
 
     Args:
@@ -158,7 +158,7 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Call
     network = ModelledNetwork(seeded(setting.seed, "network"), hop_s=setting.hop_s)
     federation.begin()
     submit = _Dealt(federation).submit
-    if setting.front is Front.HEDDLE:
+    if setting.front is SimulatedFront.HEDDLE:
         heddle = ModelledHeddle(
             HeddleWorld(
                 config=_whole(setting),
@@ -196,7 +196,7 @@ def _whole(setting: YarnSetting) -> Config:
     return told if isinstance(told, Config) else a_config(setting.clusters, told)
 
 
-async def _watch(clock: VirtualClock, accounts: Sequence[Account], advance: Callable[[int], None]) -> None:
+async def _watch(clock: VirtualClock, accounts: Sequence[MasterAccount], advance: Callable[[int], None]) -> None:
     """Tell how many jobs have ended, until the run is over."""
     told = 0
     while True:
@@ -277,7 +277,9 @@ class _Ends:
         return all(self.of(name) is not None for name in self.names)
 
 
-def _outcome(begun_s: float, jobs: Sequence[ModelledJob], accounts: Sequence[Account], ends: _Ends) -> YarnOutcome:
+def _outcome(
+    begun_s: float, jobs: Sequence[ModelledJob], accounts: Sequence[MasterAccount], ends: _Ends
+) -> YarnOutcome:
     outcome = YarnOutcome(jobs)
     completions: list[float] = []
     delays: list[float] = []

@@ -107,7 +107,7 @@ class Scheduler:
 
     @property
     def connections(self):
-        return len(self._server._connections)
+        return tuple(self._server.connections)
 
     async def start(self):
         self._server = RPCServer(self.behaviour, host="127.0.0.1", port=self._server.port)

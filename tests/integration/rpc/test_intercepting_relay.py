@@ -202,7 +202,7 @@ async def test_a_home_that_goes_while_nobody_calls_ends_the_connection_too():
         await master.register()
         await scheduler.kill()
         await until(lambda: service.left == 1)
-        assert len(server._context.connections) == 0
+        assert len(server.connections) == 0
 
 
 async def test_a_resource_manager_error_of_another_home_ends_the_connection_as_well():
@@ -236,7 +236,7 @@ async def test_calls_that_come_at_once_are_answered_one_after_the_other_and_not_
 
         service.instead = waits
         asking = [asyncio.create_task(master.call(ALLOCATE)) for _ in range(200)]
-        (guest,) = server._context.connections.connections
+        (guest,) = server.connections.connections
         await until(lambda: guest._is_full)
         assert not guest._transport.is_reading()
         let_go.set()

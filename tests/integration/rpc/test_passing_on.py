@@ -101,7 +101,7 @@ async def test_an_owner_that_ends_ends_the_connections_that_were_passed_on_to_it
         ):
             await master.register()
             await owner.stop()
-            (channel,) = master.rpc._channels.values()
+            (channel,) = master.rpc.channels
             await until(lambda: not channel.is_usable)
 
 

@@ -13,7 +13,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError, StandbyError
 from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
-from shim.protocol.hrpc import SIMPLE_OFFER, Call, Failure, JavaClass, Request
+from shim.protocol.hrpc import SIMPLE_OFFER, Failure, HadoopCall, HadoopRequest, JavaClass
 from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import IpcConnectionContextProto
@@ -49,14 +49,14 @@ class EchoService:
         self.callers.append(caller)
         return caller
 
-    def answer_at_once(self, call: Call, _caller: Caller):
+    def answer_at_once(self, call: HadoopCall, _caller: Caller):
         if self._is_standby:
             return Failure(JavaClass.STANDBY, "not active")
         if call.method == "large":
             return LARGE
         return call.payload_untrusted if call.method == "echo" else None
 
-    async def answer(self, call: Call, _caller: Caller):
+    async def answer(self, call: HadoopCall, _caller: Caller):
         if call.method == "wait":
             self.has_waiting.release()
             await self.let_go.wait()
@@ -244,7 +244,7 @@ async def test_a_connection_that_breaks_during_a_call_is_told_and_the_next_call_
     async with serving(service) as server, calling(server.port) as rpc:
         waiting = asyncio.create_task(rpc.call(a_call("wait")))
         await service.has_waiting.acquire()
-        for connection in tuple(server._connections):
+        for connection in tuple(server.connections):
             connection.abort()
         with pytest.raises(NoAnswerError):
             await waiting
@@ -324,7 +324,7 @@ async def test_s27_a_flood_from_one_address_leaves_room_for_others():
             await asyncio.open_connection("127.0.0.1", server.port, local_addr=("127.0.0.9", 0)) for _ in range(20)
         ]
         assert (await rpc.call(a_call(payload=b"x"))).payload == b"x"
-        assert len(server._connections) <= 5
+        assert len(server.connections) <= 5
         for _, writer in flood:
             writer.close()
 
@@ -339,7 +339,7 @@ async def test_s27_calls_that_do_not_end_are_kept_only_up_to_a_limit():
             writer.write(INTRODUCTION + (10_000_000).to_bytes(4, "big") + junk)
             flood.append(writer)
         async with asyncio.timeout(30):
-            while len(server._connections) > 1 + 3:  # noqa: ASYNC110 - nothing tells of it
+            while len(server.connections) > 1 + 3:  # noqa: ASYNC110 - nothing tells of it
                 await asyncio.sleep(0.01)
         assert (await rpc.call(a_call(payload=junk))).payload == junk
         for writer in flood:
@@ -353,7 +353,7 @@ async def test_s27_no_answers_are_made_ready_for_a_client_that_does_not_read(met
     async with serving(service, max_pending=8) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
         writer.transport.pause_reading()
-        asked = Request("p", method, b"")
+        asked = HadoopRequest("p", method, b"")
         calls = (encode_call(asked, call_id=number, client_id=bytes(16)) for number in range(count))
         writer.write(b"".join((INTRODUCTION, *calls)))  # in one packet
         seen = -1
@@ -390,7 +390,7 @@ async def test_a_flood_of_small_calls_is_worked_off_in_turns_and_answered_whole(
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(INTRODUCTION)
         count = 3000
-        call = encode_call(Request(APPLICATION_CLIENT.name, "echo", b"x"), call_id=1, client_id=b"c" * 16)
+        call = encode_call(HadoopRequest(APPLICATION_CLIENT.name, "echo", b"x"), call_id=1, client_id=b"c" * 16)
         writer.write(call * count)
         turns: list[int] = []
         async with asyncio.timeout(30):
@@ -410,7 +410,7 @@ async def test_one_call_is_answered_long_before_anothers_flood_is_worked_off():
     async with serving(service) as server, calling(server.port) as rpc:
         await rpc.call(a_call("echo", b"first", user="bob"))
         flood = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(20)]
-        call = encode_call(Request(APPLICATION_CLIENT.name, "echo", b"x"), call_id=1, client_id=b"c" * 16)
+        call = encode_call(HadoopRequest(APPLICATION_CLIENT.name, "echo", b"x"), call_id=1, client_id=b"c" * 16)
         for _, writer in flood:
             writer.write(INTRODUCTION + call * calls)
         answer = await rpc.call(a_call("echo", b"last", user="bob"))

@@ -7,9 +7,9 @@ from shim.domain.shares import FederatedQueue
 from shim.federation.doctor import (
     PROBE_USER,
     FederationFacts,
+    HadoopSetting,
     KerberosFacts,
     Level,
-    Setting,
     SubClusterFacts,
     examine,
 )
@@ -26,8 +26,8 @@ def a_subcluster(id_, *, epoch, **changes):
         version="3.4.2",
         queues=frozenset({"root.default", "root.prod"}),
         taken_as=PROBE_USER,
-        manager_settings={EPOCH: Setting(epoch)},
-        node_settings={SCHEDULER: Setting(f"{id_}:8030", is_final=True)},
+        manager_settings={EPOCH: HadoopSetting(epoch)},
+        node_settings={SCHEDULER: HadoopSetting(f"{id_}:8030", is_final=True)},
     )
     return replace(healthy, **changes)
 
@@ -36,7 +36,9 @@ EAST = a_subcluster("east", epoch="1000")
 WEST = a_subcluster("west", epoch="2000")
 
 
-PROXY = {EPOCH: Setting("1000")} | {f"hadoop.proxyuser.heddle.{name}": Setting("*") for name in ("hosts", "groups")}
+PROXY = {EPOCH: HadoopSetting("1000")} | {
+    f"hadoop.proxyuser.heddle.{name}": HadoopSetting("*") for name in ("hosts", "groups")
+}
 FILTERS = "hadoop.http.filter.initializers"
 PLAIN_FILTER = "org.apache.hadoop.security.AuthenticationFilterInitializer"
 
@@ -63,7 +65,7 @@ SICK = {
     "a clock that is ahead": (replace(EAST, clock_skew_s=2.0), ("clocks", "east", Level.WARNING)),
     "a clock that is far behind": (replace(EAST, clock_skew_s=-45.0), ("clocks", "east", Level.ERROR)),
     "an epoch of zero": (
-        replace(EAST, manager_settings={EPOCH: Setting("0")}),
+        replace(EAST, manager_settings={EPOCH: HadoopSetting("0")}),
         ("epochs", "east", Level.WARNING),
     ),
     "an epoch that is not set": (replace(EAST, manager_settings={}), ("epochs", "east", Level.WARNING)),
@@ -72,7 +74,7 @@ SICK = {
         ("queues", "", Level.WARNING),
     ),
     "a scheduler address that is not final": (
-        replace(EAST, node_settings={SCHEDULER: Setting("east:8030")}),
+        replace(EAST, node_settings={SCHEDULER: HadoopSetting("east:8030")}),
         ("scheduler address", "east", Level.WARNING),
     ),
     "nodes that cannot be asked": (
@@ -131,7 +133,7 @@ def test_tells_of_a_retired_one_and_does_not_call_it_an_error():
     assert trouble(replace(retired, is_back=True), WEST) == {("reachable", "east", Level.ERROR)}
 
 
-FREE = replace(EAST, node_settings={SCHEDULER: Setting("east:8030")})
+FREE = replace(EAST, node_settings={SCHEDULER: HadoopSetting("east:8030")})
 
 
 def test_a_scheduler_address_that_is_not_final_is_what_heddles_server_needs():
@@ -162,12 +164,12 @@ def test_what_is_not_reachable_is_not_blamed_for_more():
 
 @pytest.mark.parametrize("other", ["groups", "users"])
 def test_a_service_user_with_rules_may_act_for_others(other):
-    rules = {f"hadoop.proxyuser.heddle.{name}": Setting("*") for name in ("hosts", other)}
-    east = replace(EAST, proxy_user="heddle", manager_settings={EPOCH: Setting("1000"), **rules})
+    rules = {f"hadoop.proxyuser.heddle.{name}": HadoopSetting("*") for name in ("hosts", other)}
+    east = replace(EAST, proxy_user="heddle", manager_settings={EPOCH: HadoopSetting("1000"), **rules})
     assert trouble(east, WEST) == set()
 
 
-ACLS = {"yarn.acl.enable": Setting("true")}
+ACLS = {"yarn.acl.enable": HadoopSetting("true")}
 
 
 @pytest.mark.parametrize(
@@ -220,13 +222,13 @@ REFUSED = "User: heddle/node@REALM is not allowed to impersonate heddle-doctor"
     [
         ({}, Level.ERROR),
         (PROXY, Level.ERROR),
-        (PROXY | {"hadoop.proxyuser.heddle.groups": Setting("staff")}, Level.WARNING),
-        (PROXY | {"hadoop.proxyuser.knox.groups": Setting("staff")}, Level.ERROR),
+        (PROXY | {"hadoop.proxyuser.heddle.groups": HadoopSetting("staff")}, Level.WARNING),
+        (PROXY | {"hadoop.proxyuser.knox.groups": HadoopSetting("staff")}, Level.ERROR),
     ],
     ids=["no rule", "a rule for all", "a rule for some", "another's rule"],
 )
 def test_a_cluster_that_refuses_heddles_acting_is_found(settings, level):
-    east = replace(EAST, acting=REFUSED, manager_settings={EPOCH: Setting("1000")} | settings)
+    east = replace(EAST, acting=REFUSED, manager_settings={EPOCH: HadoopSetting("1000")} | settings)
     kerberos = KerberosFacts("heddle/node@REALM")
     assert trouble(east, WEST, kerberos=kerberos, ticket_user="heddle") == {("proxy rights", "east", level)}
 
@@ -283,7 +285,7 @@ def test_a_cluster_without_a_proxy_that_does_not_tell_is_not_spoken_of():
 
 
 def test_the_advice_names_what_is_wrong():
-    filters = {FILTERS: Setting(f"x.Y,{PLAIN_FILTER}")}
+    filters = {FILTERS: HadoopSetting(f"x.Y,{PLAIN_FILTER}")}
     by_filter = identity_of(proxy_user="heddle", manager_settings={**PROXY, **filters}, taken_as="heddle")
     assert f"take {PLAIN_FILTER} out of {FILTERS}" in by_filter.advice
     assert 'auth = "simple"' in by_filter.advice

@@ -8,7 +8,7 @@ from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.queues import is_same_queue
 from shim.errors import HomeUnreachableError, NotFoundError
-from shim.multicluster.attempts import Attempts
+from shim.multicluster.attempts import AttemptDirectory
 from shim.ports.attempt_calls import Attempt
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation
@@ -24,10 +24,10 @@ def federation() -> ScriptedFederation:
     return ScriptedFederation()
 
 
-async def attempts_over(federation: ScriptedFederation, *spanning: str) -> Attempts:
+async def attempts_over(federation: ScriptedFederation, *spanning: str) -> AttemptDirectory:
     heddle = await federation.start()
     names = dict.fromkeys(spanning, {WEST: "root.default"} if spanning == ("root.ours",) else {})
-    return Attempts(heddle.routing, heddle.view, federation.managers, federation.clock, read=lambda: names)
+    return AttemptDirectory(heddle.routing, heddle.view, federation.managers, federation.clock, read=lambda: names)
 
 
 async def test_an_attempt_is_at_its_applications_home(federation: ScriptedFederation) -> None:
@@ -71,7 +71,7 @@ async def test_an_attempt_whose_calls_were_read_stays_read_when_the_policy_says_
     async def was_read(attempt: ApplicationAttemptId) -> bool:
         return attempt in read
 
-    attempts = Attempts(
+    attempts = AttemptDirectory(
         heddle.routing, heddle.view, federation.managers, federation.clock, read=lambda: queues, was_read=was_read
     )
     assert (await attempts.find(ATTEMPT)).is_read
@@ -90,7 +90,7 @@ async def test_an_attempt_has_the_gang_that_its_applications_tags_name(federatio
 async def test_a_home_that_cannot_tell_the_queue_is_waited_for(federation: ScriptedFederation) -> None:
     attempts = await attempts_over(federation, "root.default")
     federation["west"].add_application(AN_ID)
-    without = Attempts(attempts._routing, attempts._view, federation.managers, federation.clock)
+    without = AttemptDirectory(attempts._routing, attempts._view, federation.managers, federation.clock)
     await without.find(ATTEMPT)
     federation["west"].behave(IsNeverReached())
     with pytest.raises(HomeUnreachableError, match="in which queue"):

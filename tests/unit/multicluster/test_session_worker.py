@@ -6,7 +6,7 @@ import pytest
 
 from shim.domain.allocations import SessionRequest
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.multicluster.core import Event
+from shim.multicluster.core import LedgerEvent
 from shim.multicluster.session_worker import SessionSettings, SessionWorker
 from shim.multicluster.unmanaged import Opened
 from shim.ports.multicluster_store import RemoteSession
@@ -32,7 +32,7 @@ class Login:
         """Nothing is open."""
 
 
-def a_worker(login: Login, told: list[Event]) -> SessionWorker:
+def a_worker(login: Login, told: list[LedgerEvent]) -> SessionWorker:
     async def opening() -> Opened:
         return Opened(RemoteSession(ApplicationId(1, 1), WEST, EAST, "ada"), login, (), ())
 
@@ -44,7 +44,7 @@ def a_worker(login: Login, told: list[Event]) -> SessionWorker:
 
 @pytest.mark.parametrize("turns", range(8))
 async def test_a_stop_in_any_turn_after_something_is_to_be_said_ends_it(turns):
-    login, told = Login(), list[Event]()
+    login, told = Login(), list[LedgerEvent]()
     worker = a_worker(login, told)
     worker.start()
     assert await worker.opened is not None
@@ -62,7 +62,7 @@ async def test_a_stop_in_any_turn_after_something_is_to_be_said_ends_it(turns):
 
 
 async def test_what_is_to_be_said_is_said_before_the_beat():
-    login, told = Login(), list[Event]()
+    login, told = Login(), list[LedgerEvent]()
     worker = a_worker(login, told)
     worker.start()
     await worker.opened

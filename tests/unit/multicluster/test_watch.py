@@ -3,6 +3,7 @@
 import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.federation.core.federation_view import FederationView
 from shim.federation.epochs import Epochs
 from shim.federation.rm_questions import ask_application
 from shim.multicluster.watch import SessionWatch
@@ -47,7 +48,9 @@ def federation() -> ScriptedFederation:
     return ScriptedFederation()
 
 
-async def a_watch(federation: ScriptedFederation) -> tuple[SessionWatch, Ends, InMemoryMultiClusterStore]:
+async def a_watch(
+    federation: ScriptedFederation,
+) -> tuple[SessionWatch, Ends, InMemoryMultiClusterStore, FederationView]:
     heddle = await federation.start()
     store = InMemoryMultiClusterStore()
     await store.save_session(SESSION)
@@ -62,12 +65,12 @@ async def a_watch(federation: ScriptedFederation) -> tuple[SessionWatch, Ends, I
         Epochs(federation.managers),
         federation.clock,
     )
-    return watch, ends, store
+    return watch, ends, store, heddle.view
 
 
 async def test_a_session_of_an_application_that_runs_is_left_alone(federation):
     federation["west"].add_application(AN_ID)
-    watch, ends, _ = await a_watch(federation)
+    watch, ends, _, _ = await a_watch(federation)
     await watch.sweep()
     assert ends.ended == []
 
@@ -75,7 +78,7 @@ async def test_a_session_of_an_application_that_runs_is_left_alone(federation):
 @pytest.mark.parametrize("state", ["KILLED", "FAILED", "FINISHED"])
 async def test_a_session_of_an_application_that_has_ended_is_ended(federation, state):
     federation["west"].add_application(AN_ID, state=state)
-    watch, ends, store = await a_watch(federation)
+    watch, ends, store, _ = await a_watch(federation)
     await watch.sweep()
     assert ends.ended == [SESSION]
     assert list(await store.sessions()) == []
@@ -84,8 +87,8 @@ async def test_a_session_of_an_application_that_has_ended_is_ended(federation, s
 
 async def test_a_session_in_a_cluster_that_is_away_ends_when_it_is_back(federation):
     federation["west"].add_application(AN_ID, state="KILLED")
-    watch, ends, store = await a_watch(federation)
-    watch._view.note_failure(EAST, "away", at_s=federation.clock.now_s() + 1)
+    watch, ends, store, view = await a_watch(federation)
+    view.note_failure(EAST, "away", at_s=federation.clock.now_s() + 1)
     await watch.sweep()
     assert ends.ended == []
     assert list(await store.sessions()) == [SESSION]
@@ -93,19 +96,19 @@ async def test_a_session_in_a_cluster_that_is_away_ends_when_it_is_back(federati
 
 async def test_a_session_in_a_cluster_that_was_retired_is_forgotten_when_its_application_ends(federation):
     federation["west"].add_application(AN_ID)
-    watch, ends, store = await a_watch(federation)
-    watch._view.retire({EAST})
+    watch, ends, store, view = await a_watch(federation)
+    view.retire({EAST})
     await watch.sweep()
     assert list(await store.sessions()) == [SESSION]
     federation["west"].add_application(AN_ID, state="KILLED")
-    watch._view.note(await document_of(federation, AN_ID))
+    view.note(await document_of(federation, AN_ID))
     await watch.sweep()
     assert (ends.ended, list(await store.sessions())) == ([], [])
 
 
 async def test_what_is_left_of_an_application_whose_home_was_retired_is_ended(federation):
-    watch, ends, _ = await a_watch(federation)
-    watch._view.retire({WEST})
+    watch, ends, _, view = await a_watch(federation)
+    view.retire({WEST})
     await watch.sweep(asks_homes=False)
     assert ends.ended == [SESSION]
 
@@ -118,7 +121,7 @@ async def document_of(federation, application_id):
 
 
 async def test_an_application_that_its_home_does_not_know_has_ended(federation):
-    watch, ends, _ = await a_watch(federation)
+    watch, ends, _, _ = await a_watch(federation)
     await watch.sweep(asks_homes=False)
     assert ends.ended == []
     await watch.sweep()
@@ -133,7 +136,7 @@ def test_only_a_complaint_about_ids_tells_what_is_expected():
 
 async def test_a_home_that_does_not_say_ends_nothing(federation):
     """It answers polls, and fails the question."""
-    watch, ends, store = await a_watch(federation)
+    watch, ends, store, _ = await a_watch(federation)
     federation["west"].behave(FailsInternally())
     await watch.sweep()
     assert ends.ended == []

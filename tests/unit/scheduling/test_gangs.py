@@ -3,7 +3,7 @@
 import pytest
 
 from shim.scheduling.gangs import partial_gangs, without_gangs, without_grants
-from shim.scheduling.plan import Grant, Plan, Reason, ReasonCode
+from shim.scheduling.plan import Plan, PlannedGrant, Reason, ReasonCode
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.snapshot import Scope
 from tests.support.cycle_scenes import CycleScene
@@ -20,14 +20,14 @@ def a_scene():
 
 def test_a_gang_that_lacks_one_container_is_partial_and_one_that_is_all_granted_is_not():
     snapshot, rows = a_scene()
-    some = [Grant(rows[0], 3, Scope.NODE, 0, ROOM), Grant(rows[1], 1, Scope.NODE, 0, ROOM)]
+    some = [PlannedGrant(rows[0], 3, Scope.NODE, 0, ROOM), PlannedGrant(rows[1], 1, Scope.NODE, 0, ROOM)]
     assert partial_gangs(Plan(some), snapshot) == {7}
-    assert partial_gangs(Plan([*some, Grant(rows[1], 1, Scope.NODE, 0, ROOM)]), snapshot) == set()
+    assert partial_gangs(Plan([*some, PlannedGrant(rows[1], 1, Scope.NODE, 0, ROOM)]), snapshot) == set()
 
 
 def test_what_is_granted_of_a_partial_gang_is_held_with_the_reason():
     snapshot, rows = a_scene()
-    plan = Plan([Grant(rows[0], 3, Scope.NODE, 0, ROOM), Grant(rows[2], 1, Scope.NODE, 0, ROOM)])
+    plan = Plan([PlannedGrant(rows[0], 3, Scope.NODE, 0, ROOM), PlannedGrant(rows[2], 1, Scope.NODE, 0, ROOM)])
     left = without_grants(plan, snapshot, {7})
     assert [grant.request for grant in left.grants] == [rows[2]]
     assert {hold.request: hold.count for hold in left.holds} == {rows[0]: 3, rows[1]: 2}

@@ -7,7 +7,7 @@ import pytest
 
 from shim.errors import BadRequestError
 from shim.simulation.constraints import MAX_CONSTRAINTS, apply_constraints, read_constraints
-from shim.simulation.traces import Job, Workload
+from shim.simulation.traces import TraceJob, Workload
 
 MEGHA = {
     "LMs": {
@@ -34,7 +34,9 @@ def test_both_forms_of_workers_are_read_in_the_order_of_their_groups(tmp_path, d
 def test_tasks_get_their_constraints_and_those_that_no_worker_serves_are_left_out(tmp_path):
     tasks = written(tmp_path, "tasks.csv", "1.0,1,0,0,1\n1.0,1,2\n2.0,2,0,0,5\n")
     workers = written(tmp_path, "workers.json", json.dumps(MEGHA))
-    workload = Workload("w", (Job(0, 1.0, (1.0, 2.0, 3.0), 2.0), Job(1, 2.0, (4.0,), 4.0), Job(2, 3.0, (5.0,), 5.0)))
+    workload = Workload(
+        "w", (TraceJob(0, 1.0, (1.0, 2.0, 3.0), 2.0), TraceJob(1, 2.0, (4.0,), 4.0), TraceJob(2, 3.0, (5.0,), 5.0))
+    )
     constrained = apply_constraints(workload, read_constraints([tasks, workers]))
     assert [job.constraints for job in constrained.jobs] == [(0b11, 0, 0), (0,)]
     assert [job.durations_s for job in constrained.jobs] == [(1.0, 2.0, 3.0), (5.0,)]
@@ -43,14 +45,14 @@ def test_tasks_get_their_constraints_and_those_that_no_worker_serves_are_left_ou
 
 
 def test_without_a_tasks_file_nothing_changes(tmp_path):
-    workload = Workload("w", (Job(0, 1.0, (1.0,), 1.0),))
+    workload = Workload("w", (TraceJob(0, 1.0, (1.0,), 1.0),))
     assert apply_constraints(workload, read_constraints([])) is workload
 
 
 def test_a_workload_of_which_nothing_can_run_is_refused(tmp_path):
     tasks = written(tmp_path, "tasks.csv", "1.0,1,0,3")
     with pytest.raises(BadRequestError, match="any task"):
-        apply_constraints(Workload("w", (Job(0, 1.0, (1.0,), 1.0),)), read_constraints([tasks]))
+        apply_constraints(Workload("w", (TraceJob(0, 1.0, (1.0,), 1.0),)), read_constraints([tasks]))
 
 
 @pytest.mark.parametrize(

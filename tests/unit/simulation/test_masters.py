@@ -6,7 +6,7 @@ from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.run import HomeRule, Run, Setting
-from shim.simulation.traces import Job, fixed_jobs, workload_of
+from shim.simulation.traces import TraceJob, fixed_jobs, workload_of
 
 RECIPES = pytest.mark.parametrize("recipe", [MEGHA, HEDDLE, HEDDLE_ESTIMATES], ids=["megha", "heddle", "estimates"])
 
@@ -22,15 +22,15 @@ def outcome_of(recipe, workload=None, faults=None, **setting):
 
 @RECIPES
 def test_an_idle_cluster_delays_a_job_by_two_hops(recipe):
-    outcome = outcome_of(recipe, workload_of("one", [Job(0, 1.0, (5.0, 7.0), 6.0)]))
+    outcome = outcome_of(recipe, workload_of("one", [TraceJob(0, 1.0, (5.0, 7.0), 6.0)]))
     assert outcome.delays_s == (pytest.approx(0.001),)
 
 
 @RECIPES
 def test_every_leg_is_a_message_also_those_to_and_from_nodes(recipe):
-    outcome = outcome_of(recipe, workload_of("one", [Job(0, 1.0, (5.0, 7.0), 6.0)]))
+    outcome = outcome_of(recipe, workload_of("one", [TraceJob(0, 1.0, (5.0, 7.0), 6.0)]))
     assert outcome.messages["launch"] == outcome.messages["end"] == 2
-    both = outcome_of(recipe, workload_of("one", [Job(0, 1.0, (5.0, 7.0), 6.0)]), n_workers=4, slots_per_worker=8)
+    both = outcome_of(recipe, workload_of("one", [TraceJob(0, 1.0, (5.0, 7.0), 6.0)]), n_workers=4, slots_per_worker=8)
     assert both.messages["launch"] <= both.messages["end"] == 2
     lossy = outcome_of(recipe, loss=0.2, heartbeat_s=5.0)
     tasks = lossy.workload.n_tasks
@@ -38,7 +38,7 @@ def test_every_leg_is_a_message_also_those_to_and_from_nodes(recipe):
 
 
 def test_homes_are_given_by_the_number_of_tasks_or_in_turn():
-    jobs = [Job(index, 1.0 + index, (5.0,) * 3, 5.0) for index in range(6)]
+    jobs = [TraceJob(index, 1.0 + index, (5.0,) * 3, 5.0) for index in range(6)]
     one, each = (
         Masters(Run(workload_of("equal", jobs), Setting(n_workers=40, n_gms=3, n_lms=4, home_rule=rule)), MEGHA)
         for rule in HomeRule
@@ -77,7 +77,7 @@ def test_every_task_runs_although_a_local_master_is_away_for_a_while(recipe):
 
 @RECIPES
 def test_tasks_find_the_only_workers_that_satisfy_them(recipe):
-    jobs = [Job(index, float(index), (3.0,) * 6, 3.0, (0, 1, 2, 3, 3, 0)) for index in range(20)]
+    jobs = [TraceJob(index, float(index), (3.0,) * 6, 3.0, (0, 1, 2, 3, 3, 0)) for index in range(20)]
     constraints = tuple(index % 4 for index in range(40))
     outcome = outcome_of(recipe, workload_of("picky", jobs), worker_constraints=constraints)
     assert len(outcome.delays_s) == 20
@@ -89,15 +89,15 @@ def test_workers_may_have_several_slots():
 
 def test_offers_order_jobs_across_global_masters():
     """A hundred long tasks and then short jobs of other Global Masters: the short ones go first on each freed slot."""
-    long_job = Job(0, 0.0, (50.0,) * 121, 50.0)
-    short = [Job(0, 1.0 + index, (1.0,) * (2 + index % 2), 1.0) for index in range(10)]
+    long_job = TraceJob(0, 0.0, (50.0,) * 121, 50.0)
+    short = [TraceJob(0, 1.0 + index, (1.0,) * (2 + index % 2), 1.0) for index in range(10)]
     workload = workload_of("mixed", [long_job, *short])
     delays = {recipe.name: outcome_of(recipe, workload).delay().mean for recipe in (MEGHA, HEDDLE_ESTIMATES)}
     assert delays["heddle-estimates"] < delays["megha"]
 
 
 def test_a_batch_is_one_message_whose_bytes_are_counted():
-    outcome = outcome_of(MEGHA, workload_of("one", [Job(0, 1.0, (5.0,) * 6, 5.0)]))
+    outcome = outcome_of(MEGHA, workload_of("one", [TraceJob(0, 1.0, (5.0,) * 6, 5.0)]))
     assert outcome.messages["launch-request"] <= 4
     assert outcome.messages["launch-request"] == outcome.messages["verdict"]
     assert outcome.size_bytes["launch-request"] >= 6 * 24

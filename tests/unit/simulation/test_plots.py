@@ -7,11 +7,11 @@ from shim.errors import BadRequestError
 from shim.simulation.figures_file import FiguresFile, JobBar
 from shim.simulation.plots import draw_figures, plot_outcomes, utilisation_over_time
 from shim.simulation.results import JobLedger
-from shim.simulation.traces import Job, Workload
+from shim.simulation.traces import TraceJob, Workload
 
 
 def an_outcome():
-    ledger = JobLedger(Workload("w", (Job(0, 10.0, (4.0, 2.0), 3.0),)), n_slots=4)
+    ledger = JobLedger(Workload("w", (TraceJob(0, 10.0, (4.0, 2.0), 3.0),)), n_slots=4)
     ledger.start(0, 0, 10.0)
     ledger.start(0, 1, 10.0)
     ledger.end(0, 1, 12.0)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from shim.simulation.registry import SCHEDULERS
 from shim.simulation.report import document
 from shim.simulation.run import Run, Setting
-from shim.simulation.traces import Job, workload_of
+from shim.simulation.traces import TraceJob, workload_of
 
 
 @st.composite
@@ -23,7 +23,7 @@ def workloads(draw, max_jobs=7, max_tasks=6):
     for index in range(draw(st.integers(1, max_jobs))):
         durations_s = draw(st.lists(st.integers(0, 6).map(float), min_size=1, max_size=max_tasks))
         arrival_s = draw(st.integers(0, 12)) / 2.0
-        jobs.append(Job(index, arrival_s, tuple(durations_s), sum(durations_s) / len(durations_s)))
+        jobs.append(TraceJob(index, arrival_s, tuple(durations_s), sum(durations_s) / len(durations_s)))
     return workload_of("drawn", jobs, cutoff_s=draw(st.sampled_from([0.0, 2.5, 100.0])))
 
 
@@ -113,7 +113,9 @@ def test_constrained_tasks_run_as_well(name, workload, data):
     bits = tuple(data.draw(st.lists(st.integers(0, 7), min_size=2, max_size=6)))
     asked = st.sampled_from([*bits, 0])
     jobs = [
-        Job(job.index, job.arrival_s, job.durations_s, job.estimate_s, tuple(data.draw(asked) for _ in job.durations_s))
+        TraceJob(
+            job.index, job.arrival_s, job.durations_s, job.estimate_s, tuple(data.draw(asked) for _ in job.durations_s)
+        )
         for job in workload.jobs
     ]
     setting = Setting(n_workers=len(bits), n_lms=1, worker_constraints=bits)

@@ -7,13 +7,13 @@ import pytest
 from shim.simulation.report import COLUMNS, document, row, rows
 from shim.simulation.results import JobLedger
 from shim.simulation.run import Setting
-from shim.simulation.traces import Job, Workload
+from shim.simulation.traces import TraceJob, Workload
 
 SETTING = Setting(n_workers=30, seed=7)
 
 
 def an_outcome(policy="heddle", cutoff_s=3.0):
-    ledger = JobLedger(Workload("trace", (Job(0, 1.0, (2.0,), 2.0),), cutoff_s), n_slots=1)
+    ledger = JobLedger(Workload("trace", (TraceJob(0, 1.0, (2.0,), 2.0),), cutoff_s), n_slots=1)
     ledger.start(0, 0, 2.5)
     ledger.end(0, 0, 4.5)
     outcome = ledger.outcome(policy)
@@ -61,7 +61,7 @@ def test_several_seeds_get_a_row_of_their_mean():
 
 @pytest.mark.parametrize(("delay_s", "text"), [(0.000512, "0.000512"), (12.345, "12.3"), (1234.5, "1234"), (0.0, "0")])
 def test_numbers_have_three_digits_and_no_exponent(delay_s, text):
-    ledger = JobLedger(Workload("t", (Job(0, 0.0, (1.0,), 1.0),)), 1)
+    ledger = JobLedger(Workload("t", (TraceJob(0, 0.0, (1.0,), 1.0),)), 1)
     ledger.start(0, 0, delay_s)
     ledger.end(0, 0, delay_s + 1.0)
     assert row(ledger.outcome("p"), SETTING)["mean"] == text

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from shim.errors import InvariantViolationError
 from shim.simulation.results import JobLedger, Summary, nearest_rank
-from shim.simulation.traces import Job, Workload
+from shim.simulation.traces import TraceJob, Workload
 
-TWO_JOBS = Workload("two", (Job(0, 1.0, (2.0, 3.0), 2.5), Job(1, 2.0, (4.0,), 4.0)), cutoff_s=3.0)
+TWO_JOBS = Workload("two", (TraceJob(0, 1.0, (2.0, 3.0), 2.5), TraceJob(1, 2.0, (4.0,), 4.0)), cutoff_s=3.0)
 
 
 def finished_ledger():

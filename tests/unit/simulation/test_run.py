@@ -4,11 +4,11 @@ import pytest
 
 from shim.errors import BadRequestError
 from shim.simulation.run import Run, Setting
-from shim.simulation.traces import Job, Workload
+from shim.simulation.traces import TraceJob, Workload
 
 
 def test_each_job_arrives_once_at_its_time():
-    workload = Workload("w", tuple(Job(index, at_s, (1.0,), 1.0) for index, at_s in enumerate((2.0, 2.0, 5.0))))
+    workload = Workload("w", tuple(TraceJob(index, at_s, (1.0,), 1.0) for index, at_s in enumerate((2.0, 2.0, 5.0))))
     run = Run(workload, Setting(n_workers=25))
     seen = []
     run.start_arrivals(lambda job: seen.append((job.index, run.engine.now_s)))

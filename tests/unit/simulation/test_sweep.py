@@ -8,9 +8,9 @@ from shim.errors import BadRequestError
 from shim.simulation.report import document
 from shim.simulation.run import Setting
 from shim.simulation.sweep import experiments, sweep
-from shim.simulation.traces import Job, Workload
+from shim.simulation.traces import TraceJob, Workload
 
-WORKLOAD = Workload("w", tuple(Job(index, float(index), (1.0, 3.0), 2.0) for index in range(6)))
+WORKLOAD = Workload("w", tuple(TraceJob(index, float(index), (1.0, 3.0), 2.0) for index in range(6)))
 SETTING = Setting(n_workers=3, n_lms=3, n_gms=1, seed=5)
 
 

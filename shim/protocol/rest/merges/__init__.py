@@ -4,7 +4,7 @@ One document alone is returned as it came, byte for byte: a federation of one ca
 """
 
 from shim.protocol.rest.merges.activities import merge_bulk_activities
-from shim.protocol.rest.merges.fields import Part
+from shim.protocol.rest.merges.fields import PartialDocument
 from shim.protocol.rest.merges.labels import (
     merge_labels_to_nodes,
     merge_node_labels,
@@ -17,7 +17,7 @@ from shim.protocol.rest.merges.overview import merge_overview
 from shim.protocol.rest.merges.scheduler import merge_schedulers, scheduler_type
 
 __all__ = [
-    "Part",
+    "PartialDocument",
     "join_list",
     "merge_bulk_activities",
     "merge_containers",

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from shim.protocol.rest.merges.fields import Part
+from shim.protocol.rest.merges.fields import PartialDocument
 from shim.protocol.rest.merges.lists import join_list, raw_items
 
 __all__ = ["merge_bulk_activities"]
 
 
-def merge_bulk_activities(parts: Sequence[Part]) -> bytes:
+def merge_bulk_activities(parts: Sequence[PartialDocument]) -> bytes:
     """Join the allocations of all nodes."""
     if len(parts) == 1:
         return parts[0].document

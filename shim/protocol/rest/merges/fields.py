@@ -13,7 +13,7 @@ import msgspec
 from shim.domain.ids import SubClusterId
 
 __all__ = [
-    "Part",
+    "PartialDocument",
     "Rule",
     "Weighted",
     "all_true",
@@ -36,7 +36,7 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PartialDocument:
     """One sub-cluster's document.
 
     Attributes:

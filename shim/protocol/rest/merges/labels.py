@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from shim.protocol.rest.merges.fields import (
-    Part,
+    PartialDocument,
     Rule,
     all_true,
     decode,
@@ -28,7 +28,7 @@ _LABEL: Mapping[str, Rule] = {"exclusivity": all_true, "activeNMs": total, "part
 _NODES: Mapping[str, Rule] = {"nodes": union, "partitionInfo": nested(_PARTITION)}
 
 
-def merge_node_labels(parts: Sequence[Part]) -> bytes:
+def merge_node_labels(parts: Sequence[PartialDocument]) -> bytes:
     """`/get-node-labels`, `/get-rm-node-labels`: each label once, its resources and nodes summed."""
     if len(parts) == 1:
         return parts[0].document
@@ -37,7 +37,7 @@ def merge_node_labels(parts: Sequence[Part]) -> bytes:
     return encode({"nodeLabelInfo": _collapsed(labels)} if labels else {})
 
 
-def merge_nodes_to_labels(parts: Sequence[Part]) -> bytes:
+def merge_nodes_to_labels(parts: Sequence[PartialDocument]) -> bytes:
     """`/get-node-to-labels`: each node with the labels of every sub-cluster that has it."""
     if len(parts) == 1:
         return parts[0].document
@@ -53,7 +53,7 @@ def merge_nodes_to_labels(parts: Sequence[Part]) -> bytes:
     return encode({"nodeToLabels": {"entry": _collapsed(entries)} if entries else None})
 
 
-def merge_labels_to_nodes(parts: Sequence[Part]) -> bytes:
+def merge_labels_to_nodes(parts: Sequence[PartialDocument]) -> bytes:
     """`/label-mappings`: each label with the nodes of all sub-clusters."""
     if len(parts) == 1:
         return parts[0].document
@@ -70,7 +70,7 @@ def merge_labels_to_nodes(parts: Sequence[Part]) -> bytes:
     return encode({"labelsToNodes": {"entry": _collapsed(entries)} if entries else None})
 
 
-def _entries(parts: Sequence[Part], root: str) -> Iterable[dict[str, Any]]:
+def _entries(parts: Sequence[PartialDocument], root: str) -> Iterable[dict[str, Any]]:
     for part in parts:
         yield from _items((decode(part.document).get(root) or {}).get("entry"))
 

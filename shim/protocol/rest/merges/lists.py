@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from shim.protocol.rest.merges.fields import Part
+from shim.protocol.rest.merges.fields import PartialDocument
 
 __all__ = ["join_list", "merge_containers", "merge_reservations", "raw_items", "without_members"]
 
@@ -57,7 +57,7 @@ def merge_containers(documents: Iterable[bytes]) -> bytes:
     return b'{"container":[%b]}' % b",".join(items) if items else b"{}"
 
 
-def merge_reservations(parts: Sequence[Part]) -> bytes:
+def merge_reservations(parts: Sequence[PartialDocument]) -> bytes:
     """`GET /reservation/list` of several sub-clusters; a "mapped" object: one reservation is the bare item."""
     if len(parts) == 1:
         return parts[0].document

@@ -6,7 +6,7 @@ Source: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.ClusterMetrics
 from collections.abc import Mapping, Sequence
 
 from shim.protocol.rest.merges.fields import (
-    Part,
+    PartialDocument,
     Rule,
     all_true,
     average,
@@ -35,7 +35,7 @@ _PERCENTAGES = {"utilizedMBPercent": "totalMB", "utilizedVirtualCoresPercent": "
 """Percentages of a total: averages by that total."""
 
 
-def merge_metrics(parts: Sequence[Part]) -> bytes:
+def merge_metrics(parts: Sequence[PartialDocument]) -> bytes:
     """Sum the metrics; peaks where a sum is wrong, averages by size for percentages."""
     if len(parts) == 1:
         return parts[0].document

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from shim.protocol.rest.merges.fields import Part
+from shim.protocol.rest.merges.fields import PartialDocument
 from shim.protocol.rest.merges.lists import join_list, raw_items
 
 __all__ = ["merge_nodes"]
@@ -16,7 +16,7 @@ class _Node(msgspec.Struct):
     lastHealthUpdate: int = 0  # noqa: N815 - the wire's name
 
 
-def merge_nodes(parts: Sequence[Part], *, states: frozenset[str] | None) -> bytes:
+def merge_nodes(parts: Sequence[PartialDocument], *, states: frozenset[str] | None) -> bytes:
     """Join the nodes that are in one of the states; None for all.
 
     A node that several sub-clusters list has moved: the one that heard of it last is believed.

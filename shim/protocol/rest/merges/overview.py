@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from shim.protocol.rest.merges.fields import (
-    Part,
+    PartialDocument,
     Rule,
     decode,
     encode,
@@ -27,7 +27,7 @@ _RULES: Mapping[str, Rule] = {
 }
 
 
-def merge_overview(parts: Sequence[Part]) -> bytes:
+def merge_overview(parts: Sequence[PartialDocument]) -> bytes:
     """The widest allocation that some sub-cluster grants, and the busiest scheduler."""
     if len(parts) == 1:
         return parts[0].document

@@ -14,7 +14,7 @@ from typing import Any
 
 from shim.domain.queues import SchedulerType
 from shim.protocol.rest.merges.fields import (
-    Part,
+    PartialDocument,
     Rule,
     Weighted,
     all_true,
@@ -115,7 +115,7 @@ def scheduler_type(document: bytes) -> str:
     return str(info.get("type", ""))
 
 
-def merge_schedulers(parts: Sequence[Part]) -> bytes:
+def merge_schedulers(parts: Sequence[PartialDocument]) -> bytes:
     """One tree from those of sub-clusters with the same type of scheduler; the first part decides which.
 
     Parts of another type are left out: a client reads them with `?cluster=ID`.

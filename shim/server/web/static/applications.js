@@ -13,7 +13,7 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 /** @typedef {{ offset: number, matched: number, total: number, apps: Row[], groups: { value: string, applications: number }[] }} Page */
 
 const ROW_PX = 34;
-const PAGE = 50;
+const PAGE = 25;
 const GROUPS = ["queue", "user", "cluster", "type", "state"];
 
 /** @param {Row} row */

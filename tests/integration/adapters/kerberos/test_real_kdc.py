@@ -13,11 +13,11 @@ from shim.protocol.hrpc import (
     ClientConnection,
     ConnectionEnded,
     ContextReceived,
-    Offer,
+    HadoopRequest,
     QualityOfProtection,
-    Request,
     SASLError,
     SASLInitiator,
+    SASLOffer,
     ServerConnection,
     UserIdentity,
 )
@@ -58,7 +58,7 @@ def authenticate(initiator, acceptor, service="rm", host=LOCALHOST):
 
 def joined(initiator, acceptor, quality):
     """Both ends of a connection that has been opened, or refused."""
-    offer = Offer(AuthMethod.KERBEROS, "rm", LOCALHOST, lambda: GSSAPIServer(acceptor.context(), [quality]))
+    offer = SASLOffer(AuthMethod.KERBEROS, "rm", LOCALHOST, lambda: GSSAPIServer(acceptor.context(), [quality]))
     login = SASLInitiator(
         {
             AuthMethod.KERBEROS: lambda auth: GSSAPIClient(
@@ -97,7 +97,7 @@ def test_a_principal_of_another_realm_comes_with_its_realm(kerberos, keytabs, ac
 @pytest.mark.parametrize("quality", QualityOfProtection)
 def test_calls_travel_in_each_quality_of_protection(ada, acceptor, quality):
     both = joined(ada, acceptor, quality)
-    both.client.call(Request("protocol", "method", b"question" * 1000), call_id=1)
+    both.client.call(HadoopRequest("protocol", "method", b"question" * 1000), call_id=1)
     seen = both.client.data_to_send()
     both.server_events += both.server.receive(seen)
     (received,) = (event for event in both.server_events if isinstance(event, CallReceived))
@@ -116,7 +116,7 @@ def test_calls_travel_in_each_quality_of_protection(ada, acceptor, quality):
 @pytest.mark.parametrize("quality", [INTEGRITY, PRIVACY])
 def test_a_call_that_was_changed_on_the_way_ends_the_connection(ada, acceptor, quality):
     both = joined(ada, acceptor, quality)
-    both.client.call(Request("protocol", "method", b"question"), call_id=1)
+    both.client.call(HadoopRequest("protocol", "method", b"question"), call_id=1)
     sent = bytearray(both.client.data_to_send())
     sent[-5] ^= 1
     (ended,) = both.server.receive(bytes(sent))
@@ -143,7 +143,7 @@ async def test_the_largest_call_that_is_opened_does_not_hold_the_loop(ada, accep
 @pytest.mark.parametrize("quality", [INTEGRITY, PRIVACY])
 def test_a_call_that_is_sent_twice_ends_the_connection(ada, acceptor, quality):
     both = joined(ada, acceptor, quality)
-    both.client.call(Request("protocol", "method", b"question"), call_id=1)
+    both.client.call(HadoopRequest("protocol", "method", b"question"), call_id=1)
     sent = both.client.data_to_send()
     events = both.server.receive(sent + sent)
 

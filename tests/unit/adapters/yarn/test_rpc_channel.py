@@ -7,10 +7,10 @@ from adapters.yarn.rpc_channel import RPCChannel
 from shim.protocol.hrpc import (
     AuthMethod,
     ClientConnection,
-    Offer,
+    HadoopRequest,
     QualityOfProtection,
-    Request,
     SASLInitiator,
+    SASLOffer,
     SASLState,
     ServerConnection,
     UserIdentity,
@@ -49,7 +49,7 @@ class Wire(asyncio.Transport):
         super().__init__()
         self.channel = channel
         self.reads = True
-        offer = Offer(
+        offer = SASLOffer(
             AuthMethod.KERBEROS,
             "rm",
             "node",
@@ -102,7 +102,7 @@ async def connected():
 
 
 def asked(channel):
-    return asyncio.create_task(channel.call(Request(APPLICATION_CLIENT.name, "getApplications", b"")))
+    return asyncio.create_task(channel.call(HadoopRequest(APPLICATION_CLIENT.name, "getApplications", b"")))
 
 
 async def test_a_large_answer_is_opened_in_a_thread_and_a_small_one_is_not():

@@ -3,7 +3,7 @@ import pytest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
-from shim.federation.core.federation_view import FederationView, Part, PartDocument, Placement, ViewSettings
+from shim.federation.core.federation_view import FederationView, Part, PartDocument, PendingPlacement, ViewSettings
 from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -195,7 +195,7 @@ def test_a_part_that_a_report_does_not_hold_stays_as_it_was(view):
 
 def test_placements_count_until_a_scheduler_document_from_after_them(view):
     view.apply(a_report("east", 1))
-    view.note_placed(EAST, Placement("default", ResourceVector(1024, 1), 101.0))
+    view.note_placed(EAST, PendingPlacement("default", ResourceVector(1024, 1), 101.0))
     view.apply(a_report("east", 2, polled_at_s=100.5))
     assert sum(view.look(EAST, 101.0).placements.values()) == 1
     view.apply(a_report("east", 3, polled_at_s=101.0))

@@ -2,7 +2,7 @@ import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import HaState
-from shim.federation.core.report import Poll, Reporter, absent
+from shim.federation.core.report import HeartbeatReporter, Poll, absent
 from shim.testing.reports import a_document, a_node_report
 
 EAST = SubClusterId("east")
@@ -19,7 +19,7 @@ def a_poll(**fields):
 
 @pytest.fixture
 def reporter():
-    return Reporter(EAST, incarnation=3)
+    return HeartbeatReporter(EAST, incarnation=3)
 
 
 def test_reports_are_numbered_and_say_whose_life_they_are_of(reporter):

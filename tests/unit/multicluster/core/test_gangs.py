@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.domain.allocations import ANY, AllocateAnswer, AllocateCall, Ask, AskKey, Ended, Grant, Running
+from shim.domain.allocations import ANY, AllocateAnswer, AllocateCall, Ask, AskKey, Ended, Grant, RunningContainer
 from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.launches import LaunchVerdict
@@ -251,7 +251,7 @@ def test_a_home_that_restarted_may_not_know_what_it_granted_last(talk):
 def test_another_ledger_gives_back_what_was_held_and_keeps_what_was_given():
     held = Talk()
     grants = held.grants(2, EAST)
-    running = tuple(Running(grant, 1.0) for grant in grants)
+    running = tuple(RunningContainer(grant, 1.0) for grant in grants)
     held.calls(wants(4))
     held.tell(FoundAtHome(running, frozenset()))
     held.calls()

@@ -10,7 +10,7 @@ from shim.domain.allocations import (
     AskKey,
     Ended,
     Grant,
-    Running,
+    RunningContainer,
 )
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import PREEMPTED_DIAGNOSTICS, PREEMPTED_EXIT_STATUS
@@ -169,7 +169,7 @@ def test_what_has_ended_before_it_is_taken_keeps_its_own_end(attempt: AtHome) ->
 def a_later_ledger(*running: Grant) -> AtHome:
     """Of another Heddle, whose home was asked what runs."""
     later = AtHome()
-    later.ledger.handle(FoundAtHome(tuple(Running(grant, 900.0) for grant in running)))
+    later.ledger.handle(FoundAtHome(tuple(RunningContainer(grant, 900.0) for grant in running)))
     return later
 
 
@@ -200,7 +200,7 @@ def test_what_has_ended_since_the_home_was_asked_is_not_held() -> None:
     later.calls(want=1)
     later.calls(ended=(Ended(a_grant(2).container, 0),))
     later.calls()
-    later.ledger.handle(FoundAtHome((Running(a_grant(2), 900.0),)))
+    later.ledger.handle(FoundAtHome((RunningContainer(a_grant(2), 900.0),)))
     assert later.ledger.holdings.held == ()
 
 

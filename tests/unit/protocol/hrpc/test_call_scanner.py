@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.protocol.hrpc import CallerContext, Request
+from shim.protocol.hrpc import CallerContext, HadoopRequest
 from shim.protocol.hrpc.call_scanner import CallScanner
 from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
 from shim.protocol.hrpc.framing import frame
@@ -14,7 +14,7 @@ CLIENT_ID = bytes(range(16))
 
 
 def a_call(method, payload=b"asks", caller_context=None):
-    request = Request(APPLICATION_MASTER.name, method, payload)
+    request = HadoopRequest(APPLICATION_MASTER.name, method, payload)
     return encode_call(request, call_id=3, client_id=CLIENT_ID, caller_context=caller_context)
 
 

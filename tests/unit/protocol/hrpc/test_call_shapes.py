@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
-    Call,
     CallerContext,
     CallReceived,
     ClientConnection,
-    Request,
+    HadoopCall,
+    HadoopRequest,
     ServerConnection,
     UserIdentity,
 )
@@ -41,11 +41,11 @@ def a_call(
     retry_count: int = 0,
     context: CallerContext | None = None,
 ) -> bytes:
-    request = Request(APPLICATION_CLIENT.name, method, payload)
+    request = HadoopRequest(APPLICATION_CLIENT.name, method, payload)
     return encode_call(request, call_id=call_id, client_id=CLIENT, retry_count=retry_count, caller_context=context)
 
 
-def decoded(data: bytes) -> Call:
+def decoded(data: bytes) -> HadoopCall:
     (event,) = connected().receive(data)
     assert isinstance(event, CallReceived)
     return event.call

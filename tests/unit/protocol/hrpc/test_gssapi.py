@@ -6,11 +6,11 @@ from shim.protocol.hrpc import (
     AuthMethod,
     CallReceived,
     ClientConnection,
-    Offer,
+    HadoopRequest,
     QualityOfProtection,
-    Request,
     SASLError,
     SASLInitiator,
+    SASLOffer,
     ServerConnection,
     UserIdentity,
 )
@@ -132,14 +132,14 @@ def test_a_first_token_that_was_made_before_is_sent_once():
 
 @pytest.mark.parametrize("quality", QualityOfProtection)
 def test_a_connection_logs_in_and_calls_by_kerberos(quality):
-    offer = Offer(AuthMethod.KERBEROS, "yarn", "rm", lambda: GSSAPIServer(LetterContext(is_server=True), [quality]))
+    offer = SASLOffer(AuthMethod.KERBEROS, "yarn", "rm", lambda: GSSAPIServer(LetterContext(is_server=True), [quality]))
     initiator = SASLInitiator(
         {AuthMethod.KERBEROS: lambda _offer: GSSAPIClient(LetterContext(is_server=False), [quality])}
     )
     client = ClientConnection("protocol", UserIdentity("alice"), bytes(16), initiator=initiator)
     both = ConnectionPair(client, ServerConnection([offer]))
     both.connect()
-    both.client.call(Request("protocol", "method", b"payload"), call_id=1)
+    both.client.call(HadoopRequest("protocol", "method", b"payload"), call_id=1)
     both.exchange()
 
     (received,) = (event for event in both.server_events if isinstance(event, CallReceived))

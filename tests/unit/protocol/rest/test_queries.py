@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.queries import MAX_PARAMETERS, Claims, encode_query, parse_query
+from shim.protocol.rest.queries import MAX_PARAMETERS, QueryClaims, encode_query, parse_query
 from tests.support.java_queries import authentication_filter, jersey
 from tests.support.loop_watch import LIMIT_S, too_long_at_once
 
@@ -46,7 +46,7 @@ from tests.support.loop_watch import LIMIT_S, too_long_at_once
     ],
 )
 def test_a_caller_is_whom_a_resource_manager_takes_him_for(raw, user_name, do_as):
-    assert parse_query(raw).claims == Claims(user_name, do_as)
+    assert parse_query(raw).claims == QueryClaims(user_name, do_as)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_caller_who_may_be_read_in_two_ways_is_refused(raw):
 
 
 def test_javas_long_s_is_an_s():
-    assert parse_query("user.name=h&doA%C5%BF=alice").claims == Claims("h", "alice")
+    assert parse_query("user.name=h&doA%C5%BF=alice").claims == QueryClaims("h", "alice")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_escapes_are_read_as_the_standard_library_reads_them(pieces):
 @pytest.mark.parametrize("name", ["delegation", "doAs", "user.name", "op"])
 def test_a_claim_of_which_each_letter_is_escaped_is_one(name):
     escaped = "".join(f"%{ord(letter):02X}" for letter in name)
-    assert parse_query(f"{escaped}=a").claims == parse_query(f"{name}=a").claims != Claims()
+    assert parse_query(f"{escaped}=a").claims == parse_query(f"{name}=a").claims != QueryClaims()
 
 
 @pytest.mark.parametrize("value", ["%" * 60_000, "%4" * 30_000, "%c3%a9" * 10_000], ids=["signs", "halves", "escapes"])

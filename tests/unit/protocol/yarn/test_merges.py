@@ -39,7 +39,7 @@ from shim.protocol.proto.messages import (
     ResourceTypeInfoProto,
     YarnClusterMetricsProto,
 )
-from shim.protocol.yarn.merges import MERGES, Part, join_applications, merge_applications, merge_queue_info
+from shim.protocol.yarn.merges import MERGES, ClusterAnswer, join_applications, merge_applications, merge_queue_info
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.ways import Way
 
@@ -94,7 +94,7 @@ EXAMPLES = {
 
 def parts(*messages, weights=None):
     sizes = weights or [1.0] * len(messages)
-    return [Part(message.SerializeToString(), size) for message, size in zip(messages, sizes, strict=True)]
+    return [ClusterAnswer(message.SerializeToString(), size) for message, size in zip(messages, sizes, strict=True)]
 
 
 def test_there_is_a_merge_for_every_method_that_is_merged():
@@ -236,6 +236,8 @@ def test_a_queue_that_one_cluster_lacks_is_the_other_ones():
 
 def test_fields_that_are_unknown_survive_a_merge():
     newer = bytes.fromhex("fa0704deadbeef")
-    merged = MERGES["getClusterNodes"]([Part(newer), Part(EXAMPLES["getClusterNodes"].SerializeToString())])
+    merged = MERGES["getClusterNodes"](
+        [ClusterAnswer(newer), ClusterAnswer(EXAMPLES["getClusterNodes"].SerializeToString())]
+    )
 
     assert newer in merged.SerializeToString()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.domain.allocations import Grant, Running
+from shim.domain.allocations import Grant, RunningContainer
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
@@ -49,7 +49,7 @@ def test_what_runs_has_its_size_node_priority_and_age_and_what_has_ended_is_left
     )
     size = ResourceVector(2048, 2, {"gpu": 1})
     grant = Grant(ContainerId(ATTEMPT, 2), NodeId("n1", 45454), 20, -1, size)
-    assert read_running(answer.SerializeToString()) == (Running(grant, 1_700_000_001.5),)
+    assert read_running(answer.SerializeToString()) == (RunningContainer(grant, 1_700_000_001.5),)
 
 
 def test_what_is_no_list_is_said_to_be_none():

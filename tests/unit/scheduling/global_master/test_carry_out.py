@@ -7,7 +7,7 @@ from shim.scheduling.cycle import run_cycle
 from shim.scheduling.global_master.carry_out import carry_out, commit, order_now, repair
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
-from shim.scheduling.global_master.links import Link
+from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.global_master.snapshots import take_snapshot
 from shim.scheduling.orderings import first_come, least_share
 from shim.scheduling.policies import MEGHA
@@ -27,7 +27,7 @@ def a_core(policy=MEGHA, **shares):
         queue_shares=shares or {"poor": 0.5, "greedy": 0.5},
     )
     for name in ("la", "lb"):
-        core.links[name] = Link(incarnation=1)
+        core.links[name] = LocalMasterLink(incarnation=1)
         core.view.replace_cluster(name, [NodeState(node, (1,), frozenset()) for node in range(2)], ("ga", "gb"), 1)
     return core
 

@@ -22,6 +22,7 @@ from shim.domain.messages import (
 )
 from shim.scheduling.global_master.events import (
     Decided,
+    GlobalMasterTick,
     JobRequest,
     JobSubmitted,
     JobWithdrawn,
@@ -30,7 +31,6 @@ from shim.scheduling.global_master.events import (
     SendMessage,
     TaskGroup,
     TaskSettled,
-    Tick,
 )
 from shim.scheduling.global_master.machine import GlobalMaster
 from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
@@ -177,19 +177,19 @@ def test_reports_for_an_earlier_life_are_not_believed():
 
 def test_what_is_not_answered_is_sent_again(talk):
     (request,) = talk.submit()
-    assert talk.give(Tick(2.0)) == []
-    assert talk.give(Tick(3.5)) == [dataclasses.replace(request, heard_to=1)]
+    assert talk.give(GlobalMasterTick(2.0)) == []
+    assert talk.give(GlobalMasterTick(3.5)) == [dataclasses.replace(request, heard_to=1)]
     talk.hear(at_s=4.0, seen_to=1)
-    assert talk.give(Tick(9.0)) == []
+    assert talk.give(GlobalMasterTick(9.0)) == []
 
 
 def test_a_bid_that_no_report_knows_of_is_sent_again_ever_less_often():
     talk = Conversation(free=(0, 0, 0))
     talk.submit()
-    sent = [second for second in range(1, 40) if talk.give(Tick(float(second)))]
+    sent = [second for second in range(1, 40) if talk.give(GlobalMasterTick(float(second)))]
     assert 2 <= len(sent) <= 6
     talk.hear(at_s=40.0, bid_version=talk.master._core.links["la"].bid.version)
-    assert talk.give(Tick(500.0)) == []
+    assert talk.give(GlobalMasterTick(500.0)) == []
 
 
 def test_a_new_life_of_a_cluster_starts_over_and_lost_requests_wait_again(talk):

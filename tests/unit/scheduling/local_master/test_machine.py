@@ -11,13 +11,14 @@ from shim.domain.messages import (
     LaunchRequest,
     Need,
     Occasion,
-    Preemption,
+    PreemptionRequest,
     ReportRequest,
     TaskRef,
 )
 from shim.scheduling.local_master.events import (
     GlobalMastersChanged,
     HeartbeatDue,
+    LocalMasterTick,
     MessageReceived,
     NodeChanged,
     NodeSpec,
@@ -25,7 +26,6 @@ from shim.scheduling.local_master.events import (
     StartTask,
     StopTask,
     TaskEnded,
-    Tick,
 )
 from shim.scheduling.local_master.machine import LocalMaster
 
@@ -183,10 +183,10 @@ def test_a_launch_that_meets_an_offer_of_its_node_uses_it(talk):
 
 def test_an_offer_that_nobody_answers_expires(talk):
     talk.hear(a_bid("ga", 3))
-    talk.give(Tick(4.0))
+    talk.give(LocalMasterTick(4.0))
     assert talk.master.truth.free_of(0) == (0,)
     talk.hear(Bid("ga", 1, 2, ()), at_s=4.0)
-    talk.give(Tick(6.0))
+    talk.give(LocalMasterTick(6.0))
     assert talk.master.truth.free_of(0) == (1,)
 
 
@@ -200,7 +200,7 @@ def test_a_held_launch_is_given_up_when_it_is_cancelled_or_forgotten(talk):
     talk.request("ga", a_launch(1, 0, is_held=True), a_launch(2, 1, is_held=True))
     talk.request("ga", cancels=(1,))
     assert talk.master.truth.free_of(0) == (1,)
-    talk.give(Tick(6.0))
+    talk.give(LocalMasterTick(6.0))
     assert talk.master.truth.free_of(1) == (1,)
     assert [rejection.number for rejection in talk.reports["ga"].rejected] == [2]
 
@@ -236,19 +236,19 @@ def test_a_heartbeat_tells_everybody_only_what_changed(talk):
 
 def test_preemption_takes_the_youngest_task_of_the_victim_and_offers_its_room(talk):
     talk.request("ga", a_launch(1, 0, queue="greedy"))
-    talk.master.handle(Tick(1.0))
+    talk.master.handle(LocalMasterTick(1.0))
     talk.hear(Bid("ga", 1, 1, ()), at_s=1.0)
     talk.sequences["ga"] += 1
     late = LaunchRequest("ga", 1, 1, 2, 0, launches=(a_launch(2, 1, queue="greedy"),))
     talk.hear(late, at_s=1.0)
-    effects = talk.request("gb", preemptions=(Preemption("greedy", SLOT, (0, 0, 1)),))
+    effects = talk.request("gb", preemptions=(PreemptionRequest("greedy", SLOT, (0, 0, 1)),))
     assert effects == [StopTask("ga", 2, 1)]
     assert talk.reports["ga"].ended[0].kind is EndingKind.PREEMPTED
     assert talk.reports["gb"].offers[0].node == 1
 
 
 def test_preemption_of_a_queue_that_holds_nothing_is_not_done(talk):
-    assert talk.request("gb", preemptions=(Preemption("greedy", SLOT, (0, 0, 1)),)) == []
+    assert talk.request("gb", preemptions=(PreemptionRequest("greedy", SLOT, (0, 0, 1)),)) == []
 
 
 def test_other_global_masters_divide_the_nodes_anew(talk):

@@ -1,17 +1,20 @@
 """Rows of the console, against a slow twin."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.protocol.rest.filters import TimeRange
 from shim.server.rest import application_rows
-from shim.server.rest.application_rows import MOST_ROWS, RowQuery, page_of
+from shim.server.rest.application_rows import MOST_ROWS, RowQuery, page_by_columns
+from shim.server.rest.application_rows import page_of as found_page
 
 STATES = (YarnApplicationState.RUNNING, YarnApplicationState.ACCEPTED, YarnApplicationState.FINISHED)
 FIELDS = ("cluster", "user", "queue", "type", "state", "final_status")
@@ -57,6 +60,22 @@ queries = st.builds(
 )
 
 
+def page_of(rows: list[ApplicationDocument], query: RowQuery, *, total: int | None = None) -> dict[str, Any]:
+    """The page by a walk, as it is told."""
+    return found_page(rows, query, total=total).told()
+
+
+def columns_of(rows: list[ApplicationDocument]) -> ApplicationColumns:
+    """The same rows by column, after others came and went."""
+    columns = ApplicationColumns()
+    for each in rows:
+        gone = replace(each.summary, application_id=ApplicationId(2, each.summary.application_id.sequence), name="gone")
+        columns.put(replace(each, summary=gone))
+        columns.put(each)
+        columns.remove(gone.application_id)
+    return columns
+
+
 def shown(each: ApplicationDocument) -> dict[str, Any]:
     """A row's texts, written out."""
     of = each.summary
@@ -64,7 +83,7 @@ def shown(each: ApplicationDocument) -> dict[str, Any]:
         "cluster": of.home_subcluster,
         "user": of.user,
         "queue": of.queue,
-        "type": of.application_type,
+        "type": of.application_type.lower(),
         "state": of.state.value,
         "final_status": of.final_status.value,
     }
@@ -79,7 +98,10 @@ def matches(each: ApplicationDocument, query: RowQuery) -> bool:
     for word in query.search.lower().split():
         if not any(word in text.lower() for text in texts):
             return False
-    return all(shown(each)[name] in values for name, values in query.wanted)
+    return all(
+        shown(each)[name] in {value.lower() if name == "type" else value for value in values}
+        for name, values in query.wanted
+    )
 
 
 @given(documents(), queries)
@@ -104,7 +126,23 @@ def test_a_page_is_what_matches_in_order_and_counts_are_of_all_that_does(rows, q
     assert [row["id"] for row in told["apps"]] == ids[query.offset : query.offset + query.limit]
     keys = {"started": "started_ms", "finished": "finished_ms"}
     values = [row[keys.get(query.sort, query.sort)] for page in pages for row in page["apps"]]
+    values = [value.lower() if query.sort == "type" else value for value in values]
     assert values == sorted(values, reverse=query.is_descending)
+
+
+@given(documents(), queries.map(lambda query: replace(query, search="")))
+def test_columns_find_the_same_page(rows, query):
+    page = page_by_columns(columns_of(rows), query)
+    assert page is not None
+    assert page.told() == page_of(rows, query)
+
+
+@pytest.mark.parametrize("query", [RowQuery(search="etl"), RowQuery(sort="name")])
+def test_texts_that_are_searched_and_many_words_to_sort_by_are_left_to_the_walk(query, monkeypatch):
+    monkeypatch.setattr(application_rows, "_MOST_WORDS", 1)
+    rows = [document(1, name="etl"), document(2, name="sort")]
+    assert page_by_columns(columns_of(rows), query) is None
+    assert page_by_columns(columns_of(rows), RowQuery(search=" ")) is not None
 
 
 @given(documents(), queries)
@@ -123,12 +161,12 @@ def _fields(query: RowQuery) -> dict[str, Any]:
     return {name: getattr(query, name) for name in RowQuery.__slots__}
 
 
-def test_texts_of_a_row_are_those_of_the_summary_and_amounts_those_of_the_resourcemanager():
+def document(number: int, *, name: str = "n", raw: bytes = b"{}") -> ApplicationDocument:
     summary = ApplicationSummary(
-        application_id=ApplicationId(1, 1),
+        application_id=ApplicationId(1, number),
         home_subcluster=SubClusterId("east"),
         user="alice",
-        name="n",
+        name=name,
         queue="q",
         state=YarnApplicationState.RUNNING,
         final_status=FinalStatus.UNDEFINED,
@@ -137,9 +175,14 @@ def test_texts_of_a_row_are_those_of_the_summary_and_amounts_those_of_the_resour
         started_at_ms=5,
         finished_at_ms=0,
     )
+    return ApplicationDocument(summary, raw, 0.0)
+
+
+def test_texts_of_a_row_are_those_of_the_summary_and_amounts_those_of_the_resourcemanager():
     raw = b'{"user":"eve","allocatedMB":"1024","progress":12.5,"diagnostics":"' + b"d" * 1000 + b'"}'
-    [row] = page_of([ApplicationDocument(summary, raw, 0.0)], RowQuery())["apps"]
-    assert (row["user"], row["memory_mib"], row["progress"], row["vcores"]) == ("alice", "1024", 12.5, None)
+    [row] = page_of([document(1, raw=raw)], RowQuery())["apps"]
+    assert (row["user"], row["type"], row["memory_mib"], row["progress"]) == ("alice", "T", "1024", 12.5)
+    assert row["vcores"] is None
     assert row["diagnostics"] == "d" * 300
 
 

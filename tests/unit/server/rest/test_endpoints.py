@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from shim.server.rest.endpoints import BASE, ENDPOINTS, allowed_methods, find, has_broken_escape
-from shim.server.ways import Key, Way
+from shim.server.ways import RouteKey, Way
 from shim.testing.recorded import recorded_exchanges
 
 RECORDED = [
@@ -55,7 +55,7 @@ def test_a_row_is_found_by_its_own_path(row):
     found = find(path)
     assert found is not None
     assert found.endpoints[row.method] is row
-    assert (row.key is not Key.NONE) == (row.way is Way.ROUTE)
+    assert (row.key is not RouteKey.NONE) == (row.way is Way.ROUTE)
 
 
 def test_recorded_options_name_the_same_methods():

@@ -10,7 +10,7 @@ from shim.federation.documents import DocumentReading
 from shim.federation.reading import ReadingSettings
 from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.ports.resource_manager_rpc import RPCRefusal
-from shim.protocol.hrpc import AuthMethod, Call, CallerContext, ContextReceived, Failure, JavaClass, RPCErrorCode
+from shim.protocol.hrpc import AuthMethod, CallerContext, ContextReceived, Failure, HadoopCall, JavaClass, RPCErrorCode
 from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT, HA_SERVICE
 from shim.protocol.proto.messages import (
     AddToClusterNodeLabelsRequestProto,
@@ -92,7 +92,7 @@ class Operators:
         """The decoded answer, or the failure."""
         protocol = HA_SERVICE if method in HA_SERVICE.methods else ADMINISTRATION
         payload = request.SerializeToString()
-        call = Call(1, b"client", 0, CallerContext("CLI"), protocol.name, method, 1, payload)
+        call = HadoopCall(1, b"client", 0, CallerContext("CLI"), protocol.name, method, 1, payload)
         told = await self.server.answer(call, caller)
         return told if isinstance(told, Failure) else protocol.methods[method].answer.FromString(told)
 
@@ -338,7 +338,7 @@ async def test_what_was_changed_is_read_anew(operators):
 
 
 def test_clients_of_other_protocols_are_told_so(operators):
-    call = Call(1, b"client", 0, None, APPLICATION_CLIENT.name, "getApplications", 1, b"")
+    call = HadoopCall(1, b"client", 0, None, APPLICATION_CLIENT.name, "getApplications", 1, b"")
 
     failure = operators.server.answer_at_once(call, ADA)
 
@@ -436,7 +436,7 @@ async def test_absurd_values_are_answered_and_end_nothing(operators, method, num
 
 def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(operators):
     large = bytes(4 * 1024 * 1024 + 1)
-    call = Call(1, b"client", 0, CallerContext("CLI"), ADMINISTRATION.name, "refreshNodes", 1, large)
+    call = HadoopCall(1, b"client", 0, CallerContext("CLI"), ADMINISTRATION.name, "refreshNodes", 1, large)
 
     assert isinstance(operators.server.answer_at_once(call, ADA), Failure)
 

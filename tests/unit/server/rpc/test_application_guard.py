@@ -13,12 +13,12 @@ from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.service import Caller, IdentityRules, IdentityService
-from shim.protocol.hrpc import Call, CallerContext, Failure
+from shim.protocol.hrpc import CallerContext, Failure, HadoopCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto import messages as m
 from shim.protocol.yarn import application_message
 from shim.server.rpc import ClientService, ClientUseCases
-from shim.server.rpc.kept_answers import KeptAnswers
+from shim.server.rpc.kept_answers import KeptRPCAnswers
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
@@ -71,7 +71,7 @@ class GuardedServer:
                 submissions=made.submissions,
                 identity=identity,
                 tokens=DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()),
-                kept=KeptAnswers(runtime.view, clock, staleness_s=1.0, is_shared=True),
+                kept=KeptRPCAnswers(runtime.view, clock, staleness_s=1.0, is_shared=True),
                 rights=ViewRights(backend.applications, identity),
                 access=self.access,
                 maximum_allocation=lambda: ResourceVector(4096, 4),
@@ -82,7 +82,7 @@ class GuardedServer:
     async def ask(self, method, request, user):
         """The decoded answer, or the failure; what is kept is given as a connection does."""
         payload = request.SerializeToString()
-        call = Call(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, payload)
+        call = HadoopCall(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, payload)
         caller = Caller(user, user)
         told = self.server.answer_at_once(call, caller)
         if told is None:

@@ -22,10 +22,10 @@ from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyR
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.hrpc import (
     AuthMethod,
-    Call,
     CallerContext,
     ContextReceived,
     Failure,
+    HadoopCall,
     JavaClass,
     RPCErrorCode,
 )
@@ -64,8 +64,8 @@ from shim.queues.core.entitle import ShareSettings
 from shim.server.rights import CLIENT
 from shim.server.rpc import ClientService, ClientUseCases
 from shim.server.rpc.client_methods import CLIENT_METHODS
-from shim.server.rpc.kept_answers import KeptAnswers
-from shim.server.ways import Key, Way
+from shim.server.rpc.kept_answers import KeptRPCAnswers
+from shim.server.ways import RouteKey, Way
 from shim.submission.application_ids import ApplicationIds
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
@@ -114,7 +114,7 @@ class ClientServiceFixture:
                 submissions=heddle.submissions,
                 identity=identity,
                 tokens=DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()),
-                kept=KeptAnswers(heddle.view, clock, staleness_s=1.0, is_shared=self.is_shared),
+                kept=KeptRPCAnswers(heddle.view, clock, staleness_s=1.0, is_shared=self.is_shared),
                 rights=ViewRights(heddle.use_cases.backend.applications, identity),
                 access=heddle.use_cases.backend.applications.access,
                 maximum_allocation=lambda: ResourceVector(4096, 4),
@@ -125,7 +125,7 @@ class ClientServiceFixture:
 
     async def ask(self, method, request, *, caller=ALICE):
         """The decoded answer, or the failure."""
-        call = Call(
+        call = HadoopCall(
             1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, request.SerializeToString()
         )
         told = await self.federation.wait_for(self.server.answer(call, caller))
@@ -152,7 +152,9 @@ async def guarded() -> ClientServiceFixture:
 
 def report_of(application_id):
     payload = GetApplicationReportRequestProto(application_id=application_message(application_id)).SerializeToString()
-    return Call(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, "getApplicationReport", 1, payload)
+    return HadoopCall(
+        1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, "getApplicationReport", 1, payload
+    )
 
 
 async def test_who_calls_too_fast_is_told_to_come_again_and_nobody_else_is(server):
@@ -199,7 +201,7 @@ def test_every_method_of_the_protocol_has_one_row():
 
 
 @pytest.mark.parametrize(
-    "method", [name for name, row in CLIENT_METHODS.items() if row.key not in (None, Key.RESERVATION)]
+    "method", [name for name, row in CLIENT_METHODS.items() if row.key not in (None, RouteKey.RESERVATION)]
 )
 def test_the_key_of_every_routed_method_is_found_in_its_request(method):
     request = APPLICATION_CLIENT.methods[method].request()
@@ -257,7 +259,7 @@ async def test_a_home_that_refuses_a_submission_is_quoted(server):
 @pytest.mark.parametrize("method", ["submitApplication", "getApplications", "getDelegationToken", "getClusterMetrics"])
 def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(server, method):
     undecodable = b"\xff" * (1024 * 1024 + 1)
-    call = Call(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, undecodable)
+    call = HadoopCall(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, undecodable)
 
     refused = server.server.answer_at_once(call, ALICE)
 
@@ -404,11 +406,11 @@ async def test_counts_are_added(server):
     assert answer.cluster_metrics.num_node_managers == 2
 
 
-METRICS = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getClusterMetrics", 1, b"")
+METRICS = HadoopCall(1, b"", 0, None, APPLICATION_CLIENT.name, "getClusterMetrics", 1, b"")
 LIST = replace(METRICS, method="getApplications")
 REPORT = replace(METRICS, method="getApplicationReport", payload_untrusted=report_request().SerializeToString())
 BOB = Caller("bob", "bob")
-NEW = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getNewApplication", 1, b"")
+NEW = HadoopCall(1, b"", 0, None, APPLICATION_CLIENT.name, "getNewApplication", 1, b"")
 
 
 async def test_a_merged_answer_is_kept_and_given_at_once(server):
@@ -760,14 +762,14 @@ async def test_without_any_cluster_the_client_is_asked_to_try_again(server, meth
     ],
 )
 async def test_a_call_of_something_else_is_refused_at_once(server, protocol, method, version, code):
-    refused = server.server.answer_at_once(Call(1, b"", 0, None, protocol, method, version, b""), ALICE)
+    refused = server.server.answer_at_once(HadoopCall(1, b"", 0, None, protocol, method, version, b""), ALICE)
 
     assert isinstance(refused, Failure)
     assert refused.code is code
 
 
 async def test_a_request_that_cannot_be_decoded_is_refused(server):
-    call = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getApplicationReport", 1, b"\xff\xff")
+    call = HadoopCall(1, b"", 0, None, APPLICATION_CLIENT.name, "getApplicationReport", 1, b"\xff\xff")
 
     refused = await server.server.answer(call, ALICE)
 
@@ -832,7 +834,7 @@ async def test_a_container_of_an_unknown_application_is_nobodys(server):
 async def test_a_callers_context_forges_no_record_of_an_audit_log(server):
     context = CallerContext("x\r\nUSER=root\tOPERATION=Kill\u2028RESULT=SUCCESS")
     payload = APPLICATION_CLIENT.methods["getClusterMetrics"].request().SerializeToString()
-    call = Call(1, b"client", 0, context, APPLICATION_CLIENT.name, "getClusterMetrics", 1, payload)
+    call = HadoopCall(1, b"client", 0, context, APPLICATION_CLIENT.name, "getClusterMetrics", 1, payload)
 
     await server.federation.wait_for(server.server.answer(call, ALICE))
 
@@ -971,7 +973,7 @@ async def test_fields_that_stand_twice_are_sent_once(server):
             application_id=application_message(APP), target_queue="prod"
         ).SerializeToString()
     )
-    call = Call(
+    call = HadoopCall(
         1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, "moveApplicationAcrossQueues", 1, payload
     )
     await server.federation.wait_for(server.server.answer(call, ALICE))
@@ -1094,7 +1096,7 @@ async def test_each_role_may_what_its_right_says_and_nothing_else(method: str) -
 
 async def test_what_was_kept_for_a_viewer_is_not_given_to_who_is_none() -> None:
     server = await ClientServiceFixture(ScriptedFederation(), rules=ROLES).open()
-    call = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getClusterMetrics", 1, b"")
+    call = HadoopCall(1, b"", 0, None, APPLICATION_CLIENT.name, "getClusterMetrics", 1, b"")
     await server.federation.wait_for(server.server.answer(call, Caller("a-viewer", "a-viewer")))
     assert isinstance(server.server.answer_at_once(call, Caller("a-viewer", "a-viewer")), bytes)
     assert is_refused(server.server.answer_at_once(call, Caller("a-nobody", "a-nobody")))

@@ -8,15 +8,15 @@ from shim.protocol.hrpc import (
     AnswerReceived,
     AuthMethod,
     ClientConnection,
-    Offer,
+    HadoopRequest,
     QualityOfProtection,
-    Request,
     SASLInitiator,
+    SASLOffer,
     UserIdentity,
 )
 from shim.protocol.hrpc.gssapi import GSSAPIClient, GSSAPIServer
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.server.rpc.connection import Reception, RPCConnection, RPCLimits
+from shim.server.rpc.connection import RPCConnection, RPCLimits, RPCReception
 from tests.unit.adapters.yarn.test_rpc_channel import WatchedContext
 
 MIB = 1024 * 1024
@@ -32,7 +32,7 @@ class Lavish:
         self._context = context
 
     def offers(self):
-        return [Offer(AuthMethod.KERBEROS, "rm", "node", lambda: GSSAPIServer(self._context, PRIVACY))]
+        return [SASLOffer(AuthMethod.KERBEROS, "rm", "node", lambda: GSSAPIServer(self._context, PRIVACY))]
 
     def admit(self, context, address):  # noqa: ARG002 - the port
         return Caller("alice", "alice")
@@ -97,7 +97,7 @@ async def logged_in():
     session = GSSAPIClient(WatchedContext(is_server=False, peer="rm/node@REALM"), PRIVACY)
     initiator = SASLInitiator({AuthMethod.KERBEROS: lambda _: session})
     client = ClientConnection(APPLICATION_CLIENT.name, UserIdentity("alice"), bytes(range(16)), initiator=initiator)
-    server, transport = RPCConnection(Reception(Lavish(context), RPCLimits())), Client(client)
+    server, transport = RPCConnection(RPCReception(Lavish(context), RPCLimits())), Client(client)
     server.connection_made(transport)
     client.connect()
     while (said := client.data_to_send()) or not client.is_protected:
@@ -105,7 +105,7 @@ async def logged_in():
         await asyncio.sleep(0)
     context.wrapped[:] = [0]
     for number in range(CALLS):
-        client.call(Request(APPLICATION_CLIENT.name, "getApplications", b""), call_id=number)
+        client.call(HadoopRequest(APPLICATION_CLIENT.name, "getApplications", b""), call_id=number)
     return server, client, transport, context
 
 
@@ -171,7 +171,7 @@ class Heard(Client):
 def opened():
     client, reception = (
         ClientConnection(APPLICATION_CLIENT.name, UserIdentity("alice"), bytes(16)),
-        Reception(Ready(), RPCLimits()),
+        RPCReception(Ready(), RPCLimits()),
     )
     server, transport = RPCConnection(reception), Heard(client)
     server.connection_made(transport)
@@ -181,7 +181,7 @@ def opened():
 
 
 def a_call(client, call_id):
-    client.call(Request(APPLICATION_CLIENT.name, "getClusterMetrics", b""), call_id=call_id)
+    client.call(HadoopRequest(APPLICATION_CLIENT.name, "getClusterMetrics", b""), call_id=call_id)
     return client.data_to_send()
 
 
@@ -191,7 +191,7 @@ async def test_what_waits_for_its_turn_is_counted_and_no_more_is_read_when_it_is
     await asyncio.sleep(0)
     while reception.turns.take():
         pass
-    client.call(Request(APPLICATION_CLIENT.name, "getClusterMetrics", bytes(100 * 1024)), call_id=2)
+    client.call(HadoopRequest(APPLICATION_CLIENT.name, "getClusterMetrics", bytes(100 * 1024)), call_id=2)
     data = client.data_to_send()
 
     server.data_received(data)

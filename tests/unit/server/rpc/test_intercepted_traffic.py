@@ -6,7 +6,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import NoAnswerError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER
 from shim.ports.resource_manager_rpc import RPCAnswer
-from shim.protocol.hrpc import Call, CallReceived, ConnectionEnded, JavaClass
+from shim.protocol.hrpc import CallReceived, ConnectionEnded, HadoopCall, JavaClass
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.proto.messages import FinishApplicationMasterRequestProto
 from shim.server.rpc.scheduler_traffic import InterceptingRelay
@@ -111,7 +111,7 @@ class Calls:
 
 
 def call(method, payload=b""):
-    return CallReceived(Call(1, bytes(16), -1, None, APPLICATION_MASTER.name, method, 1, payload))
+    return CallReceived(HadoopCall(1, bytes(16), -1, None, APPLICATION_MASTER.name, method, 1, payload))
 
 
 async def relayed(calls, *events, home_ends=False):

@@ -5,17 +5,17 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.federation.core.federation_view import FederationView, Part
 from shim.identity.service import Caller
-from shim.protocol.hrpc import Call
-from shim.server.rpc.kept_answers import KeptAnswers, Made
+from shim.protocol.hrpc import HadoopCall
+from shim.server.rpc.kept_answers import KeptRPCAnswers, Made
 from shim.testing.clock import FakeClock
 
 MIB = 1024 * 1024
 ALICE = Caller("alice", "")
 
 
-def a_call(number: int) -> Call:
+def a_call(number: int) -> HadoopCall:
     protocol = "org.apache.hadoop.yarn.api.ApplicationClientProtocolPB"
-    return Call(number, b"c" * 16, 0, None, protocol, "getClusterNodes", 1, number.to_bytes(4, "big"))
+    return HadoopCall(number, b"c" * 16, 0, None, protocol, "getClusterNodes", 1, number.to_bytes(4, "big"))
 
 
 @pytest.mark.parametrize("ended", [None, ApplicationId(1, 1)])
@@ -23,7 +23,7 @@ def a_call(number: int) -> Call:
 async def test_the_oldest_go_when_there_are_too_many_or_they_are_too_large(
     size: int, count: int, most: int, ended: ApplicationId | None
 ) -> None:
-    kept = KeptAnswers(FederationView(()), FakeClock(), staleness_s=60.0, is_shared=True)
+    kept = KeptRPCAnswers(FederationView(()), FakeClock(), staleness_s=60.0, is_shared=True)
 
     async def make() -> Made:
         return Made(b"x" * size, ended=ended)

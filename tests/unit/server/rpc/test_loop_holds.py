@@ -12,7 +12,7 @@ from typing import cast
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from shim.identity.service import Caller
-from shim.protocol.hrpc import Call, CallerContext
+from shim.protocol.hrpc import CallerContext, HadoopCall
 from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT, HA_SERVICE
 from shim.server.rpc import AdminService, ClientService
 from shim.testing.federation import ScriptedFederation
@@ -80,14 +80,14 @@ async def test_no_call_of_any_method_holds_the_loop() -> None:
         for server, protocol in servers:
             for name, method in protocol.methods.items():
                 for what, payload in payloads(cast("Descriptor", method.request.DESCRIPTOR)):
-                    call = Call(1, b"client", 0, CallerContext("CLI"), protocol.name, name, 1, payload)
+                    call = HadoopCall(1, b"client", 0, CallerContext("CLI"), protocol.name, name, 1, payload)
                     held_s = await too_long(partial(held_by, server, call, watch))
                     if held_s is not None:
                         findings.append(f"{name}: {what}: {held_s:.3f} s: {watch.what}")
     assert not findings, "\n".join(findings)
 
 
-async def held_by(server: ClientService | AdminService, call: Call, watch: LoopWatch) -> float:
+async def held_by(server: ClientService | AdminService, call: HadoopCall, watch: LoopWatch) -> float:
     watch.reset()
     began_s = time.thread_time()
     ready = server.answer_at_once(call, Caller("operator", "operator"))

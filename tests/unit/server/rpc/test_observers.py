@@ -6,7 +6,7 @@ import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import Caller
-from shim.protocol.hrpc import Call, Failure, JavaClass
+from shim.protocol.hrpc import Failure, HadoopCall, JavaClass
 from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
     ApplicationSubmissionContextProto,
@@ -36,7 +36,7 @@ def told(tmp_path, method, message, failure=None):
     file = tmp_path / "audit.log"
     audit = AuditTrail(clock, file)
     observer = ClientObserver(metrics, audit, lambda _id: SubClusterId("east"), request_prefix="c")
-    call = Call(1, b"", 0, None, APPLICATION_CLIENT.name, method, 1, message.SerializeToString())
+    call = HadoopCall(1, b"", 0, None, APPLICATION_CLIENT.name, method, 1, message.SerializeToString())
     observer(AnsweredCall(call, Caller("alice", "oozie"), "10.0.0.1", failure, 0.001))
     audit.close()
     return [json.loads(line) for line in file.read_text().splitlines()], metrics.scrape()
@@ -85,7 +85,7 @@ def test_what_operators_change_or_mean_to_is_in_the_audit_too(tmp_path, method, 
     metrics = Metrics(FakeClock(), version="0", subclusters=lambda: ())
     file = tmp_path / "audit.log"
     audit = AuditTrail(FakeClock(), file)
-    call = Call(1, b"", 0, None, ADMINISTRATION.name, method, 1, b"")
+    call = HadoopCall(1, b"", 0, None, ADMINISTRATION.name, method, 1, b"")
 
     AdminObserver(metrics, audit)(AnsweredCall(call, Caller("ada", "ada"), "10.0.0.1", None, 0.001))
     audit.close()

@@ -10,7 +10,7 @@ from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.applications import Order
 from shim.simulation.cluster.federation import ModelledFederation
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec, Timing
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
 from shim.simulation.virtual_time import VirtualClock, run_in_virtual_time
 
 MAPS_AND_REDUCES = (ModelledStage((5.0,) * 10), ModelledStage((2.0,) * 2, needs=(0,)))
@@ -22,7 +22,7 @@ class World:
 
     def __init__(self, stages=MAPS_AND_REDUCES, *, keeps=False, recovers=True, seed=1, **timing):
         self.clock = VirtualClock()
-        spec = ClusterSpec.even(
+        spec = ModelledClusterSpec.even(
             "east",
             nodes=2,
             size=ResourceVector(4096, 4),

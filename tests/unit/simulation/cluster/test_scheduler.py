@@ -8,7 +8,7 @@ from shim.domain.allocations import ANY, Ask, AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.scheduler import CapacityScheduler
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec, Timing
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
 
 ONE = ResourceVector(1024, 1)
 KEY = AskKey(1, -1, is_opportunistic=False, resource=ONE)
@@ -19,7 +19,7 @@ def attempt(number=1):
 
 
 def made(nodes=2, racks=1, queues=None, size=None, **timing):
-    spec = ClusterSpec.even(
+    spec = ModelledClusterSpec.even(
         "east",
         nodes=nodes,
         racks=racks,

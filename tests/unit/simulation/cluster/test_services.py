@@ -34,7 +34,7 @@ from shim.protocol.yarn.unmanaged import (
     unmanaged_submission,
 )
 from shim.simulation.cluster.federation import ModelledFederation
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.virtual_time import VirtualClock, run_in_virtual_time
 
 BASE = "/ws/v1/cluster"
@@ -44,7 +44,7 @@ ATTEMPT = ApplicationAttemptId(NAME, 1)
 
 def play(story, **timing):
     async def main():
-        spec = ClusterSpec.even(
+        spec = ModelledClusterSpec.even(
             "east", nodes=2, size=ResourceVector(4096, 4), epoch=5, queues={"root.a": QueueSpec(60.0, 80.0)}
         )
         spec = replace(spec, timing=replace(spec.timing, **timing))

@@ -10,7 +10,7 @@ from shim.config.loader import parse
 from shim.config.queues import policy_tables
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError, ConfigError
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.what_if.clusters import estimated_clusters, read_clusters
 from shim.simulation.what_if.comparison import ALL
 from shim.simulation.what_if.generated_history import drawn_jobs, generated_history
@@ -29,7 +29,7 @@ def clusters(nodes, names=("east",)):
     queues = {path: QueueSpec(50.0, user_limit_factor=10.0, am_share=0.4) for path in QUEUES}
     size = ResourceVector(8192, 4)
     return tuple(
-        ClusterSpec.even(name, nodes=nodes, size=size, epoch=1000 * (row + 1), queues=queues)
+        ModelledClusterSpec.even(name, nodes=nodes, size=size, epoch=1000 * (row + 1), queues=queues)
         for row, name in enumerate(names)
     )
 
@@ -99,7 +99,8 @@ def test_a_policy_that_names_a_cluster_that_is_gone_is_refused():
 
 def test_an_application_too_large_for_any_node_is_named():
     small = tuple(
-        ClusterSpec.even("east", nodes=1, size=ResourceVector(1024, 1), queues=clusters(1)[0].queues) for _ in "1"
+        ModelledClusterSpec.even("east", nodes=1, size=ResourceVector(1024, 1), queues=clusters(1)[0].queues)
+        for _ in "1"
     )
     with pytest.raises(BadRequestError, match="more than any node"):
         compare(a_history(1, count=2), [Side("present", small, config_over(CONFIG, small))])
@@ -107,7 +108,7 @@ def test_an_application_too_large_for_any_node_is_named():
 
 def test_an_application_that_leaves_no_room_beside_its_master_is_named():
     (queues,) = (each.queues for each in clusters(1))
-    narrow = (ClusterSpec.even("east", nodes=1, size=ResourceVector(3000, 4), queues=queues),)
+    narrow = (ModelledClusterSpec.even("east", nodes=1, size=ResourceVector(3000, 4), queues=queues),)
     with pytest.raises(BadRequestError, match="beside its ApplicationMaster"):
         compare(a_history(1), [Side("present", narrow, config_over(CONFIG, narrow))])
 

@@ -5,7 +5,7 @@ import pytest
 from shim.domain.resources import ResourceVector
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec, Timing
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
 from shim.simulation.engine import seeded
 from shim.simulation.yarn_sim.run import YarnSetting, play
 from tests.unit.simulation.yarn_sim.test_run import setting
@@ -53,7 +53,7 @@ def test_delay_scheduling_starts_more_tasks_at_their_data_than_fair_shares_do():
     found = {}
     for policy in ("fair", "delay"):
         clusters = tuple(
-            ClusterSpec.even(
+            ModelledClusterSpec.even(
                 name,
                 nodes=5,
                 size=ResourceVector(4096, 4),

@@ -9,8 +9,8 @@ import pytest
 
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
-from shim.simulation.yarn_sim.run import Front, YarnSetting, play
+from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
+from shim.simulation.yarn_sim.run import SimulatedFront, YarnSetting, play
 
 SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n'
 TWO_STAGES = (ModelledStage((5.0,) * 8), ModelledStage((2.0,) * 2, needs=(0,)))
@@ -26,7 +26,7 @@ print(outcome.completions_s, sorted(outcome.messages.items()), outcome.turns)
 
 def setting(**changed):
     clusters = tuple(
-        ClusterSpec.even(
+        ModelledClusterSpec.even(
             name,
             nodes=2,
             size=ResourceVector(4096, 4),
@@ -71,7 +71,7 @@ def test_clusters_with_equal_room_for_masters_get_equal_parts_of_what_waits_for_
 
 
 def test_jobs_that_are_dealt_to_clusters_meet_no_heddle():
-    outcome = play(setting(front=Front.DEALT), jobs(4))
+    outcome = play(setting(front=SimulatedFront.DEALT), jobs(4))
     assert (outcome.failed, outcome.messages) == ({}, {})
     assert all(used > 0 for used in outcome.used.values())
 

@@ -6,7 +6,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState
-from shim.federation.core.federation_view import FederationView, Placement, ViewSettings
+from shim.federation.core.federation_view import FederationView, PendingPlacement, ViewSettings
 from shim.federation.core.queue_names import find_queue
 from shim.submission.core.home import choose_home
 from shim.testing.builders import a_submission
@@ -222,7 +222,7 @@ def test_submissions_between_two_polls_spread_over_equals(count, queue):
     for _ in range(count):
         submission = asked(queue=queue)
         home = choose_home(submission, view, {}, NOW_S).home_subcluster
-        view.note_placed(home, Placement(submission.queue, submission.resource, NOW_S))
+        view.note_placed(home, PendingPlacement(submission.queue, submission.resource, NOW_S))
         homes.append(home)
     numbers = [homes.count(name) for name in (EAST, WEST, NORTH)]
     assert max(numbers) - min(numbers) <= 1
@@ -231,8 +231,8 @@ def test_submissions_between_two_polls_spread_over_equals(count, queue):
 def test_submissions_spread_by_what_applications_take_there_on_average():
     used = ResourceVector(4096, 4)
     view = a_view(east={"used": used, "applications": [a_document(1, "east")]}, west={"used": used})
-    view.note_placed(EAST, Placement("default", ResourceVector(1, 1), NOW_S))
-    view.note_placed(WEST, Placement("default", ResourceVector(2, 1), NOW_S))
+    view.note_placed(EAST, PendingPlacement("default", ResourceVector(1, 1), NOW_S))
+    view.note_placed(WEST, PendingPlacement("default", ResourceVector(2, 1), NOW_S))
     assert choose_home(asked(), view, {}, NOW_S).home_subcluster == WEST
 
 
@@ -263,7 +263,7 @@ def test_the_average_is_of_those_that_have_started():
     view = a_view(
         east={"used": ResourceVector(2048, 2), "applications": documents, "queues": (a_queue_report(), waiting)}
     )
-    view.note_placed(EAST, Placement("default", ResourceVector(1, 1), NOW_S))
+    view.note_placed(EAST, PendingPlacement("default", ResourceVector(1, 1), NOW_S))
     assert "queue 50% free, cluster 50% free, 1 on the way" in choose_home(asked(), view, {}, NOW_S).reason
 
 
@@ -284,7 +284,7 @@ def test_every_kind_of_placement_counts_in_its_queue_and_on_its_cluster():
     queues = (a_queue_report(capacity=ResourceVector(8192, 8)), a_queue_report("root.ml"))
     view = a_view(east={"capacity": ResourceVector(16384, 16), "queues": queues})
     for queue, memory in (("default", 1024), ("root.default", 2048), ("", 512), ("root.ml", 512)):
-        view.note_placed(EAST, Placement(queue, ResourceVector(memory, 1), NOW_S))
+        view.note_placed(EAST, PendingPlacement(queue, ResourceVector(memory, 1), NOW_S))
     reason = choose_home(asked(), view, {}, NOW_S).reason
     assert "queue 56% free, cluster 75% free, 4 on the way" in reason
 

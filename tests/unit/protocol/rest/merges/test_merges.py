@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import SubClusterId
 from shim.protocol.rest.merges import (
-    Part,
+    PartialDocument,
     join_list,
     merge_bulk_activities,
     merge_labels_to_nodes,
@@ -29,8 +29,10 @@ from shim.testing.recorded import recorded_exchange, recorded_exchanges
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 
 
-def parts(*bodies: bytes, weights: tuple[float, ...] = (1.0, 1.0)) -> list[Part]:
-    return [Part(home, body, weight) for home, body, weight in zip((EAST, WEST), bodies, weights, strict=False)]
+def parts(*bodies: bytes, weights: tuple[float, ...] = (1.0, 1.0)) -> list[PartialDocument]:
+    return [
+        PartialDocument(home, body, weight) for home, body, weight in zip((EAST, WEST), bodies, weights, strict=False)
+    ]
 
 
 def recorded(name: str) -> bytes:
