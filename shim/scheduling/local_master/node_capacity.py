@@ -72,7 +72,7 @@ class NodeCapacity:
         """Tell whether a node could hold one of a kind if it were empty."""
         need, columns = self._need(kind)
         rows = np.flatnonzero(self._mask(kind))
-        totals = [self._amounts(self._nodes[row].total) for row in rows.tolist()]
+        totals = (self._amounts(self._nodes[row].total) for row in rows.tolist())  # mostly the first one could
         return bool(columns) and any((np.array(total) >= need).all() for total in totals)
 
     def take(self, kind: ContainerKind, count: int) -> Places:
