@@ -20,7 +20,7 @@ from shim.domain.applications import ApplicationSummary
 from shim.domain.subclusters import ApplicationDocument
 from shim.protocol.rest.filters import TimeRange
 
-__all__ = ["MOST_ROWS", "RowPage", "RowQuery", "page_by_columns", "page_of"]
+__all__ = ["MOST_ROWS", "RowPage", "RowQuery", "page_by_columns", "page_of", "within_ranges"]
 
 MOST_ROWS = 500
 _MOST_GROUPS = 50
@@ -189,9 +189,15 @@ def page_by_columns(columns: ApplicationColumns, query: RowQuery) -> RowPage | N
 
 
 def _mask(columns: ApplicationColumns, query: RowQuery) -> Mask:
-    mask = columns.all()
+    mask = within_ranges(columns, query)
     for name, values in query.wanted:
         mask &= columns.has_any_text(_COLUMNS[name], _as_compared(name, values))
+    return mask
+
+
+def within_ranges(columns: ApplicationColumns, query: RowQuery) -> Mask:
+    """The rows in all ranges of times that a query has; of one without any, all rows."""
+    mask = columns.all()
     for name, each in query.times.items():
         mask &= columns.within(_COLUMNS[name], each.begin, each.end)
     return mask

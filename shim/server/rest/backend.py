@@ -22,7 +22,7 @@ from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import QueueScope
-from shim.protocol.rest.merges import PartialDocument as MergePart
+from shim.protocol.rest.merges import PartialDocument
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.service import TakesSubmissions
 
@@ -76,11 +76,11 @@ class Backend:
         known = [time_s for time_s in times if time_s is not None]
         return min(known, default=self.clock.now_s())
 
-    def weighted(self, read: PartRead) -> list[MergePart]:
+    def weighted(self, read: PartRead) -> list[PartialDocument]:
         """Documents to merge, with the size of their sub-clusters."""
         now_s = self.clock.now_s()
         return [
-            MergePart(item, document.raw, float(self.view.look(item, now_s).capacity.memory_mib))
+            PartialDocument(item, document.raw, float(self.view.look(item, now_s).capacity.memory_mib))
             for item, document in read.documents.items()
         ]
 

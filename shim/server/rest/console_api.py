@@ -14,9 +14,8 @@ answer, and more than a few different questions at one time are refused.
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import islice
-from operator import and_
 from typing import Annotated, Any
 
 from fastapi import Query, Response
@@ -33,7 +32,7 @@ from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.protocol.rest.filters import TimeRange
 from shim.protocol.rest.identifiers import path_application
-from shim.server.rest.application_rows import RowQuery, page_by_columns, page_of
+from shim.server.rest.application_rows import RowQuery, page_by_columns, page_of, within_ranges
 from shim.server.rest.backend import Backend
 from shim.server.rest.own_endpoints import ApplicationName, Asker, Limit, OwnEndpoint, Search, as_json, has_words
 from shim.telemetry.application_life import LifeEvent
@@ -128,8 +127,7 @@ class ConsoleAPI:
             read = await self.backend.applications.applications(viewer=viewer)
             return read.documents, len(read.documents)
         columns = known.columns
-        masks = [columns.within(f"{name}_ms", each.begin, each.end) for name, each in query.times.items()]
-        return columns.documents(columns.newest_first(reduce(and_, masks))), len(columns)
+        return columns.documents(columns.newest_first(within_ranges(columns, query))), len(columns)
 
     async def nodes(self) -> Response:
         """Nodes of all sub-clusters; those of lost clusters as they were heard of last."""

@@ -19,8 +19,8 @@ from shim.protocol.rest.body_shapes import UnderstoodBody
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import parse_deselects, parse_node_states
 from shim.protocol.rest.identifiers import path_application
-from shim.protocol.rest.merges import PartialDocument as MergePart
 from shim.protocol.rest.merges import (
+    PartialDocument,
     merge_bulk_activities,
     merge_labels_to_nodes,
     merge_metrics,
@@ -218,7 +218,7 @@ class Operations:
         good_until_s = _FOREVER if is_final else document.as_of_s + self._staleness_s
         return Outcome(Document(b'{"app":%b}' % raw), read.freshness, Part.APPLICATIONS, good_until_s, is_single=True)
 
-    async def _parts(self, part: Part) -> tuple[PartRead, list[MergePart]]:
+    async def _parts(self, part: Part) -> tuple[PartRead, list[PartialDocument]]:
         """A part of every sub-cluster that has told it.
 
         Raises:
@@ -234,7 +234,7 @@ class Operations:
 
     # -- asked of all ------------------------------------------------------------------------------------------------
 
-    def _gathered(self, merge: Callable[[Sequence[MergePart]], bytes]) -> Callable[[Call], Awaitable[Outcome]]:
+    def _gathered(self, merge: Callable[[Sequence[PartialDocument]], bytes]) -> Callable[[Call], Awaitable[Outcome]]:
         async def run(call: Call) -> Outcome:
             asked_at_s = self._backend.clock.now_s()
             parts, missing = await self._ask_all(call)
@@ -243,7 +243,7 @@ class Operations:
 
         return run
 
-    async def _ask_all(self, call: Call) -> tuple[list[MergePart], tuple[SubClusterId, ...]]:
+    async def _ask_all(self, call: Call) -> tuple[list[PartialDocument], tuple[SubClusterId, ...]]:
         """Ask every usable sub-cluster at once; those that do not answer are named.
 
         Raises:
@@ -258,7 +258,7 @@ class Operations:
             *(self._backend.exchange(item, request, is_slow=call.endpoint.is_slow) for item in usable),
             return_exceptions=True,
         )
-        parts: list[MergePart] = []
+        parts: list[PartialDocument] = []
         missing = [item for item in self._backend.view.subclusters if item not in usable]
         refused: RestAnswer | None = None
         for item, answer in zip(usable, answers, strict=True):
@@ -267,7 +267,7 @@ class Operations:
             elif isinstance(answer, BaseException):
                 raise answer
             elif answer.status == _OK and _is_readable(answer.body):
-                parts.append(MergePart(item, answer.body))
+                parts.append(PartialDocument(item, answer.body))
             else:
                 missing.append(item)
                 refused = refused or answer

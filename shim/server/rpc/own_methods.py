@@ -42,8 +42,7 @@ from shim.protocol.yarn import (
     tells_an_end,
     tells_of_running,
 )
-from shim.protocol.yarn.merges import ClusterAnswer as MergePart
-from shim.protocol.yarn.merges import join_applications, merge_applications
+from shim.protocol.yarn.merges import ClusterAnswer, join_applications, merge_applications
 from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times
 from shim.protocol.yarn.usage import with_account, with_accounts
 from shim.queues.admission import Kills
@@ -218,9 +217,9 @@ class OwnMethods:
         own = [report_of(document) for document in absent if is_shown(document.summary)]
         find, times_ms = self._behind.calls.find_account, self._behind.calls.submitted_at_ms
         payloads = [reports_with_submit_times(each, times_ms) for each in gathered.payloads.values()]
-        parts = [MergePart(each if find is None else with_accounts(each, find)) for each in payloads]
+        parts = [ClusterAnswer(each if find is None else with_accounts(each, find)) for each in payloads]
         if own:
-            parts.append(MergePart(_without_twice(own, parts).SerializeToString()))
+            parts.append(ClusterAnswer(_without_twice(own, parts).SerializeToString()))
         listed = None if request.HasField("limit") else join_applications(parts)
         if listed is None:
             limit = request.limit if request.HasField("limit") else None
@@ -275,7 +274,9 @@ def _report_of(document: ApplicationDocument) -> Made:
     return Made(GetApplicationReportResponseProto(application_report=report_of(document)).SerializeToString())
 
 
-def _without_twice(own: Sequence[ApplicationReportProto], parts: Sequence[MergePart]) -> GetApplicationsResponseProto:
+def _without_twice(
+    own: Sequence[ApplicationReportProto], parts: Sequence[ClusterAnswer]
+) -> GetApplicationsResponseProto:
     """Our own reports without those that a home told after all."""
     listed = merge_applications(parts).applications
     told = {(report.applicationId.cluster_timestamp, report.applicationId.id) for report in listed}
