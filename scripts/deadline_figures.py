@@ -6,15 +6,11 @@ Two clusters of 16 places. Every third job has a deadline, of half as much again
 others have none. The same kinds of jobs come again and again, so that runs tell of the next.
 """
 
-import logging
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean
 
-import structlog
-
-from scripts.two_clusters import played_on_two_clusters
+from scripts.two_clusters import each_run, played_on_two_clusters
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.engine import seeded
@@ -70,14 +66,10 @@ def found_with(order: str, jobs: Sequence[ModelledJob], seed: int) -> Found:
 
 def main() -> None:
     """Print a row for each seed and order."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     print("SEED  ORDER    MISSED  DUE  MEAN s")
-    for seed in range(1, seeds + 1):
-        jobs = made_jobs(seed)
-        for order in ORDERS:
-            found = found_with(order, jobs, seed)
-            print(f"{seed:4}  {order:8} {found.missed:5}  {found.due:4}  {found.mean_s:6.1f}")
+    for seed, order, jobs in each_run(ORDERS, made_jobs):
+        found = found_with(order, jobs, seed)
+        print(f"{seed:4}  {order:8} {found.missed:5}  {found.due:4}  {found.mean_s:6.1f}")
 
 
 if __name__ == "__main__":

@@ -6,14 +6,10 @@ Four clusters of eight places. Jobs of one to twelve tasks come at random, a ten
 is the memory and time that containers held, as a multiple of what tasks took: what was granted and released is in it.
 """
 
-import logging
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import structlog
-
-from scripts.two_clusters import played_on
+from scripts.two_clusters import each_run, played_on
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.engine import seeded
@@ -71,14 +67,10 @@ def found_with(order: str, jobs: Sequence[ModelledJob], seed: int) -> Found:
 
 def main() -> None:
     """Print a row for each seed and order."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     print("SEED  ORDER      MEAN s   P95 s  HELD x")
-    for seed in range(1, seeds + 1):
-        jobs = made_jobs(seed)
-        for order in ORDERS:
-            found = found_with(order, jobs, seed)
-            print(f"{seed:4}  {order:10} {found.mean_s:6.1f}  {found.p95_s:6.1f}  {found.held:6.2f}", flush=True)
+    for seed, order, jobs in each_run(ORDERS, made_jobs):
+        found = found_with(order, jobs, seed)
+        print(f"{seed:4}  {order:10} {found.mean_s:6.1f}  {found.p95_s:6.1f}  {found.held:6.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,10 @@
 """Modelled clusters, two of four nodes if not told otherwise, with Heddle before them: for figures of yarn-sim."""
 
-from collections.abc import Sequence
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import structlog
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
@@ -8,7 +12,19 @@ from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
 
-__all__ = ["played_on", "played_on_two_clusters"]
+__all__ = ["each_run", "played_on", "played_on_two_clusters"]
+
+
+def each_run(
+    orders: Iterable[str], made_jobs: Callable[[int], Sequence[ModelledJob]]
+) -> Iterator[tuple[int, str, Sequence[ModelledJob]]]:
+    """Seeds, as many as the command line says or three, each with every order and the jobs of that seed."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    for seed in range(1, seeds + 1):
+        jobs = made_jobs(seed)
+        for order in orders:
+            yield seed, order, jobs
 
 
 def played_on_two_clusters(jobs: Sequence[ModelledJob], *, node: ResourceVector, queue: str, seed: int) -> YarnOutcome:

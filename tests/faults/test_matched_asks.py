@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,23 +40,42 @@ from tests.support.masters import (
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
-# views may be old on a busy machine: they are matched on all the same, and nobody is given up
-_SPANNING = (
-    "".join(f'[[queue]]\nname = "{queue}"\nspan = true\n' for queue in QUEUES)
-    + '[span]\nplacement = "heddle"\nbeat_s = 0.2\nmove_after_beats = 100\noldest_view_s = 300\npromise_s = 120\n'
-)
 _MIB = 1024
 _MOST_ROUNDS = 12
+
+
+@asynccontextmanager
+async def masters_that_span(
+    nursery: Nursery, lab: Lab, postgres_url: str, folder: Path, name: str, *, more: str = ""
+) -> AsyncIterator[MasterProcesses]:
+    """Masters with scheduler servers, and two queues that span.
+
+    Views may be old on a busy machine: they are matched on all the same, and nobody is given up.
+
+    Args:
+        nursery: Starts them.
+        lab: Whose clusters.
+        postgres_url: Of the server of their store.
+        folder: For their files.
+        name: Of the store's database, made anew.
+        more: Further lines of both queues.
+    """
+    spanning = (
+        "".join(f'[[queue]]\nname = "{queue}"\nspan = true\n{more}' for queue in QUEUES)
+        + '[span]\nplacement = "heddle"\nbeat_s = 0.2\nmove_after_beats = 100\noldest_view_s = 300\npromise_s = 120\n'
+    )
+    store = await fresh_database(postgres_url, name)
+    poll = "interval_s = 1.0\nlate_after_s = 300"
+    async with masters_over(nursery, folder, store, lab, poll=poll, spanning=spanning) as prepared:
+        yield prepared
 
 
 @pytest.fixture
 async def masters(
     nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path
 ) -> AsyncIterator[MasterProcesses]:
-    """Masters with scheduler servers, and two queues that span."""
-    store = await fresh_database(postgres_url, "matched_asks")
-    poll = "interval_s = 1.0\nlate_after_s = 300"
-    async with masters_over(nursery, tmp_path, store, fault_lab, poll=poll, spanning=_SPANNING) as prepared:
+    """Two queues of Heddle's own order."""
+    async with masters_that_span(nursery, fault_lab, postgres_url, tmp_path, "matched_asks") as prepared:
         yield prepared
 
 
@@ -170,6 +190,19 @@ async def begin(masters: MasterProcesses, lab: Lab, gm: MasterProcess, queue: st
     return am
 
 
+async def leave_all_to(first: AM, second: AM, *, within_s: float) -> None:
+    """Have one give all back and want nothing more, until the other has all that it wants."""
+    first.wanted = 0
+    await first.want(0)
+    await first.give_back()
+
+    async def has_the_rest() -> bool:
+        await asyncio.gather(first.allocate(), second.allocate())
+        return not second.wanted
+
+    await until(has_the_rest, within_s=within_s)
+
+
 async def metrics_of(masters: MasterProcesses, cluster: str) -> dict[str, int]:
     """What a cluster's own ResourceManager tells of its use."""
     async with masters.session.get(f"{masters.managers[cluster]}/ws/v1/cluster/metrics") as answer:
@@ -213,15 +246,8 @@ async def test_spanning_applications_of_two_global_masters_fill_two_clusters_at_
     assert counted["accepted"], counted
 
     first, second = ams
-    asked, first.wanted = first.wanted, 0
-    await first.want(0)
-    await first.give_back()
-
-    async def has_the_rest() -> bool:
-        await asyncio.gather(*(am.allocate() for am in ams))
-        return not second.wanted
-
-    await until(has_the_rest, within_s=180)
+    asked = first.wanted
+    await leave_all_to(first, second, within_s=180)
     assert (len(second.held), len(first.held)) == (each, 0), asked
     record = await masters.why(gms[1], masters.acknowledged[1])
     (told_of,) = record["asks"]

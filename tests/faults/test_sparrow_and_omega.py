@@ -12,14 +12,12 @@ from tests.faults.conftest import Federation
 from tests.faults.test_container_order import WITHIN_S, a_federation, begin, both_hold, hold, room_of, why
 from tests.faults.test_delay_scheduling import the_host
 from tests.faults.test_masters import QUEUES, started
-from tests.faults.test_matched_asks import AM, asks_of, metrics_of
+from tests.faults.test_matched_asks import AM, asks_of, leave_all_to, masters_that_span, metrics_of
 from tests.faults.test_matched_asks import begin as begin_at
 from tests.support.masters import (
     MasterProcess,
     MasterProcesses,
     Nursery,
-    fresh_database,
-    masters_over,
     names_that_share,
     until,
 )
@@ -29,12 +27,6 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 _WANTED = 3
 _MIB = 1024
 _MOST_ROUNDS = 12
-
-# views may be old on a busy machine: they are planned on all the same, and nobody is given up
-_BY_OMEGA = (
-    "".join(f'[[queue]]\nname = "{queue}"\nspan = true\ncontainers = "omega"\n' for queue in QUEUES)
-    + '[span]\nplacement = "heddle"\nbeat_s = 0.2\nmove_after_beats = 100\noldest_view_s = 300\npromise_s = 120\n'
-)
 
 
 async def test_by_sparrow_both_are_asked_for_all_and_whichever_grants_first_binds(
@@ -94,10 +86,9 @@ async def pending(federation: Federation, counts: Mapping[str, int], *ams: AM) -
 async def masters(
     nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path
 ) -> AsyncIterator[MasterProcesses]:
-    """Masters with scheduler servers, and two queues that span by Omega."""
-    store = await fresh_database(postgres_url, "omega")
-    poll = "interval_s = 1.0\nlate_after_s = 300"
-    async with masters_over(nursery, tmp_path, store, fault_lab, poll=poll, spanning=_BY_OMEGA) as prepared:
+    """Two queues by Omega."""
+    by_omega = 'containers = "omega"\n'
+    async with masters_that_span(nursery, fault_lab, postgres_url, tmp_path, "omega", more=by_omega) as prepared:
         yield prepared
 
 
@@ -133,15 +124,7 @@ async def test_by_omega_commits_of_two_global_masters_conflict_and_are_counted_b
     assert (await asks_of(masters, *gms))["inconsistencies"] >= conflicts["claimed"]
 
     first, second = ams
-    first.wanted = 0
-    await first.want(0)
-    await first.give_back()
-
-    async def has_the_rest() -> bool:
-        await asyncio.gather(*(am.allocate() for am in ams))
-        return not second.wanted
-
-    await until(has_the_rest, within_s=WITHIN_S)
+    await leave_all_to(first, second, within_s=WITHIN_S)
     await second.give_back()
     await asyncio.gather(*(am.finish() for am in ams))
 
