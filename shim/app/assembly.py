@@ -219,6 +219,7 @@ def _matching(
         shares.room.former_runs,
         solve=runtime.solve,
         shadow_of=shares.shadow_policy,
+        outline_of=shares.outlines.of,
     )
     for each in (launches, cycles):
         pollers.listen(each)

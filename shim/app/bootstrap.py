@@ -382,6 +382,7 @@ class Heddle:
         self._run_beside("altruism", use_cases.altruism.run, stack)
         self._run_beside("plans of jobs", use_cases.job_plans.run, stack)
         self._run_beside("counts of jobs", use_cases.job_counts.run, stack)
+        self._run_beside("outlines of jobs", use_cases.outlines.run, stack)
         if master is not None:
             self._run_beside(
                 "doors", partial(master.addresses.run, master.server_address(self._masters.address)), stack

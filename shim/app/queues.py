@@ -24,11 +24,14 @@ from shim.queues.engines import EngineGraphs
 from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader
 from shim.queues.job_reading import PlannedFor
+from shim.queues.outline_reader import OutlineReader, OutlineWorld
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
+from shim.scheduling.job_outlines import JobOutlines
+from shim.scheduling.queue_policies import goes_by_graphs
 from shim.submission.service import SubmissionService
 from shim.telemetry.shares import QueueGauges
 
@@ -51,6 +54,7 @@ class SharesOfQueues:
     over_time: ShareHistory
     _runtime: Runtime
     graphs: EngineGraphs = field(default_factory=EngineGraphs)
+    outlines: JobOutlines = field(default_factory=JobOutlines)
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
         """Return a queue's name at a sub-cluster."""
@@ -65,6 +69,10 @@ class SharesOfQueues:
         """Name the policy that plans in a queue beside the one in force, only to be compared; `none` for no such."""
         found = next((each for each in self.policies.current.queues if each.path == queue), None)
         return "none" if found is None else found.shadow
+
+    def goes_by_graphs(self, queue: str) -> bool:
+        """Tell whether a queue's policy reads the graphs of its jobs, in force or in the shadow."""
+        return goes_by_graphs(self.container_order(queue)) or goes_by_graphs(self.shadow_policy(queue))
 
     def gauges(self) -> Iterator[QueueGauges]:
         """Yield the figures of each queue from the last admission round."""
@@ -131,8 +139,23 @@ class SharesOfQueues:
         )
         return AltruismService(world, lambda: service.spans)
 
+    def outline_reader(self, service: MultiClusterService) -> OutlineReader:
+        """The reader of the outlines of jobs whose policies go by graphs.
+
+        Args:
+            service: Knows the attempts whose calls are read.
+        """
+        world = OutlineWorld(
+            goes_by_graphs=self.goes_by_graphs,
+            view=self._runtime.view,
+            graphs=self.graphs,
+            clock=self._runtime.clock,
+            interval_s=self._runtime.config.shares.interval_s,
+        )
+        return OutlineReader(world, self.outlines, lambda: service.spans)
+
     def job_plans(self, service: MultiClusterService) -> JobPlanReader:
-        """The reader of the plans of altruistic queues' jobs.
+        """The reader of the plans of jobs, where altruism or a policy goes by them.
 
         Args:
             service: Knows the attempts whose calls are read.
@@ -142,7 +165,7 @@ class SharesOfQueues:
         tez, spark = config.tez.staging, config.spark.event_logs
         sources: list[JobPlans] = [TezPlanFiles(tez, places)] if tez else []
         sources += [SparkEventLogs(spark, places)] if spark else []
-        return JobPlanReader(self.graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
+        return JobPlanReader(self.graphs, sources, lambda: self._planned_for(service), self._runtime.clock)
 
     def job_counts(self, service: MultiClusterService) -> JobCountReader:
         """The reader of their ApplicationMasters' counts.
@@ -154,17 +177,19 @@ class SharesOfQueues:
         sources: list[JobCounts] = []
         sources += [TezVertexCounts(managers)] if config.tez.staging and config.tez.ask_masters else []
         sources += [SparkStages(managers)] if config.spark.ask_drivers else []
-        return JobCountReader(self.graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
+        return JobCountReader(self.graphs, sources, lambda: self._planned_for(service), self._runtime.clock)
 
-    def _altruistic(self, service: MultiClusterService) -> list[PlannedFor]:
-        """Jobs of altruistic queues."""
-        policy, view = self.policy(), self._runtime.view
-        here = (span.attempt for span in service.spans) if any(each.altruism for each in policy.queues) else ()
+    def _planned_for(self, service: MultiClusterService) -> list[PlannedFor]:
+        """Jobs of queues that are altruistic, or whose policy goes by graphs."""
+        view = self._runtime.view
+        queues = self.policy().queues
+        wanted = {each.path for each in queues if each.altruism or self.goes_by_graphs(each.path)}
+        here = (span.attempt for span in service.spans) if wanted else ()
         return [
             PlannedFor(attempt.id.application, known.summary.application_type, attempt.user, attempt.home_subcluster)
             for attempt in here
-            if (queue := policy.find(attempt.queue)) is not None
-            and queue.altruism
+            if (queue := self.policy().find(attempt.queue)) is not None
+            and queue.path in wanted
             and (known := view.find(attempt.id.application)) is not None
         ]
 

@@ -48,6 +48,7 @@ from shim.queues.altruism_reports import AltruismReports
 from shim.queues.credits import CreditKeeping
 from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader
+from shim.queues.outline_reader import OutlineReader
 from shim.queues.preemption import PreemptionService
 from shim.queues.starting import Starting
 from shim.queues.usage import UsageKeeping, UsageReports
@@ -99,6 +100,7 @@ class UseCases:
     credits: CreditKeeping
     job_plans: JobPlanReader
     job_counts: JobCountReader
+    outlines: OutlineReader
     matching: AttemptMatching
     spans: Spans
     asks: AskLog
@@ -156,6 +158,7 @@ def _use_cases(base: Foundation, submitting: Submitting, containers: Containers,
         credits=shares.credits,
         job_plans=shares.job_plans(service),
         job_counts=shares.job_counts(service),
+        outlines=shares.outline_reader(service),
         matching=containers.matching,
         spans=containers.spans,
         asks=AskLog(containers.matching, runtime.stores.asks, runtime.clock, shown_asks),

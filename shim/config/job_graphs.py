@@ -13,7 +13,7 @@ _HOST = r"\.?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,45}"
 
 @dataclass(frozen=True, slots=True)
 class TezConfig:
-    """Graphs of Tez jobs in queues with `altruism`; nothing is read of others."""
+    """Graphs of Tez jobs in queues with `altruism`, or a policy that goes by graphs; nothing is read of others."""
 
     staging: tuple[str, ...] = key(
         (),
@@ -36,7 +36,7 @@ class TezConfig:
 
 @dataclass(frozen=True, slots=True)
 class SparkConfig:
-    """Stages of Spark jobs in queues with `altruism`; nothing is read of others."""
+    """Stages of Spark jobs in queues with `altruism`, or a policy that goes by graphs."""
 
     ask_drivers: bool = key(
         default=True,

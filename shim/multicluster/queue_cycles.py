@@ -26,6 +26,7 @@ from shim.ports.solver import Solve
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.recurring_jobs import FormerRuns, RecurringJobModels, recurring_key
+from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_table import QueueTable
 
@@ -60,6 +61,7 @@ class QueueCycles:
         runs: Takes what runs of recurring jobs have taught; others may read it.
         solve: Reaches solvers; without, policies that ask one go by their greedy plans.
         shadow_of: The policy that a queue has in its shadow; empty for none.
+        outline_of: The graphs of jobs, for policies that go by them.
 
     Attributes:
         cycles: Cycles that were run.
@@ -79,7 +81,9 @@ class QueueCycles:
         *,
         solve: Solve | None = None,
         shadow_of: Callable[[str], str] = lambda _: "",
+        outline_of: OutlineOf = lambda _: None,
     ) -> None:
+        self._outline_of = outline_of
         self._runs = FormerRuns() if runs is None else runs
         self._rng = rng
         self.launches = launches
@@ -123,6 +127,7 @@ class QueueCycles:
                 self._recurring_key,
                 self._rng,
                 self._times,
+                self._outline_of,
             )
         self._names[queue] = queue_at
         plans = AttemptPlans(self, self._tables[queue], attempt, queue_at, tell)

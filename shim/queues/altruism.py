@@ -20,7 +20,7 @@ from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView
-from shim.multicluster.core import AttemptHoldings, HeldBack, Recall
+from shim.multicluster.core import HeldBack, Recall
 from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
 from shim.ports.credit_store import CreditRow
@@ -28,12 +28,11 @@ from shim.ports.job_graphs import JobGraphs
 from shim.ports.random_source import RandomSource
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism_account import AltruismAccount, shown_account
-from shim.queues.core.job_watch import JobWatch, StageContainer
 from shim.queues.core.lent import LentContainers, QueueJobHeld
 from shim.queues.core.lent_recalls import LenderNeed, need_of
 from shim.queues.core.yielding import QueueJob, QueueYields, Yield, YieldRules
 from shim.queues.credits import CreditBook
-from shim.scheduling.global_master.recurring_jobs import recurring_key
+from shim.queues.job_sights import JobSights, SeenAttempt
 
 __all__ = ["AltruismAccount", "AltruismService", "AltruismWorld", "AltruisticAttempt", "rules_of"]
 
@@ -47,18 +46,8 @@ _PAUSE = 9.0
 """Rest after a look, in times of its length: planning takes a tenth of a processor at most."""
 
 
-class AltruisticAttempt(Protocol):
+class AltruisticAttempt(SeenAttempt, Protocol):
     """The part of `MultiClusterAttempt` that is used here."""
-
-    @property
-    def attempt(self) -> Attempt:
-        """The owner of the calls."""
-        ...
-
-    @property
-    def holdings(self) -> AttemptHoldings:
-        """Containers and asks of it."""
-        ...
 
     def tell(self, event: Recall) -> None:
         """Take in what is wanted of it."""
@@ -113,7 +102,7 @@ class AltruismService:
     def __init__(self, world: AltruismWorld, spans: Callable[[], Sequence["AltruisticAttempt"]]) -> None:
         self._world = world
         self._spans = spans
-        self._watch = JobWatch()
+        self._sights = JobSights(world.view, world.graphs)
         self._queues: dict[str, QueueYields] = {}
         self._lent: dict[str, LentContainers] = {}
         self._holding: set[ApplicationAttemptId] = set()
@@ -145,7 +134,7 @@ class AltruismService:
         altruistic = {queue.path: queue for queue in policy.queues if queue.altruism}
         spans = {span.attempt.id: span for span in self._spans()} if altruistic else {}
         queues = {id_: policy.find(span.attempt.queue) for id_, span in spans.items()}
-        self._watch.keep(spans.keys())
+        self._sights.watch.keep(spans.keys())
         self._holding &= spans.keys()
         self._queues = {path: self._queues.get(path) or QueueYields() for path in altruistic}
         self._lent = {path: self._lent.get(path) or LentContainers() for path in altruistic}
@@ -182,33 +171,17 @@ class AltruismService:
                 self._needs += self._needs_of(path, jobs, held, looked.totals[path])
 
     def _job_of(self, span: AltruisticAttempt, queue: FederatedQueue, now_s: float) -> QueueJob:
-        attempt, holdings = span.attempt, span.holdings
-        document = self._world.view.find(attempt.id.application)
-        engine, kin = (
-            ("", "") if document is None else (document.summary.application_type, recurring_key(document.summary))
-        )
-        stages = self._world.graphs.stages(attempt.id.application, engine)
+        holdings, sight = span.holdings, self._sights.look(span, now_s)
         held = sum((each.grant.resource for each in holdings.held if each.grant is not None), start=ResourceVector())
-        tasks = [
-            StageContainer(each.id, each.key)
-            for each in holdings.held
-            if not (each.id.is_first and each.subcluster == attempt.home_subcluster)
-        ]
-        form = next((key for key in (*(each.key for each in tasks), *holdings.asks) if key is not None), None)
-        job = QueueJob(attempt.id, holdings.asks, held, containers=len(tasks), form=form)
-        account = self._account_of(attempt, queue)
-        account.stages, account.seen = None, ()
-        told = self._world.graphs.counts(attempt.id.application, now_s)
-        if not isinstance(stages, StagesOfJob):
-            return replace(job, facts=(isinstance(told, str) and told) or stages)
-        counts = None if isinstance(told, str) or len(told) != len(stages.graph.stages) else told
-        self._watch.observe(attempt.id, stages, kin, tasks, holdings.asks, now_s, counts)
-        account.stages, account.seen = stages, self._watch.seen(attempt.id, stages, kin, holdings.asks, counts)
-        facts = self._watch.facts(attempt.id, stages, kin, holdings.asks, counts)
-        if stages.has_parts and counts is None and isinstance(told, str) and told:
-            facts = told
+        form = next((key for key in (*(each.key for each in sight.tasks), *holdings.asks) if key is not None), None)
+        account = self._account_of(span.attempt, queue)
+        stages = sight.stages if isinstance(sight.stages, StagesOfJob) else None
+        account.stages, account.seen = stages, sight.seen
+        job = QueueJob(span.attempt.id, holdings.asks, held, containers=len(sight.tasks), form=form, facts=sight.facts)
+        if stages is None:
+            return job
         yields = queue.altruism >= 1 or self._world.random.random() < queue.altruism
-        return replace(job, stages=stages, facts=facts, yields=yields)
+        return replace(job, stages=stages, yields=yields)
 
     def _total(self, path: str, now_s: float) -> ResourceVector:
         """The share of a queue when everybody wants everything: it does not fall as others come and go."""

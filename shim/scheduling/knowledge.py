@@ -40,12 +40,15 @@ class Knowledge:
         finished: Ended tasks of each stage of a job, by the job's row.
         forecasts: What former runs of a job of its kind tell, by the job's row.
         services: Tags of services and the constraints between their containers.
+        stage_weights: How early each stage of a job is wanted, 1 for the first, by a plan that was made beforehand;
+            by the job's row.
     """
 
     graphs: Mapping[int, tuple[StageOutline, ...]] = field(default_factory=lambda: MappingProxyType({}))
     finished: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     forecasts: Mapping[int, JobForecast] = field(default_factory=lambda: MappingProxyType({}))
     services: ServiceFacts = NO_SERVICES
+    stage_weights: Mapping[int, Mapping[int, float]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 NOTHING_KNOWN = Knowledge()

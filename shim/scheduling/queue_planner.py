@@ -14,8 +14,9 @@ from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
 from shim.scheduling.first_in_line import FirstInLine, spot_of, waits_at
 from shim.scheduling.global_master.waiting_table import WaitingTable
+from shim.scheduling.job_outlines import JobOutline, OutlineOf, known_graphs
 from shim.scheduling.job_table import Column
-from shim.scheduling.knowledge import NOTHING_KNOWN
+from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.plan import MadeBy, Plan
@@ -62,12 +63,22 @@ class QueuePlanner:
         attempts: Who waits; brought up to date here, and otherwise not written.
         rows: What they wait for.
         rng: What a policy draws from.
+        starvation_s: As of `QueueTable`.
+        outline_of: The same.
 
     Attributes:
         again_at_s: When a policy wants another cycle even if nothing changes; None if it does not.
     """
 
-    def __init__(self, attempts: WaitingTable, rows: QueueRows, rng: PolicyRandom, starvation_s: float = 0.0) -> None:
+    def __init__(
+        self,
+        attempts: WaitingTable,
+        rows: QueueRows,
+        rng: PolicyRandom,
+        starvation_s: float = 0.0,
+        outline_of: OutlineOf = lambda _: None,
+    ) -> None:
+        self._outline_of = outline_of
         self._starvation_s = starvation_s
         self._attempts = attempts
         self._rows = rows
@@ -193,8 +204,20 @@ class QueuePlanner:
         the longest; and where a scheduler did not grant what there was room for: it knows something that no report
         tells.
         """
-        has_choice = self._rows.others_wait(attempt) or (Fact.LOCALITY in policy.needs and bool(request.named))
+        has_choice = (
+            self._rows.others_wait(attempt)
+            or (Fact.LOCALITY in policy.needs and bool(request.named))
+            or (Fact.DAG in policy.needs and self._has_earlier_stage(attempt, request))
+        )
         return request.avoided if has_choice and attempt != self._overdue else request.may_use
+
+    def _has_earlier_stage(self, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
+        """Tell whether a stage that the job's plan wants earlier waits, too: a scheduler serves by priorities alone."""
+        outline = self._outline_of(attempt)
+        if outline is None:
+            return False
+        mine = outline.weight(request.key.priority)
+        return any(outline.weight(each.key.priority) > mine for each in self._rows.of(attempt) if each.unallocated)
 
     def _kept_free_for(self, capacity: Capacity | None) -> ApplicationAttemptId | None:
         """The attempt whose gang alone may start, as it was overtaken for too long; None if there is none."""
@@ -254,11 +277,25 @@ class QueuePlanner:
     ) -> Iterator[tuple[bool, Snapshot]]:
         """Make what a cycle starts from, for nodes without a label and for those with labels."""
         container_s = None if policy.solver is None else self._attempts.container_s()
-        knowledge = self._attempts.knowledge() if Fact.DEADLINES in policy.needs else NOTHING_KNOWN
+        outlines = self._outlines(planned) if Fact.DAG in policy.needs else {}
+        knowledge = self._knowledge(policy, outlines)
         runs = NOTHING_RUNS if container_s is None else self._rows.running(self._attempts.containers(), container_s)
-        by_label = self._rows.snapshots(nodes, capacity, self._attempts.jobs, planned, at_s, policy, container_s)
+        by_label = self._rows.snapshots(
+            nodes, capacity, self._attempts.jobs, planned, at_s, policy, container_s, outlines
+        )
         for has_label, snapshot in by_label.items():
             yield has_label, replace(snapshot, knowledge=knowledge, running=runs)
+
+    def _outlines(self, planned: Iterable[ApplicationAttemptId]) -> Mapping[ApplicationAttemptId, JobOutline]:
+        found = ((attempt, self._outline_of(attempt)) for attempt in planned)
+        return {attempt: outline for attempt, outline in found if outline is not None}
+
+    def _knowledge(self, policy: Policy, outlines: Mapping[ApplicationAttemptId, JobOutline]) -> Knowledge:
+        """What is known of jobs beyond numbers: deadlines and forecasts, or graphs."""
+        if Fact.DEADLINES in policy.needs:
+            return self._attempts.knowledge()
+        by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}
+        return known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN
 
     def _read(
         self,

@@ -1,7 +1,8 @@
 """Policies that a queue of real clusters may have for its containers: those of the registry whose needs are met there.
 
-Asks name sizes and places. Times that submitters state elsewhere are learnt here from containers that have ended. Two
-that launch by themselves as published have a form over sub-clusters here.
+Asks name sizes and places. Times that submitters state elsewhere are learnt here from containers that have ended;
+graphs are read beside the calls of ApplicationMasters. Two that launch by themselves as published have a form over
+sub-clusters here.
 """
 
 from collections.abc import Mapping
@@ -17,12 +18,13 @@ __all__ = [
     "QUEUE_FACTS",
     "QUEUE_POLICIES",
     "SHADOW_POLICIES",
+    "goes_by_graphs",
     "queue_objection",
     "shadow_objection",
 ]
 
-QUEUE_FACTS = frozenset({Fact.VECTORS, Fact.LOCALITY, Fact.ESTIMATES, Fact.DEADLINES})
-"""What a queue of real clusters tells."""
+QUEUE_FACTS = frozenset({Fact.VECTORS, Fact.LOCALITY, Fact.ESTIMATES, Fact.DEADLINES, Fact.DAG})
+"""What a queue of real clusters tells; graphs of those jobs whose engines leave them where they can be read."""
 
 
 def queue_objection(name: str) -> str:
@@ -67,6 +69,13 @@ QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
     }
 )
 """By the words of `containers` of a `[[queue]]`."""
+
+
+def goes_by_graphs(name: str) -> bool:
+    """Tell whether a queue's policy of that name reads the graphs of its jobs; False for what is none."""
+    policy = QUEUE_POLICIES.get(name)
+    return policy is not None and Fact.DAG in policy.needs
+
 
 SHADOW_POLICIES = tuple(name for name in QUEUE_POLICIES if not shadow_objection(name))
 """By the words of `shadow` of a `[[queue]]`."""

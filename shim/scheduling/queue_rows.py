@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from shim.domain.messages import Need
 from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
+from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
 from shim.scheduling.node_index import SharedNodes, unpack_bits
 from shim.scheduling.policy import Fact, Policy
@@ -164,6 +166,11 @@ class QueueRows:
         return nodes
 
     @property
+    def n_types(self) -> int:
+        """How many resource types rows have."""
+        return len(self._types)
+
+    @property
     def total(self) -> ResourceVector:
         """Tell what the nodes of the newest index have in all, whoever holds it."""
         return self._nodes.total
@@ -185,10 +192,12 @@ class QueueRows:
         at_s: float,
         policy: Policy,
         container_s: FloatArray | None = None,
+        outlines: Mapping[ApplicationAttemptId, JobOutline] = MappingProxyType({}),
     ) -> Mapping[bool, Snapshot]:
         """One snapshot for nodes without a label, one for those with labels; none where nobody waits.
 
-        `container_s` is how long containers of each job run, if that is not what the table of jobs expects.
+        `container_s` is how long containers of each job run, if that is not what the table of jobs expects; `outlines`
+        tell which stage an ask is for.
 
         No request may have nodes of both kinds. The limits of queues that reports tell are those of nodes without a
         label (`AbstractCSQueue.getUsedResources`), so that they bound the first alone.
@@ -202,6 +211,8 @@ class QueueRows:
         if container_s is not None:
             columns[Column.EXPECTED_S] = container_s
         everything = self._as_read_by(policy, nodes, columns, [*live[False], *live[True]])
+        if outlines:
+            everything = replace(everything, numbers=self._with_stages(everything.numbers, outlines))
         names = tuple(map(str, self._subclusters))
         clusters = Clusters(names, np.full(len(names), at_s), np.ones(len(names), dtype=np.bool_))
         columns[Column.QUEUE] = 0.0
@@ -257,6 +268,15 @@ class QueueRows:
             for row in live:
                 preferred[row] = places.preferred(self._named_by[row])
         return replace(everything, times=times, preferred=preferred)
+
+    def _with_stages(self, numbers: IntArray, outlines: Mapping[ApplicationAttemptId, JobOutline]) -> IntArray:
+        """The numbers of requests with the stage of each; -1 for an ask that is of no stage that is known."""
+        found = numbers.copy()
+        for attempt, outline in outlines.items():
+            for key in self._requests.get(attempt, {}):
+                stage = outline.by_priority.get(key.priority, -1)
+                found[RequestColumn.STAGE, self._rows[attempt, key]] = stage
+        return found
 
     def capacity_for(
         self, nodes: SharedNodes, attempts: Iterable[ApplicationAttemptId]

@@ -19,6 +19,7 @@ from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
+from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
 from shim.scheduling.queue_rows import QueueRows
@@ -37,6 +38,7 @@ class QueueTable:
         recurring_key: By what an application is recognised; empty if that is not known (yet).
         rng: What a policy draws from.
         times_of: When an application was submitted, and its deadline; None if that is not known.
+        outline_of: The graphs of jobs.
     """
 
     def __init__(
@@ -47,11 +49,12 @@ class QueueTable:
         recurring_key: Callable[[ApplicationId], str],
         rng: PolicyRandom,
         times_of: Callable[[ApplicationId], JobTimes | None] = lambda _: None,
+        outline_of: OutlineOf = lambda _: None,
     ) -> None:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters)
-        self._in_force = QueuePlanner(self._attempts, self._rows, rng, starvation_s)
-        self._shadow = QueuePlanner(self._attempts, self._rows, rng, starvation_s)
+        self._in_force = QueuePlanner(self._attempts, self._rows, rng, starvation_s, outline_of)
+        self._shadow = QueuePlanner(self._attempts, self._rows, rng, starvation_s, outline_of)
 
     # ------------------------------------------------------------------ what ledgers tell
 

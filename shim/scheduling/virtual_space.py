@@ -9,7 +9,7 @@ Source: Grandl et al., "Graphene: Packing and Dependency-aware Scheduling for Da
 sections 4 and 5.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -17,10 +17,12 @@ import numpy as np
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.knowledge import StageOutline
 
-__all__ = ["VirtualSpace", "ancestors_of", "lower_bound_s", "plan_graph"]
+__all__ = ["VirtualSpace", "ancestors_of", "lower_bound_s", "plan_graph", "stage_weights"]
 
 _MOST_PIECES = 48
 """Tasks of a stage are placed in so many pieces at most."""
+_MOST_STAGES = 60
+_LEAST_WEIGHT = 0.05
 _SHORTEST_S = 1e-3
 _ENOUGH = 1e-9
 _Interval = tuple[float, float]
@@ -29,46 +31,59 @@ _Interval = tuple[float, float]
 class VirtualSpace:
     """Room over virtual time, which may be negative.
 
+    Amounts are plain floats: there are two or three resource types, for which an array costs ten times as much.
+
     Args:
         capacity: Of the pool: float64 array of shape (R,).
     """
 
     def __init__(self, capacity: FloatArray) -> None:
-        self._capacity = capacity
+        self._most = [amount + _ENOUGH for amount in capacity.tolist()]
         self._times: list[float] = [0.0]
-        self._used: list[FloatArray] = [np.zeros_like(capacity)]
+        self._used: list[list[float]] = [[0.0] * len(self._most)]
 
     def put(self, demand: FloatArray, length_s: float, bound_s: float, *, forwards: bool) -> _Interval:
         """Place a rectangle at the earliest time from `bound_s` on, or at the latest that ends by it."""
-        begin_s = self._forwards(demand, length_s, bound_s) if forwards else self._backwards(demand, length_s, bound_s)
+        amounts: list[float] = demand.tolist()
+        place = self._forwards if forwards else self._backwards
+        begin_s = place(amounts, length_s, bound_s)
         first, last = self._cut(begin_s), self._cut(begin_s + length_s)
         for index in range(first, last):
-            self._used[index] = self._used[index] + demand
+            self._used[index] = [used + amount for used, amount in zip(self._used[index], amounts, strict=True)]
         return begin_s, begin_s + length_s
 
-    def _fits(self, demand: FloatArray, begin_s: float, end_s: float) -> bool:
-        index = max(0, bisect_right(self._times, begin_s) - 1)
-        while index < len(self._times) and self._times[index] < end_s - _ENOUGH:
-            ends_s = self._times[index + 1] if index + 1 < len(self._times) else np.inf
-            if ends_s > begin_s + _ENOUGH and ((self._used[index] + demand) > self._capacity + _ENOUGH).any():
-                return False
-            index += 1
-        return True
+    def _is_full(self, index: int, amounts: list[float]) -> bool:
+        return any(
+            used + amount > most for used, amount, most in zip(self._used[index], amounts, self._most, strict=True)
+        )
 
-    def _forwards(self, demand: FloatArray, length_s: float, from_s: float) -> float:
-        starts = [from_s, *(time for time in self._times if time > from_s)]
-        return next(begin_s for begin_s in starts if self._fits(demand, begin_s, begin_s + length_s))
+    def _full(self, amounts: list[float], begin_s: float, end_s: float, *, first: bool) -> int | None:
+        """Index of the first or the last segment between two times that has no room; None if all have."""
+        low = max(0, bisect_right(self._times, begin_s + _ENOUGH) - 1)
+        indices = range(low, bisect_left(self._times, end_s - _ENOUGH))
+        ordered = indices if first else reversed(indices)
+        return next((index for index in ordered if self._is_full(index, amounts)), None)
 
-    def _backwards(self, demand: FloatArray, length_s: float, by_s: float) -> float:
-        ends = [by_s, *(time for time in reversed(self._times) if time < by_s)]
-        return next(end_s for end_s in ends if self._fits(demand, end_s - length_s, end_s)) - length_s
+    def _forwards(self, amounts: list[float], length_s: float, from_s: float) -> float:
+        """Begin at a time; what stands in the way is passed as a whole."""
+        begin_s = from_s
+        while (index := self._full(amounts, begin_s, begin_s + length_s, first=False)) is not None:
+            begin_s = self._times[index + 1]  # the last segment is empty for ever
+        return begin_s
+
+    def _backwards(self, amounts: list[float], length_s: float, by_s: float) -> float:
+        """End by a time; before the first one everything is empty."""
+        end_s = by_s
+        while (index := self._full(amounts, end_s - length_s, end_s, first=True)) is not None:
+            end_s = self._times[index]
+        return end_s - length_s
 
     def _cut(self, time_s: float) -> int:
         """Index of the segment that begins at a time; made if there is none."""
         index = bisect_right(self._times, time_s + _ENOUGH) - 1
         if index >= 0 and abs(self._times[index] - time_s) <= _ENOUGH:
             return index
-        used = self._used[index].copy() if index >= 0 else np.zeros_like(self._capacity)
+        used = self._used[index] if index >= 0 else [0.0] * len(self._most)
         insort(self._times, time_s)
         self._used.insert(index + 1, used)
         return index + 1
@@ -96,8 +111,8 @@ def lower_bound_s(graph: Sequence[StageOutline], capacity: FloatArray) -> float:
 class _Plan:
     """One attempt: what is troublesome, and the order of the rest."""
 
-    def __init__(self, graph: Sequence[StageOutline], capacity: FloatArray) -> None:
-        self._graph, self._capacity = graph, capacity
+    def __init__(self, graph: Sequence[StageOutline], capacity: FloatArray, most_pieces: int) -> None:
+        self._graph, self._capacity, self._most_pieces = graph, capacity, most_pieces
         self._space = VirtualSpace(capacity)
         self._children = [
             [child for child, stage in enumerate(graph) if number in stage.parents] for number in range(len(graph))
@@ -122,7 +137,7 @@ class _Plan:
         demand = np.minimum(np.array(stage.demand, dtype=np.float64), self._capacity)
         asked = demand > 0
         at_once = int(np.min(self._capacity[asked] // demand[asked], initial=stage.n_tasks)) if asked.any() else 1
-        bundle = max(1, min(at_once, -(-stage.n_tasks // _MOST_PIECES)))
+        bundle = max(1, min(at_once, -(-stage.n_tasks // self._most_pieces)))
         return max(stage.expected_s, _SHORTEST_S), demand * bundle, -(-stage.n_tasks // bundle)
 
     def length_s(self) -> float:
@@ -130,7 +145,9 @@ class _Plan:
         return max(end for _, end in self.spans.values()) - min(begin for begin, _ in self.spans.values())
 
 
-def plan_graph(graph: Sequence[StageOutline], capacity: FloatArray) -> tuple[dict[int, float], float]:
+def plan_graph(
+    graph: Sequence[StageOutline], capacity: FloatArray, most_pieces: int = _MOST_PIECES
+) -> tuple[dict[int, float], float]:
     """Plan one job: when each stage begins, from 0 on, and how long all of it takes.
 
     Parameters
@@ -139,32 +156,62 @@ def plan_graph(graph: Sequence[StageOutline], capacity: FloatArray) -> tuple[dic
         Parents come before their children.
     capacity : float64 array of shape (R,)
         Of the pool.
+    most_pieces : int, optional
+        Tasks of a stage are placed in so many pieces at most: fewer are less work, and less exact.
 
     Returns:
     -------
     tuple of dict and float
         The shortest plan that was found; the first among equal ones.
     """
-    above = ancestors_of(graph)
+    above, least_s = ancestors_of(graph), lower_bound_s(graph, capacity)
     everything = set(range(len(graph)))
     best: tuple[dict[int, float], float] = ({}, np.inf)
     for troublesome in _choices(graph, above, capacity):
+        if best[1] <= least_s + _ENOUGH:
+            break
         parents = set().union(*(above[each] for each in troublesome)) - troublesome
         children = {each for each in everything if above[each] & troublesome} - troublesome
         others = everything - troublesome - parents - children
         for order in ("OPC", "POC", "PCO", "COP"):
-            plan = _Plan(graph, capacity)
+            plan = _Plan(graph, capacity, most_pieces)
             plan.place(troublesome, forwards=True)
             for group in order:
                 chosen = {"O": others, "P": parents, "C": children}[group]
                 backwards = group == "P" or (group == "O" and order == "COP")
-                if not _may_place(chosen, above, plan.spans, backwards=backwards):
+                if plan.length_s() >= best[1] or not _may_place(chosen, above, plan.spans, backwards=backwards):
                     break
                 plan.place(chosen, forwards=not backwards)
             if len(plan.spans) == len(graph) and plan.length_s() < best[1] - _ENOUGH:
                 first_s = min(begin_s for begin_s, _ in plan.spans.values())
                 best = ({each: span[0] - first_s for each, span in plan.spans.items()}, plan.length_s())
     return best
+
+
+def stage_weights(
+    graph: Sequence[StageOutline], capacity: FloatArray, most_pieces: int = _MOST_PIECES
+) -> dict[int, float]:
+    """Weigh each stage by its job's plan: 1 for the one that the plan begins with, falling with the order.
+
+    Of stages that begin together the one with the longest path to the job's end is first: a plan says when the first
+    task of a stage begins, and many begin at 0. Of a graph that is too large to be planned there are no weights.
+    Arguments are those of `plan_graph`.
+    """
+    if len(graph) > _MOST_STAGES:
+        return {}
+    begins, _ = plan_graph(graph, np.maximum(capacity, 1.0), most_pieces)
+    paths_s = _longest_paths_s(graph)
+    ordered = sorted(begins, key=lambda stage: (begins[stage], -paths_s[stage], stage))
+    return {stage: max(_LEAST_WEIGHT, 1.0 - place / len(ordered)) for place, stage in enumerate(ordered)}
+
+
+def _longest_paths_s(graph: Sequence[StageOutline]) -> list[float]:
+    """Seconds from the begin of each stage to the end of the job along its longest path."""
+    paths_s = [stage.expected_s for stage in graph]
+    for number in reversed(range(len(graph))):
+        for parent in graph[number].parents:
+            paths_s[parent] = max(paths_s[parent], graph[parent].expected_s + paths_s[number])
+    return paths_s
 
 
 def _may_place(group: set[int], above: Sequence[set[int]], spans: dict[int, _Interval], *, backwards: bool) -> bool:

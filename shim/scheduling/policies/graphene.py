@@ -8,22 +8,17 @@ Source: Grandl et al., OSDI 2016, sections 4 to 6.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from shim.scheduling.job_table import FloatArray
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.orderings import first_come
 from shim.scheduling.packing import PackingRules, node_size, pack
 from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import RequestColumn, Snapshot
-from shim.scheduling.virtual_space import plan_graph
+from shim.scheduling.virtual_space import stage_weights
 
 __all__ = ["GRAPHENE"]
 
 _PLANS = "plans of jobs"
-_MOST_STAGES = 60
-_LEAST_WEIGHT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +33,16 @@ class _Kernel:
         weights: dict[int, float] = {}
         for turn in turns:
             job, stage = snapshot.requests.numbers[[RequestColumn.JOB, RequestColumn.STAGE], turn.request].tolist()
+            planned = snapshot.knowledge.stage_weights.get(job)
             graph = snapshot.knowledge.graphs.get(job)
-            if graph is None:
-                continue
-            if graph not in kept:
-                kept[graph] = known[graph] if graph in known else _ranks(graph, capacity)
-            weights[turn.request] = kept[graph].get(stage, 1.0)
+            if planned is None and graph is not None:
+                if graph not in kept:
+                    kept[graph] = known[graph] if graph in known else stage_weights(graph, capacity)
+                planned = kept[graph]
+            if planned is not None:
+                weights[turn.request] = planned.get(stage, 1.0)
         memory[_PLANS] = kept
         return pack(snapshot, memory, turns, self.rules, weights)
-
-
-def _ranks(graph: tuple[StageOutline, ...], capacity: FloatArray) -> dict[int, float]:
-    """Weight of each stage: 1 for the one that the plan begins with, falling with the order."""
-    if len(graph) > _MOST_STAGES:
-        return {}
-    begins, _ = plan_graph(graph, np.maximum(capacity, 1.0))
-    ordered = sorted(begins, key=lambda stage: (begins[stage], stage))
-    return {stage: max(_LEAST_WEIGHT, 1.0 - place / len(ordered)) for place, stage in enumerate(ordered)}
 
 
 GRAPHENE = Policy(

@@ -185,9 +185,10 @@ class ModelledHeddle:
         self.gate.spawn(self._watched("addresses", lambda: master.addresses.run(address)), "addresses")
 
     async def _look_at_jobs(self) -> None:
-        """Looks of `AltruismService`, without its thread: virtual time waits for none."""
+        """Looks of `AltruismService` and `OutlineReader`, without threads: virtual time waits for none."""
         while True:
             self.use_cases.altruism.look()
+            self.use_cases.outlines.look()
             await self.clock.sleep(self.world.config.shares.interval_s)
 
     def _made_attempts(self, use_cases: UseCases) -> AttemptDirectory:

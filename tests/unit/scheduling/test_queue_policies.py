@@ -1,5 +1,6 @@
 """Policies of the registry in a queue of real clusters: which may be had, and what a cycle plans by them."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -14,6 +15,8 @@ from shim.domain.subclusters import NodeReport
 from shim.errors import ConfigError
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
+from shim.scheduling.job_outlines import JobOutline
+from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.named_places import NamedPlaces
 from shim.scheduling.queue_policies import CONTAINER_ORDERS, QUEUE_POLICIES, SHADOW_POLICIES, queue_objection
 from shim.scheduling.queue_table import QueueTable
@@ -48,6 +51,7 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
         "drf",
         "delay",
         "tetris",
+        "graphene",
         "jockey",
         "quincy",
         "tetrisched",
@@ -63,7 +67,6 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("graphene", "it needs the stages of each job"),
         ("medea", "which jobs are long-running services"),
         ("megha", "it needs masters that launch"),
     ],
@@ -85,6 +88,59 @@ def test_what_draws_at_random_is_no_shadow_as_a_difference_would_say_nothing(nam
     assert name not in SHADOW_POLICIES
     with pytest.raises(ConfigError, match="it draws at random"):
         parse_policy(f'[[queue]]\nname = "root.a"\nshadow = "{name}"\n', source="a.toml")
+
+
+# ---------------------------------------------------------------------- graphene by the graphs that were read
+
+LONG_STAGE, SHORT_STAGE = 30, 20
+"""Priorities of asks."""
+OUTLINE = JobOutline(
+    stages=(StageOutline(4, 1.0, (1024, 1)), StageOutline(4, 16.0, (1024, 1))),
+    finished=(0, 0),
+    by_priority={SHORT_STAGE: 0, LONG_STAGE: 1},
+    weights={0: 0.5, 1: 1.0},
+)
+
+
+def a_table_of_stages(outline_of):
+    """One attempt that asks for both stages, the short one first as its engine does."""
+    models = RecurringJobModels(DurationModel())
+    table = QueueTable((EAST, WEST), 60.0, models, lambda _: "", Random(1), outline_of=outline_of)  # noqa: S311
+    keys = [a_key(priority=priority) for priority in (SHORT_STAGE, LONG_STAGE)]
+    table.put(FIRST, [a_request(4, key) for key in keys], (), 0.0)
+    return table
+
+
+def started(plans):
+    return {plan.key.priority: sum(plan.starts.values()) for plan in plans[FIRST]}
+
+
+@pytest.mark.parametrize(("weights", "first"), [({0: 0.5, 1: 1.0}, LONG_STAGE), ({0: 1.0, 1: 0.5}, SHORT_STAGE)])
+def test_by_graphene_the_stage_that_its_plan_wants_earlier_goes_first(weights, first):
+    outline = replace(OUTLINE, weights=weights)
+    found = started(a_table_of_stages({FIRST: outline}.get).plan(a_capacity([2], [1]), "graphene", 1.0))
+    assert found == {SHORT_STAGE: 0, LONG_STAGE: 0} | {first: 3}
+
+
+def test_by_graphene_a_scheduler_is_asked_for_the_stage_that_is_wanted_first_and_for_the_others_after_it():
+    """Its own order is that of the priorities."""
+    table = a_table_of_stages({FIRST: OUTLINE}.get)
+    told = {plan.key.priority: plan.may_queue for plan in table.plan(a_capacity([0], [0]), "graphene", 1.0)[FIRST]}
+    assert told == {SHORT_STAGE: frozenset(), LONG_STAGE: BOTH}
+    table.put(FIRST, [], [a_key(priority=LONG_STAGE)], 1.0)
+    assert only(table.plan(a_capacity([0], [0]), "graphene", 2.0), FIRST).may_queue == BOTH
+
+
+def test_by_graphene_a_job_whose_graph_is_not_known_and_an_ask_of_no_stage_are_served_too():
+    for outline in (None, replace(OUTLINE, by_priority={LONG_STAGE: 1})):
+        table = a_table_of_stages({FIRST: outline}.get)
+        assert started(table.plan(a_capacity([8], [8]), "graphene", 1.0)) == {SHORT_STAGE: 4, LONG_STAGE: 4}
+
+
+def test_stages_have_nothing_of_a_resource_that_their_engines_do_not_tell():
+    table = a_table_of_stages({FIRST: OUTLINE}.get)
+    table.put(SECOND, [a_request(1, a_key(gpu=1))], (), 0.0)
+    assert sum(started(table.plan(a_capacity([8], [8]), "graphene", 1.0)).values()) == 8
 
 
 # ---------------------------------------------------------------------- sparrow and omega over sub-clusters

@@ -84,3 +84,22 @@ def test_data_on_a_host_that_is_full_is_not_waited_for_for_ever():
     outcome = play(setting(config=spanning("delay")), [busy, late])
     assert outcome.failed == {}
     assert outcome.completions_s[1] < 60.0
+
+
+def test_by_graphene_the_long_stage_of_a_job_begins_first_once_jobs_of_its_kind_have_taught_how_long_it_is():
+    """Engines ask for the short stage first, and schedulers serve in that order."""
+    stages = (
+        ModelledStage((30.0,) * 60, (), SMALL),
+        ModelledStage((200.0,) * 4, (), SMALL),
+        ModelledStage((10.0,) * 2, (0, 1), SMALL),
+    )
+    found = {}
+    for policy in ("tetris", "graphene"):
+        outcome = play(
+            setting(config=spanning(policy)), [ModelledJob(f"job-{each}", 500.0 * each, stages) for each in range(3)]
+        )
+        assert outcome.failed == {}
+        found[policy] = outcome.completions_s
+    assert found["graphene"][0] == pytest.approx(found["tetris"][0], abs=15.0), "nothing is known as yet"
+    assert all(later < 0.85 * found["graphene"][0] for later in found["graphene"][1:])
+    assert sum(found["graphene"][1:]) < 0.9 * sum(found["tetris"][1:])

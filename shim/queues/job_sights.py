@@ -1,0 +1,101 @@
+"""Sights of running jobs: their stages, their containers by stage, and the counts of their ApplicationMasters.
+
+Graphs, ledgers and counts are put together here, for whoever plans jobs: altruism, and policies that go by graphs.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from shim.domain.job_graphs import StagesOfJob
+from shim.federation.core.federation_view import FederationView
+from shim.multicluster.core import AttemptHoldings
+from shim.ports.attempt_calls import Attempt
+from shim.ports.job_graphs import JobGraphs
+from shim.queues.core.job_watch import JobWatch, StageContainer, StageFacts, StageSeen
+from shim.scheduling.global_master.recurring_jobs import recurring_key
+
+__all__ = ["JobSight", "JobSights", "SeenAttempt"]
+
+
+class SeenAttempt(Protocol):
+    """The part of `MultiClusterAttempt` that is looked at."""
+
+    @property
+    def attempt(self) -> Attempt:
+        """The owner of the calls."""
+        ...
+
+    @property
+    def holdings(self) -> AttemptHoldings:
+        """Containers and asks of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JobSight:
+    """One look at a job.
+
+    Attributes:
+        tasks: Its containers but for its ApplicationMaster's own.
+        stages: Of it, or why they are not known.
+        seen: Findings on each stage, as far as they go; none where stages are not known.
+        facts: The same where they are enough to plan the job; else why they are not.
+        is_current: Whether the stages are known to be of what runs now.
+    """
+
+    tasks: tuple[StageContainer, ...]
+    stages: StagesOfJob | str
+    seen: tuple[StageSeen, ...] = ()
+    facts: tuple[StageFacts, ...] | str = ""
+    is_current: bool = True
+
+
+class JobSights:
+    """Looks at jobs, and remembers from look to look how long tasks of each stage run.
+
+    Args:
+        view: Tells of each application of which engine it is, and by what it is known again.
+        graphs: Of jobs.
+
+    Attributes:
+        watch: Remembers; told which jobs are still here by its owner.
+    """
+
+    def __init__(self, view: FederationView, graphs: JobGraphs) -> None:
+        self._view = view
+        self._graphs = graphs
+        self.watch = JobWatch()
+
+    def look(self, span: SeenAttempt, now_s: float) -> JobSight:
+        """Look at a job.
+
+        Args:
+            span: Its attempt.
+            now_s: Now.
+        """
+        attempt, asks = span.attempt, span.holdings.asks
+        document = self._view.find(attempt.id.application)
+        engine, kin = (
+            ("", "") if document is None else (document.summary.application_type, recurring_key(document.summary))
+        )
+        tasks = tuple(_tasks(span))
+        stages = self._graphs.stages(attempt.id.application, engine)
+        told = self._graphs.counts(attempt.id.application, now_s)
+        if not isinstance(stages, StagesOfJob):
+            return JobSight(tasks, stages, facts=(isinstance(told, str) and told) or stages)
+        counts = None if isinstance(told, str) or len(told) != len(stages.graph.stages) else told
+        self.watch.observe(attempt.id, stages, kin, tasks, asks, now_s, counts)
+        is_current = counts is not None or not stages.has_parts
+        facts = self.watch.facts(attempt.id, stages, kin, asks, counts)
+        if not is_current and isinstance(told, str) and told:
+            facts = told
+        return JobSight(tasks, stages, self.watch.seen(attempt.id, stages, kin, asks, counts), facts, is_current)
+
+
+def _tasks(span: SeenAttempt) -> list[StageContainer]:
+    home = span.attempt.home_subcluster
+    return [
+        StageContainer(each.id, each.key)
+        for each in span.holdings.held
+        if not (each.id.is_first and each.subcluster == home)
+    ]

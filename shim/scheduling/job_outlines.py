@@ -1,0 +1,80 @@
+"""Outlines of running jobs: their graphs as the policy of their queue reads them, on real clusters.
+
+Whoever reads graphs puts them here, beside the calls of ApplicationMasters; cycles take what is there.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+from shim.domain.ids import ApplicationAttemptId
+from shim.scheduling.capacity import FIRST_TYPES
+from shim.scheduling.knowledge import Knowledge, StageOutline
+
+__all__ = ["JobOutline", "JobOutlines", "OutlineOf", "known_graphs"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutline:
+    """The graph of one job.
+
+    Attributes:
+        stages: Parents before their children; demands are of `FIRST_TYPES`.
+        finished: Ended tasks of each stage.
+        by_priority: Number of the stage, by the priority of asks.
+        weights: How early each stage is wanted; see `Knowledge.stage_weights`.
+    """
+
+    stages: tuple[StageOutline, ...]
+    finished: tuple[int, ...]
+    by_priority: Mapping[int, int]
+    weights: Mapping[int, float]
+
+    def weight(self, priority: int) -> float:
+        """Tell how early what an ask of a priority is for is wanted; 1 where nothing is known of it."""
+        return self.weights.get(self.by_priority.get(priority, -1), 1.0)
+
+
+OutlineOf = Callable[[ApplicationAttemptId], JobOutline | None]
+"""Gives the outline of an attempt's job; None if that is not known."""
+
+
+class JobOutlines:
+    """Outlines by attempt."""
+
+    def __init__(self) -> None:
+        self._outlines: dict[ApplicationAttemptId, JobOutline] = {}
+
+    def put(self, attempt: ApplicationAttemptId, outline: JobOutline | None) -> None:
+        """Take in an outline in the place of the one before; None if nothing is known any more."""
+        if outline is None:
+            self._outlines.pop(attempt, None)
+        else:
+            self._outlines[attempt] = outline
+
+    def keep(self, attempts: Collection[ApplicationAttemptId]) -> None:
+        """Forget the attempts that are not here any more."""
+        self._outlines = {each: known for each, known in self._outlines.items() if each in attempts}
+
+    def of(self, attempt: ApplicationAttemptId) -> JobOutline | None:
+        """Give the outline of an attempt's job; None if that is not known."""
+        return self._outlines.get(attempt)
+
+
+def known_graphs(outlines: Mapping[int, JobOutline], n_types: int) -> Knowledge:
+    """Put outlines into the form that policies read.
+
+    Args:
+        outlines: By the row of the job.
+        n_types: How many resource types demands have there; stages need nothing of those beyond `FIRST_TYPES`.
+    """
+    more = (0,) * (n_types - len(FIRST_TYPES))
+    return Knowledge(
+        graphs={
+            row: tuple(replace(stage, demand=(*stage.demand, *more)) for stage in known.stages)
+            if more
+            else known.stages
+            for row, known in outlines.items()
+        },
+        finished={row: known.finished for row, known in outlines.items()},
+        stage_weights={row: known.weights for row, known in outlines.items()},
+    )

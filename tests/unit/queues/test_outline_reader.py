@@ -1,0 +1,122 @@
+"""Outlines of jobs: whose are kept, when they are planned anew, and that nothing waits for a plan."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from shim.domain.allocations import AskKey
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
+from shim.domain.resources import ResourceVector
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.ports.attempt_calls import Attempt
+from shim.queues import outline_reader
+from shim.queues.engines import EngineGraphs
+from shim.queues.outline_reader import OutlineReader, OutlineWorld
+from shim.scheduling.job_outlines import JobOutlines
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_report
+from tests.unit.queues.test_altruism import EAST, JOB, ListedJob
+
+SHORT, LONG = (AskKey(priority, -1, is_opportunistic=False, resource=ResourceVector(1024, 1)) for priority in (20, 30))
+STAGES = StagesOfJob(
+    JobGraph.of("two", (Stage("short", 4, 1024, 1), Stage("long", 4, 1024, 1), Stage("join", 1, 1024, 1, (1,), (1,)))),
+    {20: 0, 30: 1, 40: 2},
+)
+
+
+class HeardOutlines(JobOutlines):
+    """Outlines that tell when one was put."""
+
+    def __init__(self):
+        super().__init__()
+        self.heard = asyncio.Event()
+
+    def put(self, attempt, outline):
+        super().put(attempt, outline)
+        self.heard.set()
+
+
+class OneQueue:
+    """A cluster, and a job of a short stage beside a long one with a join behind it."""
+
+    def __init__(self, queue="root.etl"):
+        self.clock, self.graphs, self.outlines = FakeClock(1000.0), EngineGraphs(), HeardOutlines()
+        self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
+        self.view.apply(a_report(EAST, 1, polled_at_s=self.clock.now_s()))
+        self.job = ListedJob(Attempt(JOB, EAST, queue, "ada"))
+        self.jobs = [self.job]
+        world = OutlineWorld(lambda path: path == "root.etl", self.view, self.graphs, self.clock)
+        self.reader = OutlineReader(world, self.outlines, lambda: self.jobs)
+
+    def look(self):
+        self.reader.look()
+        return self.outlines.of(JOB)
+
+    def run_tasks(self, key, seconds, first):
+        """Four tasks of an ask run and end."""
+        self.job.held = dict.fromkeys(range(first, first + 4), key)
+        self.look()
+        self.clock.wall_s += seconds
+        self.job.held = {}
+        return self.look()
+
+
+@pytest.fixture
+def queue():
+    found = OneQueue()
+    found.graphs.put(JOB.application, STAGES)
+    return found
+
+
+def test_a_job_is_planned_by_how_long_its_tasks_run(queue):
+    queue.job.asks = {SHORT: 4, LONG: 4}
+    queue.run_tasks(SHORT, 1.0, 2)
+    outline = queue.run_tasks(LONG, 64.0, 10)
+    assert [stage.expected_s for stage in outline.stages[:2]] == [1.0, 64.0]
+    assert outline.finished == (4, 4, 0)
+    assert outline.by_priority == {20: 0, 30: 1, 40: 2}
+    assert outline.weights[1] > outline.weights[2], "what the join waits for comes before it"
+    assert max(outline.weights.values()) == 1.0
+
+
+def test_a_job_is_planned_anew_only_if_what_is_expected_of_it_has_changed(queue, monkeypatch):
+    planned = []
+    plan = outline_reader.stage_weights
+    monkeypatch.setattr(outline_reader, "stage_weights", lambda *given: planned.append(given[0]) or plan(*given))
+    queue.look()
+    first = queue.run_tasks(LONG, 16.0, 2)
+    assert len(planned) == 2, "once by nothing, and once by times"
+    again = queue.run_tasks(LONG, 16.5, 10)
+    assert len(planned) == 2
+    assert (first.finished, again.finished) == ((0, 4, 0), (0, 4, 0)), "no more than it has"
+
+
+def test_nothing_is_kept_of_other_queues_of_jobs_that_are_gone_or_whose_stages_are_not_known(queue):
+    assert queue.look() is not None
+    queue.graphs.put(JOB.application, "its plan cannot be read")
+    assert queue.look() is None
+    queue.graphs.put(JOB.application, STAGES)
+    assert queue.look() is not None
+    queue.jobs = []
+    assert queue.look() is None
+    elsewhere = OneQueue("root.other")
+    elsewhere.graphs.put(JOB.application, STAGES)
+    assert elsewhere.look() is None
+
+
+def test_of_a_session_only_what_is_counted_now_is_taken_for_what_runs(queue):
+    queue.graphs.put(JOB.application, replace(STAGES, has_parts=True))
+    assert queue.look() is None
+    counts = tuple(TaskCounts(stage.tasks, 0, 0) for stage in STAGES.graph.stages)
+    queue.graphs.count(JOB.application, counts, queue.clock.now_s())
+    assert [stage.n_tasks for stage in queue.look().stages] == [4, 4, 1]
+
+
+async def test_it_goes_on_looking_and_plans_beside_the_loop(queue):
+    queue.job.asks = {SHORT: 4}
+    looking = asyncio.create_task(queue.reader.run())
+    async with asyncio.timeout(10.0):
+        await queue.outlines.heard.wait()
+    looking.cancel()
+    assert queue.outlines.of(JOB).finished == (0, 0, 0)
