@@ -119,6 +119,7 @@ class AltruismService:
         self._holding: set[ApplicationAttemptId] = set()
         self._accounts: OrderedDict[ApplicationId, AltruismAccount] = OrderedDict()
         self._needs: list[LenderNeed] = []
+        self._shares: dict[ApplicationAttemptId, ResourceVector] = {}
         self._looked_s: float | None = None
         self._work = OffLoop()
 
@@ -169,7 +170,7 @@ class AltruismService:
         return found
 
     def _tell(self, looked: "_Looked", yields: Mapping[ApplicationAttemptId, Yield]) -> None:
-        self._needs = []
+        self._needs, self._shares = [], {}
         for path, jobs in looked.jobs.items():
             for job in jobs:
                 span = looked.spans[job.attempt]
@@ -180,6 +181,7 @@ class AltruismService:
             self._lent[path].look(held, looked.totals[path], looked.at_s)
             if not is_shadow:
                 self._needs += self._needs_of(path, jobs, held, looked.totals[path])
+                self._shares |= {job.attempt: _part(looked.totals[path], job.share) for job in held if job.share > 0}
 
     def _job_of(self, span: AltruisticAttempt, queue: FederatedQueue, now_s: float) -> QueueJob:
         attempt, holdings = span.attempt, span.holdings
@@ -216,8 +218,7 @@ class AltruismService:
         looks = (view.look(each, now_s) for each in view.subclusters)
         whole = sum((seen.capacity for seen in looks), start=ResourceVector())
         status = self._world.room.latest.statuses.get(path)
-        part = 1.0 if status is None else status.share
-        return ResourceVector(int(whole.memory_mib * part), int(whole.vcores * part))
+        return _part(whole, 1.0 if status is None else status.share)
 
     def _account_of(self, attempt: Attempt, queue: FederatedQueue) -> AltruismAccount:
         account = self._accounts.setdefault(attempt.id.application, AltruismAccount(queue.path, attempt.user))
@@ -269,6 +270,10 @@ class AltruismService:
         """Give what jobs that gave need now within their shares, and have not got."""
         return self._needs
 
+    def shares(self) -> Mapping[ApplicationAttemptId, ResourceVector]:
+        """Give what each job may have by its share of its queue, but for jobs of which no share is known."""
+        return self._shares
+
     def lent(self) -> Mapping[ContainerId, float]:
         """Give the containers that jobs were lent, and when each was granted; seconds since the epoch."""
         return {container: since_s for marks in self._lent.values() for container, since_s in marks.since_s.items()}
@@ -294,6 +299,10 @@ def rules_of(queue: FederatedQueue) -> YieldRules:
     """Settings of a queue, as planning takes them."""
     is_ranked = queue.altruism_packer == _GRAPHENE
     return YieldRules(LeftoverOrder(queue.altruism_order), queue.altruism_slack, is_ranked=is_ranked)
+
+
+def _part(whole: ResourceVector, part: float) -> ResourceVector:
+    return ResourceVector(int(whole.memory_mib * part), int(whole.vcores * part))
 
 
 def _gone(part: CreditRow) -> AltruismAccount:
