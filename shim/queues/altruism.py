@@ -261,8 +261,8 @@ class AltruismService:
             if account is None:
                 continue
             account.has_given = account.has_given or account.latest.given > 0
-            back = account.latest.held_back
-            need = need_of(path, its, {key: count - back.get(key, 0) for key, count in job.asks.items()}, total)
+            later = account.latest.not_due  # for what only takes leftover no task of another is ended
+            need = need_of(path, its, {key: count - later.get(key, 0) for key, count in job.asks.items()}, total)
             if account.has_given and need is not None:
                 yield need
 
