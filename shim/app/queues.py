@@ -116,6 +116,7 @@ class SharesOfQueues:
                 interval_s=shares.interval_s,
                 lent=altruism.lent,
                 needs=altruism.needs,
+                shares=altruism.shares,
             ),
             lambda: service.spans,
             shares.preemption(poll.interval_s),

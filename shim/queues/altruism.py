@@ -108,6 +108,7 @@ class AltruismService:
         self._holding: set[ApplicationAttemptId] = set()
         self._accounts: OrderedDict[ApplicationId, AltruismAccount] = OrderedDict()
         self._needs: list[LenderNeed] = []
+        self._shares: dict[ApplicationAttemptId, ResourceVector] = {}
         self._looked_s: float | None = None
         self._work = OffLoop()
 
@@ -158,7 +159,7 @@ class AltruismService:
         return found
 
     def _tell(self, looked: "_Looked", yields: Mapping[ApplicationAttemptId, Yield]) -> None:
-        self._needs = []
+        self._needs, self._shares = [], {}
         for path, jobs in looked.jobs.items():
             for job in jobs:
                 span = looked.spans[job.attempt]
@@ -169,6 +170,7 @@ class AltruismService:
             self._lent[path].look(held, looked.totals[path], looked.at_s)
             if not is_shadow:
                 self._needs += self._needs_of(path, jobs, held, looked.totals[path])
+                self._shares |= {job.attempt: _part(looked.totals[path], job.share) for job in held if job.share > 0}
 
     def _job_of(self, span: AltruisticAttempt, queue: FederatedQueue, now_s: float) -> QueueJob:
         holdings, sight = span.holdings, self._sights.look(span, now_s)
@@ -189,8 +191,7 @@ class AltruismService:
         looks = (view.look(each, now_s) for each in view.subclusters)
         whole = sum((seen.capacity for seen in looks), start=ResourceVector())
         status = self._world.room.latest.statuses.get(path)
-        part = 1.0 if status is None else status.share
-        return ResourceVector(int(whole.memory_mib * part), int(whole.vcores * part))
+        return _part(whole, 1.0 if status is None else status.share)
 
     def _account_of(self, attempt: Attempt, queue: FederatedQueue) -> AltruismAccount:
         account = self._accounts.setdefault(attempt.id.application, AltruismAccount(queue.path, attempt.user))
@@ -233,14 +234,18 @@ class AltruismService:
             if account is None:
                 continue
             account.has_given = account.has_given or account.latest.given > 0
-            back = account.latest.held_back
-            need = need_of(path, its, {key: count - back.get(key, 0) for key, count in job.asks.items()}, total)
+            later = account.latest.not_due  # for what only takes leftover no task of another is ended
+            need = need_of(path, its, {key: count - later.get(key, 0) for key, count in job.asks.items()}, total)
             if account.has_given and need is not None:
                 yield need
 
     def needs(self) -> Sequence[LenderNeed]:
         """Give what jobs that gave need now within their shares, and have not got."""
         return self._needs
+
+    def shares(self) -> Mapping[ApplicationAttemptId, ResourceVector]:
+        """Give what each job may have by its share of its queue, but for jobs of which no share is known."""
+        return self._shares
 
     def lent(self) -> Mapping[ContainerId, float]:
         """Give the containers that jobs were lent, and when each was granted; seconds since the epoch."""
@@ -267,6 +272,10 @@ def rules_of(queue: FederatedQueue) -> YieldRules:
     """Settings of a queue, as planning takes them."""
     is_ranked = queue.altruism_packer == _GRAPHENE
     return YieldRules(LeftoverOrder(queue.altruism_order), queue.altruism_slack, is_ranked=is_ranked)
+
+
+def _part(whole: ResourceVector, part: float) -> ResourceVector:
+    return ResourceVector(int(whole.memory_mib * part), int(whole.vcores * part))
 
 
 def _gone(part: CreditRow) -> AltruismAccount:

@@ -14,6 +14,7 @@ from shim.multicluster.attempt import MultiClusterAttempt
 from shim.multicluster.core import DemandCap, PreemptionCancelled, PreemptionRequested, Recall, ReleaseOrder
 from shim.ports.clock import Clock
 from shim.queues.admission import AdmissionQueue
+from shim.queues.core.lender_holds import LenderHolds, with_holds
 from shim.queues.core.lent_recalls import LenderNeed, LentRecalls
 from shim.queues.core.preemption import Preemption
 from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, Remind, Step
@@ -48,6 +49,7 @@ class PreemptionWorld:
         interval_s: From one look to the next.
         lent: Containers that jobs were lent by others of their queue.
         needs: What such others need back now.
+        shares: What each job of such a queue may have by its share of it.
     """
 
     policy: Callable[[], SharePolicy]
@@ -58,6 +60,7 @@ class PreemptionWorld:
     interval_s: float = 1.0
     lent: Callable[[], Collection[ContainerId]] = frozenset
     needs: Callable[[], Sequence[LenderNeed]] = tuple
+    shares: Callable[[], Mapping[ApplicationAttemptId, ResourceVector]] = dict
 
 
 class PreemptionService:
@@ -76,6 +79,7 @@ class PreemptionService:
         self._spans = spans
         self._core = Preemption(settings)
         self._within = LentRecalls(settings)
+        self._holds = LenderHolds(settings)
         self._seen_s: dict[ContainerId, float] = {}
         self._known: set[ApplicationId] = set()
         world.room.count_withheld(self._withheld)
@@ -91,7 +95,8 @@ class PreemptionService:
         has_begun = await self._world.log.begin()
         spans = {span.attempt.id: span for span in self._spans()}
         may_take = any(queue.preemptable for queue in self._world.policy().sharing)
-        if not has_begun or not (may_take or self._core.is_busy or self._within.victims):
+        is_busy = self._core.is_busy or self._within.victims or self._holds.is_busy
+        if not has_begun or not (may_take or is_busy):
             return
         at_s = self._world.clock.now_s()
         await self._recollect(spans, at_s)
@@ -112,13 +117,16 @@ class PreemptionService:
 
     def _decide(self, now: ShareSnapshot) -> list[PreemptionEffect]:
         """Decide on what is to be done within queues, and between them with what is left of the budgets."""
-        steps = self._within.handle(now, self._world.needs(), self._core.budget(now), self._core.victims)
+        needs = self._world.needs()
+        steps = self._within.handle(now, needs, self._core.budget(now), self._core.victims)
         for step in steps:
             if step.stage is PreemptionStage.ASKED:
                 self._core.spend(step.container.queue, step.container.id, now.at_s)
+        holds = self._holds.handle(now, needs, self._world.shares(), self._within.lenders)
         taken = self._within.victims
         containers = tuple(replace(each, is_given=each.is_given and each.id not in taken) for each in now.containers)
-        return [*steps, *self._core.handle(replace(now, containers=containers) if taken else now)]
+        between = self._core.handle(replace(now, containers=containers) if taken else now)
+        return with_holds([*steps, *between], self._core.limits, holds)
 
     async def _recollect(self, spans: Mapping[ApplicationAttemptId, MultiClusterAttempt], at_s: float) -> None:
         """Learn what an earlier Heddle had begun with applications; of one that is not known nothing is taken."""

@@ -89,6 +89,11 @@ class LentRecalls:
         """Containers that are on their way back."""
         return [name for name, each in self._recalled.items() if each.gone_s is None]
 
+    @property
+    def lenders(self) -> Collection[ApplicationAttemptId]:
+        """Lenders to whom containers are on their way back, or have just gone."""
+        return {each.lender for each in self._recalled.values()}
+
     def handle(
         self, now: ShareSnapshot, needs: Sequence[LenderNeed], budget: Mapping[str, int], busy: Collection[ContainerId]
     ) -> list[Step]:

@@ -70,6 +70,11 @@ class Preemption:
         return {each.container.id: each.stage for each in self._victims.active()}
 
     @property
+    def limits(self) -> Mapping[ApplicationAttemptId, ResourceVector]:
+        """Limits of the attempts whose asks are held back."""
+        return self._restrained
+
+    @property
     def is_busy(self) -> bool:
         """True if anything is held back or on its way back."""
         return bool(self._restrained or self._victims or self._begun or self._held_back)

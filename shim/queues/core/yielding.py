@@ -103,6 +103,7 @@ class Yield:
 
     Attributes:
         held_back: Containers of each ask that are not to be asked for.
+        not_due: Containers of each ask that are not needed as yet; more than `held_back` where some find leftover.
         ahead: The same of asks that are not there as yet.
         reason: Why nothing is known of it; empty where it is planned.
         ends_by_s: When it ends by its plan; None where there is none.
@@ -112,6 +113,7 @@ class Yield:
     """
 
     held_back: Mapping[AskKey, int] = field(default_factory=dict)
+    not_due: Mapping[AskKey, int] = field(default_factory=dict)
     ahead: Mapping[AskKey, int] = field(default_factory=dict)
     reason: str = ""
     ends_by_s: float | None = None
@@ -247,15 +249,14 @@ class QueueYields:
         # a task that the plan does not know has no time to wait for
         known = np.minimum(planned.progress.waiting, planned.plan.must(math.inf, planned.graph.n_stages)).tolist()
         is_free = [job.yields and may for may in may_wait(job.stages, planned)]
-        put_off = [
-            max(0, waits - start - more) if free else 0
-            for waits, start, more, free in zip(known, due, lent, is_free, strict=True)
-        ]
+        not_due = [max(0, waits - start) if free else 0 for waits, start, free in zip(known, due, is_free, strict=True)]
+        put_off = [max(0, off - more) for off, more in zip(not_due, lent, strict=True)]
         sizes = [each.size for each in job.facts]
         held = held_back(job.stages, job.asks, job.containers, planned, put_off)
         share, has = self._standing[job.attempt].share, held_part(job.stages, job.containers, planned)
         return Yield(
             held_back=held,
+            not_due=held_back(job.stages, job.asks, job.containers, planned, not_due),
             ahead=held_ahead(job.stages, job.form, sizes, job.asks, planned, put_off),
             ends_by_s=planned.plan.ends_by_s,
             stages=_stages_of(job.stages, by_stage(job.stages, held, put_off), planned.plan),

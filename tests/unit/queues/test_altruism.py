@@ -218,6 +218,7 @@ def test_what_a_job_is_lent_by_another_is_told_and_known():
     queue.look()
     (need,) = queue.service.needs()
     assert (need.attempt, need.queue, need.unit, need.count) == (JOB, "root.etl", UNIT, 3)
+    assert queue.service.shares() == dict.fromkeys((JOB, other.attempt.id), UNIT.times(4)), "half of eight each"
 
 
 def test_debits_of_a_job_are_told_after_its_account_was_forgotten():

@@ -90,8 +90,10 @@ class Federation:
         self.store = InMemoryActStore()
         self.borrower = Borrower()
         self.lender = Borrower(Attempt(LENDER, EAST, "root.dev", "bob"), held=[])
+        self.policy = POLICY
         self.lent: list[ContainerId] = []
         self.needs: list[LenderNeed] = []
+        self.shares: dict[ApplicationAttemptId, ResourceVector] = {}
         self.sequence = 0
         self.start()
 
@@ -99,7 +101,7 @@ class Federation:
         """A Heddle whose predecessor, if there was one, was killed."""
         self.log = PreemptionLog(self.store)
         room = AdmissionQueue(
-            policy=lambda: POLICY,
+            policy=lambda: self.policy,
             view=self.view,
             admissions={},
             store=InMemoryStateStore(self.clock.now_s),
@@ -107,8 +109,16 @@ class Federation:
             groups_of=lambda _: frozenset(),
             settings=ShareSettings(),
         )
-        lent, needs = (lambda: self.lent), (lambda: self.needs)
-        world = PreemptionWorld(lambda: POLICY, self.view, room, self.log, self.clock, lent=lent, needs=needs)
+        world = PreemptionWorld(
+            lambda: self.policy,
+            self.view,
+            room,
+            self.log,
+            self.clock,
+            lent=lambda: self.lent,
+            needs=lambda: self.needs,
+            shares=lambda: self.shares,
+        )
         self.borrower.told.clear()
         self.service = PreemptionService(world, lambda: [self.borrower, self.lender], PATIENCE)  # type: ignore[list-item]
 
@@ -241,3 +251,28 @@ async def test_what_goes_back_to_a_lender_is_spared_where_the_next_heddle_knows_
     await federation.lives(2)
     assert federation.borrower.heard(PreemptionCancelled) == [4]
     assert 4 in federation.borrower.held
+
+
+async def test_a_borrower_asks_for_nothing_while_its_lender_waits(federation: Federation) -> None:
+    federation.policy = SharePolicy((FederatedQueue("root.dev", weight=1, preemptable=True),), version=2)
+    lent_and_needed(federation, 4)
+    federation.shares = {DEV: UNIT.times(4), LENDER: UNIT.times(4)}
+    await federation.lives(1)
+    assert [each.amount for each in federation.borrower.told if isinstance(each, DemandCap)] == [NOTHING]
+    assert federation.lender.told == []
+    federation.needs = []
+    await federation.lives(1)
+    assert [each for each in federation.borrower.told if isinstance(each, DemandCap)][1:] == [DemandCap(None)]
+    done = [act.done for act in await federation.log.of(DEV.application) if act.container is None]
+    assert done == ["held back", "passed on again"]
+
+
+async def test_a_queue_that_is_closed_passes_on_what_was_held_back_for_a_lender(federation: Federation) -> None:
+    federation.policy = SharePolicy((FederatedQueue("root.dev", weight=1, preemptable=True),), version=2)
+    lent_and_needed(federation, 4)
+    federation.shares = {DEV: UNIT.times(4)}
+    await federation.lives(1)
+    federation.policy = SharePolicy((FederatedQueue("root.dev", weight=1),), version=3)
+    await federation.lives(1)
+    assert federation.borrower.told[-1] == PreemptionCancelled((ContainerId(DEV, 4),))
+    assert [each for each in federation.borrower.told if isinstance(each, DemandCap)][-1] == DemandCap(None)

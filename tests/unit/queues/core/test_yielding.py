@@ -54,6 +54,7 @@ def test_what_a_large_job_puts_off_goes_to_a_small_one():
     """Each has a share of four. Of its five maps the large one has to start one now; the small one has all five."""
     found = look(job(ONE, 5, seconds=(20.0, 1.0)), job(TWO, 5))
     assert found[ONE].held_back == {MAP: 2}, "what then is left it has itself"
+    assert found[ONE].not_due == {MAP: 4}, "what it has itself, too, it does not need as yet"
     assert found[TWO].held_back == {}
     assert found[ONE].given > 0
 
