@@ -291,7 +291,7 @@ class QueuePlanner:
         return {attempt: outline for attempt, outline in found if outline is not None}
 
     def _knowledge(self, policy: Policy, outlines: Mapping[ApplicationAttemptId, JobOutline]) -> Knowledge:
-        """What is known of jobs beyond numbers: deadlines and forecasts, or graphs."""
+        """Knowledge of jobs beyond numbers: deadlines and forecasts, or graphs."""
         if Fact.DEADLINES in policy.needs:
             return self._attempts.knowledge()
         by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}

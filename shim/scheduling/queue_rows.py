@@ -167,7 +167,7 @@ class QueueRows:
 
     @property
     def n_types(self) -> int:
-        """How many resource types rows have."""
+        """Number of resource types that rows have."""
         return len(self._types)
 
     @property
