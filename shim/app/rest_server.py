@@ -1,7 +1,7 @@
 """The web services put together: the use cases, the site, the listening socket."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -10,6 +10,7 @@ from shim.app.host_limits import connections_allowed, one_address_share, own_hos
 from shim.app.kerberos import principals_of
 from shim.app.listening import listening
 from shim.app.oidc import ProviderLogin
+from shim.app.settings import cache_limits, connection_limits
 from shim.app.tls import offered_tls
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
@@ -22,13 +23,12 @@ from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
 from shim.server.proxy import ApplicationPages, PageSettings
-from shim.server.rest import ConnectionLimits, RestServer
+from shim.server.rest import RestServer
 from shim.server.rest.aggregated_logs_api import AggregatedLogsAPI
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import RequestHandler
 from shim.server.rest.audit_api import AuditAPI
 from shim.server.rest.bearer_tokens import BearerCallers
-from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
 from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.forwarding import at_port, public_url
@@ -131,15 +131,9 @@ async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key:
     """A server at an address that `key` of the section `server` names."""
     server = use_cases.runtime.config.server
     host, port = split_address(address)
-    most = connections_allowed(ConnectionLimits().max_connections)
-    limits = ConnectionLimits(
-        max_head_bytes=server.max_header_bytes,
-        max_body_bytes=server.max_body_bytes,
-        request_timeout_s=server.request_timeout_s,
-        keep_alive_s=server.keep_alive_s,
-        max_connections=most,
-        max_of_address=one_address_share(most),
-    )
+    limits = connection_limits(server)
+    most = connections_allowed(limits.max_connections)
+    limits = replace(limits, max_connections=most, max_of_address=one_address_share(most))
     tls = offered_tls(server, use_cases.runtime.clock)
     opened = RestServer(handler, host=host, port=port, limits=limits, names=_names(server, host), tls=tls)
     with listening(address, f"server.{key}", advice):
@@ -213,7 +207,7 @@ def _service(
         request_prefix=f"{int(runtime.clock.now_s() * 1000):x}",
         is_shared=not runtime.clusters.guarded,
         max_body_bytes=server.max_body_bytes,
-        kept=CacheLimits(runtime.config.history.answers, runtime.config.history.answers_bytes),
+        kept=cache_limits(runtime.config.history),
         callers=_callers(use_cases, logins),
         tokens=WebTokens(logins.tokens) if logins.tickets is not None else None,
         rates=logins.rates,

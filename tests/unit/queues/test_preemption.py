@@ -28,6 +28,7 @@ from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_queue_report, a_report
+from shim.testing.settings import usual
 from shim.testing.state_stores import InMemoryStateStore
 from shim.testing.stores import InMemoryActStore
 
@@ -86,7 +87,7 @@ class Federation:
 
     def __init__(self) -> None:
         self.clock = FakeClock(1000.0)
-        self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
+        self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=5.0))
         self.store = InMemoryActStore()
         self.borrower = Borrower()
         self.lender = Borrower(Attempt(LENDER, EAST, "root.dev", "bob"), held=[])
@@ -105,10 +106,10 @@ class Federation:
             store=InMemoryStateStore(self.clock.now_s),
             clock=self.clock,
             groups_of=lambda _: frozenset(),
-            settings=ShareSettings(),
+            settings=usual(ShareSettings),
         )
         lent, needs = (lambda: self.lent), (lambda: self.needs)
-        world = PreemptionWorld(lambda: POLICY, self.view, room, self.log, self.clock, lent=lent, needs=needs)
+        world = PreemptionWorld(lambda: POLICY, self.view, room, self.log, self.clock, 1.0, lent, needs)
         self.borrower.told.clear()
         self.service = PreemptionService(world, lambda: [self.borrower, self.lender], PATIENCE)  # type: ignore[list-item]
 
