@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -150,59 +151,11 @@ def _service(
 ) -> RestService:
     runtime = use_cases.runtime
     server = runtime.config.server
-
-    def preview(submission: Submission) -> HomeDecision:
-        admissions = use_cases.administration.current
-        settings = HomeSettings(name_at=use_cases.shares.name_at)
-        return choose_home(submission, runtime.view, admissions, runtime.clock.now_s(), settings)
-
-    api = HeddleAPI(
-        use_cases.backend,
-        use_cases.inspection,
-        use_cases.administration,
-        preview,
-        use_cases.identity,
-        masters=use_cases.masters,
-        matching=use_cases.matching,
-        asks=use_cases.asks,
-        altruism=use_cases.altruism_reports,
-        groups=(
-            AuditAPI(runtime.config.log.audit_file),
-            HardeningAPI(use_cases.hardening),
-            ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
-            ShadowAPI(use_cases.matching.shadows),
-            RetirementAPI(use_cases.retirement),
-            UsageAPI(use_cases.usage_reports, use_cases.identity),
-            TokensAPI(logins.api_tokens),
-            LogsAPI(use_cases.logs, use_cases.identity),
-            AggregatedLogsAPI(use_cases.aggregated_logs, use_cases.identity),
-        ),
-        shares=SharesAPI(
-            use_cases.shares.room,
-            use_cases.shares.policies,
-            use_cases.identity,
-            use_cases.shares.acts,
-            use_cases.shares.over_time,
-            use_cases.altruism_reports.of_queues,
-        ),
-    )
-    site = Site(
-        use_cases.backend,
-        settings=_told_settings(server),
-        scrape=metrics.scrape,
-        states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
-        health=health,
-        identity=use_cases.identity,
-        api=api,
-        webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
-        pages=_pages_of(server),
-        logins=_provider_pages(use_cases, logins),
-    )
     return RestService(
         use_cases.backend,
         use_cases.identity,
         Operations(use_cases.backend, login_user=runtime.user, staleness_s=server.staleness_s),
-        site,
+        _site(use_cases, metrics, health, logins),
         report=observer.tell,
         request_prefix=f"{int(runtime.clock.now_s() * 1000):x}",
         is_shared=not runtime.clusters.guarded,
@@ -212,6 +165,66 @@ def _service(
         tokens=WebTokens(logins.tokens) if logins.tickets is not None else None,
         rates=logins.rates,
     )
+
+
+def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogins) -> Site:
+    """Pages, Heddle's own web services, and what monitoring asks."""
+    runtime = use_cases.runtime
+    server = runtime.config.server
+    return Site(
+        use_cases.backend,
+        settings=_told_settings(server),
+        scrape=metrics.scrape,
+        states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
+        health=health,
+        identity=use_cases.identity,
+        api=_heddle_api(use_cases, logins.api_tokens),
+        webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
+        pages=_pages_of(server),
+        logins=_provider_pages(use_cases, logins),
+    )
+
+
+def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
+    shares = use_cases.shares
+    return HeddleAPI(
+        use_cases.backend,
+        use_cases.inspection,
+        use_cases.administration,
+        partial(_preview, use_cases),
+        use_cases.identity,
+        masters=use_cases.masters,
+        matching=use_cases.matching,
+        asks=use_cases.asks,
+        altruism=use_cases.altruism_reports,
+        groups=(
+            AuditAPI(use_cases.runtime.config.log.audit_file),
+            HardeningAPI(use_cases.hardening),
+            ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
+            ShadowAPI(use_cases.matching.shadows),
+            RetirementAPI(use_cases.retirement),
+            UsageAPI(use_cases.usage_reports, use_cases.identity),
+            TokensAPI(api_tokens),
+            LogsAPI(use_cases.logs, use_cases.identity),
+            AggregatedLogsAPI(use_cases.aggregated_logs, use_cases.identity),
+        ),
+        shares=SharesAPI(
+            shares.room,
+            shares.policies,
+            use_cases.identity,
+            shares.acts,
+            shares.over_time,
+            use_cases.altruism_reports.of_queues,
+        ),
+    )
+
+
+def _preview(use_cases: UseCases, submission: Submission) -> HomeDecision:
+    """The home that a submission would have now."""
+    runtime = use_cases.runtime
+    settings = HomeSettings(name_at=use_cases.shares.name_at)
+    admissions = use_cases.administration.current
+    return choose_home(submission, runtime.view, admissions, runtime.clock.now_s(), settings)
 
 
 def _pages_of(server: ServerConfig) -> Callable[[Request], str]:
