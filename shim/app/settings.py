@@ -114,7 +114,7 @@ def session_settings(config: Config) -> SessionSettings:
 
 
 def share_settings(shares: SharesConfig) -> ShareSettings:
-    """Who may start, and whose reports count."""
+    """Rounds of shares: starts that may be under way, and the age of reports that count."""
     return ShareSettings(pending_per_cluster=shares.pending_per_cluster, absent_after_s=shares.absent_after_s)
 
 
@@ -129,7 +129,7 @@ def preemption_settings(config: Config) -> PreemptionSettings:
 
 
 def identity_rules(config: Config, user: str, own_users: frozenset[str] = frozenset()) -> IdentityRules:
-    """Whom callers are taken for.
+    """Rules by which callers are known, and what they may do.
 
     Args:
         config: Names them.
