@@ -78,8 +78,8 @@ class WebAccess:
     """
 
     user: str
-    nodes: tuple[str, ...] = ()
-    connect_timeout_s: float = 1.0
+    nodes: tuple[str, ...]
+    connect_timeout_s: float
     limit_s: float = 8.0
     tls: Callable[[], ssl.SSLContext] | None = field(default=None, compare=False)
     prove: Callable[[str], TicketProof] | None = field(default=None, compare=False)

@@ -43,7 +43,7 @@ class ProviderSettings:
     client_secret: str
     redirect_url: str
     home_url: str
-    scopes: tuple[str, ...] = ("openid",)
+    scopes: tuple[str, ...]
     audiences: frozenset[str] = frozenset()
     hosts: frozenset[str] = frozenset()
 

@@ -33,12 +33,10 @@ class WebSocketDialer:
         tls: How both ends prove who they are; without it they do by the secret of the credentials.
     """
 
-    def __init__(
-        self, credentials: Credentials, settings: LinkSettings | None = None, *, tls: LinkTLS | None = None
-    ) -> None:
+    def __init__(self, credentials: Credentials, settings: LinkSettings, *, tls: LinkTLS | None = None) -> None:
         self._tls = tls
         self._credentials = credentials
-        self._settings = settings or LinkSettings()
+        self._settings = settings
         self._session: aiohttp.ClientSession | None = None
 
     async def dial(self, address: str, *, expected: str) -> WebSocketLink:

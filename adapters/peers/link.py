@@ -22,15 +22,15 @@ class LinkSettings:
     """Limits of links.
 
     Attributes:
-        handshake_s: A link that is not authenticated by then is cut.
-        silent_after_s: One whose other end answers no ping for so long is cut.
-        send_within_s: So does one whose other end takes nothing for so long.
+        silent_after_s: A link whose other end answers no ping for so long is cut.
+        handshake_s: One that is not authenticated by then is cut.
+        send_within_s: So is one whose other end takes nothing for so long.
         max_frame_bytes: Largest frame that is read, from whichever end.
         max_links: A listener takes no more at a time.
     """
 
+    silent_after_s: float
     handshake_s: float = 3.0
-    silent_after_s: float = 5.0
     send_within_s: float = 5.0
     max_frame_bytes: int = MAX_FRAME_BYTES
     max_links: int = 256

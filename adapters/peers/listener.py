@@ -49,14 +49,14 @@ class LinkListener:
         *,
         host: str,
         port: int,
-        settings: LinkSettings | None = None,
+        settings: LinkSettings,
         tls: LinkTLS | None = None,
     ) -> None:
         self._tls = tls
         self._credentials = credentials
         self._accept = accept
         self._host, self._port = host, port
-        self._settings = settings or LinkSettings()
+        self._settings = settings
         self._runner: web.AppRunner | None = None
         self._links: set[WebSocketLink] = set()
         self._entering: OrderedDict[asyncio.Timeout, None] = OrderedDict()

@@ -47,8 +47,8 @@ class RPCSettings:
         connections: Most connections at a time: each user has one, and clients make names up.
     """
 
-    connect_timeout_s: float = 1.0
-    timeout_s: float = 10.0
+    connect_timeout_s: float
+    timeout_s: float
     idle_s: float = 10.0
     max_answer_bytes: int = DEFAULT_MAX_FRAME_BYTES
     real_user: str = ""
@@ -82,14 +82,14 @@ class YarnRPC:
     def __init__(
         self,
         target: RPCTarget,
-        settings: RPCSettings | None = None,
+        settings: RPCSettings,
         *,
         initiator: Callable[[], SASLInitiator] | None = None,
         log_in: Callable[[str], Awaitable[SASLInitiator]] | None = None,
         budget: ConnectionBudget | None = None,
     ) -> None:
         self._target = target
-        self._settings = settings or RPCSettings()
+        self._settings = settings
         self._initiator = initiator
         self._log_in = log_in
         self._client_id = new_client_id()

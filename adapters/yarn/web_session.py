@@ -18,22 +18,22 @@ class RestSettings:
 
     Attributes:
         user: Heddle's own user.
-        is_proxy: Whether others' requests go as Heddle's user with `doAs`, which needs `hadoop.proxyuser.USER.*` there;
-            otherwise with `user.name`.
         connect_timeout_s: For opening a connection, and for asking who is active.
         timeout_s: For a whole exchange, unless the caller says another.
         max_answer_bytes: Longest answer, packed and unpacked.
+        is_proxy: Whether others' requests go as Heddle's user with `doAs`, which needs `hadoop.proxyuser.USER.*` there;
+            otherwise with `user.name`.
         max_page_bytes: The same of a page of an ApplicationMaster.
         connections: Most connections at a time.
         tls: The context for https of the moment, which a connection that is opened then is made with; without it, what
             the machine trusts.
     """
 
-    user: str = "heddle"
+    user: str
+    connect_timeout_s: float
+    timeout_s: float
+    max_answer_bytes: int
     is_proxy: bool = False
-    connect_timeout_s: float = 1.0
-    timeout_s: float = 2.0
-    max_answer_bytes: int = 64 * 1024 * 1024
     max_page_bytes: int = 16 * 1024 * 1024
     connections: int = 64
     tls: Callable[[], ssl.SSLContext] | None = None

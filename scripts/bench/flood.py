@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 import aiohttp
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from scripts.bench.cells import Effort, Say
 from scripts.bench.load import COUNTER, Measured, measure_reads, percentile
 from scripts.bench.report import figure_table, short
@@ -23,6 +23,7 @@ from scripts.bench.targets import HeddleProcess
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
+from shim.testing.settings import usual
 
 __all__ = ["floods"]
 
@@ -102,7 +103,7 @@ async def _quiet_reads(server: _Address) -> AsyncIterator[_Ask]:
 
 @asynccontextmanager
 async def _quiet_calls(server: _Address) -> AsyncIterator[_Ask]:
-    rpc = YarnRPC(RPCTarget(SubClusterId("bench"), addresses_of([server.rpc])))
+    rpc = YarnRPC(RPCTarget(SubClusterId("bench"), addresses_of([server.rpc])), usual(RPCSettings))
 
     async def ask() -> None:
         answer = await rpc.call(RPCCall(APPLICATION_CLIENT.name, _CALL, b"", "quiet"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from scripts.bench.load import USER
 from scripts.bench.relay_fleets import Beats, log_in
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -25,6 +25,7 @@ from shim.protocol.proto.messages import (
     SubmitApplicationRequestProto,
 )
 from shim.protocol.yarn import application_message
+from shim.testing.settings import usual
 
 __all__ = ["managed_tokens", "register", "tokens_of", "unmanaged_tokens"]
 
@@ -60,7 +61,7 @@ async def managed_tokens(client_rpc: str, count: int, folder: Path) -> list[Toke
 
 
 def _client(address: str) -> YarnRPC:
-    return YarnRPC(RPCTarget(SubClusterId("bench"), addresses_of([address])))
+    return YarnRPC(RPCTarget(SubClusterId("bench"), addresses_of([address])), usual(RPCSettings))
 
 
 async def register(client_rpc: str, scheduler_rpc: str, application: ApplicationId) -> None:

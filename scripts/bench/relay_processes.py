@@ -39,6 +39,7 @@ from shim.telemetry.relay import RelayMetrics
 from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.scheduler import ScriptedScheduler, token_for
 from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
+from shim.testing.settings import usual
 
 __all__ = [
     "Process",
@@ -196,7 +197,7 @@ def _serve(pipe: Connection, cores: Collection[int], start: Callable[[], Awaitab
 
     raise_limits()
     os.sched_setaffinity(0, cores)
-    configure_logs(level="warning")
+    configure_logs(level="warning", style="auto")
     uvloop.run(main())
 
 
@@ -239,7 +240,7 @@ def _service() -> MultiClusterService:
             unmanaged_ams=UnmanagedAMs(clusters, SchedulingClusters(clusters), store, clock),
             store=store,
             capacities=_RemoteCapacities(),  # type: ignore[arg-type]  # as far as it is needed
-            matching=AttemptMatching(SplitSettings()),
+            matching=AttemptMatching(usual(SplitSettings)),
             clock=clock,
             settings=SessionSettings(beat_s=1.0, lost_after_s=_LATE_S),
             keeps_containers=keeps_containers,

@@ -43,6 +43,7 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message, resource_message
 from shim.server.rpc import RPCServer
 from shim.server.rpc.answered_calls import AnsweredCall
+from shim.testing.settings import usual
 
 _IN_FLIGHT = 64
 _ASKS = 100
@@ -156,7 +157,7 @@ def _serve(ends: Connection, port_end: Connection) -> None:
 
 
 async def _call(port: int, seconds: float, in_flight: int) -> tuple[int, float]:
-    rpc = YarnRPC(RPCTarget(SubClusterId("bench"), (("127.0.0.1", port),)), RPCSettings())
+    rpc = YarnRPC(RPCTarget(SubClusterId("bench"), (("127.0.0.1", port),)), usual(RPCSettings))
     call = RPCCall(APPLICATION_CLIENT.name, "getNewApplication", b"", "alice")
     await rpc.call(call)
     began, count = time.perf_counter(), 0

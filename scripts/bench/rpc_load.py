@@ -28,6 +28,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     SubmitApplicationRequestProto,
 )
+from shim.testing.settings import usual
 
 __all__ = ["measure_calls", "measure_submissions"]
 
@@ -183,7 +184,7 @@ async def _measure_submissions(address: str, count: int, at_once: int) -> Measur
             times_s.append(time.perf_counter() - began_s)
 
     target = RPCTarget(SubClusterId("bench"), addresses_of([address]))
-    clients = [YarnRPC(target, RPCSettings(timeout_s=_PATIENCE_S)) for _ in range(at_once)]
+    clients = [YarnRPC(target, usual(RPCSettings, timeout_s=_PATIENCE_S)) for _ in range(at_once)]
     busy_s, began_s = time.process_time(), time.perf_counter()
     try:
         await asyncio.gather(*map(work, clients))

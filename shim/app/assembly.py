@@ -7,7 +7,8 @@ from random import Random
 from shim.app.multicluster import Spans, open_spans
 from shim.app.peers import GlobalMasterParts
 from shim.app.queues import SharesOfQueues, open_shares
-from shim.app.runtime import Runtime, heartbeat_settings
+from shim.app.runtime import Runtime
+from shim.app.settings import cycle_settings, identity_rules, poll_schedule, reading_settings, split_settings
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.federation.administration import AdministrationService
@@ -15,10 +16,8 @@ from shim.federation.application_access import ApplicationAccess
 from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.poller import SubClusterPollers
 from shim.federation.reading import ApplicationReading, ReadingSettings
-from shim.identity.roles import RoleRules
-from shim.identity.service import IdentityRules, IdentityService, ProxyRule
-from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
+from shim.identity.service import IdentityRules, IdentityService
+from shim.multicluster.queue_cycles import QueueCycles
 from shim.multicluster.splitters import AttemptMatching
 from shim.peers.following import Following
 from shim.peers.launches import LaunchService
@@ -47,9 +46,6 @@ __all__ = [
     "listening_on",
     "submitting_on",
 ]
-
-_SHARE_OF_HOMES = 0.9
-"""Part of a client's patience that homes may use up; the rest is for the way back to the client."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +119,7 @@ class Listening:
 def foundation_on(runtime: Runtime, global_master: GlobalMasterParts | None, overrides: Overrides) -> Foundation:
     """Make what all other parts stand on."""
     view, clock, stores = runtime.view, runtime.clock, runtime.stores
-    reading = _reading(runtime)
+    reading = reading_settings(runtime.config.server, runtime.clusters.guarded)
     administration = AdministrationService(view=view, store=stores.state, spans=stores.spans, clock=clock)
     following = None if global_master is None else global_master.following
     shares = open_shares(runtime, administration.current, overrides.policy)
@@ -189,33 +185,22 @@ def listening_on(base: Foundation) -> Listening:
     return Listening(lives=lives, usage=usage)
 
 
-def _reading(runtime: Runtime) -> ReadingSettings:
-    server = runtime.config.server
-    return ReadingSettings(
-        staleness_s=server.staleness_s,
-        answer_within_s=_SHARE_OF_HOMES * server.answer_within_s,
-        guarded=runtime.clusters.guarded,
-    )
-
-
 def _matching(
     runtime: Runtime, following: Following | None, pollers: SubClusterPollers | Following, shares: SharesOfQueues
 ) -> AttemptMatching:
     """Make the matching of spanning applications' asks with sub-clusters."""
     span = runtime.config.span
-    settings = SplitSettings(span.move_after_beats, span.oldest_view_s)
+    settings = split_settings(runtime.config)
     if span.placement != "heddle":
         return AttemptMatching(settings)
     launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following)
-    scheduling = runtime.config.scheduling
-    cycle = CycleSettings(scheduling.cycle_s, span.starvation_s, scheduling.solve_s)
     cycles = QueueCycles(
         launches,
         shares.container_order,
         runtime.view,
         runtime.clock,
         _draws(runtime),
-        cycle,
+        cycle_settings(runtime.config),
         shares.room.former_runs,
         solve=runtime.solve,
         shadow_of=shares.shadow_policy,
@@ -249,30 +234,15 @@ def _pollers(runtime: Runtime, managers: Mapping[SubClusterId, ResourceManager])
         runtime.view,
         managers,
         runtime.clock,
-        heartbeat_settings(runtime.config),
+        poll_schedule(runtime.config.poll),
         random=runtime.random,
         listeners=runtime.listeners,
     )
 
 
 def _identity(runtime: Runtime, rules: IdentityRules | None) -> IdentityService:
-    security = runtime.config.security
-    configured = IdentityRules(
-        static_user=security.static_user,
-        allow_anonymous=security.allow_anonymous,
-        admins=(runtime.user, *security.admins),
-        roles=RoleRules(security.roles.by_role),
-        own_users=runtime.clusters.own_users,
-        proxy_users={
-            user: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)
-            for user, rule in security.proxyuser.items()
-        },
-        cookie_validity_s=security.cookie_validity_s,
-        is_encrypted=runtime.config.server.tls.certificate is not None,
-        asks_for_tickets=bool(security.kerberos.web_principal),
-    )
     return IdentityService(
-        rules or configured,
+        rules or identity_rules(runtime.config, runtime.user, runtime.clusters.own_users),
         secret=runtime.secret,
         clock=runtime.clock,
         groups_of=runtime.groups_of,

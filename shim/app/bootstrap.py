@@ -39,17 +39,16 @@ from shim.app.peers import GlobalMasterParts, open_global_master
 from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
+from shim.app.settings import rate_limits, token_limits
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import SolverBeside
 from shim.config.loader import Config
 from shim.config.roles import stated_groups
-from shim.config.sections import LimitsConfig
-from shim.domain.rates import Rate
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
-from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
-from shim.identity.rates import CallRates, RateLimits
+from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.rates import CallRates
 from shim.identity.roles import with_overrides
 from shim.identity.sessions import Sessions
 from shim.multicluster.attempts import never_read
@@ -228,17 +227,16 @@ class Heddle:
         await self._begin(use_cases, stack)
         home_of = runtime.view.home_of
         self._health = Health(runtime.view, runtime.stores.state, clock)
-        lives = config.security.delegation_tokens
         tokens = DelegationTokens(
             runtime.secret,
             clock,
             runtime.stores.tokens,
-            TokenLimits(lives.lifetime_s, lives.renewal_s),
+            token_limits(config),
             needs_ticket=self._kerberos is not None,
             other_secrets=runtime.other_secrets,
         )
         observer = RequestObserver(metrics, audit, home_of)
-        rates = CallRates(_rate_limits(config.limits), clock, metrics.rate_limited)
+        rates = CallRates(rate_limits(config), clock, metrics.rate_limited)
         logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases), rates, self._provider)
         self._server = await serve_web(use_cases, observer, metrics, self._health, logins)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
@@ -413,11 +411,6 @@ class Heddle:
             _log.exception("a part ended that never should", part=name)
             if self._failed is not None and not self._failed.done():
                 self._failed.set_exception(InvariantViolationError(f"{name} ended: {type(exc).__name__}: {exc}"))
-
-
-def _rate_limits(limits: LimitsConfig) -> RateLimits:
-    user, address = Rate(limits.user_per_s, limits.user_burst), Rate(limits.address_per_s, limits.address_burst)
-    return RateLimits(user, address, at_one_time=limits.user_calls)
 
 
 def _open_audit(config: Config, clock: Clock) -> AuditTrail:

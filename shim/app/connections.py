@@ -4,6 +4,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -14,11 +15,12 @@ from adapters.yarn.log_folder import LogFolder
 from adapters.yarn.log_web import WebLogFolder
 from adapters.yarn.node_addresses import node_url
 from adapters.yarn.rm_dual import DualResourceManager
-from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
 from adapters.yarn.rpc_budget import ConnectionBudget
 from adapters.yarn.scheduler_login import TokenLogins
 from adapters.yarn.tracking_urls import TrackedAtHeddle, TrackedByRPC
 from shim.app.runtime import ReachableClusters
+from shim.app.settings import rest_settings, rpc_settings
 from shim.app.tls_files import ClientTLSFiles, ReloadedContext
 from shim.config.loader import Config
 from shim.config.sections import PollConfig, SubClusterConfig
@@ -78,7 +80,6 @@ def resolve(
         ConfigError: If the folder or the certificates cannot be read.
     """
     found = read_folder(config.conf) if config.conf is not None else _nothing()
-    is_proxy = config.auth == "proxy"
     return SubCluster(
         id=SubClusterId(config.id),
         description=SubClusterDescription(
@@ -86,17 +87,10 @@ def resolve(
             client_rpc=config.client_rpc or found.client_rpc,
             scheduler_rpc=config.scheduler_rpc or found.scheduler_rpc,
             admin_rpc=config.admin_rpc or found.admin_rpc,
-            proxy_user=config.user if is_proxy else "",
+            proxy_user=config.user if config.auth == "proxy" else "",
         ),
         is_guarded=found.has_acls,
-        settings=RestSettings(
-            user=config.user,
-            is_proxy=is_proxy,
-            connect_timeout_s=poll.connect_timeout_s,
-            timeout_s=poll.timeout_s,
-            max_answer_bytes=poll.max_answer_bytes,
-            tls=_tls_of(config, config.web or found.web, monotonic_s),
-        ),
+        settings=rest_settings(config, poll, _tls_of(config, config.web or found.web, monotonic_s)),
         principal=config.principal,
     )
 
@@ -104,10 +98,10 @@ def resolve(
 def cluster_tls_files(config: SubClusterConfig) -> ClientTLSFiles:
     """Files for https that a `[[subcluster]]` names."""
     return ClientTLSFiles(
+        is_verified=config.verify_tls,
         ca=config.ca_file,
         certificate=config.certificate,
         key=config.key_file,
-        is_verified=config.verify_tls,
         whom=f"sub-cluster {config.id}",
     )
 
@@ -139,8 +133,9 @@ def connect(config: Config, login: KerberosLogin | None = None) -> ReachableClus
     """
     subclusters = [resolve(each, config.poll) for each in config.subclusters]
     budget = ConnectionBudget()
-    rpcs = _known({each.id: _connect_rpc(each, each.description.client_rpc, login, budget) for each in subclusters})
-    admins = _known({each.id: _connect_rpc(each, each.description.admin_rpc, login, budget) for each in subclusters})
+    open_rpc = partial(_connect_rpc, poll=config.poll, login=login, budget=budget)
+    rpcs = _known({each.id: open_rpc(each, each.description.client_rpc) for each in subclusters})
+    admins = _known({each.id: open_rpc(each, each.description.admin_rpc) for each in subclusters})
     rests = {each.id: each.connect(login) for each in subclusters}
     duals = {id_: DualResourceManager(rest, rpcs[id_]) if id_ in rpcs else rest for id_, rest in rests.items()}
     url = config.server.proxy_url
@@ -189,25 +184,25 @@ def _own_users(config: Config, subclusters: Iterable[SubCluster]) -> frozenset[s
 
 
 def _connect_rpc(
-    subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None, budget: ConnectionBudget
+    subcluster: SubCluster,
+    listed: Sequence[str],
+    poll: PollConfig,
+    login: KerberosLogin | None,
+    budget: ConnectionBudget,
 ) -> YarnRPC | None:
     """An RPC server of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
 
     Args:
         subcluster: Whose it is.
         listed: Where the ResourceManagers have that server, `host:port`.
+        poll: How it is asked.
         login: How Heddle gets tickets, for those that ask for them.
         budget: Bounds the connections to all of them together.
     """
     addresses = addresses_of(listed)
     if not addresses:
         return None
-    rest = subcluster.settings
-    settings = RPCSettings(
-        connect_timeout_s=rest.connect_timeout_s,
-        timeout_s=rest.timeout_s,
-        real_user=rest.user if rest.is_proxy else "",
-    )
+    settings = rpc_settings(poll, subcluster.settings.user if subcluster.settings.is_proxy else "")
     log_in = login.at(subcluster.principal) if login is not None and subcluster.principal else None
     return YarnRPC(RPCTarget(subcluster.id, addresses), settings, log_in=log_in, budget=budget)
 
@@ -222,4 +217,4 @@ def _logins(subclusters: Iterable[SubCluster], poll: PollConfig) -> TokenLogins:
         for each in subclusters
         if (addresses := addresses_of(each.description.scheduler_rpc))
     }
-    return TokenLogins(targets, RPCSettings(connect_timeout_s=poll.connect_timeout_s, timeout_s=poll.timeout_s))
+    return TokenLogins(targets, rpc_settings(poll))

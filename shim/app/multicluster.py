@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from shim.app.runtime import Runtime
+from shim.app.settings import session_settings
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission
@@ -14,7 +15,6 @@ from shim.federation.epochs import Epochs
 from shim.multicluster.capacity import ClusterCapacities
 from shim.multicluster.home_containers import HomeContainers
 from shim.multicluster.service import MultiClusterService
-from shim.multicluster.session_worker import SessionSettings
 from shim.multicluster.sessions import SessionTools
 from shim.multicluster.splitters import AttemptMatching
 from shim.multicluster.unmanaged import UnmanagedAMs
@@ -68,7 +68,7 @@ def open_spans(
         matching: Which sub-cluster is asked for what.
         policy: Which queues span, as it is now.
     """
-    clock, view, stores, span = runtime.clock, runtime.view, runtime.stores, runtime.config.span
+    clock, view, stores = runtime.clock, runtime.view, runtime.stores
     rpcs, epochs = runtime.rpcs, Epochs(managers)
     unmanaged_ams = UnmanagedAMs(rpcs, runtime.clusters.logins, stores.spans, clock)
     service = MultiClusterService(
@@ -78,7 +78,7 @@ def open_spans(
             capacities=ClusterCapacities(view, admissions, clock, policy, epochs.may_span),
             matching=matching,
             clock=clock,
-            settings=SessionSettings(beat_s=span.beat_s, lost_after_s=span.lost_after_s),
+            settings=session_settings(runtime.config),
             keeps_containers=lambda application: _keeps_containers(stores.state, application),
             at_home=HomeContainers(rpcs, clock).of,
         )

@@ -7,6 +7,7 @@ from adapters.oidc import OpenIDProvider, ProviderSettings, load_library
 from adapters.oidc.documents import Documents
 from adapters.oidc.tokens import TokenRules
 from shim.app.host_limits import read_secret
+from shim.app.settings import claim_rules
 from shim.config.oidc import OIDCConfig
 from shim.config.roles import RolesConfig
 from shim.errors import ConfigError
@@ -15,8 +16,6 @@ from shim.identity.sessions import Sessions
 from shim.ports.clock import Clock
 
 __all__ = ["ProviderLogin", "open_provider"]
-
-_GROUP = "group:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +65,7 @@ def open_provider(config: OIDCConfig, roles: RolesConfig, clock: Clock, sessions
         hosts=frozenset(each.lower() for each in config.endpoint_hosts),
     )
     provider = OpenIDProvider(settings, Documents(_tls(config)), clock)
-    return ProviderLogin(provider, _claim_rules(config, roles), sessions, config)
-
-
-def _claim_rules(config: OIDCConfig, roles: RolesConfig) -> ClaimRules:
-    listed = (each for names in roles.by_role.values() for each in names)
-    return ClaimRules(
-        user_claim=config.user_claim,
-        user_domains=frozenset(each.lower() for each in config.user_domains),
-        groups_claim=config.groups_claim,
-        groups_prefix=config.groups_prefix,
-        known_groups=frozenset(each.removeprefix(_GROUP) for each in listed if each.startswith(_GROUP)),
-    )
+    return ProviderLogin(provider, claim_rules(config, roles), sessions, config)
 
 
 def _client_secret(config: OIDCConfig) -> str:

@@ -14,7 +14,8 @@ from shim.app.connections import SubCluster, resolve
 from shim.app.host_limits import SystemClock, read_other_secrets, read_secret, system_random
 from shim.app.listening import listening
 from shim.app.master_tls import MasterTLS, open_master_tls
-from shim.app.runtime import Runtime, heartbeat_settings, view_settings
+from shim.app.runtime import Runtime
+from shim.app.settings import poll_schedule, view_settings
 from shim.config.loader import Config
 from shim.config.masters import MastersConfig
 from shim.domain.addresses import join_address, split_address
@@ -261,7 +262,7 @@ def local_master(
         for_s=config.masters.lease_s,
     )
     settings = LocalMasterSettings(
-        heartbeats=heartbeat_settings(config), view=view_settings(config), promise_s=config.span.promise_s
+        heartbeats=poll_schedule(config.poll), view=view_settings(config), promise_s=config.span.promise_s
     )
     return StandingLocalMaster(manager, keeper, clock, settings, life=life, random=random)
 

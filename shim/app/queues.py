@@ -8,6 +8,7 @@ from adapters.hdfs import WebAccess, folder_at
 from adapters.spark import SparkEventLogs, SparkStages
 from adapters.tez import TezPlanFiles, TezVertexCounts
 from shim.app.runtime import Runtime
+from shim.app.settings import preemption_settings, share_settings
 from shim.config.loader import Config
 from shim.config.queues import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
@@ -18,7 +19,6 @@ from shim.multicluster.service import MultiClusterService
 from shim.ports.job_graphs import JobCounts, JobPlans
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService, AltruismWorld
-from shim.queues.core.entitle import ShareSettings
 from shim.queues.credits import CreditBook, CreditKeeping
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_counts import JobCountReader
@@ -38,6 +38,7 @@ from shim.telemetry.shares import QueueGauges
 __all__ = ["SharesOfQueues", "open_shares"]
 
 _LIFE_BYTES = 8
+_HDFS_CONNECT_S = 1.0
 _HDFS_LIMIT_S = 4.0
 _TOLD = ("share", "entitlement", "used", "held", "wanted", "borrowed", "lent")
 
@@ -105,7 +106,6 @@ class SharesOfQueues:
             service: Knows the attempts whose calls are read.
             altruism: Knows which containers were lent, and who needs them back: they go first.
         """
-        shares, poll = self._runtime.config.shares, self._runtime.config.poll
         return PreemptionService(
             PreemptionWorld(
                 policy=self.policy,
@@ -113,13 +113,13 @@ class SharesOfQueues:
                 room=self.room,
                 log=self.acts,
                 clock=self._runtime.clock,
-                interval_s=shares.interval_s,
+                interval_s=self._runtime.config.shares.interval_s,
                 lent=altruism.lent,
                 needs=altruism.needs,
                 shares=altruism.shares,
             ),
             lambda: service.spans,
-            shares.preemption(poll.interval_s),
+            preemption_settings(self._runtime.config),
         )
 
     def altruism(self, service: MultiClusterService) -> AltruismService:
@@ -162,7 +162,9 @@ class SharesOfQueues:
             service: Knows the attempts whose calls are read.
         """
         config = self._runtime.config
-        places = partial(folder_at, access=WebAccess(config.hdfs.user, config.hdfs.nodes, limit_s=_HDFS_LIMIT_S))
+        places = partial(
+            folder_at, access=WebAccess(config.hdfs.user, config.hdfs.nodes, _HDFS_CONNECT_S, _HDFS_LIMIT_S)
+        )
         tez, spark = config.tez.staging, config.spark.event_logs
         sources: list[JobPlans] = [TezPlanFiles(tez, places)] if tez else []
         sources += [SparkEventLogs(spark, places)] if spark else []
@@ -230,9 +232,7 @@ def open_shares(
         store=stores.state,
         clock=runtime.clock,
         groups_of=runtime.groups_of,
-        settings=ShareSettings(
-            pending_per_cluster=config.shares.pending_per_cluster, absent_after_s=config.shares.absent_after_s
-        ),
+        settings=share_settings(config.shares),
     )
     book = CreditBook(lambda: runtime.random.randbytes(_LIFE_BYTES).hex())
     keeping = CreditKeeping(book, stores.credits, runtime.clock)

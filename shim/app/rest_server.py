@@ -1,7 +1,8 @@
 """The web services put together: the use cases, the site, the listening socket."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -10,6 +11,7 @@ from shim.app.host_limits import connections_allowed, one_address_share, own_hos
 from shim.app.kerberos import principals_of
 from shim.app.listening import listening
 from shim.app.oidc import ProviderLogin
+from shim.app.settings import cache_limits, connection_limits
 from shim.app.tls import offered_tls
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
@@ -22,13 +24,12 @@ from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
 from shim.server.proxy import ApplicationPages, PageSettings
-from shim.server.rest import ConnectionLimits, RestServer
+from shim.server.rest import RestServer
 from shim.server.rest.aggregated_logs_api import AggregatedLogsAPI
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import RequestHandler
 from shim.server.rest.audit_api import AuditAPI
 from shim.server.rest.bearer_tokens import BearerCallers
-from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
 from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.forwarding import at_port, public_url
@@ -131,15 +132,9 @@ async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key:
     """A server at an address that `key` of the section `server` names."""
     server = use_cases.runtime.config.server
     host, port = split_address(address)
-    most = connections_allowed(ConnectionLimits().max_connections)
-    limits = ConnectionLimits(
-        max_head_bytes=server.max_header_bytes,
-        max_body_bytes=server.max_body_bytes,
-        request_timeout_s=server.request_timeout_s,
-        keep_alive_s=server.keep_alive_s,
-        max_connections=most,
-        max_of_address=one_address_share(most),
-    )
+    limits = connection_limits(server)
+    most = connections_allowed(limits.max_connections)
+    limits = replace(limits, max_connections=most, max_of_address=one_address_share(most))
     tls = offered_tls(server, use_cases.runtime.clock)
     opened = RestServer(handler, host=host, port=port, limits=limits, names=_names(server, host), tls=tls)
     with listening(address, f"server.{key}", advice):
@@ -156,68 +151,80 @@ def _service(
 ) -> RestService:
     runtime = use_cases.runtime
     server = runtime.config.server
-
-    def preview(submission: Submission) -> HomeDecision:
-        admissions = use_cases.administration.current
-        settings = HomeSettings(name_at=use_cases.shares.name_at)
-        return choose_home(submission, runtime.view, admissions, runtime.clock.now_s(), settings)
-
-    api = HeddleAPI(
+    return RestService(
         use_cases.backend,
-        use_cases.inspection,
-        use_cases.administration,
-        preview,
         use_cases.identity,
-        masters=use_cases.masters,
-        matching=use_cases.matching,
-        asks=use_cases.asks,
-        altruism=use_cases.altruism_reports,
-        groups=(
-            AuditAPI(runtime.config.log.audit_file),
-            HardeningAPI(use_cases.hardening),
-            ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
-            ShadowAPI(use_cases.matching.shadows),
-            RetirementAPI(use_cases.retirement),
-            UsageAPI(use_cases.usage_reports, use_cases.identity),
-            TokensAPI(logins.api_tokens),
-            LogsAPI(use_cases.logs, use_cases.identity),
-            AggregatedLogsAPI(use_cases.aggregated_logs, use_cases.identity),
-        ),
-        shares=SharesAPI(
-            use_cases.shares.room,
-            use_cases.shares.policies,
-            use_cases.identity,
-            use_cases.shares.acts,
-            use_cases.shares.over_time,
-            use_cases.altruism_reports.of_queues,
-        ),
+        Operations(use_cases.backend, login_user=runtime.user, staleness_s=server.staleness_s),
+        _site(use_cases, metrics, health, logins),
+        report=observer.tell,
+        request_prefix=f"{int(runtime.clock.now_s() * 1000):x}",
+        is_shared=not runtime.clusters.guarded,
+        max_body_bytes=server.max_body_bytes,
+        kept=cache_limits(runtime.config.history),
+        callers=_callers(use_cases, logins),
+        tokens=WebTokens(logins.tokens) if logins.tickets is not None else None,
+        rates=logins.rates,
     )
-    site = Site(
+
+
+def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogins) -> Site:
+    """Pages, Heddle's own web services, and what monitoring asks."""
+    runtime = use_cases.runtime
+    server = runtime.config.server
+    return Site(
         use_cases.backend,
         settings=_told_settings(server),
         scrape=metrics.scrape,
         states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
         health=health,
         identity=use_cases.identity,
-        api=api,
+        api=_heddle_api(use_cases, logins.api_tokens),
         webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
         pages=_pages_of(server),
         logins=_provider_pages(use_cases, logins),
     )
-    return RestService(
+
+
+def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
+    shares = use_cases.shares
+    return HeddleAPI(
         use_cases.backend,
+        use_cases.inspection,
+        use_cases.administration,
+        partial(_preview, use_cases),
         use_cases.identity,
-        Operations(use_cases.backend, login_user=runtime.user, staleness_s=server.staleness_s),
-        site,
-        report=observer.tell,
-        request_prefix=f"{int(runtime.clock.now_s() * 1000):x}",
-        is_shared=not runtime.clusters.guarded,
-        max_body_bytes=server.max_body_bytes,
-        kept=CacheLimits(runtime.config.history.answers, runtime.config.history.answers_bytes),
-        callers=_callers(use_cases, logins),
-        tokens=WebTokens(logins.tokens) if logins.tickets is not None else None,
-        rates=logins.rates,
+        masters=use_cases.masters,
+        matching=use_cases.matching,
+        asks=use_cases.asks,
+        altruism=use_cases.altruism_reports,
+        groups=(
+            AuditAPI(use_cases.runtime.config.log.audit_file),
+            HardeningAPI(use_cases.hardening),
+            ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
+            ShadowAPI(use_cases.matching.shadows),
+            RetirementAPI(use_cases.retirement),
+            UsageAPI(use_cases.usage_reports, use_cases.identity),
+            TokensAPI(api_tokens),
+            LogsAPI(use_cases.logs, use_cases.identity),
+            AggregatedLogsAPI(use_cases.aggregated_logs, use_cases.identity),
+        ),
+        shares=SharesAPI(
+            shares.room,
+            shares.policies,
+            use_cases.identity,
+            shares.acts,
+            shares.over_time,
+            use_cases.altruism_reports.of_queues,
+        ),
     )
+
+
+def _preview(use_cases: UseCases, submission: Submission) -> HomeDecision:
+    """The home that a submission would have now."""
+    runtime = use_cases.runtime
+    settings = HomeSettings(name_at=use_cases.shares.name_at)
+    admissions = use_cases.administration.current
+    return choose_home(submission, runtime.view, admissions, runtime.clock.now_s(), settings)
 
 
 def _pages_of(server: ServerConfig) -> Callable[[Request], str]:

@@ -8,14 +8,14 @@ spawned on the running event loop, and whoever wants time to stand still brings 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from shim.app.settings import view_settings
 from shim.config.loader import Config
 from shim.domain.ids import SubClusterId
 from shim.federation.core.account_book import AccountBook
-from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.federation.core.federation_view import FederationView
 from shim.federation.fence import FencedResourceManager, FencedRPC
 from shim.federation.inspection import SubClusterDescription
-from shim.federation.poller import PollListener, PollSchedule
-from shim.federation.polling import PollSettings
+from shim.federation.poller import PollListener
 from shim.ports.clock import Clock
 from shim.ports.log_archive import LogArchive
 from shim.ports.node_managers import AskNode
@@ -28,7 +28,7 @@ from shim.protocol.rest.usage import UsageForm
 from shim.store.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
 
-__all__ = ["ReachableClusters", "Runtime", "heartbeat_settings", "new_view", "view_settings"]
+__all__ = ["ReachableClusters", "Runtime", "new_view"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,14 +104,3 @@ def new_view(config: Config) -> FederationView:
     """A view of the configured sub-clusters, in which nothing is yet."""
     subclusters = tuple(SubClusterId(each.id) for each in config.subclusters)
     return FederationView(subclusters, view_settings(config), AccountBook(UsageForm()))
-
-
-def view_settings(config: Config) -> ViewSettings:
-    """Ages of reports, and number of final documents, that the view keeps."""
-    return ViewSettings(config.poll.late_after_s, config.history.final_documents)
-
-
-def heartbeat_settings(config: Config) -> PollSchedule:
-    """Intervals and limits of polls of ResourceManagers."""
-    poll = config.poll
-    return PollSchedule(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))

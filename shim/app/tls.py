@@ -77,8 +77,8 @@ def cluster_tls_facts(config: SubClusterConfig, web: Sequence[str], now_s: float
         files.context()
         certificates = _lives(named, now_s)
     except (ConfigError, OSError, ValueError) as exc:
-        return ClusterTLSFacts(config.id, plain, is_verified, trouble=str(exc))
-    return ClusterTLSFacts(config.id, plain, is_verified, certificates=certificates)
+        return ClusterTLSFacts(config.id, is_verified, plain, trouble=str(exc))
+    return ClusterTLSFacts(config.id, is_verified, plain, certificates=certificates)
 
 
 def master_tls_facts(masters: MastersConfig, addresses: Iterable[str], now_s: float) -> MasterTLSFacts:

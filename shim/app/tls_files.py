@@ -65,18 +65,18 @@ class ClientTLSFiles:
     """Files by which a client knows servers, and they know it.
 
     Attributes:
+        is_verified: Whether a server has to prove who it is.
         ca: Certificates to trust, in PEM form; None for the machine's.
         certificate: Its own, for servers that ask for one, with those between it and its CA.
         key: Of the certificate, for its owner alone; None without one.
-        is_verified: Whether a server has to prove who it is.
         section: Of the configuration that names them, for messages.
         whom: What they lead to, for messages.
     """
 
+    is_verified: bool
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
-    is_verified: bool = True
     section: str = "subcluster"
     whom: str = ""
 

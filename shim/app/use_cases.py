@@ -23,11 +23,11 @@ from shim.app.multicluster import Spans
 from shim.app.peers import GlobalMasterParts
 from shim.app.queues import SharesOfQueues
 from shim.app.runtime import Runtime
+from shim.app.settings import reconciliation_settings
 from shim.app.tls import cluster_tls_facts, master_tls_facts, tls_facts
 from shim.calls.aggregated_logs import AggregatedLogs
 from shim.calls.container_logs import ContainerLogs
 from shim.calls.control import ControlService
-from shim.config.loader import Config
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.work_left import WorkLeft
 from shim.federation.administration import AdministrationService
@@ -58,7 +58,7 @@ from shim.server.rest.backend import Backend
 from shim.store.postgresql import unverified_server
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.lost_time import LostTime
-from shim.submission.reconciliation import Reconciliation, ReconciliationSettings
+from shim.submission.reconciliation import Reconciliation
 from shim.submission.repair import Repair
 from shim.submission.retirement import RetirementService
 from shim.submission.service import SubmissionService, SubmissionTools, TakesSubmissions
@@ -180,7 +180,7 @@ def _reconciliation(runtime: Runtime, repair: Repair, lives: ApplicationLives) -
         managers=runtime.managers,
         store=runtime.stores.state,
         clock=runtime.clock,
-        settings=_remembers(runtime.config),
+        settings=reconciliation_settings(runtime.config.history),
         ended=lives.ended,
     )
 
@@ -195,11 +195,6 @@ def _logs(base: Foundation, backend: Backend) -> ContainerLogs:
     runtime = base.runtime
     ask_node = runtime.clusters.ask_node
     return ContainerLogs(backend.routing, runtime.managers, ask_node, base.applications, base.identity)
-
-
-def _remembers(config: Config) -> ReconciliationSettings:
-    history = config.history
-    return ReconciliationSettings(history_s=history.records_s, history_count=history.records)
 
 
 def _backend(base: Foundation, submitting: Submitting, matching: AttemptMatching) -> Backend:

@@ -34,7 +34,7 @@ class CallSettings:
         guarded: Sub-clusters with `yarn.acl.enable`: what is known of others' applications there is not shown.
     """
 
-    answer_within_s: float = 2.0
+    answer_within_s: float
     guarded: frozenset[SubClusterId] = frozenset()
 
 
@@ -66,7 +66,7 @@ class ClientCalls:
         listing: Listing,
         view: FederationView,
         clock: Clock,
-        settings: CallSettings | None = None,
+        settings: CallSettings,
     ) -> None:
         self._rpcs = rpcs
         self._routing = routing
@@ -74,7 +74,7 @@ class ClientCalls:
         self._listing = listing
         self._view = view
         self._clock = clock
-        self._settings = settings or CallSettings()
+        self._settings = settings
         self._last_told = LastTold()
 
     @property

@@ -32,8 +32,8 @@ class ControlService:
         repair: Repair,
         managers: Mapping[SubClusterId, ResourceManager],
         listing: Listing,
+        answer_within_s: float,
         room: AdmissionQueue | None = None,
-        answer_within_s: float = 2.0,
     ) -> None:
         self._routing = routing
         self._repair = repair

@@ -16,8 +16,8 @@ from shim.cli.simulate_policies import policies
 from shim.cli.simulate_yarn import EPILOG as YARN_EPILOG
 from shim.cli.simulate_yarn import yarn
 from shim.errors import BadRequestError
-from shim.simulation.constraints import apply_constraints, read_constraints
-from shim.simulation.plots import check_can_plot, plot_outcomes
+from shim.simulation.constraints import Constraints, apply_constraints, read_constraints
+from shim.simulation.plots import plot_outcomes
 from shim.simulation.registry import SCHEDULERS
 from shim.simulation.report import COLUMNS, document, rows
 from shim.simulation.results import RunOutcome
@@ -95,8 +95,6 @@ def simulate(
     if context.invoked_subcommand is not None:
         return
     try:
-        if plot is not None:
-            check_can_plot(plot)
         required = read_constraints(constraints or [])
         setting = Setting(
             n_workers=workers,
@@ -112,10 +110,7 @@ def simulate(
             group_size=None if pigeon_groups is None else -(-workers // pigeon_groups),
             worker_constraints=required.workers,
         )
-        source = JobSource(trace, load, jobs, tasks, task_s, cutoff)
-        workload = source.read(seed=setting.seed, n_slots=setting.n_slots, usual_jobs=_GENERATED_JOBS)
-        if trace is not None:
-            workload = apply_constraints(workload, required)
+        workload = _workload(JobSource(trace, load, jobs, tasks, task_s, cutoff), setting, required)
         planned = experiments(_policies(compare), setting, seeds)
         outcomes = _run(planned, workload, processes)
         _print(planned, outcomes, output)
@@ -129,6 +124,12 @@ def _policies(compare: str) -> Sequence[str]:
     if not compare:
         raise BadRequestError("say what to compare: --compare POLICY,...; --help names them all")
     return options.names_in(compare)
+
+
+def _workload(source: JobSource, setting: Setting, required: Constraints) -> Workload:
+    """The jobs; those of a trace with the constraints that are named for it."""
+    read = source.read(seed=setting.seed, n_slots=setting.n_slots, usual_jobs=_GENERATED_JOBS)
+    return read if source.trace is None else apply_constraints(read, required)
 
 
 def _run(planned: Sequence[Experiment], workload: Workload, processes: int) -> list[RunOutcome]:

@@ -11,7 +11,7 @@ from shim.simulation.dag_executors import ExecutorSettings
 from shim.simulation.dag_machines import MachineSettings
 from shim.simulation.dag_results import COLUMNS, dag_figures, document, rows
 from shim.simulation.dag_runs import ORDERINGS, DagSettings, make_runs, open_workloads, plan_runs
-from shim.simulation.plots import check_can_plot, draw_figures
+from shim.simulation.plots import draw_figures
 
 __all__ = ["EPILOG", "dag"]
 
@@ -64,8 +64,6 @@ def dag(
     """
     settings = DagSettings(jobs, draw, ExecutorSettings(executors), MachineSettings(machines, load))
     try:
-        if plot is not None:
-            check_can_plot(plot)
         planned = plan_runs(open_workloads(inputs, settings), _orderings(compare), range(seed, seed + seeds))
     except BadRequestError as error:
         fail(f"heddle simulate dag: {error}", ExitCode.USAGE)

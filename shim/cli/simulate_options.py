@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from shim.cli.front import ExitCode, fail
+from shim.errors import BadRequestError
+from shim.simulation.plots import check_can_plot
 from shim.simulation.run import HomeRule
 
 __all__ = [
@@ -42,6 +45,7 @@ __all__ = [
     "Workers",
     "WorkersOfEach",
     "names_in",
+    "plot_file",
 ]
 
 _WORKLOAD = "Workload"
@@ -107,11 +111,24 @@ Estimates = Annotated[
     bool,
     typer.Option("--estimates", help="Tell policies that learn durations the trace's mean", rich_help_panel=_RUNS),
 ]
+
+
+def plot_file(context: typer.Context, path: Path | None) -> Path | None:
+    """Take the value of an option `--plot`, and refuse it before a long run if no plot could be drawn there."""
+    if path is not None and not context.resilient_parsing:
+        try:
+            check_can_plot(path)
+        except BadRequestError as error:
+            fail(f"{context.command_path}: {error}", ExitCode.USAGE)
+    return path
+
+
 Plot = Annotated[
     Path | None,
     typer.Option(
         help="Draw distributions, use over time and jobs of small runs into this .png or .svg; .json: for the console",
         rich_help_panel=_RUNS,
+        callback=plot_file,
     ),
 ]
 

@@ -15,7 +15,7 @@ from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.jobs import jobs_of
 from shim.simulation.cluster.spec import ModelledClusterSpec
-from shim.simulation.plots import check_can_plot, draw_figures
+from shim.simulation.plots import draw_figures
 from shim.simulation.yarn_sim.figures import yarn_figures
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
@@ -76,8 +76,6 @@ def yarn(
     """
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
-        if plot is not None:
-            check_can_plot(plot)
         fronts = _fronts(compare)
         source = JobSource(trace, load, jobs, tasks, task_s)
         workload = source.read(seed=seed, n_slots=clusters * workers * slots, usual_jobs=_GENERATED_JOBS)

@@ -17,13 +17,13 @@ from shim.cli.front import ExitCode, fail
 from shim.cli.output import print_figures, say
 from shim.cli.past_applications import history_at
 from shim.cli.progress import progress_of_jobs
+from shim.cli.simulate_options import plot_file
 from shim.config.loader import Config, load
 from shim.config.queues import MOST_POLICY_BYTES, PolicyConfig, policy_tables
 from shim.config.text_files import text_of
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.figures_file import FIGURES_SUFFIX
-from shim.simulation.plots import check_can_plot
 from shim.simulation.what_if.clusters import estimated_clusters, read_clusters
 from shim.simulation.what_if.comparison import FIGURES, ReplayMatch
 from shim.simulation.what_if.figures import comparison_figures
@@ -67,54 +67,64 @@ class WhatIfFormat(StrEnum):
     CSV = "csv"
 
 
+_History = Annotated[
+    str,
+    typer.Option(
+        help="Applications that ended: JSON of /ws/v1/cluster/apps (a file, or the address of a ResourceManager or "
+        "of Heddle), an input of Hadoop's SLS or a trace by Rumen (.json), or a trace (.tr)",
+        metavar="FILE|URL",
+    ),
+]
+_InForce = Annotated[Path, typer.Option("--config", "-c", help="The configuration in force, heddle.toml")]
+_Policy = Annotated[Path | None, typer.Option(help="Change: a policy file in the place of its queues")]
+_Clusters = Annotated[Path | None, typer.Option(help="Change: a file of clusters in the place of the present")]
+_Present = Annotated[
+    Path | None,
+    typer.Option(help="A file of the present clusters; without it as large as the history needed at its peak"),
+]
+_Jobs = Annotated[int, typer.Option(help="The first so many applications", min=1, max=20_000)]
+_TaskS = Annotated[
+    float,
+    typer.Option(
+        help="Applications of which only amounts are known run as tasks of so many seconds, as many at once as "
+        "there is room for; 0: as wide and as long as they ran",
+        min=0.0,
+        max=86_400.0,
+    ),
+]
+_Fit = Annotated[
+    int,
+    typer.Option(
+        help="Replays of the present more, to fit how wide applications were of which only amounts are known; not "
+        "with --task-s",
+        min=0,
+        max=20,
+    ),
+]
+_Seed = Annotated[int, typer.Option(help="Of the replays")]
+_Plot = Annotated[
+    Path | None,
+    typer.Option(
+        help="Draw waiting, completion and use into this file (.png or .svg), or keep them for the console (.json)",
+        callback=plot_file,
+    ),
+]
+_Output = Annotated[WhatIfFormat, typer.Option("--output", "-o", help="Format of what is printed")]
+
+
 def what_if(
     *,
-    history: Annotated[
-        str,
-        typer.Option(
-            help="Applications that ended: JSON of /ws/v1/cluster/apps (a file, or the address of a ResourceManager or "
-            "of Heddle), an input of Hadoop's SLS or a trace by Rumen (.json), or a trace (.tr)",
-            metavar="FILE|URL",
-        ),
-    ],
-    config: Annotated[Path, typer.Option("--config", "-c", help="The configuration in force, heddle.toml")],
-    policy: Annotated[Path | None, typer.Option(help="Change: a policy file in the place of its queues")] = None,
-    clusters: Annotated[
-        Path | None, typer.Option(help="Change: a file of clusters in the place of the present")
-    ] = None,
-    present: Annotated[
-        Path | None,
-        typer.Option(help="A file of the present clusters; without it as large as the history needed at its peak"),
-    ] = None,
-    jobs: Annotated[int, typer.Option(help="The first so many applications", min=1, max=20_000)] = 500,
-    task_s: Annotated[
-        float,
-        typer.Option(
-            help="Applications of which only amounts are known run as tasks of so many seconds, as many at once as "
-            "there is room for; 0: as wide and as long as they ran",
-            min=0.0,
-            max=86_400.0,
-        ),
-    ] = 0.0,
-    fit: Annotated[
-        int,
-        typer.Option(
-            help="Replays of the present more, to fit how wide applications were of which only amounts are known; not "
-            "with --task-s",
-            min=0,
-            max=20,
-        ),
-    ] = 4,
-    seed: Annotated[int, typer.Option(help="Of the replays")] = 1,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw waiting, completion and use into this file (.png or .svg), or keep them for the console (.json)"
-        ),
-    ] = None,
-    output: Annotated[WhatIfFormat, typer.Option("--output", "-o", help="Format of what is printed")] = (
-        WhatIfFormat.TABLE
-    ),
+    history: _History,
+    config: _InForce,
+    policy: _Policy = None,
+    clusters: _Clusters = None,
+    present: _Present = None,
+    jobs: _Jobs = 500,
+    task_s: _TaskS = 0.0,
+    fit: _Fit = 4,
+    seed: _Seed = 1,
+    plot: _Plot = None,
+    output: _Output = WhatIfFormat.TABLE,
 ) -> None:
     """Replay a history under the configuration in force and under a changed one, and print both side by side.
 
@@ -125,8 +135,6 @@ def what_if(
     """
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
-        if plot is not None:
-            check_can_plot(plot)
         told = history_at(history, jobs)
         in_force = load(config)
         sides, assumed = _sides(told, in_force, config, policy, clusters, present)

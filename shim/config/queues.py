@@ -57,6 +57,8 @@ _SAME = (
     *("altruism", "altruism_order", "altruism_packer", "altruism_slack", "altruism_shadow"),
 )
 """Keys of a queue that mean the same in the core."""
+_QUEUE = FederatedQueue("root")
+"""A queue of which no table tells. Its values are the defaults of a table's keys: the core goes by them, too."""
 
 
 def _no_weights() -> Mapping[str, float]:
@@ -94,7 +96,7 @@ class QueueConfig:
         ),
     )
     containers: str = key(
-        "unordered",
+        _QUEUE.containers,
         about=Key(
             "Which of its applications has containers first, where Heddle reads their asks: `unordered` leaves it to "
             "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
@@ -108,7 +110,7 @@ class QueueConfig:
         ),
     )
     shadow: str = key(
-        "none",
+        _QUEUE.shadow,
         about=Key(
             "A policy that plans on the same snapshots as the one in `containers`; nothing of it is carried out, and "
             "`heddle policy shadow` tells where the two differ (docs/policies.md).",
@@ -117,7 +119,7 @@ class QueueConfig:
         ),
     )
     deadline: str = key(
-        "warn",
+        _QUEUE.deadline,
         about=Key(
             "What becomes of a submission whose deadline cannot be met, as far as is known: `warn` takes it and says "
             "so, `refuse` does not take it (docs/clients/deadlines.md).",
@@ -136,7 +138,7 @@ class QueueConfig:
     guaranteed: float = key(
         0.0, about=Key("Part of the federation that it gets first, before weights count.", least=0, most=1)
     )
-    maximum: float = key(1.0, about=Key("Part of the federation that it never exceeds.", least=0, most=1))
+    maximum: float = key(_QUEUE.maximum, about=Key("Part of the federation that it never exceeds.", least=0, most=1))
     max_applications: int = key(
         0, about=Key("Applications that run and wait at most; more are refused. 0 for no limit.", least=0)
     )
@@ -148,17 +150,18 @@ class QueueConfig:
     )
     max_user_running: int = key(0, about=Key("As `max_running`, of one user in this queue. 0 for no limit.", least=0))
     user_maximum: float = key(
-        1.0, about=Key("Part of the federation that one user never exceeds in this queue.", least=0, most=1)
+        _QUEUE.user_maximum,
+        about=Key("Part of the federation that one user never exceeds in this queue.", least=0, most=1),
     )
     order: str = key(
-        "fifo",
+        _QUEUE.order,
         about=Key(
             "Who of those that wait is next: `fifo` who came first, `users` whose user holds least.",
             choices=("fifo", "users"),
         ),
     )
     submit: tuple[str, ...] = key(
-        ("*",),
+        _QUEUE.submit,
         about=Key("Who may submit to it: users, `group:NAME`, or `*` for all; those who administer it always may."),
     )
     administer: tuple[str, ...] = key(
@@ -176,7 +179,8 @@ class QueueConfig:
         ),
     )
     preempted_per_minute: int = key(
-        20, about=Key("Containers of it that are taken in a minute at most.", least=0, most=100_000)
+        _QUEUE.preempted_per_minute,
+        about=Key("Containers of it that are taken in a minute at most.", least=0, most=100_000),
     )
     altruism: float = key(
         0.0,
@@ -189,7 +193,7 @@ class QueueConfig:
         ),
     )
     altruism_order: str = key(
-        "srtf",
+        _QUEUE.altruism_order,
         about=Key(
             "Which of its jobs may use first what others put off: `srtf` the one with the least work left; `planned` "
             "the same, and of its stages the one that has to start first; `packing` what fits best.",
@@ -197,7 +201,7 @@ class QueueConfig:
         ),
     )
     altruism_packer: str = key(
-        "tetris",
+        _QUEUE.altruism_packer,
         about=Key(
             "How plans order the stages of a job that could begin: `tetris` by what fits best into what is free, "
             "`graphene` by the order in which the whole job packs shortest, found once a job at a hundred times the "

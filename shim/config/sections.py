@@ -15,7 +15,6 @@ from shim.config.kerberos import SERVICE_PRINCIPAL
 from shim.config.security import USER_FORM, ProxyUserConfig, SecurityConfig
 from shim.config.tls import TLSConfig
 from shim.config.tree import FolderOrAddress, Key, key, section
-from shim.domain.preemption import PreemptionSettings, settling_s
 from shim.domain.users import USER_NAME
 
 __all__ = [
@@ -317,12 +316,6 @@ class SharesConfig:
             least=0,
         ),
     )
-
-    def preemption(self, poll_interval_s: float) -> PreemptionSettings:
-        """The times of preemption, where sub-clusters are polled that often."""
-        return PreemptionSettings(
-            persist_s=self.preempt_after_s, grace_s=self.preempt_grace_s, settle_s=settling_s(poll_interval_s)
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ At the default interval a poll is seven requests in two seconds, and at most two
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -36,13 +36,13 @@ class PollSchedule:
 
     Attributes:
         interval_s: From the start of one poll to the start of the next.
-        jitter: Largest part of the interval that is added or taken by chance, so that polls do not march in step.
         poll: How they are asked.
+        jitter: Largest part of the interval that is added or taken by chance, so that polls do not march in step.
     """
 
-    interval_s: float = 2.0
+    interval_s: float
+    poll: PollSettings
     jitter: float = 0.1
-    poll: PollSettings = field(default_factory=PollSettings)
 
 
 class PollListener(Protocol):
@@ -184,16 +184,15 @@ class SubClusterPollers:
         view: FederationView,
         managers: Mapping[SubClusterId, ResourceManager],
         clock: Clock,
-        settings: PollSchedule | None = None,
+        settings: PollSchedule,
         *,
         random: RandomSource,
         listeners: Sequence[PollListener] = (),
     ) -> None:
         """Have one Local Master for each ResourceManager; `start` sets them to work."""
-        chosen = settings or PollSchedule()
         self._random = random
         self._masters = {
-            subcluster: SubClusterPoller(manager, view, clock, chosen, listeners)
+            subcluster: SubClusterPoller(manager, view, clock, settings, listeners)
             for subcluster, manager in managers.items()
         }
         self._tasks: list[asyncio.Task[None]] = []

@@ -33,7 +33,7 @@ class PollSettings:
         overlap_s: Ended applications are asked for from this long before the last poll: an end is told after its time.
     """
 
-    timeout_s: float = 10.0
+    timeout_s: float
     info_timeout_s: float = 2.0
     busy_share: float = 0.2
     most_fetches: int = 2

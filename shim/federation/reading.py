@@ -47,8 +47,8 @@ class ReadingSettings:
             read there is shown to another.
     """
 
-    staleness_s: float = 1.0
-    answer_within_s: float = 2.0
+    staleness_s: float
+    answer_within_s: float
     guarded: frozenset[SubClusterId] = frozenset()
 
 

@@ -35,7 +35,7 @@ class RoutingSettings:
         unknown_for_s: An id that no sub-cluster knew is not asked for again within this time.
     """
 
-    answer_within_s: float = 2.0
+    answer_within_s: float
     remembered: int = 100_000
     unknown_for_s: float = 1.0
 
@@ -49,7 +49,7 @@ class Routing:
         managers: Mapping[SubClusterId, ResourceManager],
         store: StateStore,
         clock: Clock,
-        settings: RoutingSettings | None = None,
+        settings: RoutingSettings,
         *,
         places: ContainerPlaces | None = None,
     ) -> None:
@@ -57,7 +57,7 @@ class Routing:
         self._managers = managers
         self._store = store
         self._clock = clock
-        self._settings = settings or RoutingSettings()
+        self._settings = settings
         self._places = places
         self._homes: OrderedDict[ApplicationId, SubClusterId] = OrderedDict()
         self._reservations: OrderedDict[str, SubClusterId] = OrderedDict()

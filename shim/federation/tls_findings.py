@@ -56,15 +56,15 @@ class ClusterTLSFacts:
     """Facts of https towards one sub-cluster's web servers.
 
     Attributes:
-        plain: Its addresses without https, though files for https are named.
         is_verified: Whether its servers have to prove who they are.
+        plain: Its addresses without https, though files for https are named.
         trouble: Why the files cannot be used now; empty if they can.
         certificates: Those that are named.
     """
 
     id: str
+    is_verified: bool
     plain: tuple[str, ...] = ()
-    is_verified: bool = True
     trouble: str = ""
     certificates: tuple[CertificateFacts, ...] = ()
 

@@ -60,8 +60,8 @@ class TokenLimits:
         remembered: Tokens whose state is kept in memory.
     """
 
-    lifetime_s: float = 7 * 86400.0
-    renewal_s: float = 86400.0
+    lifetime_s: float
+    renewal_s: float
     seen_within_s: float = 2.0
     of_owner: int = 5_000
     in_all: int = 200_000
@@ -106,7 +106,7 @@ class DelegationTokens:
         secret: bytes,
         clock: Clock,
         store: TokenStore,
-        limits: TokenLimits | None = None,
+        limits: TokenLimits,
         *,
         needs_ticket: bool = False,
         other_secrets: Sequence[bytes] = (),
@@ -114,7 +114,7 @@ class DelegationTokens:
         self._keys = [hmac.digest(each, _KEY_LABEL, "sha256") for each in (secret, *other_secrets)]
         self._clock = clock
         self._store = store
-        self._limits = limits or TokenLimits()
+        self._limits = limits
         self._needs_ticket = needs_ticket
         self._numbers = itertools.count(int(clock.now_s()))
         self._seen: OrderedDict[str, _Seen] = OrderedDict()

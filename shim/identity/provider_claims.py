@@ -32,16 +32,16 @@ class ClaimRules:
 
     Attributes:
         user_claim: Names the user.
-        user_domains: Cut off a name; any other domain, host or realm makes it none.
         groups_claim: Lists groups; empty for none.
         groups_prefix: Stands before each.
+        user_domains: Cut off a name; any other domain, host or realm makes it none.
         known_groups: The groups that roles are given to: all others are left out.
     """
 
-    user_claim: str = "preferred_username"
+    user_claim: str
+    groups_claim: str
+    groups_prefix: str
     user_domains: frozenset[str] = frozenset()
-    groups_claim: str = "groups"
-    groups_prefix: str = "oidc:"
     known_groups: frozenset[str] = field(default_factory=frozenset)
 
     def user_of(self, claims: Claims) -> ClaimedUser:

@@ -71,22 +71,22 @@ class IdentityRules:
 
     Attributes:
         static_user: Whom a call without a user counts as.
+        cookie_validity_s: How long a cookie is good.
         allow_anonymous: Whether such a call may change something.
         admins: Administrators, whatever roles say; `*` for all.
         roles: Who has which role.
         own_users: Users that Heddle itself is at ResourceManagers, where they may have rights that callers have not.
-        cookie_validity_s: How long a cookie is good.
         is_encrypted: Whether the web services are reached by TLS alone.
         asks_for_tickets: Whether they believe no names: cookies are of those who had a Kerberos ticket.
     """
 
-    static_user: str = "dr.who"
+    static_user: str
+    cookie_validity_s: float
     allow_anonymous: bool = False
     admins: tuple[str, ...] = ()
     roles: RoleRules = field(default_factory=RoleRules)
     own_users: frozenset[str] = frozenset()
     proxy_users: Mapping[str, ProxyRule] = field(default_factory=lambda: MappingProxyType({}))
-    cookie_validity_s: float = 36_000.0
     is_encrypted: bool = False
     asks_for_tickets: bool = False
 

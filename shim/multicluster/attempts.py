@@ -33,12 +33,12 @@ class AttemptDirectory:
         view: What homes told of their applications.
         managers: The homes, for applications that none has told of yet.
         clock: For the age of documents.
+        answer_within_s: For a home that is asked.
         read: Full paths of the queues whose ApplicationMasters' calls are read at this moment, each with what
             sub-clusters call it that call it otherwise: their applications may hold containers of several
             sub-clusters, or their asks may be held back.
         was_read: Whether an attempt has registered while its calls were read: they are read to its end, since only
             so its calls are in the order that its home expects.
-        answer_within_s: For a home that is asked.
     """
 
     def __init__(
@@ -48,9 +48,9 @@ class AttemptDirectory:
         managers: Mapping[SubClusterId, ResourceManager],
         clock: Clock,
         *,
+        answer_within_s: float,
         read: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
         was_read: Callable[[ApplicationAttemptId], Awaitable[bool]] = never_read,
-        answer_within_s: float = 2.0,
     ) -> None:
         self._routing = routing
         self._view = view

@@ -43,9 +43,9 @@ class CycleSettings:
         solve_s: How long a cycle waits for a solver, where its policy asks one.
     """
 
-    every_s: float = 0.25
-    starvation_s: float = 60.0
-    solve_s: float = 1.0
+    every_s: float
+    starvation_s: float
+    solve_s: float
 
 
 class QueueCycles:
@@ -76,7 +76,7 @@ class QueueCycles:
         view: FederationView,
         clock: Clock,
         rng: PolicyRandom,
-        settings: CycleSettings | None = None,
+        settings: CycleSettings,
         runs: FormerRuns | None = None,
         *,
         solve: Solve | None = None,
@@ -91,7 +91,7 @@ class QueueCycles:
         self.cycles = 0
         self._order_of = order_of
         self._view = view
-        self._settings = settings or CycleSettings()
+        self._settings = settings
         self._everything = DurationModel()
         self._tables: dict[str, QueueTable] = {}
         self._attempts: dict[str, dict[ApplicationAttemptId, AttemptPlans]] = {}

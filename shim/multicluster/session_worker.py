@@ -62,8 +62,8 @@ class SessionSettings:
         retry_s: From one failed opening to the next.
     """
 
-    beat_s: float = 1.0
-    lost_after_s: float = 60.0
+    beat_s: float
+    lost_after_s: float
     answer_within_s: float = 10.0
     retry_s: float = 2.0
 

@@ -52,12 +52,12 @@ class FollowingSettings:
     """Settings of following Local Masters.
 
     Attributes:
-        retry_s: From the end of a link to the next try.
         verify_within_s: How long a proposal waits for its verdict.
+        retry_s: From the end of a link to the next try.
     """
 
+    verify_within_s: float
     retry_s: float = 0.25
-    verify_within_s: float = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Following:
         dialer: MasterDialer,
         roster: Roster,
         clock: Clock,
-        settings: FollowingSettings | None = None,
+        settings: FollowingSettings,
         *,
         listeners: Sequence[PollListener] = (),
     ) -> None:
@@ -200,7 +200,7 @@ class Following:
         self._roster = roster
         self._clock = clock
         self._life = int(clock.now_s() * 1000.0)
-        self._settings = settings or FollowingSettings()
+        self._settings = settings
         self._followers = {each: _Follower(each, me, view, clock, listeners) for each in view.subclusters}
         self._tasks: list[asyncio.Task[None]] = []
         self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()

@@ -42,7 +42,7 @@ class LocalMasterSettings:
 
     heartbeats: PollSchedule
     view: ViewSettings
-    promise_s: float = 30.0
+    promise_s: float
 
 
 @dataclass(slots=True)

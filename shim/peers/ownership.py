@@ -50,7 +50,7 @@ class OwnershipSettings:
     master: GlobalMasterId
     holder: str
     address: str
-    lease_s: float = 2.5
+    lease_s: float
 
 
 class QueueOwnership:

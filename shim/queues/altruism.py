@@ -72,7 +72,7 @@ class AltruismWorld:
     random: RandomSource
     clock: Clock
     credits: CreditBook
-    interval_s: float = 1.0
+    interval_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class OutlineWorld:
     view: FederationView
     graphs: JobGraphs
     clock: Clock
-    interval_s: float = 1.0
+    interval_s: float
 
 
 class OutlineReader:

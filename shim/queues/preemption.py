@@ -57,7 +57,7 @@ class PreemptionWorld:
     room: AdmissionQueue
     log: PreemptionLog
     clock: Clock
-    interval_s: float = 1.0
+    interval_s: float
     lent: Callable[[], Collection[ContainerId]] = frozenset
     needs: Callable[[], Sequence[LenderNeed]] = tuple
     shares: Callable[[], Mapping[ApplicationAttemptId, ResourceVector]] = dict

@@ -92,48 +92,79 @@ def quincy_graph(
         counts[group.job] = counts.get(group.job, 0) + group.count
     most = {job: min(counts[job], bounds.get(job, (0, counts[job]))[1]) for job in counts}
     sink = graph.node(-sum(most.values()))
+    pool = _add_pool(graph, sink, slots, racks)
+    waits = {job: graph.node(most[job] - counts[job]) for job in counts}
+    for job, node in waits.items():
+        _let_run(graph, node, sink, min(bounds.get(job, (0, 0))[0], most[job]), most[job])
+    routes = FlowRoutes([], [], [], [], pool.down)
+    for group in groups:
+        most_cost = _BROKEN_BOUND if group.job in bounds else group.waiting  # a bound may make a job run nevertheless
+        _add_group(graph, pool, routes, group, waits[group.job], most_cost)
+    return graph, routes
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Nodes of the pool, its racks and computers, with the tasks that each rack and computer has room for.
+
+    Attributes:
+        down: Arcs from racks to computers, by computer.
+    """
+
+    node: int
+    racks: Mapping[int, int]
+    rack_room: Mapping[int, int]
+    computers: Sequence[int]
+    room: Sequence[int]
+    down: dict[int, int]
+
+
+def _add_pool(graph: FlowGraph, sink: int, slots: IntArray, racks: IntArray) -> _Pool:
+    """Add what flows end in; a computer that is full has no node."""
     pool = graph.node()
     rack_nodes = {int(rack): graph.node() for rack in np.unique(racks)}
-    down = {}
-    computer_nodes = []
+    down, computers = {}, []
     for number, (places, rack) in enumerate(zip(slots.tolist(), racks.tolist(), strict=True)):
         node = graph.node() if places else -1
-        computer_nodes.append(node)
+        computers.append(node)
         if places:
             graph.arc(node, sink, places, 0)
             down[number] = graph.arc(rack_nodes[rack], node, places, 0)
     rack_room = {rack: int(slots[racks == rack].sum()) for rack in rack_nodes}
     for rack, node in rack_nodes.items():
         graph.arc(pool, node, rack_room[rack], 0)
-    waits = {job: graph.node(most[job] - counts[job]) for job in counts}
-    for job, node in waits.items():
-        least = min(bounds.get(job, (0, 0))[0], most[job])
-        graph.arc(node, sink, most[job] - least, 0)
-        if least:
-            graph.arc(node, sink, least, _BROKEN_BOUND)
-    routes = FlowRoutes([], [], [], [], down)
-    room = slots.tolist()
-    for group in groups:
-        node = graph.node(group.count)
-        most_cost = _BROKEN_BOUND if group.job in bounds else group.waiting  # a bound may make a job run nevertheless
-        routes.computers.append(
-            {
-                computer: graph.arc(node, computer_nodes[computer], min(group.count, number, room[computer]), cost)
-                for computer, (cost, number) in group.computers.items()
-                if room[computer] and cost <= most_cost
-            }
-        )
-        routes.racks.append(
-            {
-                rack: graph.arc(node, rack_nodes[rack], group.count, cost)
-                for rack, cost in group.racks.items()
-                if rack_room[rack] and cost <= most_cost
-            }
-        )
-        is_open = group.anywhere is not None and group.anywhere <= most_cost
-        routes.anywhere.append(graph.arc(node, pool, group.count, group.anywhere or 0) if is_open else -1)
-        routes.waiting.append(graph.arc(node, waits[group.job], group.count, group.waiting))
-    return graph, routes
+    return _Pool(pool, rack_nodes, rack_room, computers, slots.tolist(), down)
+
+
+def _let_run(graph: FlowGraph, waiting: int, sink: int, least: int, most: int) -> None:
+    """Let tasks of a job wait, as far as at least so many of them run; beyond that it is paid for."""
+    graph.arc(waiting, sink, most - least, 0)
+    if least:
+        graph.arc(waiting, sink, least, _BROKEN_BOUND)
+
+
+def _add_group(
+    graph: FlowGraph, pool: _Pool, routes: FlowRoutes, group: FlowTasks, waiting: int, most_cost: int
+) -> None:
+    """Add tasks with equal wishes, and the ways that they may go for a cost."""
+    node = graph.node(group.count)
+    routes.computers.append(
+        {
+            computer: graph.arc(node, pool.computers[computer], min(group.count, number, pool.room[computer]), cost)
+            for computer, (cost, number) in group.computers.items()
+            if pool.room[computer] and cost <= most_cost
+        }
+    )
+    routes.racks.append(
+        {
+            rack: graph.arc(node, pool.racks[rack], group.count, cost)
+            for rack, cost in group.racks.items()
+            if pool.rack_room[rack] and cost <= most_cost
+        }
+    )
+    is_open = group.anywhere is not None and group.anywhere <= most_cost
+    routes.anywhere.append(graph.arc(node, pool.node, group.count, group.anywhere or 0) if is_open else -1)
+    routes.waiting.append(graph.arc(node, waiting, group.count, group.waiting))
 
 
 def cost_of(graph: FlowGraph, flow: FloatArray) -> int:

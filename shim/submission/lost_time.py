@@ -40,14 +40,14 @@ class LostTimeSettings:
     """Settings of the look for applications of the lost time.
 
     Attributes:
+        history_s: As in `ReconciliationSettings`: older final records are gone without any restore.
         interval_s: From one look at the store and at new lists to the next.
         answer_within_s: For one exchange with a cluster.
-        history_s: As in `ReconciliationSettings`: older final records are gone without any restore.
     """
 
+    history_s: float
     interval_s: float = 2.0
     answer_within_s: float = 2.0
-    history_s: float = 7 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class LostTime:
     view: FederationView
     managers: Mapping[SubClusterId, ResourceManager]
     clock: Clock
-    settings: LostTimeSettings = field(default_factory=LostTimeSettings)
+    settings: LostTimeSettings
     restored_at_ms: int = 0
     epochs: frozenset[int] = frozenset()
     adopted: dict[ApplicationId, SubClusterId] = field(default_factory=dict)

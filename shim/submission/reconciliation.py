@@ -39,24 +39,24 @@ class ReconciliationSettings:
     """Intervals and sizes of comparisons.
 
     Attributes:
+        history_s: Final records are kept this long,
+        history_count: and not more of them than this.
         interval_s: From the end of one look at the INTENDED records to the next.
         sweep_interval_s: The same for the acknowledged ones that were not seen final.
         grace_s: How long the view is given to tell of an application before its home is asked.
         answer_within_s: For one exchange with a home.
         asked_at_once: Most applications that one sweep asks a home for.
         purge_interval_s: From one purge of the history to the next.
-        history_s: Final records are kept this long,
-        history_count: and not more of them than this.
     """
 
+    history_s: float
+    history_count: int
     interval_s: float = 1.0
     sweep_interval_s: float = 10.0
     grace_s: float = 6.0
     answer_within_s: float = 2.0
     asked_at_once: int = 200
     purge_interval_s: float = 600.0
-    history_s: float = 7 * 86_400.0
-    history_count: int = 100_000
 
 
 @dataclass(slots=True)
@@ -80,7 +80,7 @@ class Reconciliation:
         managers: Mapping[SubClusterId, ResourceManager],
         store: StateStore,
         clock: Clock,
-        settings: ReconciliationSettings | None = None,
+        settings: ReconciliationSettings,
         ended: Callable[[ApplicationId, SubClusterId, str, str], None] = lambda *_: None,
     ) -> None:
         """Look after what `repair` mends; `ended` is told of each application that is seen to have ended."""
@@ -89,7 +89,7 @@ class Reconciliation:
         self._managers = managers
         self._store = store
         self._clock = clock
-        self._settings = settings or ReconciliationSettings()
+        self._settings = settings
         self._ended = ended
         self._lives: dict[SubClusterId, tuple[int, float]] = {}
         self._claims = Claims(store, view, clock)

@@ -105,7 +105,7 @@ class SubmissionSettings:
         fresh_s: A home whose last report is older is asked whether it is ACTIVE before anything is sent to it.
     """
 
-    answer_within_s: float = 2.0
+    answer_within_s: float
     fresh_s: float = 3.0
 
 
@@ -144,16 +144,14 @@ class TakesSubmissions(Protocol):
 class SubmissionService:
     """Takes submissions; one flight for each application id at a time."""
 
-    def __init__(
-        self, tools: SubmissionTools, *, settings: SubmissionSettings | None = None, gate: Gate | None = None
-    ) -> None:
+    def __init__(self, tools: SubmissionTools, *, settings: SubmissionSettings, gate: Gate | None = None) -> None:
         self._homes = tools.homes
         self._view = tools.view
         self._managers = tools.managers
         self._store = tools.store
         self._listing = tools.listing
         self._clock = tools.clock
-        self._settings = settings or SubmissionSettings()
+        self._settings = settings
         self._gate = gate or OpenGate()
         self._new_intent_id = tools.new_intent_id
         self._reached = tools.crash_points

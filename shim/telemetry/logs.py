@@ -24,7 +24,7 @@ _QUIET = {
 }
 
 
-def configure_logs(*, level: str = "info", style: str = "auto", stream: TextIO | None = None) -> None:
+def configure_logs(*, level: str, style: str, stream: TextIO | None = None) -> None:
     """Set up logging for this process.
 
     Args:

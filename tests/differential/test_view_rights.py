@@ -14,13 +14,14 @@ from typing import Any
 
 import pytest
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.lab import Lab, LabSpec
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto import messages as m
 from shim.protocol.yarn import application_message
+from shim.testing.settings import usual
 from tests.differential.conftest import APPS, HeddleInAThread, json_of, submit, wait_until
 from tests.support.raw_http import RawRequest, exchange
 
@@ -74,7 +75,7 @@ class ComparedServer:
 
     def call(self, method: str, request: Any, user: str) -> RPCAnswer:
         async def ask() -> RPCAnswer:
-            rpc = YarnRPC(RPCTarget(SubClusterId("side"), addresses_of([self.rpc])))
+            rpc = YarnRPC(RPCTarget(SubClusterId("side"), addresses_of([self.rpc])), usual(RPCSettings))
             try:
                 return await rpc.call(RPCCall(APPLICATION_CLIENT.name, method, request.SerializeToString(), user))
             finally:

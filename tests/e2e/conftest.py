@@ -75,7 +75,7 @@ def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddl
     folder = tmp_path_factory.mktemp("heddle")
     text = config_text(lab, folder)
     with (folder / "heddle.log").open("w") as log:  # what a verb prints shall be all that a test reads
-        configure_logs(stream=log)
+        configure_logs(level="info", style="auto", stream=log)
         with HeddleThread(text) as running:
             yield running
     structlog.reset_defaults()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import AuthMethod, JavaClass, QualityOfProtection, SASLInitiator
@@ -20,6 +20,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message, attempt_of_token
 from shim.testing.scheduler import token_for
+from shim.testing.settings import usual
 from tests.e2e.conftest import HeddleThread
 from tests.e2e.test_token_login import an_unmanaged_application, ask
 
@@ -37,7 +38,7 @@ def rpc_to(address, secret=None, qualities=_ALL):
         )
 
     target = RPCTarget(SubClusterId("east"), addresses_of([address]))
-    return YarnRPC(target, initiator=initiator if secret is not None else None)
+    return YarnRPC(target, usual(RPCSettings), initiator=initiator if secret is not None else None)
 
 
 async def a_token(address):

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError
 from shim.ports.resource_manager_rpc import RPCCall
@@ -26,6 +26,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     SubmitApplicationRequestProto,
 )
+from shim.testing.settings import usual
 
 pytestmark = pytest.mark.lab
 
@@ -73,12 +74,12 @@ def logged_in(address, secret):
             {AuthMethod.TOKEN: lambda _offer: DigestMD5Client(secret, os.urandom(30).hex())}, allow_simple=False
         )
 
-    return YarnRPC(target(address), initiator=initiator)
+    return YarnRPC(target(address), usual(RPCSettings), initiator=initiator)
 
 
 async def test_an_application_master_registers_allocates_and_finishes_with_its_token(lab):
     east = lab.cluster("east")
-    clients = YarnRPC(target(east.client_rpc))
+    clients = YarnRPC(target(east.client_rpc), usual(RPCSettings))
     token = await an_unmanaged_application(clients)
     master = logged_in(east.scheduler_rpc, TokenSecret(token.identifier, token.password))
 
@@ -98,7 +99,7 @@ async def test_an_application_master_registers_allocates_and_finishes_with_its_t
 
 async def test_a_wrong_password_is_refused_in_the_words_of_a_resource_manager(lab):
     east = lab.cluster("east")
-    clients = YarnRPC(target(east.client_rpc))
+    clients = YarnRPC(target(east.client_rpc), usual(RPCSettings))
     token = await an_unmanaged_application(clients)
     master = logged_in(east.scheduler_rpc, TokenSecret(token.identifier, b"wrong"))
 
@@ -112,7 +113,7 @@ async def test_a_wrong_password_is_refused_in_the_words_of_a_resource_manager(la
 
 
 async def test_names_are_not_believed_at_the_schedulers_server(lab):
-    master = YarnRPC(target(lab.cluster("east").scheduler_rpc))
+    master = YarnRPC(target(lab.cluster("east").scheduler_rpc), usual(RPCSettings))
 
     try:
         answer = await master.call(RPCCall(APPLICATION_MASTER.name, "allocate", b"", "ada"), timeout_s=30)

@@ -5,7 +5,7 @@ import asyncio
 import httpx
 import pytest
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
@@ -16,6 +16,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     SubmitApplicationRequestProto,
 )
+from shim.testing.settings import usual
 from tests.e2e.conftest import HeddleThread
 
 pytestmark = pytest.mark.lab
@@ -45,7 +46,7 @@ def west_has_rpc(lab, tmp_path):
 
 async def submitted_by_rpc(address, count):
     """Ids of applications that were submitted by Hadoop RPC, and accepted."""
-    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])))
+    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), usual(RPCSettings))
 
     async def ask(method, payload=b""):
         answer = await rpc.call(RPCCall(APPLICATION_CLIENT.name, method, payload, "ada"), timeout_s=60)

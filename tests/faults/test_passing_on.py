@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.lab import Lab
 from shim.ports.resource_manager_rpc import RPCCall
@@ -23,6 +23,7 @@ from shim.protocol.proto.messages import (
     RegisterApplicationMasterRequestProto,
 )
 from shim.protocol.yarn import application_message
+from shim.testing.settings import usual
 from tests.faults.test_masters import QUEUES, started
 from tests.support.masters import (
     MasterProcess,
@@ -58,7 +59,7 @@ def rpc_to(address: str, token: TokenSecret | None = None) -> YarnRPC:
         return SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(token, os.urandom(30).hex())})
 
     target = RPCTarget(SubClusterId("any"), addresses_of([address]))
-    return YarnRPC(target, initiator=initiator if token is not None else None)
+    return YarnRPC(target, usual(RPCSettings), initiator=initiator if token is not None else None)
 
 
 async def token_of(lab: Lab, home: str, application: str) -> TokenSecret:

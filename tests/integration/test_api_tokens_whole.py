@@ -60,7 +60,7 @@ def log(tmp_path):
     """The file that everything is logged to, as the verb that serves sets it up."""
     file = tmp_path / "heddle.log"
     with file.open("w") as stream:
-        configure_logs(level="debug", stream=stream)
+        configure_logs(level="debug", style="auto", stream=stream)
         yield file
     structlog.reset_defaults()
 

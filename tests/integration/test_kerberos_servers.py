@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from adapters.kerberos import KerberosLogin, host_of_this_machine
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.app.bootstrap import Heddle
 from shim.app.kerberos import trouble_with
 from shim.cli.main import app
@@ -27,6 +27,7 @@ from shim.protocol.proto.messages import (
     RenewDelegationTokenResponseProto,
     YARNDelegationTokenIdentifierProto,
 )
+from shim.testing.settings import usual
 from tests.support.kdc import LOCALHOST, OTHER_REALM, REALM
 from tests.support.ticket_calls import by_ticket, by_token, calling
 
@@ -111,7 +112,9 @@ async def test_a_proxy_user_with_a_ticket_acts_for_whom_it_may(heddle, keytabs):
 async def logging_in(address, keytab, service=RM):
     """Calls as Heddle itself does towards ResourceManagers: with its own ticket, for others."""
     login = KerberosLogin(OOZIE, keytab)
-    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), log_in=login.at(service))
+    rpc = YarnRPC(
+        RPCTarget(SubClusterId("heddle"), addresses_of([address])), usual(RPCSettings), log_in=login.at(service)
+    )
     try:
         yield lambda: rpc.call(RPCCall(APPLICATION_CLIENT.name, "getDelegationToken", WISH, "ada"), timeout_s=60)
     finally:

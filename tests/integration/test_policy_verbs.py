@@ -26,7 +26,7 @@ Verb = Callable[..., Awaitable[Any]]
 def _logs(tmp_path: Path) -> Iterator[None]:
     """What a verb prints shall be all that a test reads."""
     with (tmp_path / "heddle.log").open("w") as log:
-        configure_logs(stream=log)
+        configure_logs(level="info", style="auto", stream=log)
         yield
     structlog.reset_defaults()
 

@@ -18,7 +18,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
@@ -26,6 +26,7 @@ from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
+from shim.testing.settings import usual
 from tests.support.planned import DrivenSplitter
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -124,11 +125,11 @@ class OrderedFederation:
 
     def __init__(self, order, applications, most=NODE_GIB * 3, *, patience=3, grants_every=1, opens_for=0):
         self.clock = FakeClock()
-        self.view = FederationView((EAST, WEST))
+        self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
-        self.settings = SplitSettings(patience)
+        self.settings = usual(SplitSettings, patience=patience)
         self.launches = LaunchService(self.view, self.clock, 30.0)
-        cycle = CycleSettings(starvation_s=OVERTAKEN_S)
+        cycle = usual(CycleSettings, starvation_s=OVERTAKEN_S)
         self.cycles = QueueCycles(self.launches, lambda _: order, self.view, self.clock, Random(0), cycle)  # noqa: S311 - a test
         self.grants_every = grants_every
         self.opens_for = opens_for

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import SubClusterState
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.testing.reports import a_document, a_report
+from shim.testing.settings import usual
 
 NAMES = ("east", "west")
 LIVES = (["ACCEPTED", "RUNNING", "FINISHED"], ["ACCEPTED", "FAILED"], ["ACCEPTED", "RUNNING", "RUNNING", "RUNNING"])
@@ -55,7 +56,7 @@ def believed(view):
 
 
 def a_view():
-    return FederationView(tuple(SubClusterId(name) for name in NAMES))
+    return FederationView(tuple(SubClusterId(name) for name in NAMES), usual(ViewSettings))
 
 
 def is_ordered(before, after):

@@ -16,10 +16,11 @@ from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 MASTERS = ("a", "b")
@@ -55,7 +56,7 @@ class GlobalMasterLife:
     """One life of a Global Master."""
 
     def __init__(self, world, name, life):
-        self.view = FederationView((EAST,))
+        self.view = FederationView((EAST,), usual(ViewSettings))
         self.wire = Wire(world, f"{name} {life}")
         self.service = LaunchService(self.view, world.clock, LASTS_S, self.wire)
         self.open = {}
@@ -90,7 +91,7 @@ class LaunchServices(RuleBasedStateMachine):
     def start(self):
         self.loop = asyncio.new_event_loop()
         self.clock = FakeClock()
-        self.truth = FederationView((EAST,))
+        self.truth = FederationView((EAST,), usual(ViewSettings))
         self.local_master = LaunchVerification(EAST, self.truth, self.clock, LASTS_S)
         self.used = 0
         self.reports = 0

@@ -18,14 +18,15 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClus
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.queue_cycles import QueueCycles
+from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.ports.attempt_calls import Attempt
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 from tests.support.planned import DrivenSplitter
 
 EAST, WEST = CLUSTERS = SubClusterId("east"), SubClusterId("west")
@@ -46,7 +47,7 @@ class LocalMasters:
         self.beat = 0
         self.ends = []
         self.clock = FakeClock()
-        self.view = FederationView(CLUSTERS)
+        self.view = FederationView(CLUSTERS, usual(ViewSettings))
         self.books = {name: LaunchVerification(name, self.view, self.clock, 30.0) for name in CLUSTERS}
         self.used = Counter()
         self.number = 0
@@ -99,11 +100,12 @@ class PlanningMaster:
     def __init__(self, number, wanted, masters):
         self.queue = f"root.q{number}"
         self.masters = masters
-        self.view = FederationView(CLUSTERS)
+        self.view = FederationView(CLUSTERS, usual(ViewSettings))
         self.launches = LaunchService(self.view, masters.clock, 30.0, Links(f"gm/{number}", masters))
-        self.cycles = QueueCycles(self.launches, lambda _: "fifo", self.view, masters.clock, Random(number))  # noqa: S311
+        rng = Random(number)  # noqa: S311 - a test
+        self.cycles = QueueCycles(self.launches, lambda _: "fifo", self.view, masters.clock, rng, usual(CycleSettings))
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, self.queue, "ada")
-        self.splitter = DrivenSplitter(self.cycles, attempt, lambda _: self.queue, SplitSettings(3))
+        self.splitter = DrivenSplitter(self.cycles, attempt, lambda _: self.queue, usual(SplitSettings, patience=3))
         self.demand = Demand(KEY, wanted)
         self.asked = Counter()
 

@@ -29,6 +29,7 @@ from shim.multicluster.core.plan_events import (
 )
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
+from shim.testing.settings import usual
 from tests.property.test_relay_ledger import KEYS, NAMES, Relay
 
 PATIENCE = 2
@@ -43,11 +44,11 @@ class PlannedRelay(Relay):
 
     def a_splitter(self):
         self.rows, self.proposed, self.settled, self.honoured = {}, {}, {}, {}
-        self.splitter = PlannedSplitter(SplitSettings(PATIENCE))
+        self.splitter = PlannedSplitter(usual(SplitSettings, patience=PATIENCE))
         return self.splitter
 
     def a_splitter_again(self):
-        return PlannedSplitter(SplitSettings(PATIENCE))
+        return PlannedSplitter(usual(SplitSettings, patience=PATIENCE))
 
     def tell(self, event):
         super().tell(event)

@@ -16,7 +16,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
@@ -25,6 +25,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
+from shim.testing.settings import usual
 from tests.support.planned import DrivenSplitter
 from tests.support.solver_in_step import SolverInStep
 
@@ -77,10 +78,10 @@ class Application:
 class Federation:
     def __init__(self, policies, drawn, has_answer=lambda: True, shadow="none"):
         self.clock = FakeClock()
-        self.view = FederationView((EAST, WEST))
+        self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.launches = LaunchService(self.view, self.clock, 30.0)
         orders = dict(zip(QUEUES, policies, strict=True))
-        settings = CycleSettings(starvation_s=20.0)
+        settings = usual(CycleSettings, starvation_s=20.0)
         rng, self.solver = Random(0), SolverInStep(has_answer)  # noqa: S311 - a test
         self.cycles = QueueCycles(
             self.launches,
@@ -98,7 +99,9 @@ class Federation:
         self.applications = []
         for number, (queue, size, wanted, node) in enumerate(drawn):
             attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number + 1), 1), EAST, QUEUES[queue], "ada")
-            splitter = DrivenSplitter(self.cycles, attempt, lambda _, path=QUEUES[queue]: path, SplitSettings(3))
+            splitter = DrivenSplitter(
+                self.cycles, attempt, lambda _, path=QUEUES[queue]: path, usual(SplitSettings, patience=3)
+            )
             key = AskKey(20, -1, is_opportunistic=False, resource=gib(size))
             host = "" if node is None else f"{(EAST, WEST)[node % 2]}{node // 2}"
             self.applications.append(Application(QUEUES[queue], splitter, key, wanted, host))

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from shim.errors import RemoteProtocolError, StoreUnavailableError
 from shim.identity.cookies import Cookies
-from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
+from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens, TokenLimits
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret
 from shim.protocol.hrpc.sasl import SASLError
 from shim.protocol.peers import ChallengeFrame, Credentials, answer_challenge, check_proof, check_welcome, make_welcome
 from shim.store.sealing import Sealer
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from shim.testing.stores import InMemoryTokenStore
 
 OLD, NEW = b"the secret of before, 32 bytes ..", b"the secret from now on, 32 bytes ."
@@ -66,7 +67,7 @@ class Site:
         self.clock, self.store = FakeClock(), InMemoryTokenStore()
 
     def tokens(self, phase: Phase) -> DelegationTokens:
-        return DelegationTokens(phase.secret, self.clock, self.store, other_secrets=phase.others)
+        return DelegationTokens(phase.secret, self.clock, self.store, usual(TokenLimits), other_secrets=phase.others)
 
 
 def logs_in(tokens: DelegationTokens, identifier: bytes, password: bytes) -> bool:

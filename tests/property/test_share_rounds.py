@@ -13,6 +13,7 @@ from shim.queues.core.entitle import PendingApplication, ShareSettings, decide_s
 from shim.queues.core.share_load import FederationLoad, QueueLoad
 from shim.queues.core.share_round import Shares
 from shim.queues.core.share_sums import RowSet, ShareSums
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 GIB = ResourceVector(1024, 1)
@@ -124,7 +125,7 @@ def rounds(draw):
 @given(rounds(), st.integers(0, 2))
 def test_decides_as_if_everything_were_added_up_for_each_start(drawn, ahead):
     policy, load, applications = drawn
-    settings = ShareSettings(pending_per_cluster=ahead)
+    settings = usual(ShareSettings, pending_per_cluster=ahead)
     outcome = decide_starts(policy, load.copy(), applications, settings)
     assert (outcome.starters, outcome.queues, outcome.reasons, outcome.statuses) == slow_round(
         policy, load.copy(), applications, settings
@@ -180,7 +181,7 @@ def looks_of(count):
         PendingApplication(ApplicationId(1, number + 1), f"root.q{number}", "ada", GIB) for number in range(count)
     ]
     Counted.looks = 0
-    outcome = decide_starts(policy, load, applications, ShareSettings())
+    outcome = decide_starts(policy, load, applications, usual(ShareSettings))
     assert len(outcome.queues) == count
     return Counted.looks
 

@@ -14,14 +14,15 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.queue_cycles import QueueCycles
+from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 from tests.support.planned import DrivenSplitter
 
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
@@ -50,9 +51,12 @@ class UnkeptFederation:
     number: int = 0
 
     def __post_init__(self):
-        self.clock, self.view = FakeClock(), FederationView((EAST, WEST))
+        self.clock, self.view = FakeClock(), FederationView((EAST, WEST), usual(ViewSettings))
         self.launches = LaunchService(self.view, self.clock, 30.0)
-        self.cycles = QueueCycles(self.launches, lambda _: "unordered", self.view, self.clock, Random(0))  # noqa: S311
+        rng = Random(0)  # noqa: S311 - a test
+        self.cycles = QueueCycles(
+            self.launches, lambda _: "unordered", self.view, self.clock, rng, usual(CycleSettings)
+        )
         self.report()
 
     def report(self):
@@ -78,7 +82,7 @@ class Asking:
     def __init__(self, world, number, home, demand):
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), home, QUEUE, "ada")
         self.world, self.home, self.demand = world, home, demand
-        self.splitter = DrivenSplitter(world.cycles, attempt, lambda _: QUEUE, SplitSettings(PATIENCE))
+        self.splitter = DrivenSplitter(world.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, patience=PATIENCE))
         self.was_allocated = set()
 
     def beat(self):

@@ -39,6 +39,7 @@ from shim.protocol.peers import (
 )
 from shim.testing.builders import a_submission
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 from tests.support.proxy import Proxy
 
 EAST = SubClusterId("east")
@@ -288,7 +289,7 @@ class LocalMasterDouble:
 
     def __init__(self):
         self.clock = SystemClock()
-        self.view = FederationView((EAST,), ViewSettings(late_after_s=60))
+        self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=60))
         launches = LaunchVerification(EAST, self.view, self.clock, lasts_s=30)
         homes = HomeVerification(EAST, self.view, self.clock)
         self.service = ReportService(EAST, "life", homes.verify, self.clock, launches.verify)
@@ -399,9 +400,9 @@ async def test_a_proxy_that_is_closed_to_one_global_master_leaves_the_other_alon
     def following(me, address, dialer):
         roster = Roster()
         roster.update([Lease("lm/east", "life", address, 1, 3600.0)], read_at_s=local_master.clock.monotonic_s())
-        view = FederationView((EAST,), ViewSettings(late_after_s=0.5))
+        view = FederationView((EAST,), usual(ViewSettings, late_after_s=0.5))
         return view, Following(
-            GlobalMasterId(me), view, dialer, roster, local_master.clock, FollowingSettings(retry_s=0.05)
+            GlobalMasterId(me), view, dialer, roster, local_master.clock, usual(FollowingSettings, retry_s=0.05)
         )
 
     def age(view):

@@ -10,6 +10,7 @@ from shim.identity.service import IdentityRules
 from shim.ports.multicluster_store import RemoteSession
 from shim.telemetry.application_life import LifeEvent
 from shim.testing.rm_documents import a_node, a_queue
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
 __all__ = ["NOW_MS", "SPANNING", "an_id", "made_up", "some_containers"]
@@ -60,7 +61,9 @@ SPANNING = ApplicationAttemptId(an_id(2), 1)
 
 async def made_up() -> ScriptedServer:
     """Three clusters, busy in different ways, under a policy that was changed twice."""
-    server = ScriptedServer(("east", "north", "west"), rules=IdentityRules(allow_anonymous=True, admins=("oona",)))
+    server = ScriptedServer(
+        ("east", "north", "west"), rules=usual(IdentityRules, allow_anonymous=True, admins=("oona",))
+    )
     chosen = random.Random(7)  # noqa: S311 - a picture
     for place, (name, busy) in enumerate(zip(("east", "north", "west"), (0.9, 0.5, 0.3), strict=True)):
         _fill(server, name, place, busy, chosen)

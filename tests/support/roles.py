@@ -7,10 +7,12 @@ from google.protobuf.message import Message
 from shim.domain.roles import NEEDED, Right, Role
 from shim.identity.roles import RoleRules
 from shim.identity.service import IdentityRules
+from shim.testing.settings import usual
 
 __all__ = ["ROLES", "may", "user_of", "with_required"]
 
-ROLES = IdentityRules(
+ROLES = usual(
+    IdentityRules,
     roles=RoleRules(
         MappingProxyType(
             {
@@ -20,7 +22,7 @@ ROLES = IdentityRules(
                 Role.ADMINISTRATOR: ("a-administrator",),
             }
         )
-    )
+    ),
 )
 
 

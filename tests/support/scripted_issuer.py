@@ -54,6 +54,7 @@ class ScriptedIssuer:
             "",
             "http://127.0.0.1:1/oidc/callback",
             "http://127.0.0.1:1/console/",
+            scopes=("openid",),
             audiences=frozenset({AUDIENCE}),
         )
         self.provider = OpenIDProvider(settings, Documents(within_s=1.0, most_bytes=16 * 1024), self.clock)

@@ -43,6 +43,7 @@ from shim.server.rest.usage_api import UsageAPI
 from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
 from shim.testing.runtime import a_runtime, in_memory_clusters
+from shim.testing.settings import usual
 
 __all__ = ["ScriptedServer", "body_of", "context"]
 
@@ -108,7 +109,9 @@ class ScriptedServer:
             f"[security]\napplication_acls = {str(has_acls).lower()}\n",
             groups_of=groups_of,
         )
-        overrides = Overrides(past=NOTHING_LOST, policy=policy, rules=rules or IdentityRules(allow_anonymous=True))
+        overrides = Overrides(
+            past=NOTHING_LOST, policy=policy, rules=rules or usual(IdentityRules, allow_anonymous=True)
+        )
         self.use_cases = made = assemble(runtime, overrides=overrides)
         self.view, self.spans, self.backend = runtime.view, spans, made.backend
         self.administration, self.starting, self.identity = made.administration, made.starting, made.identity
@@ -157,11 +160,12 @@ class ScriptedServer:
             ),
             report=self.exchanges.append,
             is_shared=not guarded,
-            kept=kept or CacheLimits(),
+            max_body_bytes=runtime.config.server.max_body_bytes,
+            kept=kept or usual(CacheLimits),
             callers=BearerCallers(self.api_tokens, callers(self.identity), others_take_jwts=takes_jwts),
             rates=rates,
         )
-        settings, managers = PollSchedule(), made.tools.managers.values()
+        settings, managers = usual(PollSchedule), made.tools.managers.values()
         self._masters = [SubClusterPoller(manager, self.view, clock, settings) for manager in managers]
 
     async def poll(self) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.kerberos import KerberosInitiator
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import AuthMethod, QualityOfProtection, SASLInitiator
@@ -14,6 +14,7 @@ from shim.protocol.hrpc.digest_md5 import DigestMD5Client, TokenSecret
 from shim.protocol.hrpc.gssapi import GSSAPIClient
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import TokenProto
+from shim.testing.settings import usual
 
 __all__ = ["by_ticket", "by_token", "calling"]
 
@@ -37,7 +38,7 @@ def by_token(token: TokenProto) -> Login:
 async def calling(address: str, login: Login | None) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
     """A client of a server: asks as a user, and has the answer or the refusal; without a login by name."""
     initiator = None if login is None else lambda: SASLInitiator(login)
-    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), initiator=initiator)
+    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), usual(RPCSettings), initiator=initiator)
 
     async def ask(method: str, message: Any = None, *, protocol: Any = APPLICATION_CLIENT, user: str = "ada") -> Any:
         payload = b"" if message is None else message.SerializeToString()

@@ -37,8 +37,8 @@ class ViewSettings:
             dropped, and is fetched by id if somebody asks.
     """
 
-    late_after_s: float = 6.0
-    final_documents: int = 20_000
+    late_after_s: float
+    final_documents: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +125,12 @@ class FederationView:
     def __init__(
         self,
         subclusters: Sequence[SubClusterId],
-        settings: ViewSettings | None = None,
+        settings: ViewSettings,
         accounts: AccountBook | None = None,
     ) -> None:
         """Know nothing but the names of the sub-clusters, in the configured order, and what accounts tell."""
         self.accounts = accounts if accounts is not None else AccountBook(NoUsage())
-        self._settings = settings or ViewSettings()
+        self._settings = settings
         self._subclusters = {subcluster: _SubCluster() for subcluster in subclusters}
         self._index = ApplicationIndex(subclusters, self._settings.final_documents, self.accounts)
         self._versions = dict.fromkeys(Part, 1)

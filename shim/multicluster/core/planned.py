@@ -76,8 +76,8 @@ class PlannedSplitter:
         repairs: Containers whose tentative allocation was not honoured in time.
     """
 
-    def __init__(self, settings: SplitSettings | None = None) -> None:
-        self._settings = settings or SplitSettings()
+    def __init__(self, settings: SplitSettings) -> None:
+        self._settings = settings
         self._fallback = CapacitySplitter(self._settings.patience)
         self._groups: dict[AskKey, AllocationGroup] = {}
         self._looks: dict[AskKey, _Look] = {}

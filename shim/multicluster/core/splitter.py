@@ -57,8 +57,8 @@ class SplitSettings:
         oldest_s: A view that is older is not planned on: asks are split by capacity alone.
     """
 
-    patience: int = 10
-    oldest_s: float = 5.0
+    patience: int
+    oldest_s: float
 
 
 class AskSplitter(ContainerWatch, Protocol):

@@ -103,9 +103,7 @@ class GSSAPIServer(_Mechanism):
         qualities: What is offered.
     """
 
-    def __init__(
-        self, context: SecurityContext, qualities: Sequence[QualityOfProtection] = (QualityOfProtection.AUTH,)
-    ) -> None:
+    def __init__(self, context: SecurityContext, qualities: Sequence[QualityOfProtection]) -> None:
         super().__init__(context, qualities)
         self._has_offered = False
 

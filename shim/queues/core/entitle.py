@@ -49,10 +49,10 @@ def decide_starts(
     policy: SharePolicy,
     load: FederationLoad,
     applications: Sequence[PendingApplication],
-    settings: ShareSettings | None = None,
+    settings: ShareSettings,
 ) -> Round:
     """Let start whoever may, and say why the others wait. The loads grow by those that start."""
-    shares = Shares(policy, load, _by_queue(applications), settings or ShareSettings())
+    shares = Shares(policy, load, _by_queue(applications), settings)
     outcome = Round()
     for queue in shares.most_owed_first():
         _take_turns(shares, queue, outcome)
@@ -64,20 +64,20 @@ def share_status_of(
     policy: SharePolicy,
     load: FederationLoad,
     applications: Sequence[PendingApplication],
-    settings: ShareSettings | None = None,
+    settings: ShareSettings,
 ) -> dict[str, QueueShareStatus]:
     """State of every sharing queue before anything starts."""
-    return Shares(policy, load, _by_queue(applications), settings or ShareSettings()).statuses()
+    return Shares(policy, load, _by_queue(applications), settings).statuses()
 
 
 def division_of(
     policy: SharePolicy,
     load: FederationLoad,
     applications: Sequence[PendingApplication],
-    settings: ShareSettings | None = None,
+    settings: ShareSettings,
 ) -> Division:
     """Entitlement and holdings of every sharing queue before anything starts."""
-    return Shares(policy, load, _by_queue(applications), settings or ShareSettings()).division()
+    return Shares(policy, load, _by_queue(applications), settings).division()
 
 
 def _by_queue(applications: Sequence[PendingApplication]) -> dict[str, list[PendingApplication]]:

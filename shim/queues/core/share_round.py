@@ -33,8 +33,8 @@ class ShareSettings:
         absent_after_s: A sub-cluster that told nothing for this long is left out.
     """
 
-    pending_per_cluster: int = 2
-    absent_after_s: float = 60.0
+    pending_per_cluster: int
+    absent_after_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class Backend:
     store: StateStore
     managers: Mapping[SubClusterId, ResourceManager]
     clock: Clock
-    answer_within_s: float = 2.0
+    answer_within_s: float
     slow_answer_within_s: float = 30.0
     work_left: Callable[[ApplicationId], WorkLeft | None] = lambda _: None
 

@@ -28,8 +28,8 @@ class CacheLimits:
         total_bytes: Of their bodies; one that needs more than a quarter of it is not kept.
     """
 
-    entries: int = 1024
-    total_bytes: int = 256 * 1024 * 1024
+    entries: int
+    total_bytes: int
 
 
 @dataclass(slots=True)

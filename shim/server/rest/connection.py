@@ -50,10 +50,10 @@ class ConnectionLimits:
             taken; beyond that the one for which some are kept for longest goes.
     """
 
-    max_head_bytes: int = 64 * 1024
-    max_body_bytes: int = 1024 * 1024
-    request_timeout_s: float = 10.0
-    keep_alive_s: float = 75.0
+    max_head_bytes: int
+    max_body_bytes: int
+    request_timeout_s: float
+    keep_alive_s: float
     max_connections: int = 4096
     max_of_address: int = 2048
     max_held_bytes: int = 1024 * 1024 * 1024

@@ -110,7 +110,7 @@ class Operations:
         scheduler: Type of the scheduler whose tree `/scheduler` shows when sub-clusters differ; empty for the first's.
     """
 
-    def __init__(self, backend: Backend, *, login_user: str, staleness_s: float = 1.0, scheduler: str = "") -> None:
+    def __init__(self, backend: Backend, *, login_user: str, staleness_s: float, scheduler: str = "") -> None:
         self._backend = backend
         self._login_user = login_user
         self._staleness_s = staleness_s

@@ -57,14 +57,14 @@ class RestServer:
         *,
         host: str,
         port: int,
-        limits: ConnectionLimits | None = None,
+        limits: ConnectionLimits,
         names: HostNames | None = None,
         tls: TLSOffer | None = None,
     ) -> None:
         self._handler = handler
         self._tls = tls
         self._host, self._port = host, port
-        self._limits = limits or ConnectionLimits()
+        self._limits = limits
         self._reception = Reception(self._limits, handler.answer_at_once, names or HostNames("*"))
         self._ending = asyncio.Event()
         self._server: _EmbeddedServer | None = None

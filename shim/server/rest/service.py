@@ -58,8 +58,6 @@ __all__ = ["RestService", "SitePaths"]
 
 _SAFE = READS | {"OPTIONS"}
 _LONGEST_REASON = 1000  # characters of what a client sent may be in it
-_MOST_INFLATED = 1024 * 1024
-_KEPT = CacheLimits()
 
 
 class SitePaths(Protocol):
@@ -82,11 +80,11 @@ class RestService:
         identity: What callers may do.
         operations: What Heddle answers itself.
         site: What is not a web service of a ResourceManager.
+        max_body_bytes: Largest body after decompression.
+        kept: How many answers are kept.
         report: Told of every answer that was not taken from the cache.
         request_prefix: Beginning of request ids, different for every process.
         is_shared: Whether reads are the same for every caller; False if a sub-cluster guards its applications.
-        max_body_bytes: Largest body after decompression.
-        kept: How many answers are kept.
         turns: Told how long each answer held the event loop.
         callers: Who is calling; None where names are believed.
         tokens: Delegation tokens for callers with a ticket; None where none are issued over the web.
@@ -100,11 +98,11 @@ class RestService:
         operations: Operations,
         site: SitePaths,
         *,
+        max_body_bytes: int,
+        kept: CacheLimits,
         report: AuditSink = lambda _: None,
         request_prefix: str = "r",
         is_shared: bool = True,
-        max_body_bytes: int = _MOST_INFLATED,
-        kept: CacheLimits = _KEPT,
         turns: SlowTurns | None = None,
         callers: Callers | None = None,
         tokens: WebTokens | None = None,

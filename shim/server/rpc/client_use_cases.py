@@ -41,6 +41,6 @@ class ClientUseCases:
     rights: ViewRights
     access: ApplicationAccess
     maximum_allocation: Callable[[], ResourceVector]
-    max_submission_bytes: int = 1024 * 1024
+    max_submission_bytes: int
     kerberos: TicketLogin | None = None
     rates: CallRates | None = None

@@ -55,7 +55,7 @@ class TicketLogin:
     host: str
     start: Callable[[], SASLSession]
     principals: PrincipalRules
-    qualities: Sequence[QualityOfProtection] = (QualityOfProtection.AUTH,)
+    qualities: Sequence[QualityOfProtection]
     allows_simple: bool = False
 
 

@@ -44,7 +44,7 @@ def tls() -> ssl.SSLContext:
 @pytest.fixture
 def places(hdfs: WebHDFS, tls: ssl.SSLContext) -> Iterator[tuple[str, Callable[[str], Folder]]]:
     with served_hdfs(hdfs) as address:
-        yield address, partial(folder_at, access=WebAccess("heddle", tls=lambda: tls))
+        yield address, partial(folder_at, access=WebAccess("heddle", (), 1.0, tls=lambda: tls))
 
 
 @pytest.mark.parametrize("is_gateway", [True, False])

@@ -14,6 +14,7 @@ from adapters.hdfs import WebAccess, followed
 from adapters.yarn.log_web import WebLogFolder
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 from tests.support.web_hdfs import WebHDFS, refusal, served_hdfs
 
@@ -42,7 +43,7 @@ def hdfs() -> WebHDFS:
 @pytest.fixture
 def folder(hdfs, tls) -> Iterator[WebLogFolder]:
     with served_hdfs(hdfs) as address:
-        yield WebLogFolder(f"{address}{ROOT}", WebAccess("heddle", tls=lambda: tls))
+        yield WebLogFolder(f"{address}{ROOT}", WebAccess("heddle", (), 1.0, tls=lambda: tls))
 
 
 def contents(folder: WebLogFolder, user: str = "ada") -> dict[str, bytes]:
@@ -63,7 +64,7 @@ def test_files_of_nodes_are_read_wherever_a_hadoop_puts_them(hdfs, folder, is_ga
 
 
 async def test_heddle_shows_what_lies_in_hdfs(hdfs, folder):
-    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True), archives={SubClusterId("west"): folder})
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True), archives={SubClusterId("west"): folder})
     told = body_of(await server.ask("GET", f"{LOGS}?user.name=ada"))
     assert [(each["node"], len(each["files"]), each["wrong"]) for each in told["nodes"]] == [
         ("west_45454", 6, ""),
@@ -210,7 +211,7 @@ def test_a_gateway_that_is_away_is_told(hdfs, tls):
     with served_hdfs(hdfs) as address:
         away = address
     with pytest.raises(OSError, match="does not answer"):
-        contents(WebLogFolder(f"{away}{ROOT}", WebAccess("heddle", tls=lambda: tls)))
+        contents(WebLogFolder(f"{away}{ROOT}", WebAccess("heddle", (), 1.0, tls=lambda: tls)))
 
 
 # -- tickets -----------------------------------------------------------------------------------------------------------

@@ -13,11 +13,7 @@ import pytest
 
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
-from shim.config.sections import HistoryConfig
 from shim.errors import ConfigError, InvariantViolationError, StoreUnavailableError
-from shim.federation.core.federation_view import ViewSettings
-from shim.server.rest.cache import CacheLimits
-from shim.submission.reconciliation import ReconciliationSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,13 +55,6 @@ async def test_as_many_answers_are_kept_as_is_configured(tmp_path, more, made):
         told = (await get(heddle.url, "/metrics")).text
     counted = f'heddle_http_requests_total{{endpoint="/ws/v1/cluster/apps",method="GET",status="200"}} {made}.0'
     assert counted in told
-
-
-def test_what_is_kept_by_default_is_what_each_part_keeps_by_itself():
-    history, reconciliation, cache = HistoryConfig(), ReconciliationSettings(), CacheLimits()
-    assert history.final_documents == ViewSettings().final_documents
-    assert (history.records, history.records_s) == (reconciliation.history_count, reconciliation.history_s)
-    assert (history.answers, history.answers_bytes) == (cache.entries, cache.total_bytes)
 
 
 async def test_it_serves_though_its_only_cluster_is_away_and_says_so(tmp_path):

@@ -14,6 +14,7 @@ from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Answer, Request
 from shim.testing.misbehaviours import IsPaused
 from shim.testing.resource_manager import ScriptedResourceManager
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 ONE = ApplicationId(1_700_000_000_000, 6)
@@ -43,7 +44,7 @@ class Pages:
 
     def __init__(self, *, guarded: tuple[str, ...] = (), histories: tuple[str, ...] = ()) -> None:
         self.server = ScriptedServer(
-            guarded=guarded, rules=IdentityRules(allow_anonymous=not guarded, admins=("queen",))
+            guarded=guarded, rules=usual(IdentityRules, allow_anonymous=not guarded, admins=("queen",))
         )
         self.server.federation["west"].add_application(ONE, user="bob")
         self.shown = ShowsAPage()

@@ -12,6 +12,7 @@ from adapters.yarn.log_folder import LogFolder
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
 from shim.ports.log_archive import NodeLogs
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 APPLICATION = "application_1700000000000_0006"
@@ -33,7 +34,7 @@ def root(tmp_path: Path) -> Path:
 async def server(root: Path) -> ScriptedServer:
     folder = LogFolder(root)
     opened = ScriptedServer(
-        rules=IdentityRules(allow_anonymous=True, admins=("queen",)),
+        rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)),
         archives={SubClusterId("west"): folder, SubClusterId("east"): LogFolder(root)},
     )
     await opened.poll()
@@ -143,7 +144,7 @@ class Away:
 @pytest.mark.parametrize("lists", [False, True])
 async def test_a_folder_that_cannot_be_read_keeps_no_other_cluster_s_logs_back(root, lists):
     archives = {SubClusterId("east"): Away(lists=lists), SubClusterId("west"): LogFolder(root)}
-    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True), archives=archives)
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True), archives=archives)
     await server.poll()
     nodes = body_of(await server.ask("GET", f"{LOGS}?user.name=ada"))["nodes"]
     assert [(each["cluster"], len(each["files"]), bool(each["wrong"])) for each in nodes] == [
@@ -157,7 +158,7 @@ async def test_a_folder_that_cannot_be_read_keeps_no_other_cluster_s_logs_back(r
 
 
 async def test_without_a_folder_yarn_logs_is_named():
-    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True))
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True))
     answer = await server.ask("GET", f"{LOGS}?user.name=ada")
     assert answer.status == 404
     assert "yarn logs" in body_of(answer)["RemoteException"]["message"]
@@ -166,7 +167,7 @@ async def test_without_a_folder_yarn_logs_is_named():
 @pytest.mark.parametrize(("groups", "status"), [({"staff"}, 200), ({"bob", "users"}, 403), (set(), 403)])
 async def test_a_group_of_the_view_acl_reads(root, groups, status):
     server = ScriptedServer(
-        rules=IdentityRules(allow_anonymous=True),
+        rules=usual(IdentityRules, allow_anonymous=True),
         archives={SubClusterId("west"): LogFolder(root)},
         groups_of=lambda _: frozenset(groups),
     )

@@ -11,6 +11,7 @@ from shim.protocol.proto.messages import TokenProto
 from shim.protocol.rest.token_strings import encode_token
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of, context
 
 TOKENS = "/heddle/v1/tokens"
@@ -20,8 +21,11 @@ NEW = f"{BASE}/apps/new-application"
 
 @pytest.fixture
 async def server():
-    rules = IdentityRules(
-        admins=("queen",), proxy_users={"alice": ProxyRule(hosts=("*",), users=("bob",))}, allow_anonymous=True
+    rules = usual(
+        IdentityRules,
+        admins=("queen",),
+        proxy_users={"alice": ProxyRule(hosts=("*",), users=("bob",))},
+        allow_anonymous=True,
     )
     made = ScriptedServer(rules=rules)
     await made.poll()

@@ -8,6 +8,7 @@ from shim.identity.service import IdentityRules
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rpc.admin_methods import ADMIN_METHODS
 from shim.server.rpc.client_methods import CLIENT_METHODS
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer
 
 _FORM = re.compile(r"[a-z]+\.[a-z-]+")
@@ -57,7 +58,7 @@ def test_a_change_has_the_same_name_over_rest_and_rpc(path: str, method: str) ->
     ],
 )
 async def test_the_server_tells_the_name(method: str, target: str, name: str) -> None:
-    server = ScriptedServer(rules=IdentityRules(admins=("queen",)))
+    server = ScriptedServer(rules=usual(IdentityRules, admins=("queen",)))
     await server.poll()
     mark = "&" if "?" in target else "?"
     await server.ask(method, f"{target}{mark}user.name=queen", body=b"{}", content_type="application/json")

@@ -10,9 +10,10 @@ from shim.identity.service import IdentityRules
 from shim.telemetry.audit import AuditEntry, AuditTrail
 from shim.telemetry.audit_reading import newest_entries
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
-RULES = IdentityRules(allow_anonymous=True, admins=("queen",))
+RULES = usual(IdentityRules, allow_anonymous=True, admins=("queen",))
 KILL = AuditEntry("r1-1", "app.kill", "alice", "alice", "10.0.0.1", "allowed", 200, "east", "application_1_1")
 DRAIN = AuditEntry("r1-2", "cluster.drain", "queen", "queen", "10.0.0.2", "refused", 403, "west", "west", "no right")
 

@@ -21,6 +21,7 @@ from shim.testing.misbehaviours import (
     RejectsSubmissions,
 )
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of, context
 
 XML_STATE = b"<?xml version='1.0' encoding='UTF-8'?>\n<appstate><state>RUNNING</state></appstate>"
@@ -107,7 +108,7 @@ async def test_t8_errors_are_remote_exceptions_in_both_forms(server, path, statu
 
 
 async def test_t8_who_is_nobody_may_change_nothing():
-    closed = ScriptedServer(rules=IdentityRules())
+    closed = ScriptedServer(rules=usual(IdentityRules))
     closed.federation["east"].add_application(OLD, "RUNNING")
     await closed.poll()
     answer = await closed.ask(
@@ -492,7 +493,7 @@ async def test_what_is_given_at_once_is_reported_as_a_change(server):
 )
 @pytest.mark.parametrize("anonymous", [True, False])
 async def test_every_guard_stands_before_what_is_given_at_once(path, named, anonymous):
-    server = ScriptedServer(rules=IdentityRules(allow_anonymous=anonymous))
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=anonymous))
     await server.poll()
     await server.ask("POST", BASE + NEW_ID)
     made = await server.ask("POST", BASE + path, **named)
@@ -545,7 +546,9 @@ NAMED = [
 @pytest.mark.parametrize(("query", "named"), NAMED)
 @pytest.mark.parametrize("path", ["/apps", "/metrics", "/nodes", f"/apps/{OLD}"])
 async def test_what_one_user_asked_for_is_kept_for_all(path, query, named):
-    rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice", "bob"))}, allow_anonymous=True)
+    rules = usual(
+        IdentityRules, proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice", "bob"))}, allow_anonymous=True
+    )
     server = ScriptedServer(rules=rules)
     server.federation["east"].add_application(OLD, "RUNNING")
     await server.poll()
@@ -725,9 +728,9 @@ async def test_a_live_application_is_kept_no_longer_than_the_bound(server):
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        (CacheLimits(entries=2), ["/nodes", "/scheduler"]),
-        (CacheLimits(entries=0), []),
-        (CacheLimits(total_bytes=8), []),
+        (usual(CacheLimits, entries=2), ["/nodes", "/scheduler"]),
+        (usual(CacheLimits, entries=0), []),
+        (usual(CacheLimits, total_bytes=8), []),
     ],
 )
 async def test_no_more_answers_are_kept_than_configured(limits, expected):
@@ -741,7 +744,7 @@ async def test_no_more_answers_are_kept_than_configured(limits, expected):
 
 
 async def test_what_was_asked_for_least_lately_gives_way_first():
-    server = ScriptedServer(kept=CacheLimits(entries=2))
+    server = ScriptedServer(kept=usual(CacheLimits, entries=2))
     await server.poll()
     for path in ("/metrics", "/nodes", "/metrics", "/scheduler"):
         await server.get(path)

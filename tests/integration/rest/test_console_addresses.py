@@ -9,6 +9,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, Su
 from shim.identity.service import IdentityRules
 from shim.ports.multicluster_store import RemoteSession
 from shim.telemetry.application_life import LifeEvent, listen, tell
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 CONSOLE = "/heddle/v1/console"
@@ -17,7 +18,7 @@ USERS = ("alice", "bob", "queen")
 
 @pytest.fixture
 async def server() -> ScriptedServer:
-    opened = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+    opened = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)))
     for number in range(1, 4):
         opened.federation["east"].add_application(ApplicationId(1, number), name=f"job {number}")
     await opened.poll()
@@ -70,7 +71,7 @@ async def test_a_page_of_applications(server):
 
 @pytest.mark.parametrize("guarded", [(), ("west",)])
 async def test_applications_of_a_range_of_time(guarded):
-    server = ScriptedServer(guarded=guarded, rules=IdentityRules(allow_anonymous=True), staleness_s=1000.0)
+    server = ScriptedServer(guarded=guarded, rules=usual(IdentityRules, allow_anonymous=True), staleness_s=1000.0)
     east, west = server.federation["east"], server.federation["west"]
     east.add_application(ApplicationId(1, 1), startedTime=1000, name="early")
     east.add_application(ApplicationId(1, 2), "FINISHED", startedTime=2000, finishedTime=5000, name="ended")
@@ -115,7 +116,7 @@ async def test_more_different_lists_at_a_time_than_there_is_room_for_are_refused
 
 
 async def test_a_cluster_that_hides_applications_is_asked_as_whoever_looks():
-    server = ScriptedServer(guarded=("west",), rules=IdentityRules(allow_anonymous=True), staleness_s=1000.0)
+    server = ScriptedServer(guarded=("west",), rules=usual(IdentityRules, allow_anonymous=True), staleness_s=1000.0)
     await server.poll()
     for user in ("alice", "bob"):
         assert (await server.ask("GET", f"{CONSOLE}/applications?user.name={user}")).status == 200
@@ -124,7 +125,7 @@ async def test_a_cluster_that_hides_applications_is_asked_as_whoever_looks():
 
 
 async def test_who_asks_the_same_at_the_same_time_as_another_does_not_have_his_answer():
-    server = ScriptedServer(guarded=("west",), rules=IdentityRules(allow_anonymous=True), staleness_s=1000.0)
+    server = ScriptedServer(guarded=("west",), rules=usual(IdentityRules, allow_anonymous=True), staleness_s=1000.0)
     await server.poll()
     await asyncio.gather(*(server.ask("GET", f"{CONSOLE}/applications?user.name={user}") for user in ("alice", "bob")))
     asked = {each.user for each in server.federation["west"].taken if each.path.endswith("/apps")}
@@ -178,7 +179,7 @@ async def test_who_the_caller_is(server):
 
 
 async def test_who_is_not_named_may_ask_for_nothing_where_names_are_wanted():
-    server = ScriptedServer(rules=IdentityRules())
+    server = ScriptedServer(rules=usual(IdentityRules))
     answer = body_of(await server.ask("GET", f"{CONSOLE}/caller"))
     assert answer.pop("rights") == ["open", "read"]
     assert answer == {
@@ -259,7 +260,7 @@ async def test_too_much_is_refused(server, query):
 
 
 async def test_decisions_on_guarded_clusters_are_for_their_users_and_operators():
-    rules = IdentityRules(allow_anonymous=True, admins=("queen",))
+    rules = usual(IdentityRules, allow_anonymous=True, admins=("queen",))
     server = ScriptedServer(rules=rules, guarded=("east",))
     server.federation["east"].add_application(ApplicationId(1, 1), user="alice", name="secret")
     await server.poll()

@@ -10,6 +10,7 @@ from shim.errors import MalformedAnswerError, NeverReachedError, ResourceManager
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.testing.resource_manager import ScriptedResourceManager
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 ONE = ApplicationId(1_700_000_000_000, 6)
@@ -79,7 +80,7 @@ def nodes() -> Nodes:
 @pytest.fixture
 async def server(nodes: Nodes) -> ScriptedServer:
     opened = ScriptedServer(
-        rules=IdentityRules(allow_anonymous=True, admins=("queen",)), nodes={SubClusterId("west"): nodes.ask}
+        rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)), nodes={SubClusterId("west"): nodes.ask}
     )
     opened.federation["west"].add_application(ONE, user="bob")
     opened.federation["west"].behave(KnowsAContainer())

@@ -7,6 +7,7 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import BASE, ENDPOINTS, Endpoint
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 OLD = ApplicationId(1_600_000_000_000, 7)
@@ -21,7 +22,7 @@ def target(endpoint: Endpoint) -> str:
 
 @pytest.mark.parametrize("row", CHANGES, ids=lambda row: f"{row.method} {row.path}")
 async def test_s1_no_row_is_changed_by_nobody(row: Endpoint):
-    server = ScriptedServer(rules=IdentityRules())
+    server = ScriptedServer(rules=usual(IdentityRules))
     server.federation["east"].add_application(OLD, "RUNNING")
     await server.poll()
     asked = {name: len(server.federation[name].taken) for name in ("east", "west")}
@@ -34,7 +35,9 @@ async def test_s1_no_row_is_changed_by_nobody(row: Endpoint):
     assert told.status == 401
 
 
-WILDCARD = IdentityRules(admins=("root",), proxy_users={"knox": ProxyRule(hosts=("*",), users=("*",), groups=("*",))})
+WILDCARD = usual(
+    IdentityRules, admins=("root",), proxy_users={"knox": ProxyRule(hosts=("*",), users=("*",), groups=("*",))}
+)
 OPERATORS = [row for row in CHANGES if row.operates] + [row for row in ENDPOINTS if row.path.endswith("/format")]
 
 

@@ -6,9 +6,10 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.rm_questions import ask_application
 from shim.identity.service import IdentityRules
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 POLICY = SharePolicy((FederatedQueue("root.default", max_running=1),))
@@ -16,7 +17,7 @@ POLICY = SharePolicy((FederatedQueue("root.default", max_running=1),))
 
 @pytest.fixture
 async def server() -> ScriptedServer:
-    opened = ScriptedServer(policy=POLICY, rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+    opened = ScriptedServer(policy=POLICY, rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)))
     await opened.poll()
     return opened
 
@@ -144,7 +145,7 @@ async def test_another_heddle_tells_the_same_time(server: ScriptedServer) -> Non
     await lets_start(server, first, 120.0)
     assert await server.federation.store.waited() == {waits: before}
     (home,) = [name for name, manager in server.federation.managers.items() if waits in manager.applications]
-    heir = FederationView(tuple(server.federation.managers))
+    heir = FederationView(tuple(server.federation.managers), usual(ViewSettings))
     heir.note_submitted_at(waits, before)
     told = await ask_application(server.federation.managers[home], waits, as_of_s=1.0, timeout_s=1.0)
     assert told is not None

@@ -15,6 +15,7 @@ import pytest
 from shim.identity.service import IdentityRules
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
+from shim.testing.settings import usual
 from tests.support.hostile import BODIES, HEADERS, QUERIES, SEGMENTS, VALUES, XML, ZIPPED
 from tests.support.loop_watch import LoopWatch, too_long
 from tests.support.scripted_server import BASE, ScriptedServer
@@ -79,7 +80,7 @@ INPUTS = tuple(inputs())
 
 @pytest.fixture
 async def server() -> ScriptedServer:
-    made = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("*",)))
+    made = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("*",)))
     await made.poll()
     for _ in range(5):
         await made.submit()

@@ -16,6 +16,7 @@ from shim.server.rest.live import LiveDocuments
 from shim.server.rest.messages import Request
 from shim.telemetry.application_life import LifeEvent
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from tests.support.loop_watch import LoopWatch, too_long
 from tests.support.scripted_server import ScriptedServer
 
@@ -36,7 +37,7 @@ def some_id(number: int) -> ApplicationId:
 
 @pytest.mark.parametrize("query", ["", "search=nowhere", "search=nowhere&user.name=bob", "event=ENDED", "limit=500"])
 async def test_a_list_of_decisions(query: str) -> None:
-    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)), thread=OffLoop())
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)), thread=OffLoop())
     await server.poll()
     for number in range(1, DECISIONS + 1):
         facts = {"user": "alice", "queue": "root.prod", "home": "east", "reason": "why " * 125, "scores": LONG}
@@ -55,7 +56,7 @@ async def test_a_list_of_decisions(query: str) -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def many() -> ScriptedServer:
     """One that knows a hundred thousand applications."""
-    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)), thread=OffLoop())
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)), thread=OffLoop())
     for number in range(1, APPLICATIONS + 1):
         who = {"name": f"nightly-{number}", "queue": f"root.{number % 50}", "user": f"user{number % 1000}"}
         server.federation["east"].add_application(some_id(number), startedTime=1_000 + number % 1_000, **who)

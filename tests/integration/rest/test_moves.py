@@ -9,6 +9,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Answer
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 APP = ApplicationId(1_600_000_000_000, 7)
@@ -24,7 +25,7 @@ BODIES = {
 
 
 async def a_server(policy: SharePolicy) -> ScriptedServer:
-    server = ScriptedServer(policy=policy, rules=IdentityRules(admins=("queen",)))
+    server = ScriptedServer(policy=policy, rules=usual(IdentityRules, admins=("queen",)))
     server.federation["east"].add_application(APP, "RUNNING")
     await server.poll()
     return server

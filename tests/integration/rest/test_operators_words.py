@@ -8,6 +8,7 @@ from shim.federation.inspection import ClusterStatus, SubClusterDescription
 from shim.identity.service import IdentityRules
 from shim.ports.multicluster_store import RemoteSession
 from shim.server.rest.inspection_shown import cluster_gauges
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -17,7 +18,7 @@ CLUSTERS = "/heddle/v1/clusters"
 
 @pytest.fixture
 async def server() -> ScriptedServer:
-    opened = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+    opened = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)))
     await opened.poll()
     return opened
 

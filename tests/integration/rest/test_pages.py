@@ -9,6 +9,7 @@ from shim.domain.subclusters import Admission
 from shim.federation.health import Health
 from shim.identity.service import IdentityRules
 from shim.testing.federation import ScriptedFederation
+from shim.testing.settings import usual
 from shim.testing.state_stores import SwitchableStore
 from tests.support.scripted_server import ScriptedServer, body_of
 
@@ -19,7 +20,7 @@ CONTAINER = "container_e07_1700000000000_0001_01_000002"
 
 @pytest.fixture
 async def server() -> ScriptedServer:
-    opened = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+    opened = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)))
     opened.federation["west"].add_application(ONE, "RUNNING", name="a running one")
     opened.federation["west"].add_application(ApplicationId(1_700_000_000_000, 2), "KILLED", name="a killed one")
     await opened.poll()

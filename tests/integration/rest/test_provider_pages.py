@@ -18,6 +18,7 @@ from shim.server.rest.provider_pages import ProviderPages
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 from shim.testing.clock import FakeClock
 from shim.testing.identity_provider import ScriptedProvider
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 ISSUER = "https://id.example.com"
@@ -48,14 +49,19 @@ class Door:
         self.sessions = Sessions(b"s" * 32, self.clock, os.urandom, lasts_s=100.0)
         writer = AnswerWriter(self.clock.now_s)
         pages = ProviderPages(
-            self.provider, ClaimRules(), self.sessions, ISSUER, writer, is_encrypted=self.is_encrypted
+            self.provider, usual(ClaimRules), self.sessions, ISSUER, writer, is_encrypted=self.is_encrypted
         )
         self.server = ScriptedServer(
-            rules=IdentityRules(),
+            rules=usual(IdentityRules),
             logins=pages,
             takes_jwts=True,
             callers=lambda identity: ProviderCallers(
-                self.provider, ClaimRules(), self.sessions, identity, NamelessCallers(identity), "http://front:8088"
+                self.provider,
+                usual(ClaimRules),
+                self.sessions,
+                identity,
+                NamelessCallers(identity),
+                "http://front:8088",
             ),
         )
 

@@ -14,6 +14,7 @@ from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Request
 from shim.server.rest.rated_callers import RatedCallers
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer
 
 METRICS = f"{BASE}/metrics"
@@ -23,7 +24,8 @@ async def a_server(user=None, address=None):
     clock = FakeClock()
     rates = CallRates(RateLimits(user or Rate(0.0, 1), address or Rate(0.0, 1)), clock)
     made = ScriptedServer(
-        rules=IdentityRules(admins=("queen",)), callers=lambda identity: RatedCallers(rates, BelievedCallers(identity))
+        rules=usual(IdentityRules, admins=("queen",)),
+        callers=lambda identity: RatedCallers(rates, BelievedCallers(identity)),
     )
     await made.poll()
     return made, clock

@@ -11,6 +11,7 @@ import pytest
 from shim.identity.service import IdentityRules
 from shim.protocol.rest.filters import MANY_VALUED
 from shim.server.rest.endpoints import ENDPOINTS
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 OWN = "/heddle/v1"
@@ -22,7 +23,7 @@ CONSOLE_FILTERS = {"where", "shown"}
 
 @pytest.fixture
 async def server() -> ScriptedServer:
-    opened = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+    opened = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)))
     await opened.poll()
     return opened
 

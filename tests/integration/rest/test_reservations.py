@@ -8,6 +8,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestRequest
 from shim.server.rest.messages import Answer
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 LISTED = SharePolicy((FederatedQueue("root.prod", submit=("alice",)), FederatedQueue("root.dev")))
@@ -15,7 +16,7 @@ IN_PROD, IN_DEV = "reservation_5_0001", "reservation_5_0002"
 
 
 async def a_server(policy: SharePolicy = LISTED) -> ScriptedServer:
-    server = ScriptedServer(policy=policy, rules=IdentityRules(admins=("queen",)))
+    server = ScriptedServer(policy=policy, rules=usual(IdentityRules, admins=("queen",)))
     for name in ("east", "west"):
         server.federation[name].reservations = {IN_PROD: "prod", IN_DEV: "dev"}
     await server.poll()

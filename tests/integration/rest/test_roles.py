@@ -12,6 +12,7 @@ from shim.identity.service import Caller, IdentityRules, ProxyRule
 from shim.server.rest.endpoints import BASE, ENDPOINTS
 from shim.server.rest.messages import Answer
 from shim.server.rights import OWN, PAGES, REST
+from shim.testing.settings import usual
 from tests.support.roles import ROLES, may, user_of
 from tests.support.scripted_server import ScriptedServer, body_of
 
@@ -73,8 +74,11 @@ async def test_what_was_kept_for_a_viewer_is_not_given_to_who_is_none() -> None:
 
 def rules(**listed: tuple[str, ...]) -> IdentityRules:
     roles = RoleRules({Role[name.upper()]: users for name, users in listed.items()})
-    return IdentityRules(
-        admins=("root",), roles=roles, proxy_users={"knox": ProxyRule(hosts=("*",), users=("*",), groups=("*",))}
+    return usual(
+        IdentityRules,
+        admins=("root",),
+        roles=roles,
+        proxy_users={"knox": ProxyRule(hosts=("*",), users=("*",), groups=("*",))},
     )
 
 
@@ -135,7 +139,7 @@ async def test_a_token_loses_with_its_owner() -> None:
     """The role is the owner's now, not the one that he had when the token was made."""
     server = await a_server()
     left = Caller("left-us", "left-us")
-    made = await ScriptedServer(rules=IdentityRules()).api_tokens.create(
+    made = await ScriptedServer(rules=usual(IdentityRules)).api_tokens.create(
         left, name="old", owner="", scopes=[TokenScope.OPERATE], lifetime_s=60.0
     )
     await server.federation.stores.api_tokens.insert(made.token, most_of_owner=9, most=9)
@@ -144,7 +148,7 @@ async def test_a_token_loses_with_its_owner() -> None:
 
 
 async def test_without_roles_everything_is_as_it_was() -> None:
-    server = await a_server(IdentityRules(admins=("root",)))
+    server = await a_server(usual(IdentityRules, admins=("root",)))
     expected = {None: 200, "alice": 200, "root": 200}
     assert {user: (await asked(server, "GET", f"{BASE}/apps", user)).status for user in expected} == expected
     label = f"{BASE}/remove-node-labels?labels=x"

@@ -4,6 +4,7 @@ import pytest
 
 from shim.errors import UnavailableError
 from shim.identity.service import IdentityRules, ProxyRule
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer
 
 
@@ -12,7 +13,7 @@ from tests.support.scripted_server import BASE, ScriptedServer
     [("/heddle/v1/doctor", 200), (f"{BASE}/reservation/list", 400), (f"{BASE}/reservation/list?queue=a", 400)],
 )
 async def test_plain_questions_are_answered(path, status):
-    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("*",)))
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("*",)))
     await server.poll()
     answer = await server.ask("GET", path)
     assert answer.status == status, answer.body
@@ -24,7 +25,7 @@ async def test_who_cannot_be_judged_yet_is_asked_to_try_again(method, path):
     def slow(user):
         raise UnavailableError(f"the groups of {user} are not known yet")
 
-    rules = IdentityRules(proxy_users={"knox": ProxyRule(hosts=("*",), groups=("staff",))})
+    rules = usual(IdentityRules, proxy_users={"knox": ProxyRule(hosts=("*",), groups=("staff",))})
     server = ScriptedServer(rules=rules, groups_of=slow)
     await server.poll()
     answer = await server.ask(method, f"{path}?user.name=knox&doAs=ada")

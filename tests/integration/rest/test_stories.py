@@ -6,6 +6,7 @@ from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Answer
 from shim.testing.misbehaviours import FailsWithoutWords
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 DIRECT = ApplicationId(1_600_000_000_000, 7)
@@ -13,7 +14,7 @@ ASKERS = {"alice": 200, "queen": 200, "bob": 403}
 
 
 async def a_server(*guarded: str) -> ScriptedServer:
-    server = ScriptedServer(names=("east",), guarded=guarded, rules=IdentityRules(admins=("queen",)))
+    server = ScriptedServer(names=("east",), guarded=guarded, rules=usual(IdentityRules, admins=("queen",)))
     server.federation["east"].add_application(DIRECT, "RUNNING", user="alice")
     await server.poll()
     return server

@@ -20,9 +20,10 @@ from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.server import RestServer
 from shim.server.rest.tls_greeting import TLSOffer
+from shim.testing.settings import usual
 from tests.support.certificates import TestAuthority
 
-LIMITS = ConnectionLimits(request_timeout_s=0.3, max_connections=4)
+LIMITS = usual(ConnectionLimits, request_timeout_s=0.3, max_connections=4)
 
 
 class TellsHowItCame:
@@ -119,7 +120,7 @@ async def test_who_stays_silent_before_the_handshake_is_cut(authority):
 
 
 async def test_who_stays_silent_before_the_handshake_is_counted(authority):
-    patient = ConnectionLimits(request_timeout_s=60, max_connections=4)
+    patient = usual(ConnectionLimits, request_timeout_s=60, max_connections=4)
     async with serving(TLSFiles(*authority.issue("heddle")), limits=patient) as server:
         streams = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(patient.max_connections + 2)]
         await asyncio.wait_for(asyncio.gather(*(_end(reader) for reader, _ in streams[:2])), 5)

@@ -7,6 +7,7 @@ from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.telemetry import Metrics, ObservedResourceManager
 from shim.testing.misbehaviours import IsNeverReached
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer
 from tests.support.traces import tracing
 
@@ -18,7 +19,7 @@ def observed() -> ScriptedServer:
         metrics = Metrics(clock, version="test", subclusters=lambda: ())
         return ObservedResourceManager(manager, metrics, clock)
 
-    return ScriptedServer(rules=IdentityRules(allow_anonymous=True), observe=observe)
+    return ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True), observe=observe)
 
 
 async def test_a_submission_is_one_trace():

@@ -14,6 +14,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.application_acls import ApplicationACLBook
 from shim.identity.service import IdentityRules
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 LISTS = [{"key": "VIEW_APP", "value": "vera viewers"}, {"key": "MODIFY_APP", "value": "mo"}]
@@ -28,7 +29,7 @@ SOMEBODY = ("eve", "mo")
 
 
 def a_server(**changes: object) -> ScriptedServer:
-    rules = IdentityRules(admins=("queen",))
+    rules = usual(IdentityRules, admins=("queen",))
     groups: Mapping[str, frozenset[str]] = {"gina": frozenset({"viewers"})}
     settings = {"has_acls": True, "policy": POLICY, "rules": rules, **changes}
     return ScriptedServer(names=("east",), groups_of=lambda user: groups.get(user, frozenset()), **settings)  # type: ignore[arg-type]

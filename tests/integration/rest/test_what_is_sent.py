@@ -10,10 +10,11 @@ from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.testing.misbehaviours import IsNeverReached
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 MINE = ApplicationId(1_600_000_000_000, 7)
-RULES = IdentityRules(allow_anonymous=True, proxy_users={"knox": ProxyRule(hosts=("*",), users=("alice",))})
+RULES = usual(IdentityRules, allow_anonymous=True, proxy_users={"knox": ProxyRule(hosts=("*",), users=("alice",))})
 PATHS = {
     "{application}": str(MINE),
     "{attempt}": "appattempt_1600000000000_0007_000001",
@@ -111,7 +112,7 @@ DISGUISES = [
 @pytest.fixture
 async def closed():
     """Two clusters; MINE is alice's, and nobody operates Heddle."""
-    made = ScriptedServer(rules=IdentityRules())
+    made = ScriptedServer(rules=usual(IdentityRules))
     made.federation["east"].add_application(MINE, "RUNNING", user="alice")
     await made.poll()
     for name in ("east", "west"):

@@ -22,6 +22,7 @@ from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.testing.scheduler import ScriptedScheduler, token_for
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 ALL_QUALITIES = tuple(QualityOfProtection)
@@ -73,7 +74,7 @@ class ScriptedApplicationMaster:
             return SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(token, os.urandom(30).hex(), qualities)})
 
         target = RPCTarget(EAST, ((host, int(port)),))
-        self.rpc = YarnRPC(target, RPCSettings(**({"timeout_s": 20.0} | settings)), initiator=initiator)
+        self.rpc = YarnRPC(target, usual(RPCSettings, **({"timeout_s": 20.0} | settings)), initiator=initiator)
         self.response_id = 0
 
     async def call(self, method, message=None):

@@ -18,6 +18,7 @@ from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import IpcConnectionContextProto
 from shim.server.rpc import RPCLimits, RPCServer
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 LARGE = bytes(200_000)
@@ -85,7 +86,7 @@ async def serving(service=None, **limits):
 @asynccontextmanager
 async def calling(*ports, **settings):
     target = RPCTarget(EAST, tuple(("127.0.0.1", port) for port in ports))
-    rpc = YarnRPC(target, RPCSettings(**settings))
+    rpc = YarnRPC(target, usual(RPCSettings, **settings))
     try:
         yield rpc
     finally:
@@ -110,7 +111,7 @@ async def test_made_up_users_take_no_more_connections_to_all_clusters_together_t
     budget = ConnectionBudget(6)
     async with serving() as server:
         target = RPCTarget(EAST, (("127.0.0.1", server.port),))
-        clusters = [YarnRPC(target, RPCSettings(connections=4), budget=budget) for _ in range(4)]
+        clusters = [YarnRPC(target, usual(RPCSettings, connections=4), budget=budget) for _ in range(4)]
         most = 0
 
         async def ask(cluster, number):
@@ -130,7 +131,7 @@ async def test_of_all_clusters_the_connection_that_is_idle_for_longest_goes():
     budget = ConnectionBudget(2)
     async with serving() as server:
         target = RPCTarget(EAST, (("127.0.0.1", server.port),))
-        first, second, third = clusters = [YarnRPC(target, budget=budget) for _ in range(3)]
+        first, second, third = clusters = [YarnRPC(target, usual(RPCSettings), budget=budget) for _ in range(3)]
         for cluster in (first, second, first, third):
             await cluster.call(a_call(payload=b"x"))
             await asyncio.sleep(0.01)  # uvloop's clock ticks in milliseconds: no two uses at one time
@@ -143,7 +144,10 @@ async def test_who_waits_for_room_gets_it_when_another_clusters_call_ends():
     budget, service = ConnectionBudget(1), EchoService()
     async with serving(service) as server:
         target = RPCTarget(EAST, (("127.0.0.1", server.port),))
-        one, other = YarnRPC(target, budget=budget), YarnRPC(target, budget=budget)
+        one, other = (
+            YarnRPC(target, usual(RPCSettings), budget=budget),
+            YarnRPC(target, usual(RPCSettings), budget=budget),
+        )
         slow = asyncio.create_task(one.call(a_call("wait", b"slow")))
         await service.has_waiting.acquire()
         waiting = asyncio.create_task(other.call(a_call(payload=b"quick")))

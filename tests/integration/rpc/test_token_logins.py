@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError
 from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
@@ -27,6 +27,7 @@ from shim.protocol.proto.messages import TokenProto
 from shim.server.rpc import RPCServer
 from shim.server.rpc.logins import Logins
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from shim.testing.stores import InMemoryTokenStore
 
 SECRET = b"s" * 32
@@ -77,12 +78,12 @@ class Federation:
     def __init__(self) -> None:
         self.clock = FakeClock()
         self.store = SlowTokenStore()
-        self.tokens = [DelegationTokens(SECRET, self.clock, self.store, TokenLimits()) for _ in range(2)]
+        self.tokens = [DelegationTokens(SECRET, self.clock, self.store, usual(TokenLimits)) for _ in range(2)]
         self.servers: list[RPCServer] = []
 
     async def start(self, stack: AsyncExitStack) -> None:
         for tokens in self.tokens:
-            logins = Logins(IdentityService(IdentityRules(), secret=SECRET, clock=self.clock), tokens)
+            logins = Logins(IdentityService(usual(IdentityRules), secret=SECRET, clock=self.clock), tokens)
             server = RPCServer(WhoAmI(logins), host="127.0.0.1", port=0, judge=logins)
             await server.start()
             stack.push_async_callback(server.stop, grace_s=0)
@@ -96,7 +97,7 @@ class Federation:
             return SASLInitiator({AuthMethod.TOKEN: lambda _: session})
 
         target = RPCTarget(SubClusterId("east"), (("127.0.0.1", self.servers[server].port),))
-        rpc = YarnRPC(target, initiator=initiator)
+        rpc = YarnRPC(target, usual(RPCSettings), initiator=initiator)
         try:
             return await rpc.call(RPCCall(APPLICATION_CLIENT.name, "anything", b"", ""))
         finally:
@@ -200,7 +201,7 @@ async def test_a_login_that_fails_never_becomes_a_claimed_name(log_in):
     impostor = TakesEverybody()
     server = RPCServer(impostor, host="127.0.0.1", port=0)
     await server.start()
-    rpc = YarnRPC(RPCTarget(SubClusterId("east"), (("127.0.0.1", server.port),)), log_in=log_in)
+    rpc = YarnRPC(RPCTarget(SubClusterId("east"), (("127.0.0.1", server.port),)), usual(RPCSettings), log_in=log_in)
     try:
         with pytest.raises((NeverReachedError, NoAnswerError)):
             await rpc.call(RPCCall(APPLICATION_CLIENT.name, "submitApplication", b"secret", "alice"))

@@ -14,13 +14,14 @@ import pytest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import ConfigError, ConflictError, StoreUnavailableError
-from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
+from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens, TokenLimits
 from shim.ports.api_token_store import APIToken
 from shim.store import open_state_store
 from shim.store.copies import Copied, StoreHeldError, copying_of, look
 from shim.store.schema import HEAD
 from shim.testing.builders import a_record
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from tests.support.databases import emptied
 
 SECRET = b"the secret of the tests"
@@ -95,16 +96,18 @@ async def test_what_was_restored_is_what_was_copied_and_is_marked(site: Site) ->
 async def test_a_token_that_was_cancelled_after_the_copy_stays_useless(site: Site) -> None:
     clock = FakeClock()
     store = await open_state_store(site.url)
-    tokens = DelegationTokens(b"secret", clock, store.stores(SECRET).tokens)
+    tokens = DelegationTokens(b"secret", clock, store.stores(SECRET).tokens, usual(TokenLimits))
     cancelled, kept = [await tokens.issue("alice", "alice", "", is_proven=True) for _ in range(2)]
     await store.close()
     await site.copy()
     store = await open_state_store(site.url)
-    await DelegationTokens(b"secret", clock, store.stores(SECRET).tokens).cancel(cancelled, caller="alice")
+    await DelegationTokens(b"secret", clock, store.stores(SECRET).tokens, usual(TokenLimits)).cancel(
+        cancelled, caller="alice"
+    )
     await store.close()
     await site.put_back()
     store = await open_state_store(site.url)
-    restored = DelegationTokens(b"secret", clock, store.stores(SECRET).tokens)
+    restored = DelegationTokens(b"secret", clock, store.stores(SECRET).tokens, usual(TokenLimits))
     for token in (cancelled, kept):  # which of them were cancelled nobody knows any more
         with pytest.raises(DelegationTokenError):
             await restored.check(token.identifier)

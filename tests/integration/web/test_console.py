@@ -17,6 +17,7 @@ from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.json_patches import patch_of
 from shim.telemetry.application_life import LifeEvent
 from shim.testing.resource_manager import ScriptedResourceManager, error_answer
+from shim.testing.settings import usual
 from tests.support.console_pages import Looker, chromium, looking, serving
 from tests.support.roles import ROLES
 from tests.support.scripted_server import ScriptedServer
@@ -63,7 +64,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def server() -> ScriptedServer:
-    opened = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+    opened = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)))
     east, west = opened.federation["east"], opened.federation["west"]
     for number in range(1, 6):
         east.add_application(some_id(number), user="alice", name=f"sort-{number}", applicationType="MAPREDUCE")

@@ -13,6 +13,7 @@ from playwright.async_api import Browser, Route
 from adapters.yarn.log_folder import LogFolder
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
+from shim.testing.settings import usual
 from tests.support.console_pages import Looker, chromium, looking, serving
 from tests.support.scripted_server import ScriptedServer
 
@@ -37,7 +38,7 @@ async def url(tmp_path: Path) -> AsyncIterator[str]:
     folder.mkdir(parents=True)
     (folder / "west_45454").write_bytes(WRITTEN.read_bytes())
     archives = {SubClusterId("west"): LogFolder(tmp_path)}
-    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True), archives=archives)
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True), archives=archives)
     server.federation["west"].add_application(ID, "FINISHED", user="ada")
     await server.poll()
     async with serving(server) as address:

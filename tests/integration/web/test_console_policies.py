@@ -9,6 +9,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser
 
 from shim.identity.service import IdentityRules
+from shim.testing.settings import usual
 from tests.support.console_pages import Looker, chromium, looking, serving
 from tests.support.made_up_federation import SPANNING, made_up, some_containers
 from tests.support.scripted_server import ScriptedServer
@@ -106,7 +107,7 @@ async def test_others_compare_and_see_no_button_that_changes_anything(browser, s
         await looker.page.click("summary >> nth=1")
         await looker.until("document.querySelector('details[open] .diff, details[open] pre')")
         assert await looker.page.query_selector_all("button:text('Apply…'), button:text('Roll back…')") == []
-    strict = ScriptedServer(rules=IdentityRules())
+    strict = ScriptedServer(rules=usual(IdentityRules))
     await strict.poll()
     async with serving(strict) as address, looking(browser, address) as looker:
         await looker.go("policies")

@@ -151,7 +151,7 @@ FURTHER = {
     "traces in clear text": ("talkative", replace(GOOD, trace_endpoint="http://otel.example:4318")),
     "files that cannot be used": (
         "certificates",
-        replace(GOOD, cluster_tls=[ClusterTLSFacts("east", trouble="no key")]),
+        replace(GOOD, cluster_tls=[ClusterTLSFacts("east", is_verified=True, trouble="no key")]),
     ),
     "an expired CA of masters": (
         "certificates",

@@ -10,13 +10,14 @@ from shim.config.queues import parse_policy
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.errors import ConfigError
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.share_load import nowhere
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import SharePreview
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_document, a_queue_report, a_report
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 DEEP = "k" + ".k" * 20_000
@@ -93,13 +94,13 @@ class Preview:
 
     def __init__(self, policy: SharePolicy) -> None:
         clock = FakeClock()
-        view = FederationView((EAST,))
+        view = FederationView((EAST,), usual(ViewSettings))
         leaves = [a_queue_report(queue.path) for queue in policy.queues]
         told = [a_document(number, "east") for number in range(1, len(policy.queues) + 1)]
         view.apply(a_report("east", polled_at_s=clock.now_s(), applications=told, queues=leaves))
         meter = LoadMeter(view, {}, clock, absent_after_s=60.0)
         self._policy = policy
-        self._preview = SharePreview(meter.snapshot(), (), ShareSettings())
+        self._preview = SharePreview(meter.snapshot(), (), usual(ShareSettings))
 
     def __call__(self) -> None:
         assert len(self._preview.statuses(self._policy)) == len(self._policy.queues)

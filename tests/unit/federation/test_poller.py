@@ -10,7 +10,6 @@ from shim.domain.subclusters import SubClusterState
 from shim.errors import NoAnswerError
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers
-from shim.federation.polling import PollSettings
 from shim.testing.clock import FakeClock
 from shim.testing.misbehaviours import (
     AnswersEndlessly,
@@ -23,6 +22,7 @@ from shim.testing.misbehaviours import (
     LosesTheAnswer,
 )
 from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 
@@ -37,10 +37,10 @@ class Federation:
     def __init__(self):
         self.clock = FakeClock()
         self.manager = ScriptedResourceManager("east", clock=self.clock)
-        self.view = FederationView((EAST,), ViewSettings(late_after_s=6.0))
+        self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=6.0))
         self.listener = Listener()
         self.master = SubClusterPoller(
-            self.manager, self.view, self.clock, PollSchedule(jitter=0.0), listeners=[self.listener]
+            self.manager, self.view, self.clock, usual(PollSchedule, jitter=0.0), listeners=[self.listener]
         )
 
     @asynccontextmanager
@@ -324,8 +324,8 @@ async def test_pollers_begin_and_end_with_every_sub_cluster():
     clock = FakeClock()
     managers = {SubClusterId(name): ScriptedResourceManager(name, clock=clock) for name in ("east", "west")}
     managers[EAST].behave(IsNeverReached())
-    view = FederationView(tuple(managers))
-    settings = PollSchedule(poll=PollSettings(), jitter=0.1)
+    view = FederationView(tuple(managers), usual(ViewSettings))
+    settings = usual(PollSchedule, jitter=0.1)
     pollers = SubClusterPollers(view, managers, clock, settings, random=Random(1))  # noqa: S311 - a test's jitter
     listener = Listener()
     pollers.listen(listener)

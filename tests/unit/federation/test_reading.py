@@ -9,7 +9,7 @@ from shim.domain.submissions import SubmissionState
 from shim.domain.viewers import Viewer
 from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
 from shim.federation.core.account_book import AccountBook
-from shim.federation.core.federation_view import FederationView, Part
+from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
 from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.federation.reading import ApplicationReading, ReadingSettings
@@ -23,6 +23,7 @@ from shim.testing.misbehaviours import (
     IsRecovering,
 )
 from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
+from shim.testing.settings import usual
 from shim.testing.state_stores import InMemoryStateStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -33,13 +34,13 @@ class Federation:
     def __init__(self, *, guarded=()):
         self.clock = FakeClock()
         self.managers = {name: ScriptedResourceManager(name, clock=self.clock) for name in (EAST, WEST)}
-        self.view = FederationView(tuple(self.managers), accounts=AccountBook(UsageForm()))
+        self.view = FederationView(tuple(self.managers), usual(ViewSettings), accounts=AccountBook(UsageForm()))
         self.store = InMemoryStateStore(now_s=self.clock.now_s)
-        settings = ReadingSettings(guarded=frozenset(guarded))
+        settings = usual(ReadingSettings, guarded=frozenset(guarded))
         self.reading = ApplicationReading(self.view, self.managers, self.store, self.clock, settings)
         self.documents = DocumentReading(self.view, self.managers, self.clock, settings)
         self.masters = [
-            SubClusterPoller(manager, self.view, self.clock, PollSchedule()) for manager in self.managers.values()
+            SubClusterPoller(manager, self.view, self.clock, usual(PollSchedule)) for manager in self.managers.values()
         ]
         self.east, self.west = self.managers[EAST], self.managers[WEST]
 
@@ -179,7 +180,7 @@ async def test_reads_go_on_without_the_store(federation):
             raise StoreUnavailableError("disk full")
 
     store = IsAway(now_s=federation.clock.now_s)
-    reading = ApplicationReading(federation.view, federation.managers, store, federation.clock, ReadingSettings())
+    reading = ApplicationReading(federation.view, federation.managers, store, federation.clock, usual(ReadingSettings))
     unknown = ApplicationId(5, 5)
     federation.west.add_application(unknown, "RUNNING")
     assert (await reading.application(unknown, viewer=Viewer("a"))).document.summary.home_subcluster == WEST

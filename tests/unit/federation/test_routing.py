@@ -14,6 +14,7 @@ from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, IsRecovering
 from shim.testing.multicluster_stores import InMemoryMultiClusterStore
+from shim.testing.settings import usual
 from shim.testing.state_stores import AwayStore, SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -133,7 +134,12 @@ async def test_containers_of_an_application_that_spans_are_where_they_were_given
     heddle = await federation.start()
     spans = InMemoryMultiClusterStore()
     routing = Routing(
-        heddle.view, federation.managers, federation.store, federation.clock, places=ContainerPlaces(spans)
+        heddle.view,
+        federation.managers,
+        federation.store,
+        federation.clock,
+        usual(RoutingSettings),
+        places=ContainerPlaces(spans),
     )
     at_home, there = ApplicationAttemptId(AN_ID, 2), ApplicationAttemptId(AN_ID, 1)
     given = ContainerId(there, (1000 << 40) | 7)
@@ -156,7 +162,7 @@ async def test_containers_of_an_application_that_spans_are_where_they_were_given
 
 async def test_what_is_remembered_of_made_up_ids_is_bounded(federation: ScriptedFederation) -> None:
     heddle = await federation.start()
-    settings = RoutingSettings(remembered=2, unknown_for_s=60.0)
+    settings = usual(RoutingSettings, remembered=2, unknown_for_s=60.0)
     routing = Routing(heddle.view, federation.managers, federation.store, federation.clock, settings)
 
     async def is_asked_for(sequence: int) -> bool:

@@ -19,12 +19,12 @@ def lives(days):
 @pytest.mark.parametrize(
     ("cluster", "level"),
     [
-        (ClusterTLSFacts("east", certificates=lives(30)), Level.OK),
-        (ClusterTLSFacts("east", certificates=lives(20)), Level.WARNING),
-        (ClusterTLSFacts("east", certificates=lives(-1)), Level.ERROR),
-        (ClusterTLSFacts("east", trouble="no key"), Level.ERROR),
+        (ClusterTLSFacts("east", is_verified=True, certificates=lives(30)), Level.OK),
+        (ClusterTLSFacts("east", is_verified=True, certificates=lives(20)), Level.WARNING),
+        (ClusterTLSFacts("east", is_verified=True, certificates=lives(-1)), Level.ERROR),
+        (ClusterTLSFacts("east", is_verified=True, trouble="no key"), Level.ERROR),
         (ClusterTLSFacts("east", is_verified=False), Level.WARNING),
-        (ClusterTLSFacts("east", plain=("http://rm:8088",)), Level.WARNING),
+        (ClusterTLSFacts("east", is_verified=True, plain=("http://rm:8088",)), Level.WARNING),
     ],
     ids=["good", "ends soon", "expired", "unreadable", "not checked", "clear text"],
 )

@@ -15,6 +15,7 @@ from shim.identity.scopes import TokenScopeError, require_scope
 from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.ports.token_store import TooManyTokensError
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from shim.testing.stores import InMemoryAPITokenStore
 
 DAY_S = 86_400.0
@@ -28,7 +29,7 @@ class Office:
 
     def __init__(self, *, heddles=1, admins=("queen",), limits=None, **named):
         self.clock, self.store = FakeClock(), InMemoryAPITokenStore()
-        identity = IdentityService(IdentityRules(admins=admins), secret=b"x" * 32, clock=self.clock)
+        identity = IdentityService(usual(IdentityRules, admins=admins), secret=b"x" * 32, clock=self.clock)
         self.chance = random.Random(7)  # noqa: S311 - a test repeats itself
         self.all = [
             APITokens(identity, self.clock, self.store, self.chance.randbytes, limits, **named) for _ in range(heddles)
@@ -170,7 +171,7 @@ async def test_a_flood_of_made_up_tokens_takes_turns_and_those_known_pass_it():
     text = (await office.create()).text
     slow = SlowStore()
     slow.tokens = office.store.tokens
-    identity = IdentityService(IdentityRules(), secret=b"x" * 32, clock=office.clock)
+    identity = IdentityService(usual(IdentityRules), secret=b"x" * 32, clock=office.clock)
     tokens = APITokens(
         identity, office.clock, slow, office.chance.randbytes, APITokenLimits(unknown_at_once=2, unknown_waiting=5)
     )
@@ -235,7 +236,9 @@ async def test_nobody_has_no_tokens():
     nobody = Caller("dr.who", "dr.who", is_anonymous=True)
     with pytest.raises(NotAuthenticatedError):
         await office.create(nobody)
-    allowing = IdentityService(IdentityRules(allow_anonymous=True, admins=("*",)), secret=b"x" * 32, clock=office.clock)
+    allowing = IdentityService(
+        usual(IdentityRules, allow_anonymous=True, admins=("*",)), secret=b"x" * 32, clock=office.clock
+    )
     tokens = APITokens(allowing, office.clock, office.store, office.chance.randbytes)
     for owner in ("", "alice"):
         with pytest.raises(ForbiddenError):

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from shim.identity.provider_claims import ClaimedUser, ClaimRules, UnusableClaimsError
+from shim.testing.settings import usual
 
-RULES = ClaimRules(user_domains=frozenset({"example.com"}), known_groups=frozenset({"oidc:ops", "root"}))
+RULES = usual(ClaimRules, user_domains=frozenset({"example.com"}), known_groups=frozenset({"oidc:ops", "root"}))
 
 
 def claims(name: object, **more: Any) -> dict[str, Any]:
@@ -35,11 +36,11 @@ def test_what_is_no_user_here_is_nobody(name: object) -> None:
 
 def test_without_domains_none_is_cut_off() -> None:
     with pytest.raises(UnusableClaimsError, match="user_domains"):
-        ClaimRules().user_of(claims("alice@example.com"))
+        usual(ClaimRules).user_of(claims("alice@example.com"))
 
 
 def test_an_address_that_is_not_verified_names_nobody() -> None:
-    rules = ClaimRules(user_claim="email", user_domains=frozenset({"example.com"}))
+    rules = usual(ClaimRules, user_claim="email", user_domains=frozenset({"example.com"}))
     good = {"email": "alice@example.com", "email_verified": True}
     assert rules.user_of(good).user == "alice"
     for verified in (False, None, "true", 1):

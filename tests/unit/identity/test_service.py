@@ -8,6 +8,7 @@ from shim.domain.roles import Right
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError
 from shim.identity.service import Caller, IdentityRules, IdentityService, ImpersonationError, ProxyRule
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 
 SECRET = b"s" * 32
 FRONT = ProxyRule(hosts=("10.0.0.0/8", "127.0.0.1"), users=("bob", "root"), groups=("analysts",))
@@ -16,7 +17,7 @@ FRONT = ProxyRule(hosts=("10.0.0.0/8", "127.0.0.1"), users=("bob", "root"), grou
 def service(*, clock=None, secret=SECRET, groups=None, **rules):
     rules.setdefault("proxy_users", {"front": FRONT, "other": ProxyRule()})
     return IdentityService(
-        IdentityRules(**rules),
+        usual(IdentityRules, **rules),
         secret=secret,
         clock=clock or FakeClock(),
         groups_of=lambda user: frozenset((groups or {}).get(user, ())),

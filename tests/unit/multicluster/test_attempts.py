@@ -27,7 +27,9 @@ def federation() -> ScriptedFederation:
 async def attempts_over(federation: ScriptedFederation, *spanning: str) -> AttemptDirectory:
     heddle = await federation.start()
     names = dict.fromkeys(spanning, {WEST: "root.default"} if spanning == ("root.ours",) else {})
-    return AttemptDirectory(heddle.routing, heddle.view, federation.managers, federation.clock, read=lambda: names)
+    return AttemptDirectory(
+        heddle.routing, heddle.view, federation.managers, federation.clock, answer_within_s=2.0, read=lambda: names
+    )
 
 
 async def test_an_attempt_is_at_its_applications_home(federation: ScriptedFederation) -> None:
@@ -72,7 +74,13 @@ async def test_an_attempt_whose_calls_were_read_stays_read_when_the_policy_says_
         return attempt in read
 
     attempts = AttemptDirectory(
-        heddle.routing, heddle.view, federation.managers, federation.clock, read=lambda: queues, was_read=was_read
+        heddle.routing,
+        heddle.view,
+        federation.managers,
+        federation.clock,
+        answer_within_s=2.0,
+        read=lambda: queues,
+        was_read=was_read,
     )
     assert (await attempts.find(ATTEMPT)).is_read
     queues.clear()
@@ -90,7 +98,9 @@ async def test_an_attempt_has_the_gang_that_its_applications_tags_name(federatio
 async def test_a_home_that_cannot_tell_the_queue_is_waited_for(federation: ScriptedFederation) -> None:
     attempts = await attempts_over(federation, "root.default")
     federation["west"].add_application(AN_ID)
-    without = AttemptDirectory(attempts._routing, attempts._view, federation.managers, federation.clock)
+    without = AttemptDirectory(
+        attempts._routing, attempts._view, federation.managers, federation.clock, answer_within_s=2.0
+    )
     await without.find(ATTEMPT)
     federation["west"].behave(IsNeverReached())
     with pytest.raises(HomeUnreachableError, match="in which queue"):

@@ -9,19 +9,20 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, HaState
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.epochs import Epochs
 from shim.multicluster.capacity import ClusterCapacities
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_queue_report, a_report
+from shim.testing.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 GIB = ResourceVector(1024, 1)
 
 
 def capacities_over(*reports, admissions=None, queue=None, may_span=lambda _: True, now_s=100.0):
-    view = FederationView((EAST, WEST))
+    view = FederationView((EAST, WEST), usual(ViewSettings))
     for report in reports:
         view.apply(report)
     policy = SharePolicy((queue or FederatedQueue("root.default", span=True),))

@@ -9,7 +9,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, No
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
@@ -18,6 +18,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.server.rest.asks_shown import shown_asks
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_document, a_queue_report, a_report
+from shim.testing.settings import usual
 from tests.support.planned import DrivenSplitter
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -51,7 +52,7 @@ class Queue:
 
     def __init__(self, order="fifo", elsewhere=None):
         self.clock = FakeClock()
-        self.view = FederationView((EAST, WEST))
+        self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.order = order
         self.masters = None if elsewhere is None else elsewhere(self.view, self.clock)
         self.launches = LaunchService(self.view, self.clock, 30.0, self.masters)
@@ -61,7 +62,7 @@ class Queue:
             self.view,
             self.clock,
             Random(0),  # noqa: S311
-            CycleSettings(every_s=0.25),
+            usual(CycleSettings, every_s=0.25),
         )
         self.number = 0
 
@@ -84,7 +85,7 @@ class Queue:
 
     def enters(self, number):
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, QUEUE, "ada")
-        return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, SplitSettings(3))
+        return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, patience=3))
 
 
 async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():

@@ -7,6 +7,7 @@ import pytest
 from shim.multicluster.core import Demand
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.scheduling.shadow_report import DifferenceKind
+from shim.testing.settings import usual
 from tests.unit.multicluster.test_queue_cycles import CAPACITIES, EAST, KEY, QUEUE, WEST, Queue
 
 
@@ -22,7 +23,7 @@ class ShadowedQueue(Queue):
             self.view,
             self.clock,
             Random(0),  # noqa: S311 - a test
-            CycleSettings(every_s=0.25),
+            usual(CycleSettings, every_s=0.25),
             shadow_of=lambda _: self.shadow,
         )
 
@@ -111,7 +112,13 @@ def test_after_a_plan_that_took_long_there_is_none_for_nine_times_as_long():
     clock = SlowClock(queue.clock, 0.0)
     rng = Random(0)  # noqa: S311 - a test
     queue.cycles = QueueCycles(
-        queue.launches, lambda _: "fifo", queue.view, clock, rng, shadow_of=lambda _: "fewest-tasks"
+        queue.launches,
+        lambda _: "fifo",
+        queue.view,
+        clock,
+        rng,
+        usual(CycleSettings),
+        shadow_of=lambda _: "fewest-tasks",
     )
     queue.enters(1).split(Demand(KEY, 3), CAPACITIES)
     clock.a_look_s = 1.0

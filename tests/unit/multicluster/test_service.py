@@ -36,6 +36,7 @@ from shim.protocol.proto.messages import (
 from shim.simulation.virtual_time import VirtualClock
 from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
+from shim.testing.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 APPLICATION = ApplicationId(1_700_000_000_000, 1)
@@ -93,7 +94,7 @@ class TwoClusterFederation:
                 unmanaged_ams=unmanaged_ams,
                 store=self.store,
                 capacities=self.capacities,  # type: ignore[arg-type]  # as far as it is needed
-                matching=AttemptMatching(SplitSettings(patience=3)),
+                matching=AttemptMatching(usual(SplitSettings, patience=3)),
                 clock=VirtualClock(),
                 settings=SETTINGS,
                 keeps_containers=self._keeps,

@@ -12,9 +12,10 @@ from shim.multicluster.unmanaged import Opened
 from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
-SLOW = SessionSettings(beat_s=3600.0)
+SLOW = usual(SessionSettings, beat_s=3600.0)
 
 
 class Login:

@@ -20,6 +20,7 @@ from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.master_links import LosesDeltas, MemoryDialer
 from shim.testing.reports import a_document, a_report
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 NEWLY = Applied(is_new=True)
@@ -32,7 +33,7 @@ class FollowedLocalMaster:
         self.clock = FakeClock()
         self.dialer = MemoryDialer("gm/a")
         self.roster = Roster()
-        self.view = FederationView((EAST,), ViewSettings(late_after_s=6.0))
+        self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=6.0))
         self.following = Following(
             GlobalMasterId("a"),
             self.view,
@@ -45,7 +46,7 @@ class FollowedLocalMaster:
 
     def a_local_master_lives(self, address="east:1", life="one"):
         self.sequence = 0
-        own = FederationView((EAST,), ViewSettings())
+        own = FederationView((EAST,), usual(ViewSettings))
         self.truth = own
         launches = LaunchVerification(EAST, own, self.clock, lasts_s=30)
         self.service = ReportService(

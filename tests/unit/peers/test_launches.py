@@ -14,10 +14,10 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import UNORDERED
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.queue_cycles import QueueCycles
+from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.splitters import AttemptMatching, MatchingStatus
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
@@ -27,6 +27,7 @@ from shim.server.peers import MatchingCollector
 from shim.server.rest.asks_shown import shown_asks, shown_matching
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 from tests.support.planned import DrivenSplitter
 from tests.unit.multicluster.core.test_planned import KEY
 from tests.unit.peers.test_following import FollowedLocalMaster
@@ -77,7 +78,7 @@ def test_frames_of_launches_travel():
 
 
 async def test_in_one_process_the_verdict_is_there_at_once():
-    view, clock = FederationView((EAST,)), FakeClock()
+    view, clock = FederationView((EAST,), usual(ViewSettings)), FakeClock()
     view.apply(a_report("east", 1, polled_at_s=clock.now_s(), nodes=nodes(3), documents=DOCUMENTS, queues=()))
     service = LaunchService(view, clock, 30.0)
     _, verdict = service.propose(EAST, "a", KIND, 5, lambda _: None)
@@ -131,8 +132,8 @@ async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
 
 async def test_a_splitter_over_links_is_told_of_the_verdict_when_it_comes(story):
     launches = LaunchService(story.view, story.clock, 30.0, story.following)
-    cycles = QueueCycles(launches, lambda _: UNORDERED, story.view, story.clock, Random(0))  # noqa: S311 - a test
-    splitter = DrivenSplitter(cycles, ATTEMPT, lambda _: "root.default", SplitSettings())
+    cycles = QueueCycles(launches, lambda _: UNORDERED, story.view, story.clock, Random(0), usual(CycleSettings))  # noqa: S311 - a test
+    splitter = DrivenSplitter(cycles, ATTEMPT, lambda _: "root.default", usual(SplitSettings))
     assert splitter.split(Demand(KEY, 3), ROOMS) == {EAST: 3}, "for the home"
     await story.clock.settle()
     assert (launches.verdicts, launches.open_allocations()) == ({(EAST, Verdict.ACCEPTED): 1}, {EAST: 3})
@@ -146,8 +147,8 @@ async def test_a_splitter_over_links_is_told_of_the_verdict_when_it_comes(story)
 
 def test_the_splitter_of_every_attempt_counts_on_after_it_is_forgotten(story):
     launches = LaunchService(story.view, story.clock, 30.0)
-    cycles = QueueCycles(launches, lambda _: UNORDERED, story.view, story.clock, Random(0))  # noqa: S311 - a test
-    matching = AttemptMatching(SplitSettings(), launches, cycles)
+    cycles = QueueCycles(launches, lambda _: UNORDERED, story.view, story.clock, Random(0), usual(CycleSettings))  # noqa: S311 - a test
+    matching = AttemptMatching(usual(SplitSettings), launches, cycles)
     splitter, plans = matching.enter(ATTEMPT, lambda _: "root.default", lambda _: None)
     assert plans is not None
     splitter.fallbacks, splitter.repairs = 2, 1
@@ -200,7 +201,7 @@ class BlindfoldedView(FederationView):
 
 
 def test_a_book_that_is_read_is_kept_up_by_reports_and_not_by_whoever_reads_it():
-    view, clock = BlindfoldedView((EAST,)), FakeClock()
+    view, clock = BlindfoldedView((EAST,), usual(ViewSettings)), FakeClock()
     service = LaunchService(view, clock, 30.0)
 
     def polled(sequence, free):

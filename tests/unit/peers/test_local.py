@@ -16,6 +16,7 @@ from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.master_links import linked
 from shim.testing.resource_manager import ScriptedResourceManager
+from shim.testing.settings import usual
 from shim.testing.stores import InMemoryLeaseStore
 
 EAST = SubClusterId("east")
@@ -34,7 +35,7 @@ class Federation:
 
     async def start(self, life):
         keeper = LeaseKeeper(self.store, self.clock, name="lm/east", holder=life, address=f"{life}:1", for_s=LEASE_S)
-        settings = LocalMasterSettings(PollSchedule(interval_s=1.0, jitter=0.0), ViewSettings())
+        settings = LocalMasterSettings(usual(PollSchedule, interval_s=1.0, jitter=0.0), usual(ViewSettings), 30.0)
         master = StandingLocalMaster(self.manager, keeper, self.clock, settings, life=life, random=Random(1))  # noqa: S311 - no jitter
         self.running[life] = asyncio.create_task(master.run())
         await self.clock.settle()

@@ -5,10 +5,11 @@ import pytest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.errors import ForbiddenError
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.access import QueueAccess
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
+from shim.testing.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 APP = ApplicationId(1, 7)
@@ -25,7 +26,7 @@ QUEUES = {
 
 
 def an_access(policy: SharePolicy = POLICY, *, is_heard: bool = True) -> QueueAccess:
-    view = FederationView((EAST, WEST))
+    view = FederationView((EAST, WEST), usual(ViewSettings))
     for name, paths in QUEUES.items() if is_heard else ():
         view.apply(a_report(name, queues=tuple(a_queue_report(path) for path in paths)))
     return QueueAccess(lambda: policy, view, lambda user: {"ops"} if user == "oscar" else set(), FakeClock())

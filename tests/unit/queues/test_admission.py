@@ -20,11 +20,12 @@ from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.starting import Starting
 from shim.queues.waiting_place import WaitingPlace
-from shim.submission.service import Accepted, SubmissionService
+from shim.submission.service import Accepted, SubmissionService, SubmissionSettings
 from shim.testing import reports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import RejectsSubmissions
+from shim.testing.settings import usual
 from shim.testing.state_stores import SwitchableStore
 
 ONE_AT_A_TIME = SharePolicy((FederatedQueue("root.prod", weight=1, max_running=1),))
@@ -79,10 +80,12 @@ async def a_front(policy: SharePolicy, federation: ScriptedFederation | None = N
         store=federation.store,
         clock=federation.clock,
         groups_of=lambda user: frozenset({"ops"} if user == "oscar" else ()),
-        settings=ShareSettings(),
+        settings=usual(ShareSettings),
     )
-    reading = ApplicationReading(heddle.view, heddle.managers, federation.store, federation.clock, ReadingSettings())
-    submissions = SubmissionService(heddle.tools, gate=room)
+    reading = ApplicationReading(
+        heddle.view, heddle.managers, federation.store, federation.clock, usual(ReadingSettings)
+    )
+    submissions = SubmissionService(heddle.tools, gate=room, settings=usual(SubmissionSettings))
     starting = Starting(
         room=room,
         submissions=submissions,

@@ -22,6 +22,7 @@ from shim.queues.engines import EngineGraphs
 from shim.simulation.engine import seeded
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 from shim.testing.state_stores import InMemoryStateStore
 
 EAST = SubClusterId("east")
@@ -72,7 +73,7 @@ class OneQueue:
     def __init__(self, **settings) -> None:
         self.clock, self.job, self.sequence = FakeClock(1000.0), ListedJob(), 0
         self.others: list[ListedJob] = []
-        self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
+        self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=5.0))
         policy = SharePolicy((FederatedQueue("root.etl", **({"altruism": 1.0} | settings)),), version=1)
         room = AdmissionQueue(
             policy=lambda: policy,
@@ -81,11 +82,11 @@ class OneQueue:
             store=InMemoryStateStore(self.clock.now_s),
             clock=self.clock,
             groups_of=lambda _: frozenset(),
-            settings=ShareSettings(),
+            settings=usual(ShareSettings),
         )
         self.book = CreditBook(lambda: "a")
         chance = seeded(1, "altruism")
-        world = AltruismWorld(lambda: policy, self.view, room, MapReduceGraphs(), chance, self.clock, self.book)
+        world = AltruismWorld(lambda: policy, self.view, room, MapReduceGraphs(), chance, self.clock, self.book, 1.0)
         self.service = AltruismService(world, lambda: [self.job, *self.others])  # type: ignore[list-item]
 
     def wait(self, seconds):

@@ -6,11 +6,12 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import ApplicationDocument
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.load_meter import LoadMeter
 from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_document, a_report
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 
@@ -27,7 +28,7 @@ class CountsLooks(FederationView):
 
 @pytest.fixture
 def view() -> CountsLooks:
-    view = CountsLooks((EAST,))
+    view = CountsLooks((EAST,), usual(ViewSettings))
     view.apply(a_report("east", polled_at_s=FakeClock().now_s(), applications=[a_document(1, "east")]))
     return view
 

@@ -46,7 +46,7 @@ class OneQueue:
         self.view.apply(a_report(EAST, 1, polled_at_s=self.clock.now_s()))
         self.job = ListedJob(Attempt(JOB, EAST, queue, "ada"))
         self.jobs = [self.job]
-        world = OutlineWorld(lambda path: path == "root.etl", self.view, self.graphs, self.clock)
+        world = OutlineWorld(lambda path: path == "root.etl", self.view, self.graphs, self.clock, 1.0)
         self.reader = OutlineReader(world, self.outlines, lambda: self.jobs)
 
     def look(self):

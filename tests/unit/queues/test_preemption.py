@@ -28,6 +28,7 @@ from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_queue_report, a_report
+from shim.testing.settings import usual
 from shim.testing.state_stores import InMemoryStateStore
 from shim.testing.stores import InMemoryActStore
 
@@ -86,7 +87,7 @@ class Federation:
 
     def __init__(self) -> None:
         self.clock = FakeClock(1000.0)
-        self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
+        self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=5.0))
         self.store = InMemoryActStore()
         self.borrower = Borrower()
         self.lender = Borrower(Attempt(LENDER, EAST, "root.dev", "bob"), held=[])
@@ -107,7 +108,7 @@ class Federation:
             store=InMemoryStateStore(self.clock.now_s),
             clock=self.clock,
             groups_of=lambda _: frozenset(),
-            settings=ShareSettings(),
+            settings=usual(ShareSettings),
         )
         world = PreemptionWorld(
             lambda: self.policy,
@@ -115,6 +116,7 @@ class Federation:
             room,
             self.log,
             self.clock,
+            1.0,
             lent=lambda: self.lent,
             needs=lambda: self.needs,
             shares=lambda: self.shares,

@@ -14,10 +14,11 @@ from shim.federation.core.subcluster_view import SubClusterView
 from shim.multicluster.core import AttemptHoldings
 from shim.multicluster.core.containers import Container, ContainerState
 from shim.ports.attempt_calls import Attempt
-from shim.queues.core.entitle import division_of
+from shim.queues.core.entitle import ShareSettings, division_of
 from shim.queues.core.share_load import measure
 from shim.queues.share_snapshot import FederationNow, RelayedAttempt, take_snapshot
 from shim.testing.reports import a_node_report, a_queue_report
+from shim.testing.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 POLICY = SharePolicy(
@@ -51,7 +52,7 @@ def a_cluster(name: SubClusterId, prod: int, pending: int, dev: int, *, most: in
 
 def now(*looks: SubClusterView, late: frozenset[SubClusterId] = frozenset()) -> FederationNow:
     load = measure(POLICY, looks, {}, (), absent_after_s=60.0)
-    return FederationNow(1000.0, POLICY, load, division_of(POLICY, load, ()), looks, late)
+    return FederationNow(1000.0, POLICY, load, division_of(POLICY, load, (), usual(ShareSettings)), looks, late)
 
 
 def a_container(state: ContainerState, subcluster: SubClusterId = EAST) -> Container:

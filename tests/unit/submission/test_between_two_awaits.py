@@ -17,6 +17,7 @@ from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, MisbehavesFor, RejectsSubmissions
 from shim.testing.reports import a_report
 from shim.testing.resource_manager import AnswersProperly
+from shim.testing.settings import usual
 from shim.testing.state_stores import TakesItsTime
 
 EAST = SubClusterId("east")
@@ -214,7 +215,7 @@ async def test_one_sweep_asks_for_so_many_and_no_more(federation: ScriptedFedera
     for sequence in range(1, 8):
         await federation.store.settle(an_id(sequence), SUBMITTED)
     heddle = await federation.start()
-    settings = ReconciliationSettings(asked_at_once=3)
+    settings = usual(ReconciliationSettings, asked_at_once=3)
     reconciliation = Reconciliation(
         repair=heddle.repair,
         view=heddle.view,

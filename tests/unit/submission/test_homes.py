@@ -12,6 +12,7 @@ from shim.submission.homes import Homes, out_of_reach
 from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 
@@ -42,7 +43,7 @@ class Verify:
         self.parts = {}
         self.repairs = 0
         for subcluster in (EAST, WEST):
-            own = FederationView((subcluster,), ViewSettings())
+            own = FederationView((subcluster,), usual(ViewSettings))
             own.apply(a_report(subcluster, polled_at_s=clock.now_s()))
             self.parts[subcluster] = HomeVerification(subcluster, own, clock)
 
@@ -65,7 +66,7 @@ def clock():
 
 
 def homes_of(clock, local_masters, **settings):
-    view = FederationView((EAST, WEST), ViewSettings())
+    view = FederationView((EAST, WEST), usual(ViewSettings))
     for subcluster in (EAST, WEST):
         view.apply(a_report(subcluster, polled_at_s=clock.now_s()))
     return Homes(view, clock, HomeSettings(**settings), {}, local_masters)

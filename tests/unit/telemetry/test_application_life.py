@@ -10,7 +10,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.federation.cluster_events import ClusterEvents
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.inspection import ClusterStatus, SubClusterDescription
 from shim.telemetry.application_life import ApplicationLives
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
@@ -18,6 +18,7 @@ from shim.testing.clock import FakeClock
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsPaused, MisbehavesFor
 from shim.testing.reports import a_document, a_report
+from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -82,7 +83,7 @@ async def test_a_repair_tells_the_old_home_and_why(lines: Lines) -> None:
 
 
 def test_starts_and_ends_are_told_once_and_not_what_was_before(lines: Lines) -> None:
-    view, lives = FederationView((EAST, WEST)), ApplicationLives()
+    view, lives = FederationView((EAST, WEST), usual(ViewSettings)), ApplicationLives()
 
     def reports(sequence: int, *states: str) -> None:
         documents = [a_document(number, "east", state) for number, state in enumerate(states, start=1)]

@@ -49,7 +49,7 @@ def ada(kerberos, keytabs):
 def authenticate(initiator, acceptor, service="rm", host=LOCALHOST):
     """What the service learns of the client's name; what the client learns of the service's."""
     client = GSSAPIClient(initiator.context(service, host))
-    server = GSSAPIServer(acceptor.context())
+    server = GSSAPIServer(acceptor.context(), [AUTH])
     token = b""
     while not (client.is_complete and server.is_complete):
         token = server.step(client.step(token))
@@ -84,7 +84,7 @@ def test_a_ticket_cache_does_as_well_as_a_keytab(kerberos, keytabs, acceptor):
 
 
 def test_the_service_may_be_named_by_its_principal(ada, acceptor):
-    client, server = GSSAPIClient(ada.context_to(RM)), GSSAPIServer(acceptor.context())
+    client, server = GSSAPIClient(ada.context_to(RM)), GSSAPIServer(acceptor.context(), [AUTH])
     server.step(client.step(b""))
 
     assert server.identity == ADA

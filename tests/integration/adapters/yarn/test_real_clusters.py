@@ -22,6 +22,7 @@ from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.ports.resource_manager import RestRequest
 from shim.submission.core.home import choose_home
 from shim.testing.builders import a_submission
+from shim.testing.settings import usual
 from shim.testing.state_stores import InMemoryStateStore
 
 pytestmark = pytest.mark.lab
@@ -36,17 +37,17 @@ class Front:
     def __init__(self, lab):
         self.clock = SystemClock()
         self.found = read_folder(lab.cluster("east").conf_dir)
-        self.manager = RestResourceManager(EAST, self.found.web, RestSettings())
-        self.view = FederationView((EAST,), ViewSettings(late_after_s=2.0))
+        self.manager = RestResourceManager(EAST, self.found.web, usual(RestSettings))
+        self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=2.0))
         self.states = []
         self.seen = []
         managers = {EAST: self.manager}
         random = Random(1)  # noqa: S311 - spreads polls, protects nothing
-        settings = PollSchedule(interval_s=0.3, poll=PollSettings(info_timeout_s=1.0))
+        settings = PollSchedule(interval_s=0.3, poll=PollSettings(10.0, info_timeout_s=1.0))
         self.heartbeats = SubClusterPollers(self.view, managers, self.clock, settings, random=random, listeners=[self])
         store = InMemoryStateStore(now_s=self.clock.now_s)
-        self.reading = ApplicationReading(self.view, managers, store, self.clock, ReadingSettings())
-        self.documents = DocumentReading(self.view, managers, self.clock, ReadingSettings())
+        self.reading = ApplicationReading(self.view, managers, store, self.clock, usual(ReadingSettings))
+        self.documents = DocumentReading(self.view, managers, self.clock, usual(ReadingSettings))
 
     def reported(self, report, _):
         self.states.append(report.ha_state)

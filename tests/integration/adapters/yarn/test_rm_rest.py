@@ -15,6 +15,7 @@ from shim.app.tls_files import ClientTLSFiles
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.resource_manager import RestRequest
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 PING = RestRequest("GET", "/ping", user="alice")
@@ -121,7 +122,7 @@ async def talking(*scripts, addresses=None, **settings):
     defaults = {"timeout_s": 20.0, "connect_timeout_s": 10.0, "max_answer_bytes": 1_000_000}
     async with serving(*scripts) as servers:
         manager = RestResourceManager(
-            EAST, addresses or [server.address for server in servers], RestSettings(**(defaults | settings))
+            EAST, addresses or [server.address for server in servers], usual(RestSettings, **(defaults | settings))
         )
         try:
             yield manager, *servers
@@ -459,7 +460,7 @@ async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path):
         async with talking(addresses=[address]) as (manager,):
             with pytest.raises(NeverReachedError, match="CERTIFICATE_VERIFY_FAILED"):
                 await manager.forward(PING)
-        for files in (ClientTLSFiles(ca=certificate), ClientTLSFiles(is_verified=False)):
+        for files in (ClientTLSFiles(is_verified=True, ca=certificate), ClientTLSFiles(is_verified=False)):
             async with talking(addresses=[address], tls=files.context) as (manager,):
                 assert (await manager.forward(PING)).body == b"{}"
 

@@ -8,6 +8,7 @@ from adapters.yarn import RestResourceManager, RestSettings
 from shim.errors import MalformedAnswerError, NeverReachedError
 from shim.ports.resource_manager import RestRequest
 from shim.protocol.hrpc import SASLError
+from shim.testing.settings import usual
 from tests.integration.adapters.yarn.test_rm_rest import EAST, answers, serving
 
 PING = RestRequest("GET", "/ping", user="alice")
@@ -69,7 +70,7 @@ class TicketedServer:
 async def sent(script, tickets, *requests, between=lambda: None):
     """What was sent for some requests: first lines and heads; the last answer."""
     async with serving(script) as (server,):
-        settings = RestSettings(timeout_s=20.0, connect_timeout_s=10.0)
+        settings = usual(RestSettings, timeout_s=20.0, connect_timeout_s=10.0)
         manager = RestResourceManager(EAST, [server.address], settings, tickets=tickets)
         try:
             for request in requests:

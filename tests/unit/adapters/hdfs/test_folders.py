@@ -8,7 +8,7 @@ from adapters.hdfs import WebAccess, folder_at
 
 
 def opened(place):
-    return folder_at(str(place), WebAccess("heddle")).opened()
+    return folder_at(str(place), WebAccess("heddle", (), 1.0)).opened()
 
 
 def test_files_are_read_in_part_and_what_is_not_there_is_none(tmp_path):

@@ -46,7 +46,7 @@ OTHER = b'{"Event":"SparkListenerTaskEnd","Stage ID":0}\n'
 
 
 def logs(folder):
-    return SparkEventLogs([str(folder)], partial(folder_at, access=WebAccess("heddle")))
+    return SparkEventLogs([str(folder)], partial(folder_at, access=WebAccess("heddle", (), 1.0)))
 
 
 @pytest.mark.parametrize("name", [f"{APP}.inprogress", f"{APP}_1.inprogress", f"eventlog_v2_{APP}_1/events_1_{APP}_1"])

@@ -28,7 +28,7 @@ def chain(*names):
 
 
 def files_in(folders):
-    return TezPlanFiles(folders, partial(folder_at, access=WebAccess("heddle")))
+    return TezPlanFiles(folders, partial(folder_at, access=WebAccess("heddle", (), 1.0)))
 
 
 def staged(folder, data, job=JOB):

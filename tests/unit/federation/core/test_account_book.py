@@ -10,16 +10,17 @@ from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.usage import PartUsage
 from shim.federation.core.account_book import AccountBook
-from shim.federation.core.federation_view import FederationView, Part
+from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.protocol.rest.usage import UsageForm
 from shim.testing.reports import a_document, a_report
+from shim.testing.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 ONE = ApplicationId(1, 1)
 
 
 def a_view(book=None):
-    return FederationView((EAST, WEST, NORTH), accounts=book or AccountBook(UsageForm()))
+    return FederationView((EAST, WEST, NORTH), usual(ViewSettings), accounts=book or AccountBook(UsageForm()))
 
 
 def told(subcluster, memory, state="RUNNING", *, containers=1, as_of_s=100.0, number=1, started_at_ms=1000):

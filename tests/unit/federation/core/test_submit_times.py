@@ -4,9 +4,10 @@ import json
 from dataclasses import replace
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.core.submit_times import SubmitTimes
 from shim.testing.reports import a_document, a_report
+from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
 ONE = ApplicationId(1, 1)
@@ -40,7 +41,7 @@ def test_a_members_name_in_a_text_before_the_member_is_not_taken_for_it():
 
 
 def test_the_view_orders_by_submission_whoever_told_of_it():
-    view = FederationView((EAST,))
+    view = FederationView((EAST,), usual(ViewSettings))
     view.note_submitted_at(ONE, 10_000)
     view.apply(a_report("east", applications=[a_told_document(1, 90_000), a_told_document(2, 50_000)]))
     assert [each.summary.application_id.sequence for each in view.applications()] == [2, 1]

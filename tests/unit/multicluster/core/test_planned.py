@@ -25,6 +25,7 @@ from shim.multicluster.core.plan_events import (
 )
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
+from shim.testing.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 BOTH = frozenset({EAST, WEST})
@@ -46,7 +47,7 @@ class Split:
     """A splitter, and the demand that its ledger would give it."""
 
     def __init__(self, wanted, capacities=CAPACITIES, patience=3, **demand):
-        self.splitter = PlannedSplitter(SplitSettings(patience))
+        self.splitter = PlannedSplitter(usual(SplitSettings, patience=patience))
         self.demand = Demand(KEY, wanted, **demand)
         self.capacities = capacities
 
@@ -260,7 +261,7 @@ def test_what_nobody_knows_is_refused():
         pass
 
     with pytest.raises(Exception, match="no splitter knows"):
-        PlannedSplitter().take(Unknown())
+        PlannedSplitter(usual(SplitSettings)).take(Unknown())
     assert not isinstance(Beat(EAST), PlanEvent)
 
 

@@ -12,6 +12,7 @@ from shim.domain.subclusters import Admission, SubClusterState
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.queues.core.entitle import PendingApplication, Round, ShareSettings, decide_starts
 from shim.queues.core.share_load import LiveApplication, QueueLoad, measure, nowhere
+from shim.testing.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 GIB = ResourceVector(1024, 1)
@@ -63,7 +64,7 @@ def a_round(
 ) -> Round:
     words = {SubClusterId(name): word for name, word in admissions.items()}
     load = measure(policy, clusters, words, live, absent_after_s=60.0)
-    return decide_starts(policy, load, applications, ShareSettings())
+    return decide_starts(policy, load, applications, usual(ShareSettings))
 
 
 def started(outcome: Round, applications: Sequence[PendingApplication], queue: str) -> int:
@@ -141,9 +142,9 @@ def test_applications_that_hold_a_master_alone_count_with_what_others_held():
     live = running("prod", 3) + running("dev", 1)
     load = measure(THREE_TO_ONE, clusters, {}, live, absent_after_s=60.0)
     load.queues["root.prod"].learnt = gib(4)
-    assert decide_starts(THREE_TO_ONE, load.copy(), applications, ShareSettings()).starters == []
+    assert decide_starts(THREE_TO_ONE, load.copy(), applications, usual(ShareSettings)).starters == []
     load.queues["root.prod"].learnt = gib(1)
-    starters = decide_starts(THREE_TO_ONE, load.copy(), applications, ShareSettings()).starters
+    starters = decide_starts(THREE_TO_ONE, load.copy(), applications, usual(ShareSettings)).starters
     assert len(starters) == 9
 
 
@@ -164,7 +165,7 @@ def test_a_queue_that_holds_nothing_starts_an_application_that_is_larger_than_it
     applications = waiting("root.prod", 3) + waiting("root.dev", 3, first=100)
     load = measure(THREE_TO_ONE, [full], {}, running("prod", 8), absent_after_s=60.0)
     load.queues["root.dev"].learnt = gib(8)
-    outcome = decide_starts(THREE_TO_ONE, load, applications, ShareSettings())
+    outcome = decide_starts(THREE_TO_ONE, load, applications, usual(ShareSettings))
     assert started(outcome, applications, "root.dev") == 1
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.principals import PrincipalRules
 from shim.identity.service import IdentityRules
 from shim.protocol.hrpc import SASLError
@@ -14,6 +14,7 @@ from shim.protocol.rest.token_strings import encode_token
 from shim.server.rest.callers import ProvenCallers
 from shim.server.rest.messages import Request
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from shim.testing.stores import InMemoryTokenStore
 from tests.support.scripted_server import ScriptedServer
 
@@ -42,13 +43,13 @@ def tickets():
 
 @pytest.fixture
 def tokens():
-    return DelegationTokens(bytes(32), FakeClock(), InMemoryTokenStore(), needs_ticket=True)
+    return DelegationTokens(bytes(32), FakeClock(), InMemoryTokenStore(), usual(TokenLimits), needs_ticket=True)
 
 
 @pytest.fixture
 def server(tickets, tokens):
     return ScriptedServer(
-        rules=IdentityRules(asks_for_tickets=True),
+        rules=usual(IdentityRules, asks_for_tickets=True),
         callers=partial(ProvenCallers, tickets=tickets, principals=PrincipalRules(frozenset({"TEST"})), tokens=tokens),
     )
 

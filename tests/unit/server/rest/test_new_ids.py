@@ -20,6 +20,7 @@ from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Request
 from shim.server.rest.new_ids import NewIdAnswers
 from shim.server.rest.request_records import RequestResponse
+from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer
 
 PATH = f"{BASE}/apps/new-application"
@@ -80,10 +81,10 @@ HEADERS = st.lists(
 ).map(lambda lines: (HOST, *lines))
 RULES = st.sampled_from(
     [
-        IdentityRules(),
-        IdentityRules(allow_anonymous=True),
-        IdentityRules(proxy_users={"knox": ProxyRule(("127.0.0.1",), ("*",))}),
-        IdentityRules(roles=RoleRules({Role.VIEWER: ("alice",), Role.USER: ("carol",)})),
+        usual(IdentityRules),
+        usual(IdentityRules, allow_anonymous=True),
+        usual(IdentityRules, proxy_users={"knox": ProxyRule(("127.0.0.1",), ("*",))}),
+        usual(IdentityRules, roles=RoleRules({Role.VIEWER: ("alice",), Role.USER: ("carol",)})),
     ]
 )
 
@@ -150,7 +151,7 @@ def test_the_short_way_answers_and_reports_as_the_usual_one_does(rules, asked):
     ],
 )
 async def test_usual_calls_of_many_users_take_the_short_way(headers):
-    world = await World(IdentityRules()).begin()
+    world = await World(usual(IdentityRules)).begin()
     for number in range(20):
         assert world.short.find(asking(f"user.name=user{number}", headers)) is not None
     assert [told.caller.user for told in world.told if told.caller] == [f"user{number}" for number in range(20)]
@@ -174,13 +175,13 @@ async def test_usual_calls_of_many_users_take_the_short_way(headers):
     ],
 )
 async def test_what_is_unusual_or_refused_goes_the_usual_way(request_):
-    world = await World(IdentityRules()).begin()
+    world = await World(usual(IdentityRules)).begin()
     assert world.short.find(request_) is None
     assert not world.told
 
 
 async def test_whose_token_may_only_read_gets_no_id():
-    world = await World(IdentityRules()).begin()
+    world = await World(usual(IdentityRules)).begin()
     reads = Caller("alice", "alice", scopes=frozenset({TokenScope.READ}))
 
     class ByToken(BelievedCallers):
@@ -195,7 +196,7 @@ async def test_whose_token_may_only_read_gets_no_id():
 
 
 async def test_every_id_is_given_once_whichever_way():
-    world = await World(IdentityRules()).begin()
+    world = await World(usual(IdentityRules)).begin()
     given_out = []
     for number in range(60):
         request = asking("user.name=alice")

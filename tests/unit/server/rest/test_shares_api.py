@@ -10,7 +10,7 @@ from shim.config.queues import parse_policy
 from shim.domain.credits import Credits
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotAuthenticatedError
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
@@ -22,6 +22,7 @@ from shim.server.rest.messages import Request
 from shim.server.rest.shares_api import SharesAPI
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
+from shim.testing.settings import usual
 from shim.testing.state_stores import InMemoryStateStore
 from shim.testing.stores import InMemoryActStore, InMemoryPolicyStore
 
@@ -39,14 +40,14 @@ class Asked:
         self.altruism: dict[str, Credits] = {}
         self.room = room = AdmissionQueue(
             policy=lambda: self.policies.current,
-            view=view or FederationView(()),
+            view=view or FederationView((), usual(ViewSettings)),
             admissions={},
             store=InMemoryStateStore(clock.now_s),
             clock=clock,
             groups_of=lambda _: frozenset(),
-            settings=ShareSettings(),
+            settings=usual(ShareSettings),
         )
-        rules = IdentityRules(admins=("queen",))
+        rules = usual(IdentityRules, admins=("queen",))
         identity = IdentityService(rules, secret=bytes(32), clock=clock)
         self.over_time = ShareHistory(lambda: room.latest.statuses, clock)
         acts = PreemptionLog(InMemoryActStore())
@@ -137,7 +138,7 @@ async def test_what_if_tells_both(ask: Asked) -> None:
 
 
 async def test_validation_tells_queues_and_mappings_that_no_cluster_has() -> None:
-    view = FederationView((SubClusterId("east"),))
+    view = FederationView((SubClusterId("east"),), usual(ViewSettings))
     named = a_queue_report("root.prod")
     view.apply(a_report("east", polled_at_s=FakeClock().now_s(), documents={"scheduler": b"{}"}, queues=[named]))
     text = f'{POLICY}[[mapping]]\nuser = "ann"\nqueue = "root.prod"\n[[mapping]]\nqueue = "root.gone"\n'

@@ -19,6 +19,7 @@ from shim.server.rest.messages import Request
 from shim.server.rest.usage_api import UsageAPI
 from shim.testing.clock import FakeClock
 from shim.testing.credit_stores import InMemoryCreditStore
+from shim.testing.settings import usual
 from shim.testing.usage_stores import InMemoryUsageStore
 
 NOVEMBER_MS = 1_793_491_200_000
@@ -47,7 +48,7 @@ async def ask():
     await credits_.keep(
         [CreditRow(ApplicationId(1, 1), "a.1", "root.q", "ada", NOVEMBER_MS, NOVEMBER_MS + DAY_MS, given)]
     )
-    identity = IdentityService(IdentityRules(admins=("queen",)), secret=bytes(32), clock=clock)
+    identity = IdentityService(usual(IdentityRules, admins=("queen",)), secret=bytes(32), clock=clock)
     api = UsageAPI(UsageReports(store, credits_, clock, identity.is_operator), identity)
     app = FastAPI(openapi_url=None)
     for each in api.endpoints():

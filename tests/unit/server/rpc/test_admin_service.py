@@ -5,7 +5,7 @@ import pytest
 from shim.calls.admin import AdminCalls
 from shim.domain.ids import SubClusterId
 from shim.domain.roles import Role
-from shim.federation.core.federation_view import FederationView, Part
+from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
 from shim.federation.reading import ReadingSettings
 from shim.identity.service import Caller, IdentityRules, IdentityService
@@ -45,6 +45,7 @@ from shim.server.ways import Way
 from shim.testing.admin_rpc import IsAway, ObeysEveryOperator, RefusesOperators
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_report
+from shim.testing.settings import usual
 from tests.support.roles import ROLES, may, user_of, with_required
 
 ADA = Caller("ada", "ada")
@@ -75,17 +76,17 @@ class Operators:
     ) -> None:
         self.servers = {name: servers.get(name, ObeysEveryOperator(name)) for name in ("east", "west")}
         self.clock = FakeClock()
-        self.view = FederationView((EAST, WEST))
+        self.view = FederationView((EAST, WEST), usual(ViewSettings))
         now_s = self.clock.now_s()
         for name, node in zip(self.servers, nodes, strict=True):
             self.view.apply(a_report(name, polled_at_s=now_s, nodes=(a_node_report(node),)))
         self.calls = AdminCalls(
             rpcs={server.subcluster: server for server in self.servers.values()},
             view=self.view,
-            documents=DocumentReading(self.view, {}, self.clock, ReadingSettings()),
+            documents=DocumentReading(self.view, {}, self.clock, usual(ReadingSettings)),
             clock=self.clock,
         )
-        identity = IdentityService(rules or IdentityRules(), secret=b"s" * 32, clock=self.clock)
+        identity = IdentityService(rules or usual(IdentityRules), secret=b"s" * 32, clock=self.clock)
         self.server = AdminService(self.calls, identity)
 
     async def ask(self, method, request, *, caller=ADA):

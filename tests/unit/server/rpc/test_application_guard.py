@@ -4,14 +4,14 @@ import pytest
 
 from shim.app.assembly import Overrides
 from shim.app.use_cases import assemble
-from shim.calls.client import ClientCalls
+from shim.calls.client import CallSettings, ClientCalls
 from shim.domain.access_lists import ApplicationACLs
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.federation.view_rights import ViewRights
-from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.protocol.hrpc import CallerContext, Failure, HadoopCall
 from shim.protocol.proto import APPLICATION_CLIENT
@@ -24,6 +24,7 @@ from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
 from shim.testing.resource_manager_rpc import ScriptedRPC
 from shim.testing.runtime import a_runtime, in_memory_clusters
+from shim.testing.settings import usual
 from shim.testing.stores import InMemoryTokenStore
 
 APP = ApplicationId(1_800_000_000_000, 7)
@@ -48,14 +49,14 @@ class GuardedServer:
             stores=federation.stores,
             config="[security]\napplication_acls = true\n",
         )
-        rules = IdentityRules(admins=("queen",))
+        rules = usual(IdentityRules, admins=("queen",))
         made = assemble(runtime, overrides=Overrides(past=NOTHING_LOST, policy=POLICY, rules=rules))
         backend = made.backend
         identity = IdentityService(rules, secret=b"s" * 32, clock=clock)
         self.access = backend.applications.access
         self.rpc = ScriptedRPC(federation["east"])
         federation["east"].add_application(APP, "RUNNING", user="alice", queue="root.default")
-        await federation.wait_for(SubClusterPoller(federation["east"], runtime.view, clock, PollSchedule()).poll())
+        await federation.wait_for(SubClusterPoller(federation["east"], runtime.view, clock, usual(PollSchedule)).poll())
         self.access.book.note(APP, ApplicationACLs(view="vera", modify="mo"))
         self.server = ClientService(
             ClientUseCases(
@@ -66,15 +67,17 @@ class GuardedServer:
                     listing=backend.applications,
                     view=runtime.view,
                     clock=clock,
+                    settings=usual(CallSettings),
                 ),
                 ids=ApplicationIds(federation.store),
                 submissions=made.submissions,
                 identity=identity,
-                tokens=DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()),
+                tokens=DelegationTokens(b"s" * 32, clock, InMemoryTokenStore(), usual(TokenLimits)),
                 kept=KeptRPCAnswers(runtime.view, clock, staleness_s=1.0, is_shared=True),
                 rights=ViewRights(backend.applications, identity),
                 access=self.access,
                 maximum_allocation=lambda: ResourceVector(4096, 4),
+                max_submission_bytes=1024 * 1024,
             )
         )
         return self

@@ -16,7 +16,7 @@ from shim.domain.roles import Role
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import Part
 from shim.federation.view_rights import ViewRights
-from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.rates import CallRates, RateLimits
 from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.ports.resource_manager_rpc import RPCAnswer
@@ -70,6 +70,7 @@ from shim.submission.application_ids import ApplicationIds
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
 from shim.testing.resource_manager_rpc import ScriptedRPC
+from shim.testing.settings import usual
 from shim.testing.stores import InMemoryTokenStore
 from tests.support.roles import ROLES, may, user_of, with_required
 
@@ -102,9 +103,11 @@ class ClientServiceFixture:
             listing=heddle.listing,
             view=heddle.view,
             clock=clock,
-            settings=CallSettings(guarded=self.guarded),
+            settings=usual(CallSettings, guarded=self.guarded),
         )
-        rules = IdentityRules(admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))})
+        rules = usual(
+            IdentityRules, admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))}
+        )
         identity = IdentityService(self.rules or rules, secret=b"s" * 32, clock=clock)
         self.rates = CallRates(RateLimits(user=Rate(1.0, 2), at_one_time=8), clock)
         self.server = ClientService(
@@ -113,11 +116,12 @@ class ClientServiceFixture:
                 ids=ApplicationIds(federation.store),
                 submissions=heddle.submissions,
                 identity=identity,
-                tokens=DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()),
+                tokens=DelegationTokens(b"s" * 32, clock, InMemoryTokenStore(), usual(TokenLimits)),
                 kept=KeptRPCAnswers(heddle.view, clock, staleness_s=1.0, is_shared=self.is_shared),
                 rights=ViewRights(heddle.use_cases.backend.applications, identity),
                 access=heddle.use_cases.backend.applications.access,
                 maximum_allocation=lambda: ResourceVector(4096, 4),
+                max_submission_bytes=1024 * 1024,
                 rates=self.rates,
             )
         )
@@ -904,7 +908,7 @@ def restricted(server):
         store=server.federation.store,
         clock=server.federation.clock,
         groups_of=lambda _: frozenset(),
-        settings=ShareSettings(),
+        settings=usual(ShareSettings),
     )
     for name in ("east", "west"):
         server.manager(name).reservations = {"reservation_5_0001": "prod", "reservation_5_0002": "dev"}

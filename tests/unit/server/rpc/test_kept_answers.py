@@ -3,11 +3,12 @@
 import pytest
 
 from shim.domain.ids import ApplicationId
-from shim.federation.core.federation_view import FederationView, Part
+from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.identity.service import Caller
 from shim.protocol.hrpc import HadoopCall
 from shim.server.rpc.kept_answers import KeptRPCAnswers, Made
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 
 MIB = 1024 * 1024
 ALICE = Caller("alice", "")
@@ -23,7 +24,7 @@ def a_call(number: int) -> HadoopCall:
 async def test_the_oldest_go_when_there_are_too_many_or_they_are_too_large(
     size: int, count: int, most: int, ended: ApplicationId | None
 ) -> None:
-    kept = KeptRPCAnswers(FederationView(()), FakeClock(), staleness_s=60.0, is_shared=True)
+    kept = KeptRPCAnswers(FederationView((), usual(ViewSettings)), FakeClock(), staleness_s=60.0, is_shared=True)
 
     async def make() -> Made:
         return Made(b"x" * size, ended=ended)

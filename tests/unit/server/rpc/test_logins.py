@@ -3,7 +3,7 @@
 import pytest
 
 from shim.errors import UnavailableError
-from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.principals import PrincipalRules
 from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.protocol.hrpc import (
@@ -18,10 +18,12 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.gssapi import GSSAPIServer
 from shim.server.rpc.logins import Logins, TicketLogin
 from shim.testing.clock import FakeClock
+from shim.testing.settings import usual
 from shim.testing.stores import InMemoryTokenStore
 
 ADA = "ada@HEDDLE.TEST"
 OOZIE = "oozie/node@HEDDLE.TEST"
+PLAIN = [QualityOfProtection.AUTH]
 REFUSED = (JavaClass.AUTHORIZATION, RPCErrorCode.UNAUTHORIZED)
 
 
@@ -31,11 +33,11 @@ def never() -> GSSAPIServer:
 
 def logins(*, allows_simple=False, has_tokens=True, is_on=True):
     clock = FakeClock()
-    rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("10.0.0.0/8",), users=("ada",))})
-    kerberos = TicketLogin("rm", "node", never, PrincipalRules(frozenset({"HEDDLE.TEST"})), allows_simple=allows_simple)
+    rules = usual(IdentityRules, proxy_users={"oozie": ProxyRule(hosts=("10.0.0.0/8",), users=("ada",))})
+    kerberos = TicketLogin("rm", "node", never, PrincipalRules(frozenset({"HEDDLE.TEST"})), PLAIN, allows_simple)
     return Logins(
         IdentityService(rules, secret=b"s" * 32, clock=clock),
-        DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()) if has_tokens else None,
+        DelegationTokens(b"s" * 32, clock, InMemoryTokenStore(), usual(TokenLimits)) if has_tokens else None,
         kerberos if is_on else None,
     )
 
@@ -106,8 +108,10 @@ def test_who_comes_by_name_has_no_ticket():
 def test_tokens_are_protected_as_tickets_are():
     kerberos = TicketLogin("rm", "node", never, PrincipalRules(frozenset()), [QualityOfProtection.AUTH_CONF])
     clock = FakeClock()
-    identity = IdentityService(IdentityRules(), secret=b"s" * 32, clock=clock)
-    offer = Logins(identity, DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()), kerberos).offers()[0]
+    identity = IdentityService(usual(IdentityRules), secret=b"s" * 32, clock=clock)
+    offer = Logins(
+        identity, DelegationTokens(b"s" * 32, clock, InMemoryTokenStore(), usual(TokenLimits)), kerberos
+    ).offers()[0]
 
     assert offer.start is not None
     assert b'qop="auth-conf"' in offer.start().step(b"")
@@ -117,7 +121,7 @@ def test_who_cannot_be_judged_yet_is_asked_to_try_again():
     def slow(user):
         raise UnavailableError(f"the groups of {user} are not known yet")
 
-    rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("*",), groups=("staff",))})
+    rules = usual(IdentityRules, proxy_users={"oozie": ProxyRule(hosts=("*",), groups=("staff",))})
     server = Logins(IdentityService(rules, secret=b"s" * 32, clock=FakeClock(), groups_of=slow), None, None)
     context = ContextReceived("ada", "oozie", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"), b"")
     told = server.admit(context, "10.1.2.3")

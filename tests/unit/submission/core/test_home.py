@@ -11,6 +11,7 @@ from shim.federation.core.queue_names import find_queue
 from shim.submission.core.home import choose_home
 from shim.testing.builders import a_submission
 from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
+from shim.testing.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 NOW_S = 101.0
@@ -18,7 +19,7 @@ NOW_S = 101.0
 
 def a_view(**reports):
     """A view of the named sub-clusters; each value overrides fields of its report."""
-    view = FederationView(tuple(SubClusterId(name) for name in reports), ViewSettings(late_after_s=6.0))
+    view = FederationView(tuple(SubClusterId(name) for name in reports), usual(ViewSettings, late_after_s=6.0))
     for name, fields in reports.items():
         if fields is not None:
             view.apply(a_report(name, **fields))

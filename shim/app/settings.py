@@ -1,0 +1,193 @@
+"""From the sections of the configuration to the settings of rooms.
+
+What a key sets has its default in the section, and none in the room: whoever makes a room's settings has to say it.
+"""
+
+import ssl
+from collections.abc import Callable
+
+from adapters.yarn import RestSettings
+from adapters.yarn.rm_rpc import RPCSettings
+from shim.config.loader import Config
+from shim.config.oidc import OIDCConfig
+from shim.config.roles import RolesConfig
+from shim.config.sections import HistoryConfig, PollConfig, ServerConfig, SharesConfig, SubClusterConfig
+from shim.domain.ids import SubClusterId
+from shim.domain.preemption import PreemptionSettings, settling_s
+from shim.domain.rates import Rate
+from shim.federation.core.federation_view import ViewSettings
+from shim.federation.poller import PollSchedule
+from shim.federation.polling import PollSettings
+from shim.federation.reading import ReadingSettings
+from shim.identity.delegation_tokens import TokenLimits
+from shim.identity.provider_claims import ClaimRules
+from shim.identity.rates import RateLimits
+from shim.identity.roles import RoleRules
+from shim.identity.service import IdentityRules, ProxyRule
+from shim.multicluster.core.splitter import SplitSettings
+from shim.multicluster.queue_cycles import CycleSettings
+from shim.multicluster.session_worker import SessionSettings
+from shim.queues.core.entitle import ShareSettings
+from shim.server.rest import ConnectionLimits
+from shim.server.rest.cache import CacheLimits
+from shim.submission.reconciliation import ReconciliationSettings
+
+__all__ = [
+    "cache_limits",
+    "claim_rules",
+    "connection_limits",
+    "cycle_settings",
+    "identity_rules",
+    "poll_schedule",
+    "preemption_settings",
+    "rate_limits",
+    "reading_settings",
+    "reconciliation_settings",
+    "rest_settings",
+    "rpc_settings",
+    "session_settings",
+    "share_settings",
+    "split_settings",
+    "token_limits",
+    "view_settings",
+]
+
+_GROUP = "group:"
+_SHARE_OF_HOMES = 0.9
+"""Part of a client's patience that homes may use up; the rest is for the way back to the client."""
+
+
+def view_settings(config: Config) -> ViewSettings:
+    """Ages of reports, and number of final documents, that the view keeps."""
+    return ViewSettings(config.poll.late_after_s, config.history.final_documents)
+
+
+def poll_schedule(poll: PollConfig) -> PollSchedule:
+    """Intervals and limits of polls of ResourceManagers."""
+    return PollSchedule(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))
+
+
+def rest_settings(
+    subcluster: SubClusterConfig, poll: PollConfig, tls: Callable[[], ssl.SSLContext] | None = None
+) -> RestSettings:
+    """Requests to a sub-cluster's web services; `tls` gives the context of the moment."""
+    return RestSettings(
+        user=subcluster.user,
+        connect_timeout_s=poll.connect_timeout_s,
+        timeout_s=poll.timeout_s,
+        max_answer_bytes=poll.max_answer_bytes,
+        is_proxy=subcluster.auth == "proxy",
+        tls=tls,
+    )
+
+
+def rpc_settings(poll: PollConfig, real_user: str = "") -> RPCSettings:
+    """Calls to a ResourceManager's RPC servers, by `real_user` on behalf of others; empty to be believed at once."""
+    return RPCSettings(connect_timeout_s=poll.connect_timeout_s, timeout_s=poll.timeout_s, real_user=real_user)
+
+
+def reading_settings(server: ServerConfig, guarded: frozenset[SubClusterId] = frozenset()) -> ReadingSettings:
+    """Ages and times of reads; of `guarded` sub-clusters nothing is shown that another user was told."""
+    within_s = _SHARE_OF_HOMES * server.answer_within_s
+    return ReadingSettings(staleness_s=server.staleness_s, answer_within_s=within_s, guarded=guarded)
+
+
+def reconciliation_settings(history: HistoryConfig) -> ReconciliationSettings:
+    """Comparisons with sub-clusters, and how long and how many final records are kept."""
+    return ReconciliationSettings(history_s=history.records_s, history_count=history.records)
+
+
+def split_settings(config: Config) -> SplitSettings:
+    """Limits of a split of asks."""
+    return SplitSettings(patience=config.span.move_after_beats, oldest_s=config.span.oldest_view_s)
+
+
+def cycle_settings(config: Config) -> CycleSettings:
+    """Cycles of queues."""
+    scheduling = config.scheduling
+    return CycleSettings(every_s=scheduling.cycle_s, starvation_s=config.span.starvation_s, solve_s=scheduling.solve_s)
+
+
+def session_settings(config: Config) -> SessionSettings:
+    """Sessions with schedulers of sub-clusters that applications span to."""
+    return SessionSettings(beat_s=config.span.beat_s, lost_after_s=config.span.lost_after_s)
+
+
+def share_settings(shares: SharesConfig) -> ShareSettings:
+    """Rounds of shares: starts that may be under way, and the age of reports that count."""
+    return ShareSettings(pending_per_cluster=shares.pending_per_cluster, absent_after_s=shares.absent_after_s)
+
+
+def preemption_settings(config: Config) -> PreemptionSettings:
+    """Times of preemption, where sub-clusters are polled as often as they are."""
+    shares = config.shares
+    return PreemptionSettings(
+        persist_s=shares.preempt_after_s,
+        grace_s=shares.preempt_grace_s,
+        settle_s=settling_s(config.poll.interval_s),
+    )
+
+
+def identity_rules(config: Config, user: str, own_users: frozenset[str] = frozenset()) -> IdentityRules:
+    """Rules by which callers are known, and what they may do.
+
+    Args:
+        config: Names them.
+        user: Whom this process runs as, who is an administrator.
+        own_users: As whom Heddle speaks to sub-clusters.
+    """
+    security = config.security
+    return IdentityRules(
+        static_user=security.static_user,
+        cookie_validity_s=security.cookie_validity_s,
+        allow_anonymous=security.allow_anonymous,
+        admins=(user, *security.admins),
+        roles=RoleRules(security.roles.by_role),
+        own_users=own_users,
+        proxy_users={
+            name: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)
+            for name, rule in security.proxyuser.items()
+        },
+        is_encrypted=config.server.tls.certificate is not None,
+        asks_for_tickets=bool(security.kerberos.web_principal),
+    )
+
+
+def claim_rules(oidc: OIDCConfig, roles: RolesConfig) -> ClaimRules:
+    """Claims of an identity provider; `roles` say which groups count."""
+    listed = (each for names in roles.by_role.values() for each in names)
+    return ClaimRules(
+        user_claim=oidc.user_claim,
+        groups_claim=oidc.groups_claim,
+        groups_prefix=oidc.groups_prefix,
+        user_domains=frozenset(each.lower() for each in oidc.user_domains),
+        known_groups=frozenset(each.removeprefix(_GROUP) for each in listed if each.startswith(_GROUP)),
+    )
+
+
+def token_limits(config: Config) -> TokenLimits:
+    """Lives of delegation tokens."""
+    lives = config.security.delegation_tokens
+    return TokenLimits(lifetime_s=lives.lifetime_s, renewal_s=lives.renewal_s)
+
+
+def rate_limits(config: Config) -> RateLimits:
+    """Rates of users and addresses."""
+    limits = config.limits
+    user, address = Rate(limits.user_per_s, limits.user_burst), Rate(limits.address_per_s, limits.address_burst)
+    return RateLimits(user, address, at_one_time=limits.user_calls)
+
+
+def connection_limits(server: ServerConfig) -> ConnectionLimits:
+    """Limits of one client of the web services."""
+    return ConnectionLimits(
+        max_head_bytes=server.max_header_bytes,
+        max_body_bytes=server.max_body_bytes,
+        request_timeout_s=server.request_timeout_s,
+        keep_alive_s=server.keep_alive_s,
+    )
+
+
+def cache_limits(history: HistoryConfig) -> CacheLimits:
+    """Answers of the web services that are kept."""
+    return CacheLimits(entries=history.answers, total_bytes=history.answers_bytes)

@@ -1,0 +1,120 @@
+"""A default stands in one place: what a key of the configuration sets has none where it is used."""
+
+import ast
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import typing
+
+import shim.app
+import shim.cli
+import shim.config
+from shim.config import queues
+from shim.config.loader import Config
+from shim.config.tree import is_table, item_type
+from shim.domain.shares import FederatedQueue
+
+READERS = (shim.app, shim.cli, shim.config)
+
+
+def sections(cls):
+    """A configuration class, and those of its tables."""
+    yield cls
+    for declared in typing.get_type_hints(cls).values():
+        table = declared if is_table(declared) else item_type(declared)
+        if is_table(table):
+            yield from sections(table)
+
+
+def key_names():
+    """Attributes of sections that hold a value."""
+    for cls in sections(Config):
+        hints = typing.get_type_hints(cls)
+        yield from (f.name for f in dataclasses.fields(cls) if not is_table(hints[f.name]))
+
+
+KEYS = frozenset(key_names())
+
+
+def modules():
+    for package in READERS:
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            yield importlib.import_module(found.name)
+
+
+def meant(module, expression):
+    """The object that a dotted name means in a module; None if that is known only when it runs."""
+    if isinstance(expression, ast.Name):
+        return vars(module).get(expression.id)
+    if isinstance(expression, ast.Attribute):
+        return getattr(meant(module, expression.value), expression.attr, None)
+    return None
+
+
+def says_something(default):
+    """True if a default is a value that somebody chose, and not merely none."""
+    return isinstance(default, bool | int | float | str | tuple) and bool(default)
+
+
+def arguments(call, callee):
+    """Parameters of a call that have a default which says something, each with what is passed."""
+    try:
+        parameters = inspect.signature(callee).parameters
+    except (TypeError, ValueError):
+        return
+    passed = [*zip(parameters, call.args, strict=False), *((each.arg, each.value) for each in call.keywords)]
+    for name, value in passed:
+        if name in parameters and says_something(parameters[name].default):
+            yield name, value
+
+
+def reads_a_key(expression, names):
+    """Whether an expression, or what its names were given before, is made of an attribute called as a key is."""
+    for node in ast.walk(expression):
+        if isinstance(node, ast.Attribute) and node.attr in KEYS:
+            return True
+        if isinstance(node, ast.Name) and node.id in names and reads_a_key(names[node.id], {}):
+            return True
+    return False
+
+
+def given(function):
+    """Names of a function, each with the last expression that it is given."""
+    assigned = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            assigned[node.targets[0].id] = node.value
+    return assigned
+
+
+def defaults_that_stand_twice(module):
+    for function in ast.walk(ast.parse(inspect.getsource(module))):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        names = given(function)
+        for call in ast.walk(function):
+            callee = meant(module, call.func) if isinstance(call, ast.Call) else None
+            if callee is None or callee is FederatedQueue:  # its values are the keys' defaults: see below
+                continue
+            for parameter, value in arguments(call, callee):
+                if reads_a_key(value, names):
+                    yield f"{module.__name__}:{call.lineno} {ast.unparse(call.func)}.{parameter}"
+
+
+def test_what_a_key_sets_has_no_default_in_the_room_that_uses_it():
+    twice = {found for module in modules() for found in defaults_that_stand_twice(module)}
+    assert sorted(twice) == [], "take the default away: it stands in the section of the configuration"
+
+
+def test_a_key_of_a_queue_has_the_default_of_a_queue_without_a_table():
+    (table,) = (node for node in ast.parse(inspect.getsource(queues.QueueConfig)).body)
+    chosen = {f.name for f in dataclasses.fields(FederatedQueue) if says_something(f.default)}
+    twice = [
+        declared.target.id
+        for declared in table.body
+        if isinstance(declared, ast.AnnAssign)
+        and declared.target.id in chosen
+        and not any(isinstance(node, ast.Name) and node.id == "_QUEUE" for node in ast.walk(declared.value))
+    ]
+    assert twice == [], "take it from `_QUEUE`: the core goes by the defaults of FederatedQueue, too"
