@@ -18,6 +18,7 @@ _HEADS = (
     "model / real",
     "given back: real, model",
     "launch s, start of a master s",
+    "load",
 )
 
 
@@ -30,6 +31,7 @@ class Compared:
         modelled: Completions of each run of the model, by its seed.
         surplus: Containers that were given back in a run: real, and in the model; means over runs.
         measured: Times that were measured for the model: launch, and start of an ApplicationMaster.
+        load: Load average of the machine at the end of the real runs.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Compared:
     modelled: Sequence[Sequence[float]]
     surplus: tuple[float, float]
     measured: tuple[float, float]
+    load: float
 
     @property
     def means(self) -> tuple[float, float]:
@@ -62,6 +65,7 @@ class Compared:
             f"{model90 / real90:.2f}",
             f"{self.surplus[0]:.0f}, {self.surplus[1]:.0f}",
             f"{self.measured[0]:.2f}, {self.measured[1]:.2f}",
+            f"{self.load:.1f}",
         ]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from scripts.calibrating.draw import drawn_jobs
 from scripts.calibrating.rows import ROWS
-from scripts.calibration import compared_rows
+from scripts.calibration import Plan, compared, rows_on_labs
 
 JOBS = 12
 SEED = 3
@@ -15,8 +15,8 @@ FURTHEST = 0.35
 @pytest.mark.lab
 def test_jobs_take_about_as_long_in_the_model_as_on_real_clusters():
     rows = [ROWS["heddle, fewest-tasks"], ROWS["each cluster by itself"]]
-    found = list(compared_rows(rows, drawn_jobs(SEED, JOBS), seed=SEED, runs=1, measuring=JOBS))
-    assert [row.name for row in found] == [row.name for row in rows]
-    for row in found:
+    plan = Plan(drawn_jobs(SEED, JOBS), SEED, measuring=JOBS)
+    for found in list(rows_on_labs(rows, plan)):
+        row = compared(found, plan.jobs)
         assert [len(run) for run in row.real] == [JOBS]  # all have ended
         assert abs(row.ratio - 1.0) < FURTHEST, row

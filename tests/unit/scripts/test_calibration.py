@@ -8,7 +8,7 @@ from scripts.calibrating.table import Compared, orders, table
 
 
 def compared(name, real, modelled):
-    return Compared(name, [real], modelled, (2.0, 3.0), (0.25, 0.1))
+    return Compared(name, [real], modelled, (2.0, 3.0), (0.25, 0.1), 1.5)
 
 
 def test_a_seed_draws_the_same_jobs_and_another_one_others():
@@ -36,7 +36,8 @@ def test_names_of_a_draw_are_unique_and_a_word():
 def test_a_row_says_both_worlds_and_how_far_they_are_apart():
     row = compared("one cluster", [10.0, 30.0], [[11.0, 31.0], [12.0, 32.0]])
     lines = list(table([row]))
-    assert lines[2] == "| one cluster | 20.0 | 21.5 (21.0 to 22.0) | 1.07 | 30.0 | 31.5 | 1.05 | 2, 3 | 0.25, 0.10 |"
+    assert lines[2].startswith("| one cluster | 20.0 | 21.5 (21.0 to 22.0) | 1.07 | 30.0 | 31.5 | 1.05 |")
+    assert lines[2].endswith("| 2, 3 | 0.25, 0.10 | 1.5 |")
     assert len({line.count("|") for line in lines}) == 1
 
 
