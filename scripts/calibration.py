@@ -28,7 +28,7 @@ from scripts.calibrating.model_side import Measured, clusters_of, measured_on, r
 from scripts.calibrating.rows import NODE_OVERRIDES, NODES, ROWS, Row
 from scripts.calibrating.table import Compared, orders, table
 from shim.lab import Lab, LabSpec
-from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec
 
 _OTHER_DRAW = 1000
 _MEASURING = 16
@@ -67,7 +67,7 @@ class OnLab:
     runs: tuple[RealRun, ...]
     load: tuple[float, ...]
     measured: Measured
-    clusters: tuple[ClusterSpec, ...]
+    clusters: tuple[ModelledClusterSpec, ...]
 
 
 def _on_lab(lab: Lab, masters: Masters, folder: Path, row: Row, plan: Plan) -> OnLab:

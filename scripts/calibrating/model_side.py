@@ -13,8 +13,8 @@ from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.lab import Cluster, Lab
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.cluster.spec import ClusterSpec, NodeSpec, QueueSpec, Timing
-from shim.simulation.yarn_sim.run import Front, YarnOutcome, YarnSetting, play
+from shim.simulation.cluster.spec import ModelledClusterSpec, NodeManagerSpec, QueueSpec, Timing
+from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
 __all__ = ["Measured", "clusters_of", "measured_on", "run_in_model"]
 
@@ -52,18 +52,18 @@ def properties(folder: Path) -> dict[str, str]:
     return found
 
 
-def clusters_of(lab: Lab, measured: Measured) -> tuple[ClusterSpec, ...]:
+def clusters_of(lab: Lab, measured: Measured) -> tuple[ModelledClusterSpec, ...]:
     """Model the clusters of a lab by their own configuration."""
     return tuple(_cluster(each, measured) for each in lab.clusters.values())
 
 
-def _cluster(cluster: Cluster, measured: Measured) -> ClusterSpec:
+def _cluster(cluster: Cluster, measured: Measured) -> ModelledClusterSpec:
     told = properties(cluster.conf_dir)
     nodes = tuple(
-        NodeSpec(NodeId(f"{cluster.id}-n{number}", 45454), _node_size(properties(cluster.folder / node.name / "conf")))
+        NodeManagerSpec(NodeId(f"{cluster.id}-n{number}", 45454), _node_size(properties(cluster.folder / node.name / "conf")))
         for number, node in enumerate(cluster.record.layout.nodes)
     )
-    return ClusterSpec(
+    return ModelledClusterSpec(
         SubClusterId(cluster.id),
         nodes,
         {_QUEUE: _queue(told)},
@@ -100,7 +100,7 @@ def _timing(told: Mapping[str, str], measured: Measured) -> Timing:
     )
 
 
-def run_in_model(clusters: Sequence[ClusterSpec], row: Row, jobs: Sequence[DrawnJob], seed: int) -> YarnOutcome:
+def run_in_model(clusters: Sequence[ModelledClusterSpec], row: Row, jobs: Sequence[DrawnJob], seed: int) -> YarnOutcome:
     """Run jobs to their ends in virtual time.
 
     Args:
@@ -114,7 +114,7 @@ def run_in_model(clusters: Sequence[ClusterSpec], row: Row, jobs: Sequence[Drawn
     """
     setting = YarnSetting(
         clusters=tuple(clusters),
-        front=Front.HEDDLE if row.containers else Front.DEALT,
+        front=SimulatedFront.HEDDLE if row.containers else SimulatedFront.DEALT,
         config=_POLL + row.sections if row.containers else "",
         seed=seed,
     )
