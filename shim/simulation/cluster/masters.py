@@ -173,9 +173,10 @@ class ModelledMaster:
         """
         try:
             await self._register()
+            await self._beat()
             while not all(stage.is_done for stage in self._stages):
-                await self._beat()
                 await asyncio.sleep(self._settings.heartbeat_s)
+                await self._beat()
             self._account.done_s = self._now_s()
             await self._finish()
         except MasterFailedError as exc:
@@ -285,10 +286,6 @@ class ModelledMaster:
         host = container.nodeId.host
         local = (task for task in stage.waiting if stage.spec.hosts and host in stage.spec.hosts[task])
         task = next(local, stage.waiting[0] if stage.waiting else None)
-        # the scheduler counts a grant by itself: a row is told again only if it differs from what is left there
-        for place in (ANY, *(stage.spec.hosts[task] if stage.spec.hosts and task is not None else ())):
-            row = (number, place)
-            self._asked[row] = max(0, self._asked.get(row, 0) - 1)
         if task is None:
             account.surplus += 1
             self._releases.append(name)

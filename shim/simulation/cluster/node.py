@@ -1,5 +1,9 @@
 """A model of a NodeManager: starts containers, tells at each heartbeat which have ended, stops what it is told to.
 
+A container that ended is told of at once: the node does not wait for its next heartbeat then, and counts the interval
+from this one (`ContainerImpl.ContainerDoneTransition`, `NodeStatusUpdaterImpl.sendOutofBandHeartBeat`). So each end is
+an occasion for the scheduler to allocate, too.
+
 Containers go on while the ResourceManager is away. Programs of ApplicationMasters are tasks of the loop: whoever stops
 the container cancels the task.
 """
@@ -18,6 +22,8 @@ __all__ = ["KILLED_EXIT_STATUS", "NodeManager", "Tracker"]
 KILLED_EXIT_STATUS = -105
 """`ContainerExitStatus.KILLED_BY_APPMASTER`."""
 _FAILED_EXIT_STATUS = 1
+_AT_ONCE_S = 0.01
+"""From the end of a container to the heartbeat that tells of it."""
 
 
 class Tracker(Protocol):
@@ -61,6 +67,7 @@ class NodeManager:
     is_dead: bool = False
     life: int | None = None
     _running: dict[ContainerId, _Running] = field(default_factory=dict)
+    _next: asyncio.TimerHandle | None = None
 
     @property
     def running(self) -> Collection[ContainerId]:
@@ -69,10 +76,16 @@ class NodeManager:
 
     def begin(self, phase_s: float) -> None:
         """Send heartbeats from now on, the first after a part of the interval."""
-        asyncio.get_running_loop().call_later(phase_s, self._tick)
+        self._beat_in(phase_s)
+
+    def _beat_in(self, seconds: float) -> None:
+        """Send the next heartbeat so long from now, in the place of the one that was to come."""
+        if self._next is not None:
+            self._next.cancel()
+        self._next = asyncio.get_running_loop().call_later(seconds, self._tick)
 
     def _tick(self) -> None:
-        asyncio.get_running_loop().call_later(self.timing.node_heartbeat_s, self._tick)
+        self._beat_in(self.timing.node_heartbeat_s)
         if self.is_dead or self.tracker.life is None:
             return
         if self.tracker.life != self.life:
@@ -135,7 +148,7 @@ class NodeManager:
         if held is None:
             return
         self._forget(container)
-        self.ended[container] = KILLED_EXIT_STATUS
+        self._tell_of(container, KILLED_EXIT_STATUS)
 
     def die(self) -> None:
         """The machine is gone, with everything that runs on it."""
@@ -157,7 +170,12 @@ class NodeManager:
 
     def _end(self, container: ContainerId, status: int) -> None:
         if self._running.pop(container, None) is not None:
-            self.ended[container] = status
+            self._tell_of(container, status)
+
+    def _tell_of(self, container: ContainerId, status: int) -> None:
+        self.ended[container] = status
+        if self._next is not None and self.tracker.life is not None:
+            self._beat_in(_AT_ONCE_S)
 
 
 def _seen(task: "asyncio.Task[None]") -> None:

@@ -92,6 +92,7 @@ class YarnOutcome:
         at_data: Part of the tasks with data on some host that started at one that has it; 1 if there are none.
         used: Container-seconds of memory (MiB x s) by cluster and queue.
         messages: How many were sent, by kind.
+        surplus: Containers that ApplicationMasters got and gave back, as their last ask came after the grant.
         times: Of each job that succeeded, by its name.
         failed: Jobs that did not succeed, with the reason.
         turns: Steps of the loop: what a run costs, the same on any machine.
@@ -105,6 +106,7 @@ class YarnOutcome:
     at_data: float = 1.0
     used: Counter[tuple[SubClusterId, str]] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
+    surplus: int = 0
     times: dict[str, ManagerTimes] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     turns: int = 0
@@ -300,6 +302,7 @@ def _outcome(
         )
         waits += [at_s - arrived_s for at_s in account.started_s.values()]
     outcome.completions_s, outcome.delays_s, outcome.waits_s = tuple(completions), tuple(delays), tuple(waits)
+    outcome.surplus = sum(account.surplus for account in accounts)
     named = sum(account.named for account in accounts)
     outcome.at_data = sum(account.at_data for account in accounts) / named if named else 1.0
     for subcluster, cluster in ends.federation.clusters.items():

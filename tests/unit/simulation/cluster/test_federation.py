@@ -215,3 +215,20 @@ def test_application_masters_wait_for_their_queues_part_of_them():
 
     play(world, more)
     world.is_empty()
+
+
+def test_an_application_master_is_done_when_it_hears_of_its_last_task():
+    world = World(stages=(ModelledStage((5.0,)),), node_heartbeat_s=0.01)
+    play(world)
+    # 0.3 s to launch and 5 s to run, then its next heartbeat
+    assert world.account.done_s - world.account.started_s[0, 0] == pytest.approx(6.0, abs=0.1)
+
+
+def test_what_is_granted_between_two_heartbeats_is_granted_again_and_given_back():
+    """`AMRMClientImpl` tells the count that is left after a grant; the scheduler takes it for what it is to give."""
+    world = World(stages=(ModelledStage((5.0,) * 6),), node_heartbeat_s=0.5)
+    play(world)
+    assert world.application.final_status == "SUCCEEDED"
+    assert world.account.surplus > 0
+    assert len(world.account.granted) == 6 + world.account.surplus
+    world.is_empty()

@@ -1,0 +1,22 @@
+"""Small version of `scripts/calibration.py`: jobs end on real clusters, and take about as long as in the model."""
+
+import pytest
+
+from scripts.calibrating.draw import drawn_jobs
+from scripts.calibrating.rows import ROWS
+from scripts.calibration import Plan, compared, rows_on_labs
+
+JOBS = 12
+SEED = 3
+FURTHEST = 0.35
+"""How far the means of a few jobs on a busy machine may be apart."""
+
+
+@pytest.mark.lab
+def test_jobs_take_about_as_long_in_the_model_as_on_real_clusters():
+    rows = [ROWS["heddle, fewest-tasks"], ROWS["each cluster by itself"]]
+    plan = Plan(drawn_jobs(SEED, JOBS), SEED, measuring=JOBS)
+    for found in list(rows_on_labs(rows, plan)):
+        row = compared(found, plan.jobs)
+        assert [len(run) for run in row.real] == [JOBS]  # all have ended
+        assert abs(row.ratio - 1.0) < FURTHEST, row
