@@ -59,10 +59,8 @@ def clusters_of(lab: Lab, measured: Measured) -> tuple[ModelledClusterSpec, ...]
 
 def _cluster(cluster: Cluster, measured: Measured) -> ModelledClusterSpec:
     told = properties(cluster.conf_dir)
-    nodes = tuple(
-        NodeManagerSpec(NodeId(f"{cluster.id}-n{number}", 45454), _node_size(properties(cluster.folder / node.name / "conf")))
-        for number, node in enumerate(cluster.record.layout.nodes)
-    )
+    sizes = [_node_size(properties(cluster.folder / node.name / "conf")) for node in cluster.record.layout.nodes]
+    nodes = tuple(NodeManagerSpec(NodeId(f"{cluster.id}-n{number}", 45454), size) for number, size in enumerate(sizes))
     return ModelledClusterSpec(
         SubClusterId(cluster.id),
         nodes,

@@ -17,7 +17,7 @@ class RecordingTracker:
     def __init__(self):
         self.clock, self.life, self.heard, self.orders = VirtualClock(), 1, [], []
 
-    def enter(self, node):
+    def enter(self, node):  # noqa: ARG002 - the form of the port
         self.heard.append((round(self.clock.now_s(), 1), "enters"))
 
     def beat(self, node):
@@ -46,14 +46,14 @@ def heard(story, until_s):
 
 
 def test_a_container_that_ended_is_told_of_at_once_and_the_interval_begins_anew():
-    async def story(node, tracker):  # noqa: ARG001
+    async def story(node, tracker):
         node.start(FIRST, 3.5, life=1)
 
     assert heard(story, 28.0) == [(2.0, "enters"), (7.0, {FIRST: 0}), (17.0, {}), (27.0, {})]
 
 
 def test_several_that_end_at_one_time_are_told_of_together():
-    async def story(node, tracker):  # noqa: ARG001
+    async def story(node, tracker):
         node.start(FIRST, 3.5, life=1)
         node.start(SECOND, 3.5, life=1)
 
