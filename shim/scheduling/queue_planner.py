@@ -178,7 +178,7 @@ class QueuePlanner:
             return RequestPlan(request.key, reason=told, rule=rule)
         if policy and policy.placement.kernel:
             may_queue = self._may_queue(policy, attempt, request)
-            told = "" if may_queue == request.may_use else reason or "nothing is free that it is the best choice for"
+            told = "" if may_queue == request.may_use else reason or self._waits_for(policy, attempt, request)
             return RequestPlan(request.key, may_queue=may_queue, reason=told, rule=rule)
         if policy and policy.placement.samples:
             return self._sampled(policy, attempt, request)
@@ -207,13 +207,19 @@ class QueuePlanner:
         has_choice = (
             self._rows.others_wait(attempt)
             or (Fact.LOCALITY in policy.needs and bool(request.named))
-            or (Fact.DAG in policy.needs and self._has_earlier_stage(attempt, request))
+            or self._has_earlier_stage(policy, attempt, request)
         )
         return request.avoided if has_choice and attempt != self._overdue else request.may_use
 
-    def _has_earlier_stage(self, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
+    def _waits_for(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> str:
+        """Say why a request waits that a policy did not place."""
+        if self._has_earlier_stage(policy, attempt, request):
+            return "another stage of this job waits that its plan wants earlier"
+        return "nothing is free that it is the best choice for"
+
+    def _has_earlier_stage(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
         """Tell whether a stage that the job's plan wants earlier waits, too: a scheduler serves by priorities alone."""
-        outline = self._outline_of(attempt)
+        outline = self._outline_of(attempt) if Fact.DAG in policy.needs else None
         if outline is None:
             return False
         mine = outline.weight(request.key.priority)

@@ -125,8 +125,9 @@ def test_by_graphene_the_stage_that_its_plan_wants_earlier_goes_first(weights, f
 def test_by_graphene_a_scheduler_is_asked_for_the_stage_that_is_wanted_first_and_for_the_others_after_it():
     """Its own order is that of the priorities."""
     table = a_table_of_stages({FIRST: OUTLINE}.get)
-    told = {plan.key.priority: plan.may_queue for plan in table.plan(a_capacity([0], [0]), "graphene", 1.0)[FIRST]}
-    assert told == {SHORT_STAGE: frozenset(), LONG_STAGE: BOTH}
+    told = {plan.key.priority: plan for plan in table.plan(a_capacity([0], [0]), "graphene", 1.0)[FIRST]}
+    assert {at: plan.may_queue for at, plan in told.items()} == {SHORT_STAGE: frozenset(), LONG_STAGE: BOTH}
+    assert "its plan wants earlier" in told[SHORT_STAGE].reason
     table.put(FIRST, [], [a_key(priority=LONG_STAGE)], 1.0)
     assert only(table.plan(a_capacity([0], [0]), "graphene", 2.0), FIRST).may_queue == BOTH
 
