@@ -31,9 +31,9 @@ YARN_SIM = ("shim.simulation.yarn_sim", "shim.simulation.storms", "shim.simulati
 
 LEAST = {
     ("all worlds", "production"): 0.90,
-    ("all worlds", "simulation"): 0.85,
-    ("direct", "production"): 0.22,
-    ("direct", "simulation"): 0.55,
+    ("all worlds", "simulation"): 0.90,
+    ("direct", "production"): 0.39,
+    ("direct", "simulation"): 0.78,
 }
 """What each side shared when it was last looked at, rounded down: raise it up to 0.90, never lower it.
 
@@ -97,7 +97,7 @@ def sides_of(left_out=()):
     simulators = [name for name in MODULES if name.startswith("shim.simulation") and not name.startswith(left_out)]
     return {
         "production": reached([name for name in MODULES if name.startswith("shim.app")], NOT_PRODUCTION),
-        "simulation": reached(simulators, NOT_SIMULATION),
+        "simulation": reached(simulators, (*NOT_SIMULATION, *left_out)),
     }
 
 
