@@ -8,7 +8,7 @@ SURPLUS ──▶ (forgotten)         the ApplicationMaster never hears of it
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -160,6 +160,14 @@ class ContainerBook:
         """Count the containers for each key that the ApplicationMaster has not been given."""
         waiting = self.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
         return Counter(each.key for each in waiting if each.key is not None)
+
+    def tags(self) -> Mapping[SubClusterId, Sequence[frozenset[str]]]:
+        """Tags of each container that the attempt has and that has some, by sub-cluster."""
+        found: dict[SubClusterId, list[frozenset[str]]] = {}
+        for each in self._containers.values():
+            if each.state in _HAD and each.grant is not None and each.grant.tags:
+                found.setdefault(each.subcluster, []).append(each.grant.tags)
+        return found
 
     def give_back(self, container: ContainerId, *, is_used: bool) -> None:
         """The ApplicationMaster wants it no more."""
