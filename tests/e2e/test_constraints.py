@@ -59,10 +59,11 @@ def shell(client: StockClient, spec: str, seconds: int) -> list[str]:
 
 def hosts_of(heddle: HeddleProcess, spanned: SpanningApplication) -> list[str]:
     """Hosts of the containers that an application has now, but for its master's."""
-    attempt = spanned.attempts()[-1]["appAttemptId"]
-    listed = heddle.ask(f"apps/{spanned.application}/appattempts/{attempt}/containers").get("container", [])
+    attempt = spanned.attempts()[-1]
+    path = f"apps/{spanned.application}/appattempts/{attempt['appAttemptId']}/containers"
+    listed = heddle.ask(path).get("container", [])
     rows = [listed] if isinstance(listed, dict) else listed  # a ResourceManager tells one row without its list
-    return [each["nodeId"] for each in rows if not each["containerId"].endswith("_000001")]
+    return [each["nodeId"] for each in rows if each["containerId"] != attempt["containerId"]]
 
 
 @pytest.mark.parametrize("count", [_NODES, _NODES * _CLUSTERS])

@@ -16,7 +16,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.ask_group import AskGroup, copy_of
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
-from shim.multicluster.core.constrained import HeldTags, split_constrained
+from shim.multicluster.core.constrained import HeldTags, SpokenFor, split_constrained
 from shim.multicluster.core.groups_by_size import GroupsBySize
 from shim.multicluster.core.splitter import AskSplitter, Demand, GangDemand
 
@@ -224,24 +224,40 @@ class AskBook:
             capacities: The sub-clusters as they are known now.
             held: Tags of what the attempt has.
         """
-        totals, gang = self._totals(), self.gang
+        totals, gang, spoken = self._totals(), self.gang, self.spoken_for()
         if gang is not None and sum(total for key, total in totals.items() if key.placement is None) < gang.count:
             gang = replace(gang, count=0, text=f"{gang.text}; its queue may not have so many now")
         for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
             is_placed = group.key.placement is not None
             is_withheld = gang is not None and not gang.count and not is_placed
             total = group.wanted if is_withheld else totals[group.key]
+            if is_placed:
+                spoken.add(group.key, group.targets, -1)
             if total == 0:
                 group.targets = {}
                 splitter.drop(group.key)
                 continue
             demand = self.demand_of(group, total, None if is_placed else gang)
             if is_placed:
-                group.targets = dict(split_constrained(demand, capacities, held, self._patience))
+                group.targets = dict(split_constrained(demand, capacities, held, self._patience, spoken))
+                spoken.add(group.key, group.targets)
                 continue
             group.targets = dict(splitter.split(demand, capacities))
             group.pins = splitter.pins(group.key)
             group.has_spares = splitter.has_spares(group.key)
+
+    def spoken_for(self, besides: AskGroup | None = None) -> SpokenFor:
+        """What sub-clusters are asked for by groups with a constraint, but for one of them."""
+        spoken = SpokenFor()
+        for group in self._groups.values():
+            if group.key.placement is not None and group is not besides:
+                spoken.add(group.key, group.targets)
+        return spoken
+
+    @property
+    def has_placed(self) -> bool:
+        """Tell whether there are asks with a placement constraint."""
+        return any(group.key.placement is not None for group in self._groups.values())
 
     def demand_of(self, group: AskGroup, total: int, gang: GangDemand | None = None) -> Demand:
         """A group as a splitter sees it."""

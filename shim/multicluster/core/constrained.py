@@ -7,25 +7,55 @@ containers with some tags to be there already, only sub-clusters that have such 
 A sub-cluster that has rejected such an ask is not asked again before the ApplicationMaster asks again.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from shim.domain.allocations import ConstraintHandling, PlacementConstraint
+from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint
 from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.demands import Demand
 from shim.multicluster.core.splitter import could_hold, shares_of, slots_of
 
-__all__ = ["HeldTags", "free_elsewhere", "split_constrained"]
+__all__ = ["HeldTags", "SpokenFor", "free_elsewhere", "split_constrained"]
 
-HeldTags = Mapping[SubClusterId, Sequence[frozenset[str]]]
-"""Tags of each container that the application has, by sub-cluster."""
+HeldTags = Mapping[SubClusterId, Mapping[frozenset[str], int]]
+"""How many containers the application has with exactly these tags, by sub-cluster."""
 
 _NO_BOUND = 1 << 31
 _JUDGES = frozenset({ConstraintHandling.TOTALS, ConstraintHandling.ADDS})
 
 
+class SpokenFor:
+    """Room that asks with a constraint are asked for: DistributedShell has one for each container."""
+
+    def __init__(self) -> None:
+        self._tags: dict[SubClusterId, Counter[frozenset[str]]] = {}
+        self._amounts: dict[SubClusterId, ResourceVector] = {}
+
+    def add(self, key: AskKey, targets: Mapping[SubClusterId, int], sign: int = 1) -> None:
+        """Add what sub-clusters are asked for, or take it off."""
+        tags = frozenset() if key.placement is None else key.placement.tags
+        for name, count in targets.items():
+            self._tags.setdefault(name, Counter())[tags] += sign * count
+            self._amounts[name] = self._amounts.get(name, ResourceVector()) + key.resource.times(sign * count)
+
+    def tagged(self, subcluster: SubClusterId, tags: frozenset[str]) -> int:
+        """Count the containers with all of these tags that a sub-cluster is asked for."""
+        return _count(self._tags.get(subcluster, {}), tags)
+
+    def left(self, room: ClusterCapacity) -> ClusterCapacity:
+        """Return a sub-cluster with what is free beside that."""
+        return replace(room, free=room.free - self._amounts.get(room.subcluster, ResourceVector()))
+
+
 def split_constrained(
-    demand: Demand, capacities: Sequence[ClusterCapacity], held: HeldTags, patience: int
+    demand: Demand,
+    capacities: Sequence[ClusterCapacity],
+    held: HeldTags,
+    patience: int,
+    spoken: SpokenFor | None = None,
 ) -> Mapping[SubClusterId, int]:
     """Counts by sub-cluster, which add up to the demand's total.
 
@@ -34,13 +64,17 @@ def split_constrained(
         capacities: The sub-clusters as they are known now, the home among them.
         held: Tags of what the application has.
         patience: Beats without a grant after which an ask may move.
+        spoken: What the application's other asks are asked for.
     """
+    spoken = spoken or SpokenFor()
     places = [room for room in _places(demand, capacities, held) if room.subcluster not in demand.rejected]
     if not places:
         return {next(room.subcluster for room in capacities if room.is_home): demand.total}
-    slots = {room.subcluster: _slots(room, demand, held) for room in places}
-    kept = {name: demand.standing.get(name, 0) for name in slots}
+    kept = {room.subcluster: demand.standing.get(room.subcluster, 0) for room in places}
     fresh = [room for room in places if demand.starved.get(room.subcluster, 0) < patience]
+    if sum(kept.values()) == demand.total == sum(kept[room.subcluster] for room in fresh):
+        return {name: count for name, count in kept.items() if count}  # all of it waits, and not for too long
+    slots = {room.subcluster: _slots(room, demand, held, spoken) for room in places}
     _move_waiting(kept, slots, {room.subcluster for room in fresh})
     _trim(kept, demand.total, places)
     missing = demand.total - sum(kept.values())
@@ -55,13 +89,17 @@ def split_constrained(
     return {name: count for name, count in kept.items() if count}
 
 
-def free_elsewhere(demand: Demand, capacities: Sequence[ClusterCapacity], held: HeldTags) -> int:
+def free_elsewhere(
+    demand: Demand, capacities: Sequence[ClusterCapacity], held: HeldTags, spoken: SpokenFor | None = None
+) -> int:
     """Count the containers that could still be asked for where nobody has rejected them."""
-    free = 0
+    free, spoken = 0, spoken or SpokenFor()
     for room in _places(demand, capacities, held):
         name = room.subcluster
-        if name not in demand.rejected:
-            free += _NO_BOUND if room.is_home else max(0, _slots(room, demand, held) - demand.standing.get(name, 0))
+        if name not in demand.rejected and room.is_home:
+            free += _NO_BOUND
+        elif name not in demand.rejected:
+            free += max(0, _slots(room, demand, held, spoken) - demand.standing.get(name, 0))
     return free
 
 
@@ -86,14 +124,20 @@ def _tags_at(subcluster: SubClusterId, held: HeldTags) -> frozenset[str]:
     return frozenset().union(*held.get(subcluster, ()))
 
 
-def _slots(room: ClusterCapacity, demand: Demand, held: HeldTags) -> int:
+def _slots(room: ClusterCapacity, demand: Demand, held: HeldTags, spoken: SpokenFor) -> int:
     """Count the containers that fit in the free room, and that the constraint leaves to the nodes."""
     placement = demand.key.placement or PlacementConstraint()
-    slots = slots_of(room, demand)
+    slots = slots_of(spoken.left(room), demand)
     if placement.most_a_node is None:
         return slots
-    there = sum(placement.tags <= tags for tags in held.get(room.subcluster, ()))
+    there = _count(held.get(room.subcluster, {}), placement.tags)
+    there += spoken.tagged(room.subcluster, placement.tags)
     return min(slots, max(0, room.nodes * placement.most_a_node - there))
+
+
+def _count(counts: Mapping[frozenset[str], int], tags: frozenset[str]) -> int:
+    """Count the containers that have all of the tags."""
+    return sum(count for each, count in counts.items() if tags <= each)
 
 
 def _move_waiting(kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int], fresh: set[SubClusterId]) -> None:

@@ -8,7 +8,7 @@ SURPLUS ──▶ (forgotten)         the ApplicationMaster never hears of it
 """
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -161,12 +161,12 @@ class ContainerBook:
         waiting = self.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
         return Counter(each.key for each in waiting if each.key is not None)
 
-    def tags(self) -> Mapping[SubClusterId, Sequence[frozenset[str]]]:
-        """Tags of each container that the attempt has and that has some, by sub-cluster."""
-        found: dict[SubClusterId, list[frozenset[str]]] = {}
+    def tags(self) -> Mapping[SubClusterId, Mapping[frozenset[str], int]]:
+        """Count the containers that the attempt has by their tags, by sub-cluster."""
+        found: dict[SubClusterId, Counter[frozenset[str]]] = {}
         for each in self._containers.values():
             if each.state in _HAD and each.grant is not None and each.grant.tags:
-                found.setdefault(each.subcluster, []).append(each.grant.tags)
+                found.setdefault(each.subcluster, Counter())[each.grant.tags] += 1
         return found
 
     def give_back(self, container: ContainerId, *, is_used: bool) -> None:

@@ -231,7 +231,8 @@ class AskLedger:
     def _split(self, capacities: Sequence[ClusterCapacity]) -> None:
         """Decide anew what each session is to be asked for."""
         self._gang.demand()
-        self._asks.split(self._splitter, capacities, self._containers.tags())
+        held = self._containers.tags() if self._asks.has_placed else {}
+        self._asks.split(self._splitter, capacities, held)
         self._gang.was_split()
 
     def _planned(self, event: PlanEvent, effects: list[LedgerEffect]) -> None:

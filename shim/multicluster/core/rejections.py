@@ -48,7 +48,8 @@ class Rejections:
         self._asks.reject(group.key, session.subcluster, rejected.count)
         asked = sum(each.bound(group.key) for each in self._talk)
         demand = self._asks.demand_of(group, group.wanted)
-        elsewhere = free_elsewhere(demand, self._talk.capacities, self._containers.tags())
+        spoken = self._asks.spoken_for(besides=group)
+        elsewhere = free_elsewhere(demand, self._talk.capacities, self._containers.tags(), spoken)
         lost = min(rejected.count, group.wanted - asked - elsewhere)
         if lost > 0:
             group.wanted -= lost

@@ -64,7 +64,7 @@ def test_the_home_is_asked_for_what_its_nodes_can_hold_and_others_for_the_rest()
     assert split(2, *capacities) == {EAST: 2}
     assert split(4, *capacities) == {EAST: 2, WEST: 2}
     assert split(9, *capacities) == {EAST: 6, WEST: 3}, "what no node is left for waits at home"
-    assert split(2, *capacities, held={EAST: [WEB, WEB | {"x"}, frozenset({"y"})]}) == {WEST: 2}
+    assert split(2, *capacities, held={EAST: {WEB: 1, WEB | {"x"}: 1, frozenset({"y"}): 1}}) == {WEST: 2}
     assert split(4, a_room(EAST, 1), a_room(WEST, 9), placement=PlacementConstraint(is_local=True)) == {
         EAST: 1,
         WEST: 3,
@@ -91,8 +91,23 @@ def test_affinity_goes_where_the_tags_are_and_stays_at_home_without_any():
     beside = PlacementConstraint(frozenset({"cache"}), b"beside", needs=WEB, is_local=True)
     capacities = [a_room(EAST), a_room(WEST), a_room(NORTH)]
     assert split(4, *capacities, placement=beside) == {EAST: 4}
-    assert split(4, *capacities, placement=beside, held={WEST: [WEB]}) == {WEST: 4}
-    assert split(12, *capacities, placement=beside, held={WEST: [WEB], EAST: [WEB]}) == {EAST: 10, WEST: 2}
+    assert split(4, *capacities, placement=beside, held={WEST: {WEB: 1}}) == {WEST: 4}
+    assert split(12, *capacities, placement=beside, held={WEST: {WEB: 1}, EAST: {WEB: 1}}) == {EAST: 10, WEST: 2}
+
+
+def test_requests_for_one_container_each_share_the_nodes_and_the_room_of_the_home():
+    """As DistributedShell asks: each has an allocation request id of its own."""
+    talk = Talk(home=TOTALS, west=TOTALS)
+    asks = [Ask(replace(a_key(), allocation_request_id=number), ANY, 1) for number in range(3)]
+    talk.rounds(*asks)
+    assert [ask.key.allocation_request_id for ask in talk.said[EAST].asks if ask.count] == [0, 1]
+    talk.tell(SessionOpened(WEST))
+    assert [ask.key.allocation_request_id for ask in talk.said[WEST].asks if ask.count] == [2]
+    large = replace(a_key(PlacementConstraint(is_local=True)), resource=ResourceVector(8 * 1024, 8))
+    talk = Talk(home=TOTALS, west=TOTALS)
+    talk.rounds(*(Ask(replace(large, allocation_request_id=number), ANY, 1) for number in range(2)))
+    assert [ask.key.allocation_request_id for ask in talk.said[EAST].asks if ask.count] == [0]
+    assert talk.opened == [WEST]
 
 
 def test_what_waits_too_long_moves_to_where_there_is_room_and_what_was_rejected_is_not_asked_again():
@@ -109,7 +124,7 @@ def test_what_waits_too_long_moves_to_where_there_is_room_and_what_was_rejected_
 def test_what_could_be_asked_elsewhere_is_what_fits_where_nobody_rejected_it():
     capacities = [a_room(EAST), a_room(WEST, nodes=5)]
     demand = Demand(a_key(), 9, rejected=frozenset({EAST}), standing={WEST: 1})
-    assert free_elsewhere(demand, capacities, {WEST: [WEB]}) == 3
+    assert free_elsewhere(demand, capacities, {WEST: {WEB: 1}}) == 3
     assert free_elsewhere(replace(demand, rejected=frozenset({EAST, WEST})), capacities, {}) == 0
     assert free_elsewhere(replace(demand, rejected=frozenset({WEST})), capacities, {}) > 9
 
