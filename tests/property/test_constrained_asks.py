@@ -167,12 +167,18 @@ class ConstrainedRelay(Relay):
             self.grants_placed(name, key, count)
         self._settle()
 
+    def moves_on(self, key, count):
+        """More is wanted, and the home rejects it, or grants nothing for too long: it is asked elsewhere."""
+        self.wants_more_placed(key, count)
+        self._settle()
+        self.rejects_placed(HOME, key, count)
+        for _ in range(4):
+            self._settle()
+
     @rule(key=st.sampled_from(PLACED), count=st.integers(1, 4), less=st.integers(1, 4), more=st.integers(0, 2))
     def second_thoughts(self, key, count, less, more):
         """What has moved to another cluster is wanted no more, is granted there, and some is wanted again."""
-        self.wants_more_placed(key, count)
-        for _ in range(4):
-            self._settle()
+        self.moves_on(key, count)
         if not self.master.adds:
             self.wants_less_placed(key, less)
         for _ in range(2):
@@ -182,6 +188,21 @@ class ConstrainedRelay(Relay):
         self._settle()
         if more:
             self.wants_more_placed(key, more)
+
+    @rule(key=st.sampled_from(PLACED), count=st.integers(1, 4))
+    def home_restarts_while_grants_are_on_their_way(self, key, count):
+        """The ApplicationMaster says once more what it has not been given: a part of it is granted already."""
+        self.moves_on(key, count)
+        for name in OTHERS:
+            self.grants_placed(name, key, count)
+            self.beats(name)
+            self.request_arrives(name)
+            self.answer_arrives(name)
+        self.resource_manager_restarts(HOME)
+        for _ in range(2):
+            self._settle()
+        self.grants_placed(HOME, key, count)
+        self._settle()
 
     def teardown(self):
         if not hasattr(self, "ledger"):
@@ -233,4 +254,4 @@ TestAdding = AddingRelay.TestCase
 TestAddingHome = AddingHomeRelay.TestCase
 TestAddingElsewhere = AddingElsewhereRelay.TestCase
 for case in (TestConstrained, TestAdding, TestAddingHome, TestAddingElsewhere):
-    case.settings = settings(max_examples=80, stateful_step_count=15, deadline=None)
+    case.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)

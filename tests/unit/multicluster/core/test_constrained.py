@@ -302,6 +302,20 @@ def test_a_rejection_that_the_am_has_not_heard_is_not_told_after_it_asks_for_all
     assert not talk.rounds(WANTED).rejected
 
 
+@pytest.mark.parametrize("home", [TOTALS, ADDS])
+def test_what_is_on_its_way_when_all_is_asked_for_again_is_not_asked_for_twice(home):
+    talk = Talk(home=home)
+    talk.rounds(replace(WANTED, count=4))
+    talk.tell(SessionOpened(WEST))
+    talk.hears(WEST, a_grant(2, "w1", epoch=200))
+    talk.ids[EAST] = 0
+    talk.tell(AMRegistered())
+    talk.answered = None
+    answer = talk.rounds(replace(WANTED, count=4))
+    assert [grant.node.host for grant in answer.grants] == ["w1"]
+    assert talk.ledger.holdings.asks == {WANTED.key: 3}
+
+
 def test_asks_with_a_placement_are_no_part_of_a_gang():
     talk = Talk(gang=Gang(2, 60.0))
     plain = AskKey(9, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
