@@ -247,7 +247,7 @@ class AskBook:
             group.has_spares = splitter.has_spares(group.key)
 
     def spoken_for(self, besides: AskGroup | None = None) -> SpokenFor:
-        """What sub-clusters are asked for by groups with a constraint, but for one of them."""
+        """Return what sub-clusters are asked for by groups with a constraint, but for one of them."""
         spoken = SpokenFor()
         for group in self._groups.values():
             if group.key.placement is not None and group is not besides:
