@@ -75,7 +75,7 @@ def open_spans(
         SessionTools(
             unmanaged_ams=unmanaged_ams,
             store=stores.spans,
-            capacities=ClusterCapacities(view, admissions, clock, policy, epochs.may_span),
+            capacities=ClusterCapacities(view, admissions, clock, policy, epochs.may_span, epochs.constraints),
             matching=matching,
             clock=clock,
             settings=session_settings(runtime.config),

@@ -7,6 +7,7 @@ Source: `AllocateRequest`, `AllocateResponse`, `ResourceRequest`, `Container`, `
 """
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector
@@ -19,11 +20,14 @@ __all__ = [
     "AllocateCall",
     "Ask",
     "AskKey",
+    "ConstraintHandling",
     "Ended",
     "Grant",
     "NodeNews",
     "NodeToken",
+    "PlacementConstraint",
     "PreemptedContainer",
+    "RejectedAsk",
     "RunningContainer",
     "SessionRequest",
     "UpdateRequest",
@@ -39,6 +43,39 @@ ENDED_BY_ITSELF = frozenset({0, -105})
 """`ContainerExitStatus.SUCCESS`, `KILLED_BY_APPMASTER`: it was wanted no longer."""
 
 
+class ConstraintHandling(Enum):
+    """Way of a scheduler with asks that have a placement constraint.
+
+    Values: those of `yarn.resourcemanager.placement-constraints.handler`.
+    """
+
+    NONE = "disabled"
+    """It refuses every call with such an ask."""
+    TOTALS = "scheduler"
+    """A count takes the place of the last one, and waits until it is granted."""
+    ADDS = "placement-processor"
+    """A count adds to what is pending, cannot be taken back, and is granted or rejected within a few calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementConstraint:
+    """Tags of the containers of a `SchedulingRequest`, and where these may be.
+
+    Attributes:
+        tags: Of the containers.
+        constraint: Serialized `PlacementConstraintProto`, with the one that was registered for these tags.
+        needs: Tags that containers of the application must have there already (affinity).
+        most_a_node: Most containers with these tags on one node, as far as the constraint bounds them.
+        is_local: Whether each cluster can judge it by what runs there.
+    """
+
+    tags: frozenset[str] = frozenset()
+    constraint: bytes = b""
+    needs: frozenset[str] = frozenset()
+    most_a_node: int | None = None
+    is_local: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class AskKey:
     """Asks with equal keys are for containers that can stand for each other.
@@ -49,6 +86,7 @@ class AskKey:
         is_opportunistic: Whether the containers may queue at a node.
         resource: Of each container.
         label: Node label expression; empty for none.
+        placement: Of a `SchedulingRequest`; None for a `ResourceRequest`.
     """
 
     priority: int
@@ -56,6 +94,7 @@ class AskKey:
     is_opportunistic: bool
     resource: ResourceVector
     label: str = ""
+    placement: PlacementConstraint | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +105,7 @@ class Ask:
         place: A host, a rack (`/rack`) or `ANY`.
         count: How many containers are wanted there, in all.
         relaxes: Whether the scheduler may grant them elsewhere than at this place.
-        raw: The serialized `ResourceRequestProto`.
+        raw: The serialized `ResourceRequestProto`, or `SchedulingRequestProto` without its count.
     """
 
     key: AskKey
@@ -94,7 +133,7 @@ class AllocateCall:
 
     Attributes:
         response_id: Of the last answer that it has.
-        rest: Progress, tracking address, placement constraints and what nobody here knows: for its home alone.
+        rest: Progress, tracking address and what nobody here knows: for its home alone.
     """
 
     response_id: int
@@ -130,6 +169,7 @@ class Grant:
     """A container that a scheduler gives.
 
     Attributes:
+        tags: Of its `SchedulingRequest`.
         raw: The serialized `ContainerProto`, with the token that its node asks for.
     """
 
@@ -138,6 +178,24 @@ class Grant:
     priority: int
     allocation_request_id: int
     resource: ResourceVector
+    raw: bytes = b""
+    tags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedAsk:
+    """Containers that a scheduler has found no place for; it tries no more.
+
+    Attributes:
+        reason: Number of a `RejectionReasonProto`.
+        raw: The serialized `SchedulingRequestProto`.
+    """
+
+    priority: int
+    allocation_request_id: int
+    tags: frozenset[str]
+    count: int
+    reason: int
     raw: bytes = b""
 
 
@@ -218,6 +276,7 @@ class AllocateAnswer:
         news: Nodes that are lost or back with their sub-cluster.
         asked_back: Containers that Heddle asks back; what a scheduler itself asks back is in `joined`.
         am_rm_token: A new token of this scheduler for the session, serialized; empty if there is none.
+        rejected: Asks with a placement that found none.
     """
 
     response_id: int
@@ -231,3 +290,4 @@ class AllocateAnswer:
     news: tuple[NodeNews, ...] = ()
     asked_back: tuple[PreemptedContainer, ...] = ()
     am_rm_token: bytes = b""
+    rejected: tuple[RejectedAsk, ...] = ()

@@ -1,7 +1,9 @@
-"""Epochs of the sub-clusters: what keeps ids of containers of several ResourceManagers apart.
+"""Configuration of the sub-clusters that matters to applications in several: epochs, and who judges constraints.
 
 A ResourceManager counts an application's containers from 1 and puts its epoch before the number. Two without epochs, or
 with equal ones, give different containers of one application the same id. The epoch grows by one with each restart.
+
+Who judges placement constraints decides what a count in a `SchedulingRequest` means; see `ConstraintHandling`.
 """
 
 import asyncio
@@ -10,6 +12,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from shim.domain.allocations import ConstraintHandling
 from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError
 from shim.ports.resource_manager import ResourceManager
@@ -18,10 +21,12 @@ __all__ = ["Epochs"]
 
 _OK = 200
 _KEY = "yarn.resourcemanager.epoch"
+_HANDLER = "yarn.resourcemanager.placement-constraints.handler"
+_HANDLINGS = {handling.value: handling for handling in ConstraintHandling}
 
 
 class Epochs:
-    """Asks ResourceManagers for their configured epochs, each until it has told.
+    """Asks ResourceManagers for their configured epochs and handlers of constraints, each until it has told.
 
     Args:
         managers: The sub-clusters.
@@ -32,6 +37,7 @@ class Epochs:
         self._managers = managers
         self._answer_within_s = answer_within_s
         self._known: dict[SubClusterId, int] = {}
+        self._handlings: dict[SubClusterId, ConstraintHandling] = {}
 
     @property
     def is_complete(self) -> bool:
@@ -53,6 +59,10 @@ class Epochs:
         """True if containers of other homes' applications can be told apart there: its epoch is known and its own."""
         return self._known.get(subcluster, 0) > 0 and subcluster not in self.clashes
 
+    def constraints(self, subcluster: SubClusterId) -> ConstraintHandling | None:
+        """Return the way of a sub-cluster with asks that have a placement constraint; None until it has told."""
+        return self._handlings.get(subcluster)
+
     async def ask(self) -> None:
         """Ask those that have not told."""
         missing = [name for name in self._managers if name not in self._known]
@@ -68,7 +78,9 @@ class Epochs:
             document = msgspec.json.decode(answer.body, type=_Document)
         except (HeddleError, msgspec.DecodeError):
             return None
-        value = next((each.value for each in document.properties if each.key == _KEY), None)
+        told = {each.key: each.value for each in document.properties if each.key in {_KEY, _HANDLER}}
+        self._handlings[subcluster] = _HANDLINGS.get(told.get(_HANDLER) or "", ConstraintHandling.NONE)
+        value = told.get(_KEY)
         return int(value) if value is not None and value.isdecimal() else 0
 
 

@@ -51,6 +51,7 @@ from shim.protocol.yarn.allocations import (
     write_allocate_answer,
     write_session_request,
 )
+from shim.protocol.yarn.placements import RegisteredConstraints, read_constraints
 from shim.protocol.yarn.unmanaged import expected_id
 
 __all__ = ["MultiClusterAttempt"]
@@ -79,6 +80,7 @@ class MultiClusterAttempt:
         self._lock = asyncio.Lock()
         self._splitter, self._plans = tools.matching.enter(attempt, self._queue_at, self._tell)
         self._ledger: AskLedger | None = None
+        self._constraints: RegisteredConstraints = {}
         self._saved: RegisteredAttempt | None = None
         self._unanswered: RegisteredAttempt | None = (
             None  # a home answers a registration once: kept until its ApplicationMaster has it
@@ -104,6 +106,7 @@ class MultiClusterAttempt:
     async def register(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         """Register at home, or, if the home knows it already, say again what the home said."""
         async with self._lock:
+            self._constraints = read_constraints(payload)
             saved, ledger = await self._find(), self._ledger
             is_new = saved is None or self._is_forgotten or (ledger is not None and ledger.needs_registration)
             if self._unanswered is not None:
@@ -131,7 +134,8 @@ class MultiClusterAttempt:
             return RPCAnswer(registration)
 
     def _new_ledger(self) -> AskLedger:
-        return AskLedger(self.attempt.id, self.attempt.home_subcluster, self._splitter, self.attempt.gang)
+        patience = self._tools.matching.patience
+        return AskLedger(self.attempt.id, self.attempt.home_subcluster, self._splitter, self.attempt.gang, patience)
 
     async def _take_over(self, registration: bytes, *, is_new: bool) -> bytes:
         """Go on with what an earlier attempt had, or an earlier Heddle; see `AttemptSessions.resume`."""
@@ -146,9 +150,9 @@ class MultiClusterAttempt:
         """Ask for containers, wherever they may be had."""
         async with self._lock:
             if len(payload) > _READ_AT_ONCE_BYTES:
-                call = await asyncio.to_thread(read_allocate_call, payload)
+                call = await asyncio.to_thread(read_allocate_call, payload, self._constraints)
             else:
-                call = read_allocate_call(payload)
+                call = read_allocate_call(payload, self._constraints)
             if self._ledger is None:
                 saved = await self._find()
                 if saved is None:  # it registered when its queue did not span: it lives at home

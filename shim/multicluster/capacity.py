@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from shim.domain.allocations import ConstraintHandling
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueReport, QueueState, is_same_queue
 from shim.domain.resources import ResourceVector
@@ -39,6 +40,7 @@ class ClusterCapacities:
         clock: For ages.
         policy: Which queues span, as it is now.
         may_span: Whether a sub-cluster can hold containers of other homes' applications (its epoch is its own).
+        constraints: How a sub-cluster takes asks with a placement constraint.
     """
 
     def __init__(
@@ -48,12 +50,14 @@ class ClusterCapacities:
         clock: Clock,
         policy: Callable[[], SharePolicy],
         may_span: Callable[[SubClusterId], bool],
+        constraints: Callable[[SubClusterId], ConstraintHandling | None] = lambda _: None,
     ) -> None:
         self._view = view
         self._admissions = admissions
         self._clock = clock
         self._policy = policy
         self._may_span = may_span
+        self._constraints = constraints
         self._nodes: dict[SubClusterId, _Nodes] = {}
 
     def queue_at(self, subcluster: SubClusterId, told: str) -> str | None:
@@ -118,6 +122,7 @@ class ClusterCapacities:
             rack_names=nodes.rack_names,
             labels=frozenset() if there is None else frozenset(there.labels),
             age_s=seen.age_s,
+            constraints=self._constraints(seen.subcluster),
         )
 
     def _is_open(self, seen: SubClusterView, there: QueueReport | None) -> bool:

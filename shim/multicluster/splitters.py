@@ -73,6 +73,11 @@ class AttemptMatching:
         self._planned: OrderedDict[ApplicationId, tuple[PlannedSplitter, AttemptPlans]] = OrderedDict()
         self._before = MatchingStatus()
 
+    @property
+    def patience(self) -> int:
+        """Beats without a grant after which an ask may move."""
+        return self._settings.patience
+
     def enter(
         self,
         attempt: Attempt,

@@ -100,19 +100,26 @@ class Scheduler:
             return self.response_id
         for ask in request.asks:
             if ask.place == ANY:
-                self.pending[ask.key] = ask.count
+                self.is_asked(ask)
         for container in request.releases:
             self.end(container, LOST_EXIT_STATUS)
         self.response_id += 1
-        self.cached = AllocateAnswer(self.response_id, tuple(self.fresh), tuple(self.gone), headroom=PLENTY, nodes=2)
+        self.cached = self.an_answer()
         self.fresh, self.gone = [], []
         return self.cached
+
+    def is_asked(self, ask):
+        self.pending[ask.key] = ask.count
+
+    def an_answer(self):
+        return AllocateAnswer(self.response_id, tuple(self.fresh), tuple(self.gone), headroom=PLENTY, nodes=2)
 
     def grant(self, key):
         self.pending[key] -= 1
         self.number += 1
         container = ContainerId(ATTEMPT, (self.epoch << 40) | self.number)
-        grant = Grant(container, NodeId(f"{self.name}-1", 1), key.priority, -1, key.resource)
+        tags = frozenset() if key.placement is None else key.placement.tags
+        grant = Grant(container, NodeId(f"{self.name}-1", 1), key.priority, -1, key.resource, tags=tags)
         self.live[container] = grant
         self.fresh.append(grant)
 
@@ -134,6 +141,8 @@ class Scheduler:
 class ModelApplicationMaster:
     """An ApplicationMaster with the table of asks of Hadoop's client library."""
 
+    keys = KEYS
+
     wanted: Counter[AskKey] = field(default_factory=Counter)
     changed: set[AskKey] = field(default_factory=set)
     releases: list[ContainerId] = field(default_factory=list)
@@ -147,17 +156,21 @@ class ModelApplicationMaster:
 
     def next_call(self):
         if self.call is None:
-            asks = tuple(Ask(key, ANY, self.wanted[key]) for key in KEYS if key in self.changed)
+            asks = tuple(Ask(key, ANY, self.count_of(key)) for key in self.keys if key in self.changed)
             self.call = AllocateCall(self.response_id, asks, tuple(self.releases))
             self.changed, self.releases = set(), []
         return self.call
+
+    def count_of(self, key):
+        """What it says of a key that has changed."""
+        return self.wanted[key]
 
     def take(self, answer):
         assert answer.response_id == self.response_id + 1
         self.response_id, self.call = answer.response_id, None
         for grant in answer.grants:
             assert grant.container not in self.has, f"{grant.container} was granted twice"
-            key = next(key for key in KEYS if (key.priority, key.resource) == (grant.priority, grant.resource))
+            key = next(key for key in self.keys if (key.priority, key.resource) == (grant.priority, grant.resource))
             assert self.wanted[key] > 0, f"{grant.container} was not wanted"
             self.has.add(grant.container)
             self.wanted[key] -= 1
@@ -175,7 +188,7 @@ class ModelApplicationMaster:
 
     def resync(self):
         self.response_id, self.call = 0, None
-        self.changed = {key for key in KEYS if self.wanted[key]}
+        self.changed = {key for key in self.keys if self.wanted[key]}
 
     @property
     def running(self):
@@ -199,11 +212,12 @@ class Relay(RuleBasedStateMachine):
     """The ledger between the two, and everything that can happen on the way."""
 
     now_s = 0.0
+    capacities = CAPACITIES
 
     @initialize()
     def start(self):
-        self.schedulers = {name: Scheduler(name, 10 * (place + 1)) for place, name in enumerate(NAMES)}
-        self.master = ModelApplicationMaster()
+        self.schedulers = {name: self.a_scheduler(name, 10 * (place + 1)) for place, name in enumerate(NAMES)}
+        self.master = self.a_master()
         self.wires = {}
         self.answers = {name: [] for name in NAMES}
         self.old_answers = []
@@ -218,6 +232,12 @@ class Relay(RuleBasedStateMachine):
         self.begins_a_ledger()
         self.found = None
         self._register()
+
+    def a_master(self, **more):
+        return ModelApplicationMaster(**more)
+
+    def a_scheduler(self, name, epoch):
+        return Scheduler(name, epoch)
 
     def a_splitter(self):
         """What decides where is asked, for each ledger a new one."""
@@ -326,7 +346,7 @@ class Relay(RuleBasedStateMachine):
         if self.must_register:
             self._register()
         self.am_answer = None
-        self.tell(AMCalled(self.master.next_call(), CAPACITIES, self.now_s))
+        self.tell(AMCalled(self.master.next_call(), self.capacities, self.now_s))
 
     @precondition(lambda self: self.am_answer is not None and not self.must_register)
     @rule(is_lost=st.booleans())
@@ -493,7 +513,7 @@ class Relay(RuleBasedStateMachine):
         """Another attempt: it finds the containers of the first, or they are no more."""
         home, before = self.schedulers[HOME], self.master
         home.restart(before.has)
-        self.master = ModelApplicationMaster(may_hear_twice=True, may_hear_of_strangers=True)
+        self.master = self.a_master(may_hear_twice=True, may_hear_of_strangers=True)
         if keeps:
             self.master.has, self.master.ended = before.has, before.ended
         else:
@@ -558,7 +578,7 @@ class Relay(RuleBasedStateMachine):
         if self.must_register:
             self._register()
         self.am_answer = None
-        self.tell(AMCalled(self.master.next_call(), CAPACITIES, self.now_s))
+        self.tell(AMCalled(self.master.next_call(), self.capacities, self.now_s))
         for name in NAMES:
             self.tell(Beat(name, self.now_s))
         for _ in range(3):

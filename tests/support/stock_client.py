@@ -141,10 +141,10 @@ class StockClient:
         )
 
     @contextmanager
-    def running(self, *arguments: str, user: str = "ada") -> "Iterator[subprocess.Popen[str]]":
+    def running(self, *arguments: str, user: str = "ada", class_path: str = "") -> "Iterator[subprocess.Popen[str]]":
         """A program while it runs; it is ended afterwards if it has not."""
         process = subprocess.Popen(
-            self.command(*arguments),
+            self.command(*arguments, class_path=class_path),
             cwd=self._folder,
             env=os.environ | {"HADOOP_USER_NAME": user} | self._environment,
             stdout=subprocess.PIPE,

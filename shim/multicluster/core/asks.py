@@ -6,17 +6,21 @@ are taken off. From then on each grant takes one off, as a scheduler does it.
 Source: `AppSchedulingInfo`, `LocalityAppPlacementAllocator` of the ResourceManager.
 """
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence, Sized
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from types import MappingProxyType
 
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.multicluster.core.ask_group import AskGroup, copy_of
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
+from shim.multicluster.core.constrained import HeldTags, SpokenFor, split_constrained
 from shim.multicluster.core.groups_by_size import GroupsBySize
 from shim.multicluster.core.splitter import AskSplitter, Demand, GangDemand
 
-__all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup"]
+__all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook"]
 
 MOST_GROUPS = 500
 """Most groups of one attempt: all are split anew at each call and beat, in one turn of the event loop."""
@@ -30,71 +34,24 @@ _ALMOST_HALF = 0.499
 """More than half a container counts as one, as where shares are measured."""
 
 
-@dataclass(slots=True)
-class AskGroup:
-    """Asks with one key.
-
-    Attributes:
-        rows: As told last, by place; counts fall with the grants.
-        wanted: Containers that no scheduler has granted.
-        targets: How many of them each session is to be asked for.
-        pins: Hosts that are named to a session, with how many at each; those of all rows where it is not in here.
-        starved: Beats since a session granted one, while it was asked for some.
-        refused: Sub-clusters whose scheduler refused such an ask.
-        spent: Rows of named places whose last container was granted, kept while that may be wanted again.
-        has_spares: Whether several sessions are asked for the same containers, which the first to grant binds.
-    """
-
-    key: AskKey
-    rows: dict[str, Ask] = field(default_factory=dict)
-    wanted: int = 0
-    targets: dict[SubClusterId, int] = field(default_factory=dict)
-    pins: Mapping[SubClusterId, Mapping[str, int]] = field(default_factory=dict)
-    starved: dict[SubClusterId, int] = field(default_factory=dict)
-    refused: set[SubClusterId] = field(default_factory=set)
-    spent: dict[str, Ask] = field(default_factory=dict)
-    has_spares: bool = False
-
-    def put(self, ask: Ask) -> None:
-        """Take in a row; one of a named place that wants nothing is not kept, or rows would only ever become more."""
-        if ask.count or ask.place == ANY:
-            self.rows[ask.place] = ask
-        else:
-            self.rows.pop(ask.place, None)
-
-    @property
-    def places(self) -> dict[str, int]:
-        """Counts at named hosts and racks."""
-        return {place: row.count for place, row in self.rows.items() if place != ANY and row.count}
-
-    @property
-    def allowed(self) -> tuple[str, ...]:
-        """Return the places that a strict ask allows: hosts, and racks that may stand in for hosts."""
-        rows = ((place, row) for place, row in self.rows.items() if place != ANY and row.count)
-        return tuple(sorted(place for place, row in rows if row.relaxes or not place.startswith("/")))
-
-    @property
-    def is_strict(self) -> bool:
-        """Tell whether only the named places will do."""
-        row = self.rows.get(ANY)
-        return row is not None and not row.relaxes
-
-
 class AskBook:
     """The groups of an attempt.
 
     Args:
         containers: Those that the attempt has.
+        patience: Beats without a grant after which an ask with a placement may move.
 
     Attributes:
         allowance: How much of what is wanted schedulers may be asked for; None for all of it. Falls with the grants.
         gang: What is wanted together; None where every container is by itself.
     """
 
-    def __init__(self, containers: Sized = ()) -> None:
+    def __init__(self, containers: Sized = (), patience: int = 10) -> None:
         self.allowance: ResourceVector | None = None
         self.gang: GangDemand | None = None
         self._containers = containers
+        self._patience = patience
+        self._on_way: Counter[AskKey] = Counter()  # when the ApplicationMaster registered, and not said again since
         self._held_back: Mapping[AskKey, int] = {}
         self._calls_left = 0
         self._groups: dict[AskKey, AskGroup] = {}
@@ -105,15 +62,16 @@ class AskBook:
         """Every group, in the order in which the ApplicationMaster spoke of it first."""
         return tuple(self._groups.values())
 
-    def clear(self) -> None:
-        """The ApplicationMaster registers again: it will say everything once more."""
+    def clear(self, on_way: Mapping[AskKey, int] | None = None) -> None:
+        """The ApplicationMaster registers again: it will say everything once more, `on_way` included."""
         self._groups.clear()
+        self._on_way = Counter(on_way or {})
         self._held_back = {}
         self._wanting = None
 
     def snapshot(self, keys: Iterable[AskKey]) -> Mapping[AskKey, AskGroup | None]:
         """Copies of some groups, for `restore`."""
-        return {key: _copy(self._groups.get(key)) for key in keys}
+        return {key: copy_of(self._groups.get(key)) for key in keys}
 
     def restore(self, snapshot: Mapping[AskKey, AskGroup | None]) -> None:
         """Take back what was said since a snapshot."""
@@ -141,18 +99,23 @@ class AskBook:
         group = self._groups.get(ask.key)
         return group is not None and ask.place in group.rows
 
-    def tell(self, asks: Iterable[Ask], on_way: Mapping[AskKey, int]) -> None:
+    def tell(self, asks: Iterable[Ask], on_way: Mapping[AskKey, int], *, adds: bool = False) -> None:
         """Take in what the ApplicationMaster asks for.
 
         Args:
             asks: Rows that take the place of earlier ones.
             on_way: Containers granted for each key that the ApplicationMaster has not been given yet.
+            adds: Whether asks with a placement add to earlier ones, as their home takes them.
         """
         self._wanting = None
         for ask in asks:
             group = self._groups.setdefault(ask.key, AskGroup(ask.key))
             group.put(ask)
-            if ask.place == ANY:
+            group.rejected.clear()
+            if adds and ask.key.placement is not None:
+                known = min(self._on_way.pop(ask.key, 0), ask.count)
+                group.wanted += ask.count - known
+            elif ask.place == ANY:
                 group.wanted = max(0, ask.count - on_way.get(ask.key, 0))
 
     def hold_back(self, counts: Mapping[AskKey, int]) -> None:
@@ -215,6 +178,12 @@ class AskBook:
                 group.refused.add(subcluster)
                 group.targets.pop(subcluster, None)
 
+    def reject(self, key: AskKey, subcluster: SubClusterId, count: int) -> None:
+        """A scheduler found no place for so many containers."""
+        group = self._groups[key]
+        group.rejected.add(subcluster)
+        group.targets[subcluster] = max(0, group.targets.get(subcluster, 0) - count)
+
     def leave(self, subcluster: SubClusterId) -> None:
         """A sub-cluster is given up: what it was asked for is to be asked elsewhere."""
         for group in self._groups.values():
@@ -245,33 +214,67 @@ class AskBook:
         for group in self._groups.values():
             group.starved.clear()
 
-    def split(self, splitter: AskSplitter, capacities: Sequence[ClusterCapacity]) -> None:
-        """Decide anew what each session is to be asked for."""
-        totals, gang = self._totals(), self.gang
-        if gang is not None and sum(totals.values()) < gang.count:
+    def split(
+        self, splitter: AskSplitter, capacities: Sequence[ClusterCapacity], held: HeldTags = MappingProxyType({})
+    ) -> None:
+        """Decide anew what each session is to be asked for.
+
+        Args:
+            splitter: Decides on asks without a placement.
+            capacities: The sub-clusters as they are known now.
+            held: Tags of what the attempt has.
+        """
+        totals, gang, spoken = self._totals(), self.gang, self.spoken_for()
+        if gang is not None and sum(total for key, total in totals.items() if key.placement is None) < gang.count:
             gang = replace(gang, count=0, text=f"{gang.text}; its queue may not have so many now")
         for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
-            total = group.wanted if gang is not None and not gang.count else totals[group.key]
+            is_placed = group.key.placement is not None
+            is_withheld = gang is not None and not gang.count and not is_placed
+            total = group.wanted if is_withheld else totals[group.key]
+            if is_placed:
+                spoken.add(group.key, group.targets, -1)
             if total == 0:
                 group.targets = {}
                 splitter.drop(group.key)
                 continue
-            demand = Demand(
-                key=group.key,
-                total=total,
-                places=group.places,
-                is_strict=group.is_strict,
-                allowed=group.allowed if group.is_strict else (),
-                standing=dict(group.targets),
-                starved=dict(group.starved),
-                refused=frozenset(group.refused),
-                held=len(self._containers),
-                gang=gang,
-                is_limited=total < group.wanted,
-            )
+            demand = self.demand_of(group, total, None if is_placed else gang)
+            if is_placed:
+                group.targets = dict(split_constrained(demand, capacities, held, self._patience, spoken))
+                spoken.add(group.key, group.targets)
+                continue
             group.targets = dict(splitter.split(demand, capacities))
             group.pins = splitter.pins(group.key)
             group.has_spares = splitter.has_spares(group.key)
+
+    def spoken_for(self, besides: AskGroup | None = None) -> SpokenFor:
+        """Return what sub-clusters are asked for by groups with a constraint, but for one of them."""
+        spoken = SpokenFor()
+        for group in self._groups.values():
+            if group.key.placement is not None and group is not besides:
+                spoken.add(group.key, group.targets)
+        return spoken
+
+    @property
+    def has_placed(self) -> bool:
+        """Tell whether there are asks with a placement constraint."""
+        return any(group.key.placement is not None for group in self._groups.values())
+
+    def demand_of(self, group: AskGroup, total: int, gang: GangDemand | None = None) -> Demand:
+        """A group as a splitter sees it."""
+        return Demand(
+            key=group.key,
+            total=total,
+            places=group.places,
+            is_strict=group.is_strict,
+            allowed=group.allowed if group.is_strict else (),
+            standing=dict(group.targets),
+            starved=dict(group.starved),
+            refused=frozenset(group.refused),
+            rejected=frozenset(group.rejected),
+            held=len(self._containers),
+            gang=gang,
+            is_limited=total < group.wanted,
+        )
 
     @property
     def has_spares(self) -> bool:
@@ -285,12 +288,13 @@ class AskBook:
         lacking = None if self.gang is None else self.gang.count
         for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
             total = group.wanted - held_back.get(group.key, 0)
-            if lacking is not None:
+            is_placed = group.key.placement is not None
+            if lacking is not None and not is_placed:
                 total = min(total, lacking)
             if left is not None:
                 total = min(total, _count_in(left, group.key.resource))
                 left = _less(left, group.key.resource, total)
-            if lacking is not None:
+            if lacking is not None and not is_placed:
                 lacking -= total
             totals[group.key] = total
         return totals
@@ -313,19 +317,6 @@ class AskBook:
         for key in [key for key, group in self._groups.items() if not group.wanted and key not in kept]:
             del self._groups[key]
             self._wanting = None
-
-
-def _copy(group: AskGroup | None) -> AskGroup | None:
-    if group is None:
-        return None
-    return replace(
-        group,
-        rows=dict(group.rows),
-        targets=dict(group.targets),
-        starved=dict(group.starved),
-        refused=set(group.refused),
-        spent=dict(group.spent),
-    )
 
 
 def _less(amount: ResourceVector, resource: ResourceVector, count: int) -> ResourceVector:

@@ -5,13 +5,16 @@ A ResourceManager bounds nothing of this. A ledger is gone through in one turn o
 
 from collections.abc import Iterable
 
-from shim.domain.allocations import AllocateCall
+from shim.domain.allocations import AllocateCall, Ask
 from shim.domain.ids import ApplicationAttemptId
 from shim.domain.limits import TextKind, count_objection, objection
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.events import RefuseAM
 
 __all__ = ["refusal_of"]
+
+_MOST_CONSTRAINT_BYTES = 16 * 1024
+"""Most bytes of one `SchedulingRequest` beside what was registered for its tags, and of both constraints together."""
 
 _YARN = "org.apache.hadoop.yarn.exceptions"
 _INVALID_RELEASE = f"{_YARN}.InvalidContainerReleaseException"
@@ -47,8 +50,16 @@ def refusal_of(call: AllocateCall, asks: AskBook, attempt: ApplicationAttemptId)
     for kind, named in texts:
         if said := _first(objection(kind, text) for text in named):
             return RefuseAM(_INVALID_RESOURCE, said)
-    said = asks.objection(call.asks)
+    said = asks.objection(call.asks) or _first(map(_too_long, call.asks))
     return RefuseAM(_INVALID_RESOURCE, said) if said else None
+
+
+def _too_long(ask: Ask) -> str:
+    placement = ask.key.placement
+    size = 0 if placement is None else max(len(ask.raw), len(placement.constraint))
+    if size <= _MOST_CONSTRAINT_BYTES:
+        return ""
+    return f"a scheduling request with {size} bytes of tags and constraints: at most {_MOST_CONSTRAINT_BYTES} are taken"
 
 
 def _first(said: Iterable[str]) -> str:

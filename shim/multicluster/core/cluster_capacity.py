@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from shim.domain.allocations import ConstraintHandling
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 
@@ -25,6 +26,7 @@ class ClusterCapacity:
         rack_names: Every rack; found out from `racks` if not given.
         labels: Node labels that the queue may ask for; `*` for all.
         age_s: Of the report that all of this is from.
+        constraints: How its scheduler takes asks with a placement constraint; None as long as that is not known.
     """
 
     subcluster: SubClusterId
@@ -39,6 +41,7 @@ class ClusterCapacity:
     labels: frozenset[str] = frozenset()
     rack_names: frozenset[str] = frozenset()
     age_s: float = 0.0
+    constraints: ConstraintHandling | None = None
 
     def __post_init__(self) -> None:
         if self.racks and not self.rack_names:

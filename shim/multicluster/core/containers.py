@@ -161,6 +161,14 @@ class ContainerBook:
         waiting = self.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
         return Counter(each.key for each in waiting if each.key is not None)
 
+    def tags(self) -> Mapping[SubClusterId, Mapping[frozenset[str], int]]:
+        """Count the containers that the attempt has by their tags, by sub-cluster."""
+        found: dict[SubClusterId, Counter[frozenset[str]]] = {}
+        for each in self._containers.values():
+            if each.state in _HAD and each.grant is not None and each.grant.tags:
+                found.setdefault(each.subcluster, Counter())[each.grant.tags] += 1
+        return found
+
     def give_back(self, container: ContainerId, *, is_used: bool) -> None:
         """The ApplicationMaster wants it no more."""
         known = self._containers.get(container)

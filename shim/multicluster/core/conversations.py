@@ -4,10 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from shim.domain.allocations import ANY, Ask, AskKey, SessionRequest
+from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, SessionRequest
 from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.asks import AskBook, AskGroup
+from shim.multicluster.core.ask_group import AskGroup
+from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.session import Row, Session, SessionState
 
@@ -53,11 +54,17 @@ class Conversations:
 
     def of(self, subcluster: SubClusterId) -> Session:
         """The session of a sub-cluster."""
-        return self._sessions.setdefault(subcluster, Session(subcluster))
+        session = self._sessions.get(subcluster)
+        if session is None:
+            session = self._sessions[subcluster] = Session(subcluster)
+            session.adds = self._handling(subcluster) is ConstraintHandling.ADDS
+        return session
 
     def look(self, capacities: Sequence[ClusterCapacity]) -> None:
         """Take in how the sub-clusters are now."""
         self._capacities = {room.subcluster: room for room in capacities}
+        for session in self._sessions.values():
+            session.adds = self._handling(session.subcluster) is ConstraintHandling.ADDS
 
     def next_serial(self) -> int:
         """A number that no request of this ledger has had."""
@@ -82,6 +89,7 @@ class Conversations:
         return any(
             place == ANY and ask.count > (wanted[key, place].count if (key, place) in wanted else 0)
             for (key, place), ask in session.told.items()
+            if not session.adds_up(key)
         )
 
     def say(self, session: Session, rest: bytes = b"") -> SessionRequest:
@@ -125,11 +133,23 @@ class Conversations:
         rows: dict[Row, Ask] = {}
         for group in self._asks.groups:
             count = min(group.targets.get(session.subcluster, 0), self._most(group, session))
-            if session.is_fresh and ANY in group.rows:
+            if session.is_fresh and ANY in group.rows and self._may_take_back(group, session):
                 rows[group.key, ANY] = replace(group.rows[ANY], count=0)  # said, even if there is nothing to take back
             if count > 0:
                 rows |= {(group.key, ask.place): ask for ask in self._rows_of(group, session.subcluster, count)}
         return rows
+
+    def _may_take_back(self, group: AskGroup, session: Session) -> bool:
+        """Tell whether a scheduler may be told a count of 0: one that takes no constraints refuses the whole call."""
+        placement = group.key.placement
+        if placement is None:
+            return True
+        was_asked = placement.is_local or session is self.home
+        return was_asked and self._handling(session.subcluster) is ConstraintHandling.TOTALS
+
+    def _handling(self, subcluster: SubClusterId) -> ConstraintHandling | None:
+        room = self._capacities.get(subcluster)
+        return None if room is None else room.constraints
 
     def _most(self, group: AskGroup, session: Session) -> int:
         """Most containers that a scheduler may be asked for: no more than no other one may still grant.
@@ -145,9 +165,10 @@ class Conversations:
         if subcluster in group.pins and not group.is_strict:
             yield from self._pinned(group, subcluster, count)
             return
+        is_made = group.key.placement is not None and subcluster != self.home.subcluster
         for place, ask in group.rows.items():
             if place == ANY:
-                yield replace(ask, count=count)
+                yield replace(ask, count=count, raw=b"" if is_made else ask.raw)
             elif ask.count and self._is_there(place, subcluster):
                 yield replace(ask, count=min(ask.count, count))
 

@@ -33,6 +33,7 @@ class Demand:
         standing: How many each session is asked for by now.
         starved: For how many beats each session has granted none of them.
         refused: Sub-clusters whose scheduler refused such an ask.
+        rejected: Sub-clusters that found no place for containers with this placement.
         held: Containers that the attempt has, of whatever kind.
         gang: Where all of the attempt's demands are to be had together; None where each is by itself.
         is_limited: Whether more is wanted than may be asked for: the rest is held back, or beyond an allowance.
@@ -46,6 +47,7 @@ class Demand:
     standing: Mapping[SubClusterId, int] = field(default_factory=dict)
     starved: Mapping[SubClusterId, int] = field(default_factory=dict)
     refused: frozenset[SubClusterId] = frozenset()
+    rejected: frozenset[SubClusterId] = frozenset()
     held: int = 0
     gang: GangDemand | None = None
     is_limited: bool = False

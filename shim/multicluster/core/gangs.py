@@ -142,7 +142,7 @@ class GangHold:
     def held(self) -> Sequence[Container]:
         """Containers that are granted and held."""
         queued = self._containers.in_state(ContainerState.QUEUED) if self.is_pending else ()
-        return [each for each in queued if each.key is not None]
+        return [each for each in queued if each.key is not None and each.key.placement is None]
 
     def begun(self) -> None:
         """The ApplicationMaster was given its gang by an earlier ledger."""
@@ -173,7 +173,7 @@ class GangHold:
         if (
             self._tries is not None
             and self.is_pending
-            and any(sum(each.targets.values()) for each in self._asks.groups)
+            and any(sum(each.targets.values()) for each in self._asks.groups if each.key.placement is None)
         ):
             self._tries.begin()
 
@@ -198,6 +198,8 @@ class GangHold:
         """A held container has ended before the ApplicationMaster heard of it: it is wanted again. Else False."""
         if not self.is_pending or container.state is not ContainerState.QUEUED or container.key is None:
             return False
+        if container.key.placement is not None:
+            return False
         self._want_again(container)
         self._containers.forget([container])
         return True
@@ -215,7 +217,7 @@ class GangHold:
         return [each.key for each in self.held() if each.key is not None]
 
     def _n_asked(self) -> int:
-        return sum(group.wanted for group in self._asks.groups) + len(self.held())
+        return sum(group.wanted for group in self._asks.groups if group.key.placement is None) + len(self.held())
 
     def _give_back(self, *, is_rejected: bool) -> None:
         for container in self.held():

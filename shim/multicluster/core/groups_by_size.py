@@ -52,9 +52,12 @@ class GroupsBySize(Generic[G]):
         """
         entries = self._entries.get((grant.priority, grant.allocation_request_id), [])
         for group in self._from_below(entries, grant.resource):
-            if group.targets.get(subcluster, 0) and group.key.resource.fits_in(grant.resource):
+            is_like = group.key.resource.fits_in(grant.resource) and _tags(group) == grant.tags
+            if group.targets.get(subcluster, 0) and is_like:
                 return group
-        wanting = [entry for entry in entries if entry[2].wanted > 0]
+        wanting = [
+            entry for entry in entries if entry[2].wanted > 0 and (not grant.tags or _tags(entry[2]) == grant.tags)
+        ]
         nearest = min(wanting, key=lambda entry: (*_mismatch(entry[2], grant, subcluster), entry[1]), default=None)
         return None if nearest is None else nearest[2]
 
@@ -74,7 +77,12 @@ def _size(resource: ResourceVector) -> int:
     return resource.memory_mib + resource.vcores
 
 
-def _mismatch(group: _Wanting, grant: Grant, subcluster: SubClusterId) -> tuple[bool, bool, int]:
+def _tags(group: _Wanting) -> frozenset[str]:
+    placement = group.key.placement
+    return frozenset() if placement is None else placement.tags
+
+
+def _mismatch(group: _Wanting, grant: Grant, subcluster: SubClusterId) -> tuple[bool, bool, bool, int]:
     asked, given = group.key.resource, grant.resource
     distance = abs(given.memory_mib - asked.memory_mib) + abs(given.vcores - asked.vcores)
-    return group.targets.get(subcluster, 0) == 0, not asked.fits_in(given), distance
+    return _tags(group) != grant.tags, group.targets.get(subcluster, 0) == 0, not asked.fits_in(given), distance

@@ -93,7 +93,7 @@ class Intake:
             if key is None:
                 session.releases[grant.container] = None
                 session.suspect(grant)
-            elif key not in said:  # else it was granted before the new count, which does not know of it
+            elif key not in said or session.adds_up(key):  # else the new count does not know of it
                 session.granted(key, (grant.node.host, rack))
             if key is not None:
                 lucky.add(key)

@@ -18,7 +18,8 @@ from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, Ask, 
 from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.errors import InvariantViolationError
-from shim.multicluster.core.asks import AskBook, AskGroup
+from shim.multicluster.core.ask_group import AskGroup
+from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.bounds import refusal_of
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
@@ -51,6 +52,7 @@ from shim.multicluster.core.master_side import Heard, MasterSide
 from shim.multicluster.core.outbox import Outbox, remembered
 from shim.multicluster.core.plan_events import AllocationsVerified, PlanEvent, Proceed
 from shim.multicluster.core.recalls import AttemptHoldings, Recalls
+from shim.multicluster.core.rejections import Rejections
 from shim.multicluster.core.session import Session, SessionState
 from shim.multicluster.core.splitter import AskSplitter
 
@@ -71,22 +73,29 @@ class AskLedger:
         home: Where its ApplicationMaster runs.
         splitter: Decides which sub-cluster is asked.
         gang: Containers that are given together; None where each is by itself.
+        patience: Beats without a grant after which an ask with a placement may move.
     """
 
     def __init__(
-        self, attempt: ApplicationAttemptId, home: SubClusterId, splitter: AskSplitter, gang: Gang | None = None
+        self,
+        attempt: ApplicationAttemptId,
+        home: SubClusterId,
+        splitter: AskSplitter,
+        gang: Gang | None = None,
+        patience: int = 10,
     ) -> None:
         self._attempt = attempt
         self._master = MasterSide(attempt)
         self._splitter = splitter
         self._containers = ContainerBook(splitter)
-        self._asks = AskBook(self._containers)
+        self._asks = AskBook(self._containers, patience)
         self._talk = Conversations(home, self._asks)
         self._home = self._talk.home
         self._outbox = Outbox(self._containers)
         self._gang = GangHold(attempt, gang, self._asks, self._containers, self._talk)
         self._intake = Intake(self._asks, self._containers, self._talk, splitter, self._gang)
         self._recalls = Recalls(self._asks, self._containers, self._talk)
+        self._rejections = Rejections(self._asks, self._containers, self._talk, self._outbox)
         self._before: tuple[Mapping[AskKey, AskGroup | None], frozenset[str]] | None = None
         self._is_finished = False
         self._is_held = False
@@ -157,7 +166,8 @@ class AskLedger:
 
     def _am_registered(self, event: AMRegistered) -> None:
         self._gang.doubt_home()
-        self._asks.clear()
+        self._asks.clear(self._containers.on_way())
+        self._outbox.forget_rejected()
         self._splitter.begin_anew()
         self._talk.blacklist = frozenset()
         self._talk.is_told = False
@@ -188,7 +198,7 @@ class AskLedger:
         self._acknowledge(effects)
         self._master.call = call
         self._before = self._asks.snapshot({ask.key for ask in call.asks}), self._talk.blacklist
-        self._asks.tell(call.asks, self._containers.on_way())
+        self._asks.tell(call.asks, self._containers.on_way(), adds=self._home.adds)
         self._asks.count_call()
         self._take_back(call.asks)
         self._talk.is_told = True
@@ -221,7 +231,8 @@ class AskLedger:
     def _split(self, capacities: Sequence[ClusterCapacity]) -> None:
         """Decide anew what each session is to be asked for."""
         self._gang.demand()
-        self._asks.split(self._splitter, capacities)
+        held = self._containers.tags() if self._asks.has_placed else {}
+        self._asks.split(self._splitter, capacities, held)
         self._gang.was_split()
 
     def _planned(self, event: PlanEvent, effects: list[LedgerEffect]) -> None:
@@ -251,7 +262,8 @@ class AskLedger:
     def _take_back(self, asks: Iterable[Ask]) -> None:
         """Release what the ApplicationMaster wanted and has not been given, if it wants less than that by now."""
         waiting = self._containers.on_way()
-        surplus = Counter({ask.key: waiting.get(ask.key, 0) - ask.count for ask in asks if ask.place == ANY})
+        said = [ask for ask in asks if ask.place == ANY and not self._home.adds_up(ask.key)]
+        surplus = Counter({ask.key: waiting.get(ask.key, 0) - ask.count for ask in said})
         for container in reversed(self._containers.in_state(ContainerState.QUEUED)):
             if container.key is not None and surplus[container.key] > 0:
                 surplus[container.key] -= 1
@@ -345,6 +357,7 @@ class AskLedger:
         request = session.answered(answer.response_id)
         session.headroom, session.nodes = answer.headroom, answer.nodes
         self._intake.take(session, request, answer)
+        self._rejections.take(session, answer.rejected)
         is_home = session is self._home
         self._outbox.add(answer.node_tokens, b"" if is_home else answer.joined)
         if not is_home:

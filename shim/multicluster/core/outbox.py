@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from shim.domain.allocations import AllocateAnswer, NodeNews, NodeToken
+from shim.domain.allocations import AllocateAnswer, NodeNews, NodeToken, RejectedAsk
 from shim.domain.ids import ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
@@ -19,6 +19,7 @@ class Outbox:
         self._tokens: dict[NodeId, NodeToken] = {}
         self._joined: list[bytes] = []
         self._news: dict[NodeId, NodeNews] = {}
+        self._rejected: list[RejectedAsk] = []
 
     def tell_of(self, nodes: Iterable[NodeId], *, is_lost: bool) -> None:
         """Nodes are lost or back with their sub-cluster; only the last word counts."""
@@ -30,6 +31,14 @@ class Outbox:
         self._tokens |= {token.node: token for token in tokens}
         if joined:
             self._joined.append(joined)
+
+    def reject(self, rejected: RejectedAsk) -> None:
+        """Containers have no place at any sub-cluster that may be asked."""
+        self._rejected.append(rejected)
+
+    def forget_rejected(self) -> None:
+        """The ApplicationMaster will say all its asks once more."""
+        self._rejected.clear()
 
     def compose(
         self,
@@ -45,12 +54,15 @@ class Outbox:
             home: The home's own answer.
             response_id: Of the answer.
             elsewhere: Headroom and nodes of the further sub-clusters.
-            holds_back: Whether containers are held until the rest of their gang is there.
+            holds_back: Whether containers are held until the rest of their gang is there; those with a placement are
+                part of no gang.
 
         Returns:
             The answer, and the containers that the ApplicationMaster has by it.
         """
-        granted = [] if holds_back else self._containers.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
+        granted = self._containers.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
+        if holds_back:
+            granted = [each for each in granted if each.key is not None and each.key.placement is not None]
         ended = self._containers.in_state(ContainerState.ENDED, ContainerState.STILLBORN)
         for container in granted:
             if container.state is ContainerState.QUEUED:
@@ -67,7 +79,9 @@ class Outbox:
             joined=home.joined + b"".join(self._joined),
             rest=home.rest,
             news=tuple(self._news.values()),
+            rejected=tuple(self._rejected),
         )
+        self._rejected.clear()
         self._news.clear()
         self._tokens.clear()
         self._joined.clear()

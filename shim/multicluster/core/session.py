@@ -44,6 +44,7 @@ class Session:
         is_fresh: Whether it may believe in asks from before it was opened (again), of which nobody here knows.
         was_open: Whether it ever was.
         is_lost: Whether it was given up since.
+        adds: Whether a count of an ask with a placement adds to what the scheduler was asked for.
         missing: Containers that it did not list when it was opened again, by how many answers they may still turn up.
     """
 
@@ -61,6 +62,7 @@ class Session:
     is_fresh: bool = False
     was_open: bool = False
     is_lost: bool = False
+    adds: bool = False
     missing: dict[ContainerId, int] = field(default_factory=dict)
     _said: dict[AskKey, int] = field(default_factory=dict)
     _said_by: SessionRequest | None = None
@@ -90,9 +92,14 @@ class Session:
         self.nodes = 0
         self.missing.clear()
 
+    def adds_up(self, key: AskKey) -> bool:
+        """Tell whether the scheduler adds up counts of a key: then it can only be asked for more."""
+        return self.adds and key.placement is not None
+
     def bound(self, key: AskKey) -> int:
         """Most containers of a key that the scheduler may still grant."""
-        return max(self.told_of(key), self.said_now().get(key, 0))
+        told, said = self.told_of(key), self.said_now().get(key, 0)
+        return told + said if self.adds_up(key) else max(told, said)
 
     def said_now(self) -> Mapping[AskKey, int]:
         """Counts in the request under way, by key; made once for each request, as it is looked up for each key."""
@@ -162,7 +169,8 @@ class Session:
         assert request is not None  # noqa: S101 - the ledger checks the serial number first
         self.in_flight = None
         self.response_id = response_id % _RESPONSE_IDS
-        for ask in request.asks:
+        for said in request.asks:
+            ask = replace(said, count=said.count + self.told_of(said.key)) if self.adds_up(said.key) else said
             if ask.count:
                 self.told[ask.key, ask.place] = ask
             else:
@@ -184,18 +192,44 @@ class Session:
             if told is not None and told.count > 1:
                 self.told[key, place] = replace(told, count=told.count - 1)
 
+    def rejected(self, key: AskKey, count: int) -> None:
+        """The scheduler found no place for so many containers, and tries no more."""
+        told = self.told.pop((key, ANY), None)
+        if told is not None and told.count > count:
+            self.told[key, ANY] = replace(told, count=told.count - count)
+
     def suspect(self, grant: Grant) -> None:
-        """A container that nobody wants: the scheduler believes in an ask from before, which is to be taken back."""
+        """A container that nobody wants: the scheduler believes in an ask from before, which is to be taken back.
+
+        One with a placement can be taken back only by who knows the placement: it is released as often as it is
+        granted. A scheduler that adds counts up has one less to grant, whoever wants it.
+        """
         kin = (grant.priority, grant.allocation_request_id)
+        for key in self.asked():
+            is_kin = (key.priority, key.allocation_request_id) == kin
+            if is_kin and self.adds and key.placement is not None and key.placement.tags == grant.tags:
+                self.granted(key, ())
+                return
+        if grant.tags:
+            return
         if not any((key.priority, key.allocation_request_id) == kin for key in self.asked()):
             key = AskKey(*kin, is_opportunistic=False, resource=grant.resource)
             self.told[key, ANY] = Ask(key, ANY, count=1)
 
     def changes(self, wanted: Mapping[Row, Ask]) -> Sequence[Ask]:
         """Rows that differ from what was told: named places first, as ApplicationMasters send them."""
-        changed = [ask for row, ask in wanted.items() if self.told.get(row) != ask]
-        changed += [replace(ask, count=0) for row, ask in self.told.items() if row not in wanted]
+        changed = [said for row, ask in wanted.items() if (said := self._to_say(row, ask)) is not None]
+        changed += [
+            replace(ask, count=0) for row, ask in self.told.items() if row not in wanted and not self.adds_up(row[0])
+        ]
         return sorted(changed, key=lambda ask: ask.place == ANY)
+
+    def _to_say(self, row: Row, ask: Ask) -> Ask | None:
+        told = self.told.get(row)
+        if not self.adds_up(ask.key):
+            return None if told == ask else ask
+        more = ask.count - self.told_of(ask.key)
+        return replace(ask, count=more) if more > 0 else None
 
     def expect(self, containers: Iterable[ContainerId], answers: int) -> None:
         """Give containers that were not listed some answers of time to turn up."""

@@ -35,6 +35,7 @@ __all__ = [
     "Demand",
     "GangDemand",
     "SplitSettings",
+    "could_hold",
     "may_have",
     "named_there",
     "shares_of",
@@ -194,12 +195,17 @@ class CapacitySplitter:
 def may_have(room: ClusterCapacity, demand: Demand) -> bool:
     """Tell whether the sub-cluster can be asked at all."""
     key = demand.key
+    if (key.is_opportunistic or key.placement is not None) and not room.is_home:
+        return False  # the former need a scheduler that is set up for them; for the latter see `constrained`
+    has_label = not key.label or key.label in room.labels or "*" in room.labels
+    return has_label and could_hold(room, demand)
+
+
+def could_hold(room: ClusterCapacity, demand: Demand) -> bool:
+    """Tell whether a sub-cluster is open to such asks, and has nodes large enough."""
     if not room.is_open or room.subcluster in demand.refused or room.weight <= 0:
         return False
-    if key.is_opportunistic and not room.is_home:
-        return False  # such containers need a scheduler that is set up for them: the home knows whether it is
-    has_label = not key.label or key.label in room.labels or "*" in room.labels
-    return has_label and _fits(key.resource, room.largest)
+    return _fits(demand.key.resource, room.largest)
 
 
 def why_unmatched(demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:

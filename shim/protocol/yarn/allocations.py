@@ -4,13 +4,13 @@ Serialized messages of one type, one after the other, are one message in which l
 joined: that is how parts from several schedulers become one answer.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from types import MappingProxyType
 
 from google.protobuf.message import DecodeError
 
 from shim.domain.allocations import (
-    ANY,
     AllocateAnswer,
     AllocateCall,
     Ask,
@@ -19,18 +19,15 @@ from shim.domain.allocations import (
     Grant,
     NodeNews,
     NodeToken,
-    PreemptedContainer,
     SessionRequest,
     UpdateRequest,
 )
-from shim.domain.ids import ContainerId, NodeId
+from shim.domain.ids import NodeId
 from shim.errors import BadRequestError, RemoteProtocolError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     AllocateRequestProto,
     AllocateResponseProto,
-    ApplicationAttemptIdProto,
-    ContainerIdProto,
     ContainerProto,
     ContainerStateProto,
     ContainerStatusProto,
@@ -40,7 +37,6 @@ from shim.protocol.proto.messages import (
     NodeIdProto,
     NodeReportProto,
     NodeStateProto,
-    PreemptionMessageProto,
     PriorityProto,
     RegisterApplicationMasterResponseProto,
     ResourceBlacklistRequestProto,
@@ -48,7 +44,15 @@ from shim.protocol.proto.messages import (
     ResourceRequestProto,
     UpdateContainerRequestProto,
 )
-from shim.protocol.yarn.records import application_message, container_of, resource_message, resource_of
+from shim.protocol.yarn.placements import (
+    RegisteredConstraints,
+    read_rejected,
+    read_scheduling_request,
+    rejected_message,
+    scheduling_message,
+)
+from shim.protocol.yarn.preemption import preemption_message
+from shim.protocol.yarn.records import container_message, container_of, resource_message, resource_of
 
 __all__ = [
     "read_allocate_answer",
@@ -63,7 +67,14 @@ _MOST_ASKS = 8000
 _MOST_RELEASES = 10_000
 _MOST_UPDATES = 2000
 _MOST_PLACES = 20_000
-_TAKEN_FROM_REQUEST = ("ask", "release", "blacklist_request", "response_id", "update_requests")
+_TAKEN_FROM_REQUEST = (
+    "ask",
+    "release",
+    "blacklist_request",
+    "response_id",
+    "update_requests",
+    "scheduling_requests",
+)
 _TAKEN_FROM_ANSWER = (
     "response_id",
     "allocated_containers",
@@ -71,12 +82,20 @@ _TAKEN_FROM_ANSWER = (
     "nm_tokens",
     "limit",
     "num_cluster_nodes",
+    "rejected_scheduling_requests",
 )
 _JOINED = ("updated_nodes", "preempt", "update_errors", "updated_containers")
 
 
-def read_allocate_call(payload_untrusted: bytes) -> AllocateCall:
+_NO_CONSTRAINTS: RegisteredConstraints = MappingProxyType({})
+
+
+def read_allocate_call(payload_untrusted: bytes, registered: RegisteredConstraints = _NO_CONSTRAINTS) -> AllocateCall:
     """Read an ApplicationMaster's call.
+
+    Args:
+        payload_untrusted: An `AllocateRequestProto`.
+        registered: Placement constraints with which the ApplicationMaster has registered.
 
     Raises:
         RemoteProtocolError: If the bytes are no `AllocateRequestProto`.
@@ -98,7 +117,10 @@ def read_allocate_call(payload_untrusted: bytes) -> AllocateCall:
             raise BadRequestError(f"{count} {what} in one call: at most {most} are taken")
     call = AllocateCall(
         response_id=message.response_id,
-        asks=tuple(_ask_of(ask) for ask in message.ask),
+        asks=(
+            *(_ask_of(ask) for ask in message.ask),
+            *(read_scheduling_request(request, registered) for request in message.scheduling_requests),
+        ),
         releases=tuple(container_of(container) for container in message.release),
         blacklist_additions=tuple(text_of(place) for place in blacklist.blacklist_additions),
         blacklist_removals=tuple(text_of(place) for place in blacklist.blacklist_removals),
@@ -156,8 +178,9 @@ def _ask_message(ask: Ask) -> ResourceRequestProto:
 def write_session_request(request: SessionRequest) -> bytes:
     """Write the request to one scheduler."""
     message = AllocateRequestProto(
-        ask=[_ask_message(ask) for ask in request.asks],
-        release=[_container_message(container) for container in request.releases],
+        ask=[_ask_message(ask) for ask in request.asks if ask.key.placement is None],
+        scheduling_requests=[scheduling_message(ask) for ask in request.asks if ask.key.placement is not None],
+        release=[container_message(container) for container in request.releases],
         response_id=request.response_id,
         update_requests=[UpdateContainerRequestProto.FromString(update.raw) for update in request.updates],
     )
@@ -193,6 +216,7 @@ def read_allocate_answer(payload_untrusted: bytes) -> AllocateAnswer:
         node_tokens=tuple(_token_of(token) for token in message.nm_tokens),
         headroom=resource_of(message.limit),
         nodes=message.num_cluster_nodes,
+        rejected=tuple(read_rejected(each) for each in message.rejected_scheduling_requests),
     )
     for name in (*_TAKEN_FROM_ANSWER, *_JOINED):
         message.ClearField(name)  # type: ignore[arg-type]  # a field's name out of a table
@@ -214,34 +238,11 @@ def write_allocate_answer(answer: AllocateAnswer) -> bytes:
         limit=resource_message(answer.headroom),
         num_cluster_nodes=answer.nodes,
         updated_nodes=[_news_message(news) for news in answer.news],
+        rejected_scheduling_requests=[rejected_message(each) for each in answer.rejected],
     )
     if answer.asked_back:
-        message.preempt.CopyFrom(_preemption_message(answer.asked_back))
+        message.preempt.CopyFrom(preemption_message(answer.asked_back))
     return message.SerializePartialToString() + answer.joined + answer.rest
-
-
-def _preemption_message(asked_back: Sequence[PreemptedContainer]) -> PreemptionMessageProto:
-    """Both contracts: what will go, and what may be replaced by something of the same size.
-
-    Source: `ApplicationMasterService`'s `generatePreemptionMessage`.
-    """
-    message = PreemptionMessageProto()
-    for each in asked_back:
-        contract = message.strictContract if each.is_strict else message.contract
-        contract.container.add(id=_container_message(each.container))
-        if not each.is_strict and each.grant is not None:
-            message.contract.resource.add(resource=_replacement(each.grant))
-    return message
-
-
-def _replacement(grant: Grant) -> ResourceRequestProto:
-    return ResourceRequestProto(
-        priority=PriorityProto(priority=grant.priority),
-        resource_name=ANY,
-        capability=resource_message(grant.resource),
-        num_containers=1,
-        relax_locality=True,
-    )
 
 
 def read_registration(payload_untrusted: bytes) -> tuple[tuple[Grant, ...], tuple[NodeToken, ...]]:
@@ -286,6 +287,7 @@ def _grant_of(message: ContainerProto) -> Grant:
         allocation_request_id=message.allocation_request_id,
         resource=resource_of(message.resource),
         raw=message.SerializePartialToString(),
+        tags=frozenset(text_of(tag) for tag in message.allocation_tags),
     )
 
 
@@ -306,7 +308,7 @@ def _status_message(ended: Ended) -> ContainerStatusProto:
     if ended.raw:
         return ContainerStatusProto.FromString(ended.raw)
     return ContainerStatusProto(
-        container_id=_container_message(ended.container),
+        container_id=container_message(ended.container),
         state=ContainerStateProto.C_COMPLETE,
         diagnostics=ended.diagnostics,
         exit_status=ended.exit_status,
@@ -324,14 +326,4 @@ def _news_message(news: NodeNews) -> NodeReportProto:
         node_state=NodeStateProto.NS_LOST if news.is_lost else NodeStateProto.NS_RUNNING,
         health_report="its sub-cluster is lost" if news.is_lost else "",
         last_health_report_time=0,
-    )
-
-
-def _container_message(container: ContainerId) -> ContainerIdProto:
-    attempt = container.attempt
-    return ContainerIdProto(
-        app_attempt_id=ApplicationAttemptIdProto(
-            application_id=application_message(attempt.application), attemptId=attempt.attempt
-        ),
-        id=container.number,
     )

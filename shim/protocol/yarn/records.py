@@ -16,6 +16,7 @@ __all__ = [
     "application_message",
     "application_of",
     "attempt_of",
+    "container_message",
     "container_of",
     "issued_id",
     "reservation_of",
@@ -55,6 +56,17 @@ def attempt_message(attempt: ApplicationAttemptId) -> ApplicationAttemptIdProto:
 def container_of(message_untrusted: ContainerIdProto) -> ContainerId:
     """A container's id: its attempt and number; the application beside them is never set by Hadoop."""
     return ContainerId(attempt_of(message_untrusted.app_attempt_id), message_untrusted.id)
+
+
+def container_message(container: ContainerId) -> ContainerIdProto:
+    """Message of a container's id."""
+    attempt = container.attempt
+    return ContainerIdProto(
+        app_attempt_id=ApplicationAttemptIdProto(
+            application_id=application_message(attempt.application), attemptId=attempt.attempt
+        ),
+        id=container.number,
+    )
 
 
 def reservation_of(message_untrusted: ReservationIdProto) -> str:

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
+from shim.domain.allocations import ConstraintHandling
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
@@ -105,10 +106,13 @@ def test_what_is_known_of_nodes_follows_the_view():
 class Conf(ResourceManager):
     """Implements `ResourceManager` for `/conf`."""
 
-    def __init__(self, epoch: str | None, status: int = 200) -> None:
+    def __init__(self, epoch: str | None, status: int = 200, constraints: str = "") -> None:
         properties = [{"key": "other", "value": "1"}]
         if epoch is not None:
             properties.append({"key": "yarn.resourcemanager.epoch", "value": epoch})
+        if constraints:
+            handler = "yarn.resourcemanager.placement-constraints.handler"
+            properties.append({"key": handler, "value": constraints})
         self.answer = RestAnswer(status, (), json.dumps({"properties": properties}).encode())
         self.asked = 0
 
@@ -130,6 +134,17 @@ async def test_only_a_cluster_with_an_epoch_of_its_own_may_be_spanned_to():
     assert epochs.is_complete
     assert epochs.homes_only == (north,)
     assert not epochs.clashes
+
+
+@pytest.mark.parametrize("handling", ConstraintHandling)
+async def test_a_cluster_tells_how_it_takes_constraints_and_takes_none_unless_it_says_so(handling):
+    east, west = SubClusterId("east"), SubClusterId("west")
+    managers = {east: Conf("1000", constraints=handling.value), west: Conf("2000")}
+    epochs = Epochs(managers)
+    assert epochs.constraints(east) is None, "it has not told"
+    await epochs.ask()
+    assert epochs.constraints(east) is handling
+    assert epochs.constraints(west) is ConstraintHandling.NONE
 
 
 async def test_equal_epochs_clash_and_those_that_do_not_tell_are_asked_again():

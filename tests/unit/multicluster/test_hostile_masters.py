@@ -21,6 +21,7 @@ from shim.protocol.proto.messages import (
     ResourceInformationProto,
     ResourceProto,
     ResourceRequestProto,
+    SchedulingRequestProto,
     UpdateContainerRequestProto,
 )
 from tests.support.loop_watch import LIMIT_S, LoopWatch, too_long
@@ -262,3 +263,14 @@ async def held_by(dear: AllocateRequestProto) -> LoopWatch:
             await asyncio.sleep(0.03)
     await world.heddle.close()
     return watch
+
+
+async def test_scheduling_requests_are_counted_as_other_asks_and_their_constraints_are_not_endless(master):
+    requests = [SchedulingRequestProto(allocationRequestId=number) for number in range(MOST_GROUPS + 1)]
+    assert (
+        await refused(master, AllocateRequestProto(scheduling_requests=requests)) == "InvalidResourceRequestException"
+    )
+    long = SchedulingRequestProto(allocationTags=["t" * 200] * 100)
+    assert await refused(master, AllocateRequestProto(scheduling_requests=[long])) == "InvalidResourceRequestException"
+    answer = await say(master, AllocateRequestProto(scheduling_requests=requests[1:]))
+    assert answer.refusal is None

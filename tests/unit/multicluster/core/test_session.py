@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.allocations import ANY, Ask, AskKey, Grant, SessionRequest, UpdateRequest
+from shim.domain.allocations import ANY, Ask, AskKey, Grant, PlacementConstraint, SessionRequest, UpdateRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.session import Session, SessionState
@@ -186,3 +186,39 @@ def test_a_container_that_is_missing_has_just_so_many_answers(session):
     del session.missing[SECOND]
     assert session.overdue() == [FIRST]
     assert session.overdue() == []
+
+
+PLACED = AskKey(30, 7, is_opportunistic=False, resource=UNIT, placement=PlacementConstraint(frozenset({"web"})))
+
+
+def test_a_scheduler_that_adds_counts_up_is_only_asked_for_more(session):
+    session.adds = True
+
+    def says(count):
+        return session.request(1, rows(Ask(PLACED, ANY, count)), frozenset(), b"").asks
+
+    assert [ask.count for ask in says(3)] == [3]
+    assert session.bound(PLACED) == 3
+    session.answered(1)
+    assert session.told_of(PLACED) == 3
+    assert [ask.count for ask in says(5)] == [2]
+    assert session.bound(PLACED) == 5, "what is under way adds to what was told"
+    session.answered(2)
+    session.granted(PLACED, ())
+    assert says(4) == ()
+    session.answered(3)
+    assert session.request(1, {}, frozenset(), b"").asks == (), "nothing can be taken back"
+    session.answered(4)
+    session.rejected(PLACED, 2)
+    assert session.told_of(PLACED) == 2
+    grant = Grant(FIRST, NodeId("n", 1), 30, 7, UNIT, tags=frozenset({"web"}))
+    session.suspect(grant)
+    assert session.told_of(PLACED) == 1, "whoever wants it, the scheduler has one less to grant"
+    session.rejected(PLACED, 5)
+    session.suspect(grant)
+    assert session.told == {}, "what is not known cannot be taken back either"
+
+
+def test_a_container_with_tags_that_nobody_wants_raises_no_suspicion(session):
+    session.suspect(Grant(FIRST, NodeId("n", 1), 30, 7, UNIT, tags=frozenset({"web"})))
+    assert session.told == {}

@@ -82,14 +82,14 @@ def test_a_call_is_read_and_said_again_with_other_counts_and_everything_else_as_
     assert call.response_id == 4
     assert call.releases == (CONTAINER_ID,)
     assert (call.blacklist_additions, call.blacklist_removals) == (("bad",), ("good",))
-    (ask,) = call.asks
+    ask, placed = call.asks
     assert ask.key == AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
     assert (ask.place, ask.count, ask.relaxes) == (ANY, 9, True)
 
     again = SessionRequest(
         1,
         11,
-        (Ask(ask.key, ask.place, 2, ask.relaxes, ask.raw),),
+        (Ask(ask.key, ask.place, 2, ask.relaxes, ask.raw), replace(placed, count=5)),
         call.releases,
         call.blacklist_additions,
         call.blacklist_removals,
@@ -100,6 +100,7 @@ def test_a_call_is_read_and_said_again_with_other_counts_and_everything_else_as_
     wanted = AllocateRequestProto.FromString(a_call().SerializeToString() + NEWER)
     wanted.response_id = 11
     wanted.ask[0].num_containers = 2
+    wanted.scheduling_requests[0].resourceSizing.numAllocations = 5
     assert said == wanted
     assert NEWER in write_session_request(again)
 
@@ -126,7 +127,7 @@ def test_a_row_may_be_for_another_place_and_stricter_than_it_was_sent():
 
 def test_a_further_scheduler_hears_nothing_that_is_meant_for_the_home():
     call = read_allocate_call(a_call().SerializeToString())
-    said = AllocateRequestProto.FromString(write_session_request(SessionRequest(1, 0, call.asks)))
+    said = AllocateRequestProto.FromString(write_session_request(SessionRequest(1, 0, call.asks[:1])))
     assert not said.tracking_url
     assert not said.scheduling_requests
     assert not said.HasField("blacklist_request")

@@ -1,0 +1,204 @@
+"""`SchedulingRequest`s and placement constraints, between messages and values.
+
+Source: `PlacementConstraints` and `PlacementConstraintFromProtoConverter` for what a constraint means,
+`PlacementConstraintManagerService` for how one of a registration goes together with one of a request.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from google.protobuf.message import DecodeError
+
+from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk
+from shim.errors import RemoteProtocolError
+from shim.protocol.hrpc.envelopes import text_of
+from shim.protocol.proto.messages import (
+    CompositePlacementConstraintProto,
+    ExecutionTypeProto,
+    ExecutionTypeRequestProto,
+    PlacementConstraintProto,
+    PlacementConstraintTargetProto,
+    PriorityProto,
+    RegisterApplicationMasterRequestProto,
+    RejectedSchedulingRequestProto,
+    ResourceSizingProto,
+    SchedulingRequestProto,
+    SimplePlacementConstraintProto,
+)
+from shim.protocol.yarn.records import resource_message, resource_of
+
+__all__ = [
+    "RegisteredConstraints",
+    "read_constraints",
+    "read_rejected",
+    "read_scheduling_request",
+    "rejected_message",
+    "scheduling_message",
+]
+
+RegisteredConstraints = Mapping[frozenset[str], bytes]
+"""Serialized `PlacementConstraintProto` by the tags of the containers that it is for."""
+
+_NODE, _RACK = "node", "rack"
+_OWN = frozenset({"", "self"})
+"""Namespaces of the application's own tags."""
+_JUDGED_THERE = _OWN | {"not-self", "all"}
+"""Namespaces of tags that a scheduler knows of every container on its nodes: ids of applications are the same on all
+clusters, tags and labels of applications are not."""
+_ONE_APPLICATION = "app-id/"
+_UNBOUNDED = (1 << 31) - 1
+
+
+def read_constraints(payload_untrusted: bytes) -> RegisteredConstraints:
+    """Read the constraints with which an ApplicationMaster registers.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no `RegisterApplicationMasterRequestProto`.
+    """
+    try:
+        message = RegisterApplicationMasterRequestProto.FromString(payload_untrusted)
+    except DecodeError as exc:
+        raise RemoteProtocolError("a registration cannot be decoded") from exc
+    return {
+        _texts(entry.allocation_tags): entry.placement_constraint.SerializeToString()
+        for entry in message.placement_constraints
+    }
+
+
+def read_scheduling_request(message: SchedulingRequestProto, registered: RegisteredConstraints) -> Ask:
+    """The ask of a `SchedulingRequest`, for anywhere."""
+    execution = message.executionType.execution_type
+    sizing = message.resourceSizing
+    key = AskKey(
+        priority=message.priority.priority,
+        allocation_request_id=message.allocationRequestId,
+        is_opportunistic=execution == ExecutionTypeProto.OPPORTUNISTIC,
+        resource=resource_of(sizing.resources),
+        placement=_placement_of(message, registered),
+    )
+    raw = SchedulingRequestProto()
+    raw.CopyFrom(message)
+    raw.resourceSizing.ClearField("numAllocations")
+    return Ask(key, ANY, max(0, sizing.numAllocations), raw=raw.SerializePartialToString())
+
+
+def scheduling_message(ask: Ask) -> SchedulingRequestProto:
+    """The request as the ApplicationMaster sent it, or made anew with everything that holds for it."""
+    key, placement = ask.key, ask.key.placement or PlacementConstraint()
+    if ask.raw:
+        message = SchedulingRequestProto.FromString(ask.raw)
+        message.resourceSizing.numAllocations = ask.count
+        return message
+    kind = ExecutionTypeProto.OPPORTUNISTIC if key.is_opportunistic else ExecutionTypeProto.GUARANTEED
+    message = SchedulingRequestProto(
+        allocationRequestId=key.allocation_request_id,
+        priority=PriorityProto(priority=key.priority),
+        executionType=ExecutionTypeRequestProto(execution_type=kind),
+        allocationTags=sorted(placement.tags),
+        resourceSizing=ResourceSizingProto(numAllocations=ask.count, resources=resource_message(key.resource)),
+    )
+    if placement.constraint:
+        message.placementConstraint.ParseFromString(placement.constraint)
+    return message
+
+
+def read_rejected(message: RejectedSchedulingRequestProto) -> RejectedAsk:
+    """Containers that found no place."""
+    request = message.request
+    return RejectedAsk(
+        priority=request.priority.priority,
+        allocation_request_id=request.allocationRequestId,
+        tags=_texts(request.allocationTags),
+        count=max(0, request.resourceSizing.numAllocations),
+        reason=message.reason,
+        raw=request.SerializePartialToString(),
+    )
+
+
+def rejected_message(rejected: RejectedAsk) -> RejectedSchedulingRequestProto:
+    """The message about them."""
+    request = SchedulingRequestProto.FromString(rejected.raw)
+    request.resourceSizing.numAllocations = rejected.count
+    return RejectedSchedulingRequestProto(reason=rejected.reason, request=request)
+
+
+def _texts(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset(text_of(text) for text in texts)
+
+
+def _placement_of(message: SchedulingRequestProto, registered: RegisteredConstraints) -> PlacementConstraint:
+    tags = _texts(message.allocationTags)
+    constraint = _both(message, registered.get(tags))
+    if constraint is None:
+        return PlacementConstraint(tags, is_local=True)
+    placement = PlacementConstraint(tags, constraint.SerializePartialToString())
+    leaves = tuple(_leaves(constraint))
+    if any(leaf is None or not _is_judged_there(leaf) for leaf in leaves):
+        return placement
+    simple = [leaf for leaf in leaves if leaf is not None]
+    bounds = [leaf.maxCardinality + 1 for leaf in simple if _bounds_own(leaf, tags)] if _holds_whole(constraint) else []
+    return replace(
+        placement,
+        needs=frozenset().union(*(_values(leaf) for leaf in simple if leaf.minCardinality > 0)),
+        most_a_node=min(bounds, default=None),
+        is_local=True,
+    )
+
+
+def _both(message: SchedulingRequestProto, registered: bytes | None) -> PlacementConstraintProto | None:
+    """The request's own constraint and the one that was registered for its tags: both hold."""
+    own = message.placementConstraint if message.HasField("placementConstraint") else None
+    if registered is None:
+        return own
+    other = PlacementConstraintProto.FromString(registered)
+    if own is None or own == other:
+        return other
+    kind = CompositePlacementConstraintProto.CompositeType.AND
+    both = CompositePlacementConstraintProto(compositeType=kind, childConstraints=[own, other])
+    return PlacementConstraintProto(compositeConstraint=both)
+
+
+def _leaves(constraint: PlacementConstraintProto) -> Iterator[SimplePlacementConstraintProto | None]:
+    """Every simple constraint; None for what is neither simple nor composed of such without delay."""
+    if constraint.HasField("simpleConstraint"):
+        yield constraint.simpleConstraint
+        return
+    composite = constraint.compositeConstraint
+    if composite.compositeType == CompositePlacementConstraintProto.CompositeType.DELAYED_OR:
+        yield None
+    for child in composite.childConstraints:
+        yield from _leaves(child)
+
+
+def _holds_whole(constraint: PlacementConstraintProto) -> bool:
+    """Tell whether each simple constraint has to hold."""
+    if constraint.HasField("simpleConstraint"):
+        return True
+    composite = constraint.compositeConstraint
+    is_and = composite.compositeType == CompositePlacementConstraintProto.CompositeType.AND
+    return is_and and all(map(_holds_whole, composite.childConstraints))
+
+
+def _is_judged_there(leaf: SimplePlacementConstraintProto) -> bool:
+    """Tell whether a cluster knows every container that counts: those on the same node, or on the same rack."""
+    namespaces = {text_of(target.targetKey) for target in leaf.targetExpressions}
+    are_tags = all(
+        target.targetType == PlacementConstraintTargetProto.TargetType.ALLOCATION_TAG
+        for target in leaf.targetExpressions
+    )
+    if not are_tags or leaf.scope not in {_NODE, _RACK}:
+        return False
+    if leaf.minCardinality > 0:
+        return namespaces <= _OWN
+    return all(name in _JUDGED_THERE or name.startswith(_ONE_APPLICATION) for name in namespaces)
+
+
+def _bounds_own(leaf: SimplePlacementConstraintProto, tags: frozenset[str]) -> bool:
+    """Tell whether it bounds how many containers with these tags a node may have."""
+    is_own = all(text_of(target.targetKey) in {*_OWN, "all"} for target in leaf.targetExpressions)
+    is_bound = leaf.scope == _NODE and leaf.maxCardinality < _UNBOUNDED
+    return is_bound and is_own and bool(values := _values(leaf)) and values <= tags
+
+
+def _values(leaf: SimplePlacementConstraintProto) -> frozenset[str]:
+    return frozenset().union(*(_texts(target.targetValues) for target in leaf.targetExpressions))

@@ -1,0 +1,120 @@
+"""Unmodified clients that ask by `SchedulingRequest` in a queue that spans: containers apart, over two clusters."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from shim.lab import Lab, LabSpec
+from tests.support.client_jars import compile_program, unmanaged_am_jars
+from tests.support.heddle_process import HeddleProcess, until
+from tests.support.spanning import SPANNING, SpanningApplication, spanning_secret
+from tests.support.stock_client import StockClient
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+
+_SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
+_LAUNCHER = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAMLauncher"
+_HANDLER = "yarn.resourcemanager.placement-constraints.handler"
+_NODES = 2
+_CLUSTERS = 2
+
+
+@pytest.fixture(scope="module", params=["scheduler", "placement-processor"])
+def handler(request: pytest.FixtureRequest) -> str:
+    """What judges constraints on both clusters."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def lab(handler: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab(tmp_path_factory.mktemp("constraints")) as own:
+        overrides: Mapping[str, Mapping[str, str]] = {"yarn-site.xml": {_HANDLER: handler}}
+        own.up(LabSpec.of(clusters=_CLUSTERS, nodes=_NODES, overrides=overrides))
+        yield own
+
+
+@pytest.fixture(scope="module")
+def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeddleProcess]:
+    """A Heddle over the clusters whose default queue spans."""
+    folder = tmp_path_factory.mktemp("spanning")
+    with spanning_secret(folder), HeddleProcess(lab, folder, more=SPANNING) as running:
+        yield running
+
+
+@pytest.fixture
+def client(lab: Lab, heddle: HeddleProcess, tmp_path: Path) -> StockClient:
+    made = StockClient(lab, tmp_path / "client", heddle)
+    site = made.folder / "yarn-site.xml"
+    site.write_text(site.read_text().replace("<value>$HADOOP_CONF_DIR,", f"<value>{made.folder},"))
+    return made
+
+
+def shell(client: StockClient, spec: str, seconds: int) -> list[str]:
+    """DistributedShell with a placement specification."""
+    jar = client.jar("hadoop-yarn-applications-distributedshell")
+    return [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", str(seconds), "-placement_spec", spec]
+
+
+def hosts_of(heddle: HeddleProcess, spanned: SpanningApplication) -> list[str]:
+    """Hosts of the containers that an application has now, but for its master's."""
+    attempt = spanned.attempts()[-1]
+    path = f"apps/{spanned.application}/appattempts/{attempt['appAttemptId']}/containers"
+    listed = heddle.ask(path).get("container", [])
+    rows = [listed] if isinstance(listed, dict) else listed  # a ResourceManager tells one row without its list
+    return [each["nodeId"] for each in rows if each["containerId"] != attempt["containerId"]]
+
+
+@pytest.mark.parametrize("count", [_NODES, _NODES * _CLUSTERS])
+def test_a_distributed_shell_has_its_containers_apart(lab, heddle, client, count):
+    """As many as its home has nodes, and as many as both clusters have."""
+    with client.running(*shell(client, f"foo({count}),NOTIN,NODE,foo", 20), user="barbara") as running:
+        spanned = SpanningApplication.of(lab, heddle, running.stdout)
+        until(lambda: len(hosts_of(heddle, spanned)) == count, f"{count} containers run")
+        assert len(set(hosts_of(heddle, spanned))) == count, "no two on one node"
+        spanned.has_succeeded()
+    places = spanned.places()
+    assert sum(places.values()) == count + 1, "those and their master, no container more"
+    assert len(places) == (1 if count == _NODES else _CLUSTERS)
+    spanned.has_ended_everywhere()
+
+
+def constrained(client: StockClient, folder: Path, count: int, beats: int) -> list[str]:
+    """The launcher of an unmanaged ApplicationMaster, with its arguments."""
+    program = compile_program("ConstrainedMaster", [client.jars], folder)
+    master = " ".join(client.command("ConstrainedMaster", class_path=str(program)))
+    command = f"{master} {count} {beats} {folder / 'go'}"
+    return [_LAUNCHER, "-appname", "constrained", "-cmd", command]
+
+
+def test_what_no_cluster_can_hold_waits_or_is_rejected_as_at_one_resource_manager(handler, client, tmp_path):
+    one_more = _NODES * _CLUSTERS + 1
+    command = constrained(client, tmp_path, one_more, 300)
+    printed = client.run(*command, class_path=f"{unmanaged_am_jars()}/*", user="grace")
+    granted = re.findall(r"granted (container_\S+) on (\S+) tags \[web\]", printed)
+    assert len({node for _, node in granted}) == len(granted) == one_more - 1, printed
+    rejected = 1 if handler == "placement-processor" else 0
+    assert f"granted in all {one_more - 1} rejected in all {rejected}" in printed
+
+
+def test_after_heddle_is_killed_what_waits_is_asked_for_again(handler, lab, heddle, client, tmp_path):
+    if handler == "placement-processor":
+        pytest.skip("nothing waits there: it is rejected")
+    one_more = _NODES * _CLUSTERS + 1
+    command = constrained(client, tmp_path, one_more, 900)
+    seen: list[str] = []
+    with client.running(*command, class_path=f"{unmanaged_am_jars()}/*", user="grace") as running:
+        for line in running.stdout or ():
+            seen.append(line)
+            if sum("granted container" in each for each in seen) == one_more - 1:
+                break
+        heddle.kill()
+        heddle.start()
+        (tmp_path / "go").touch()
+        seen.extend(running.stdout or ())
+    printed = "".join(seen)
+    nodes = re.findall(r"granted container_\S+ on (\S+)", printed)
+    assert len(nodes) == one_more, printed
+    assert len(set(nodes)) == one_more - 1
+    assert f"granted in all {one_more} rejected in all 0" in printed

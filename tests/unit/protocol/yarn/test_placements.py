@@ -1,0 +1,172 @@
+"""`SchedulingRequest`s as values: what a constraint lets other clusters judge, and messages as they came."""
+
+import pytest
+
+from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk, SessionRequest
+from shim.domain.resources import ResourceVector
+from shim.errors import RemoteProtocolError
+from shim.protocol.proto.messages import (
+    AllocateRequestProto,
+    AllocateResponseProto,
+    CompositePlacementConstraintProto,
+    ContainerProto,
+    PlacementConstraintMapEntryProto,
+    PlacementConstraintProto,
+    PlacementConstraintTargetProto,
+    PriorityProto,
+    RegisterApplicationMasterRequestProto,
+    RejectedSchedulingRequestProto,
+    ResourceProto,
+    ResourceSizingProto,
+    SchedulingRequestProto,
+    SimplePlacementConstraintProto,
+    TimedPlacementConstraintProto,
+)
+from shim.protocol.yarn.allocations import (
+    read_allocate_answer,
+    read_allocate_call,
+    write_allocate_answer,
+    write_session_request,
+)
+from shim.protocol.yarn.placements import read_constraints, read_scheduling_request, scheduling_message
+
+TARGET = PlacementConstraintTargetProto.TargetType
+COMPOSITE = CompositePlacementConstraintProto.CompositeType
+MOST = (1 << 31) - 1
+
+
+def simple(scope="node", least=0, most=0, values=("web",), *, kind=TARGET.ALLOCATION_TAG, space="self"):
+    target = PlacementConstraintTargetProto(targetType=kind, targetKey=space, targetValues=values)
+    leaf = SimplePlacementConstraintProto(
+        scope=scope, minCardinality=least, maxCardinality=most, targetExpressions=[target]
+    )
+    return PlacementConstraintProto(simpleConstraint=leaf)
+
+
+def composed(kind, *children):
+    return PlacementConstraintProto(
+        compositeConstraint=CompositePlacementConstraintProto(compositeType=kind, childConstraints=children)
+    )
+
+
+def a_request(constraint=None, tags=("web",), count=3):
+    return SchedulingRequestProto(
+        allocationRequestId=7,
+        priority=PriorityProto(priority=3),
+        allocationTags=tags,
+        resourceSizing=ResourceSizingProto(numAllocations=count, resources=ResourceProto(memory=1024, virtual_cores=2)),
+        placementConstraint=constraint,
+    )
+
+
+def placement_of(constraint, registered=None):
+    placement = read_scheduling_request(a_request(constraint), registered or {}).key.placement
+    assert placement is not None
+    return placement
+
+
+def test_a_request_is_an_ask_for_anywhere_and_is_said_again_with_another_count():
+    request = a_request(simple())
+    ask = read_scheduling_request(request, {})
+    key = AskKey(
+        3,
+        7,
+        is_opportunistic=False,
+        resource=ResourceVector(1024, 2),
+        placement=PlacementConstraint(frozenset({"web"}), simple().SerializeToString(), most_a_node=1, is_local=True),
+    )
+    assert (ask.key, ask.place, ask.count) == (key, ANY, 3)
+    request.resourceSizing.numAllocations = 9
+    again = scheduling_message(Ask(ask.key, ANY, 9, raw=ask.raw))
+    assert again == request
+    made = scheduling_message(Ask(ask.key, ANY, 9))
+    assert read_scheduling_request(made, {}).key == ask.key
+    assert made.resourceSizing.numAllocations == 9
+
+
+@pytest.mark.parametrize(
+    ("constraint", "needs", "most", "is_local"),
+    [
+        (None, set(), None, True),
+        (simple(), set(), 1, True),
+        (simple(most=2), set(), 3, True),
+        (simple(most=MOST, least=1, values=("db",)), {"db"}, None, True),
+        (simple("rack", most=4), set(), None, True),
+        (simple(values=("db",)), set(), None, True),
+        (simple(space="all"), set(), 1, True),
+        (simple(space="not-self"), set(), None, True),
+        (simple(space="app-id/application_1_1"), set(), None, True),
+        (simple(space="app-tag/red"), set(), None, False),
+        (simple(space="all", most=MOST, least=1), set(), None, False),
+        (simple(kind=TARGET.NODE_ATTRIBUTE, space="os"), set(), None, False),
+        (simple("cluster"), set(), None, False),
+        (composed(COMPOSITE.AND, simple(), simple("rack", 1, MOST, ("db",))), {"db"}, 1, True),
+        (composed(COMPOSITE.OR, simple(), simple(most=3)), set(), None, True),
+        (composed(COMPOSITE.AND, simple(), simple(space="app-label/x")), set(), None, False),
+        (
+            PlacementConstraintProto(
+                compositeConstraint=CompositePlacementConstraintProto(
+                    compositeType=COMPOSITE.DELAYED_OR,
+                    timedChildConstraints=[
+                        TimedPlacementConstraintProto(placementConstraint=simple(), schedulingDelay=5)
+                    ],
+                )
+            ),
+            set(),
+            None,
+            False,
+        ),
+    ],
+)
+def test_a_constraint_tells_what_it_needs_and_where_it_can_be_judged(constraint, needs, most, is_local):
+    placement = placement_of(constraint)
+    assert (placement.needs, placement.most_a_node, placement.is_local) == (needs, most, is_local)
+
+
+def test_a_constraint_of_the_registration_holds_beside_the_requests_own():
+    registration = RegisterApplicationMasterRequestProto(
+        host="",
+        rpc_port=0,
+        tracking_url="",
+        placement_constraints=[
+            PlacementConstraintMapEntryProto(allocation_tags=["web"], placement_constraint=simple()),
+            PlacementConstraintMapEntryProto(allocation_tags=["db"], placement_constraint=simple(most=5)),
+        ],
+    )
+    registered = read_constraints(registration.SerializeToString())
+    assert placement_of(None, registered).constraint == simple().SerializeToString()
+    assert placement_of(simple(), registered).constraint == simple().SerializeToString()
+    both = placement_of(simple("rack", most=1), registered)
+    assert both.constraint == composed(COMPOSITE.AND, simple("rack", most=1), simple()).SerializeToString()
+    assert both.most_a_node == 1
+    call = AllocateRequestProto(scheduling_requests=[a_request()]).SerializeToString()
+    (ask,) = read_allocate_call(call, registered).asks
+    said = AllocateRequestProto.FromString(write_session_request(SessionRequest(1, 0, (ask,))))
+    assert list(said.scheduling_requests) == [a_request()], "the home has what was registered"
+    made = Ask(ask.key, ANY, 2)
+    (elsewhere,) = AllocateRequestProto.FromString(
+        write_session_request(SessionRequest(1, 0, (made,)))
+    ).scheduling_requests
+    assert elsewhere.placementConstraint == simple(), "another scheduler has not"
+
+
+def test_bytes_that_are_no_registration_are_refused():
+    with pytest.raises(RemoteProtocolError):
+        read_constraints(b"\x0a\xff")
+
+
+def test_an_answer_is_read_and_written_with_its_rejections_and_tags():
+    rejected = RejectedSchedulingRequestProto(reason=1, request=a_request(simple(), count=2))
+    answer = AllocateResponseProto(
+        response_id=5,
+        rejected_scheduling_requests=[rejected],
+        allocated_containers=[ContainerProto(allocation_tags=["web", "blue"], allocation_request_id=7)],
+    )
+    read = read_allocate_answer(answer.SerializeToString())
+    assert read.grants[0].tags == {"web", "blue"}
+    (told,) = read.rejected
+    raw = a_request(simple(), count=2).SerializeToString()
+    assert told == RejectedAsk(3, 7, frozenset({"web"}), 2, 1, raw)
+    assert not AllocateResponseProto.FromString(read.rest).rejected_scheduling_requests
+    written = AllocateResponseProto.FromString(write_allocate_answer(read))
+    assert list(written.rejected_scheduling_requests) == [rejected]
