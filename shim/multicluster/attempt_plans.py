@@ -112,7 +112,7 @@ class AttemptPlans:
             case SettleAllocation():
                 self._settle(effect)
             case ContainerGranted(subcluster, key, is_unplanned):
-                table.granted(id_, now_s)
+                table.granted(id_, subcluster, now_s)
                 if is_unplanned:
                     self._cycles.launches.took(subcluster, str(id_), self._kind(subcluster, key, ()))
             case ContainerBegan(container, since_s, resource):

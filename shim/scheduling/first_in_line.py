@@ -1,5 +1,6 @@
 """The first in line at each sub-cluster, among those that wait there: only they may wait in its scheduler's queue."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
@@ -10,6 +11,9 @@ from shim.domain.requests import PendingRequest
 __all__ = ["FirstInLine", "Spot", "spot_of", "waits_at"]
 
 _MOST_NAMED = 16
+
+
+_Place = tuple[SubClusterId, str]
 
 
 class Spot(NamedTuple):
@@ -23,37 +27,50 @@ class Spot(NamedTuple):
 class FirstInLine:
     """The attempts that go first at each sub-cluster, on nodes of each label, among those that wait there.
 
+    Where containers come free faster than news of it, the first alone would leave them idle: the next ones may wait in
+    the scheduler's queue, too, as long as those before them want fewer containers than come free meanwhile.
+
     Attributes:
+        soon: Containers that come free at each sub-cluster before whoever is next could be told; none where it has no
+            entry.
         waiting: Attempts in their order, with where each waits for something.
     """
 
+    soon: Mapping[SubClusterId, float] = field(default_factory=dict)
     waiting: list[tuple[ApplicationAttemptId, Spot]] = field(default_factory=list)
-    _first: dict[tuple[SubClusterId, str], ApplicationAttemptId] = field(default_factory=dict)
-    _firsts: set[ApplicationAttemptId] = field(default_factory=set)
-    _seen: set[Spot] = field(default_factory=set)
+    _before: dict[_Place, float] = field(default_factory=dict)
+    _firsts: dict[ApplicationAttemptId, set[_Place]] = field(default_factory=dict)
+    _full: set[Spot] = field(default_factory=set)
     _open: dict[Spot, frozenset[SubClusterId]] = field(default_factory=dict)
     _names: dict[Spot, tuple[str, ...]] = field(default_factory=dict)
 
-    def note(self, attempt: ApplicationAttemptId, spot: Spot) -> None:
-        """Take in where an attempt waits for something; attempts come in their order."""
+    def note(self, attempt: ApplicationAttemptId, spot: Spot, count: int = 1) -> None:
+        """Take in where an attempt waits for how many containers; attempts come in their order."""
         self.waiting.append((attempt, spot))
-        if spot in self._seen:  # somebody is first at each of these
+        if spot in self._full:  # somebody is first at each of these, and wants all that comes free
             return
-        self._seen.add(spot)
+        mine, each = self._firsts.get(attempt, set()), max(1, count) / max(1, len(spot.subclusters))
         for name in spot.subclusters:
-            if self._first.setdefault((name, spot.label), attempt) == attempt:
-                self._firsts.add(attempt)
+            place = name, spot.label
+            if self._is_open(place):
+                self._firsts.setdefault(attempt, mine).add(place)
+            self._before[place] = self._before.get(place, 0.0) + each
+        if not any(self._is_open((name, spot.label)) for name in spot.subclusters):
+            self._full.add(spot)
+
+    def _is_open(self, place: _Place) -> bool:
+        """True if nobody waits there, or those who do want less than comes free soon."""
+        return place not in self._before or self._before[place] < int(self.soon.get(place[0], 0.0))
 
     def may_queue(self, attempt: ApplicationAttemptId, spot: Spot) -> frozenset[SubClusterId]:
         """Name the sub-clusters at which no other goes before an attempt that waits for something there."""
-        if attempt in self._firsts:
-            mine = (name for name in spot.subclusters if self._first.get((name, spot.label), attempt) == attempt)
-            return frozenset(mine)
         found = self._open.get(spot)
         if found is None:
-            nobodys = (name for name in spot.subclusters if (name, spot.label) not in self._first)
-            found = self._open[spot] = frozenset(nobodys)
-        return found
+            found = self._open[spot] = frozenset(name for name in spot.subclusters if self._is_open((name, spot.label)))
+        mine = self._firsts.get(attempt)
+        if mine is None:
+            return found
+        return found | {name for name in spot.subclusters if (name, spot.label) in mine}
 
     def names(self, attempt: ApplicationAttemptId, spot: Spot) -> tuple[str, ...]:
         """Applications that go before an attempt somewhere, the first of them first."""

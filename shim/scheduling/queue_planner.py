@@ -4,7 +4,7 @@ A planner remembers what its policy handed on from cycle to cycle, so that two o
 whose plans are carried out, and one in its shadow.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -65,6 +65,7 @@ class QueuePlanner:
         rng: What a policy draws from.
         starvation_s: As of `QueueTable`.
         outline_of: The same.
+        soon_of: How many containers come free at each sub-cluster before whoever is next could be told, by the time.
 
     Attributes:
         again_at_s: When a policy wants another cycle even if nothing changes; None if it does not.
@@ -77,7 +78,9 @@ class QueuePlanner:
         rng: PolicyRandom,
         starvation_s: float = 0.0,
         outline_of: OutlineOf = lambda _: None,
+        soon_of: Callable[[float], Mapping[SubClusterId, float]] = lambda _: {},
     ) -> None:
+        self._soon_of = soon_of
         self._outline_of = outline_of
         self._starvation_s = starvation_s
         self._attempts = attempts
@@ -134,7 +137,7 @@ class QueuePlanner:
             self._attempts.note_shares(self._rows.total)
         attempts = self._attempts.in_order(order if policy else FIFO.name, at_s)
         if only is None or not self._rows.others_wait(only):
-            self._ahead = self._look_ahead(attempts if policy else ())
+            self._ahead = self._look_ahead(attempts if policy else (), at_s)
             self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
         elif policy and policy.placement.kernel:
             capacity = None  # it weighs all that waits: what is new is the next cycle's
@@ -236,11 +239,11 @@ class QueuePlanner:
         self._rows.nodes(capacity)
         return attempt if could_ever_start(self._rows.of(attempt), self._rows.total) else None
 
-    def _look_ahead(self, attempts: Iterable[ApplicationAttemptId]) -> FirstInLine:
-        ahead = FirstInLine()
+    def _look_ahead(self, attempts: Iterable[ApplicationAttemptId], at_s: float) -> FirstInLine:
+        ahead = FirstInLine(self._soon_of(at_s))
         for attempt in attempts:
             for request in self._rows.of(attempt):
-                ahead.note(attempt, waits_at(request))
+                ahead.note(attempt, waits_at(request), request.wanted)
         return ahead
 
     def _place(

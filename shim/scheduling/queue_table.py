@@ -19,6 +19,7 @@ from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
+from shim.scheduling.grant_rates import GrantRates
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
@@ -53,8 +54,10 @@ class QueueTable:
     ) -> None:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters)
-        self._in_force = QueuePlanner(self._attempts, self._rows, rng, starvation_s, outline_of)
-        self._shadow = QueuePlanner(self._attempts, self._rows, rng, starvation_s, outline_of)
+        self._rates = GrantRates()
+        told = starvation_s, outline_of, self._rates.soon
+        self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)
+        self._shadow = QueuePlanner(self._attempts, self._rows, rng, *told)
 
     # ------------------------------------------------------------------ what ledgers tell
 
@@ -86,9 +89,10 @@ class QueueTable:
         """The ApplicationMaster of an attempt calls: it would take a container."""
         self._attempts.heard(attempt, at_s)
 
-    def granted(self, attempt: ApplicationAttemptId, at_s: float) -> None:
+    def granted(self, attempt: ApplicationAttemptId, subcluster: SubClusterId, at_s: float) -> None:
         """A scheduler gave an attempt a container: it is overtaken no longer."""
         self._attempts.granted(attempt, at_s)
+        self._rates.note(subcluster, at_s)
 
     def began(
         self,

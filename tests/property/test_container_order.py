@@ -36,6 +36,8 @@ NODE_GIB = 4
 NODES = {EAST: ("", "", "gpu"), WEST: ("", "")}
 DOCUMENTS = {"nodes": b"{}", "scheduler": b"{}"}
 OVERTAKEN_S = 25.0
+AHEAD = 4
+"""Containers that one place a second frees before whoever is next could be told: so many may be served out of order."""
 MOST_IDLE = 4
 """Beats: a report tells of the room, those before take what they want of it, then it is another's."""
 
@@ -293,10 +295,11 @@ def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wa
     for freed in range(1, 9):
         manager.running.remove(next(each for each in manager.running if each[0] == 0))
         world.beat()
-        assert Counter(world.served) <= Counter(expected[:freed]), "nobody has what is another's by now"
+        assert Counter(world.served) <= Counter(expected[: freed + AHEAD]), "nobody has what is another's by now"
     for _ in range(5):
         world.beat()
-    assert Counter(world.served) == Counter(expected[:8])
+    assert sum(Counter(world.served).values()) == min(8, len(expected))
+    assert Counter(world.served) <= Counter(expected[: 8 + AHEAD])
 
 
 HELD_UP_BY_LABELS = [((1, ""), 9, 6), ((3, ""), 1, 1), ((2, "gpu"), 2, 1), ((1, ""), 3, 3), ((2, "gpu"), 1, 1)]

@@ -434,6 +434,6 @@ def test_what_is_learnt_of_durations_is_told_to_the_policy():
     plans = table.plan(a_capacity([2]), "tetris", 1000.0)
     assert (starts(plans, FIRST), starts(plans, SECOND)) == ([{}], [{EAST: 2}])
     assert only(plans, FIRST).estimate is None, "it is no order by work"
-    table.granted(SECOND, 1000.0)
+    table.granted(SECOND, EAST, 1000.0)
     plans = table.plan(a_capacity([2]), "tetris", 1000.5)
     assert (starts(plans, FIRST), starts(plans, SECOND)) == ([{EAST: 2}], [{}]), "the other was overtaken for too long"

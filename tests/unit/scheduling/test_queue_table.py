@@ -177,7 +177,7 @@ def test_who_was_overtaken_for_too_long_goes_first_until_he_is_granted_something
     table.put(SECOND, [a_request(1)], (), 65.0)
     table.heard(FIRST, 70.0)
     assert starts(table.plan(a_capacity([1]), "fewest-tasks", 70.0), FIRST) == [{EAST: 1}]
-    table.granted(FIRST, 71.0)
+    table.granted(FIRST, EAST, 71.0)
     assert starts(table.plan(a_capacity([1]), "fewest-tasks", 72.0), SECOND) == [{EAST: 1}]
 
 
@@ -269,7 +269,7 @@ def test_room_is_kept_free_for_a_gang_that_was_overtaken_too_long_but_not_for_ev
         at_s = float(second)
         table.heard(FIRST, at_s)
         table.put(SECOND, [a_request(1)], (), at_s)
-        table.granted(SECOND, at_s)
+        table.granted(SECOND, EAST, at_s)
         plans = table.plan(a_capacity([2], [1]), order, at_s)
         is_kept = 60 <= second < 120 or second >= 180
         assert sum(starts(plans, SECOND)[0].values()) == (0 if is_kept else 1), second

@@ -1,0 +1,95 @@
+"""Who may wait in a scheduler's queue: the first in line, and as many after it as come free before they were told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.scheduling.first_in_line import FirstInLine, Spot
+from shim.scheduling.grant_rates import GrantRates
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+AT_EAST, AT_BOTH = Spot(frozenset({EAST}), ""), Spot(frozenset({EAST, WEST}), "")
+FIRST, SECOND, THIRD, NEW = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2, 3, 4))
+
+
+def line(soon, *waiting):
+    found = FirstInLine(soon)
+    for attempt, spot, count in waiting:
+        found.note(attempt, spot, count)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("soon", "counts", "may"),
+    [
+        ({}, (1, 1, 1), [FIRST]),
+        ({EAST: 0.9}, (1, 1, 1), [FIRST]),
+        ({EAST: 1.0}, (1, 1, 1), [FIRST]),
+        ({EAST: 2.0}, (1, 1, 1), [FIRST, SECOND]),
+        ({EAST: 2.9}, (1, 1, 1), [FIRST, SECOND]),
+        ({EAST: 3.0}, (1, 1, 1), [FIRST, SECOND, THIRD]),
+        ({EAST: 3.0}, (3, 1, 1), [FIRST]),
+        ({EAST: 4.0}, (3, 1, 1), [FIRST, SECOND]),
+        ({WEST: 9.0}, (1, 1, 1), [FIRST]),
+    ],
+)
+def test_those_may_wait_before_whom_less_is_wanted_than_comes_free_soon(soon, counts, may):
+    found = line(soon, *zip((FIRST, SECOND, THIRD), (AT_EAST,) * 3, counts, strict=True))
+    assert [each for each in (FIRST, SECOND, THIRD) if found.may_queue(each, AT_EAST)] == may
+
+
+def test_what_is_new_may_wait_where_those_before_it_leave_something():
+    assert line({EAST: 3.0}, (FIRST, AT_EAST, 2)).may_queue(NEW, AT_BOTH) == {EAST, WEST}
+    assert line({EAST: 2.0}, (FIRST, AT_EAST, 2)).may_queue(NEW, AT_BOTH) == {WEST}
+
+
+def test_a_request_that_may_go_to_several_is_counted_in_parts():
+    found = line({EAST: 3.0, WEST: 3.0}, (FIRST, AT_BOTH, 4), (SECOND, AT_EAST, 1))
+    assert found.may_queue(SECOND, AT_EAST) == {EAST}
+    assert found.may_queue(THIRD, AT_BOTH) == {WEST}
+
+
+def test_further_requests_of_who_is_first_are_not_behind_its_own():
+    found = line({}, (FIRST, AT_EAST, 5), (FIRST, AT_EAST, 5), (SECOND, AT_EAST, 1))
+    assert found.may_queue(FIRST, AT_EAST) == {EAST}
+    assert found.may_queue(SECOND, AT_EAST) == frozenset()
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=12), st.floats(0.0, 30.0))
+def test_whoever_may_wait_is_within_reach_and_nobody_before_it_may_not(counts, soon):
+    attempts = [ApplicationAttemptId(ApplicationId(1, number), 1) for number in range(len(counts))]
+    found = line({EAST: soon}, *((attempt, AT_EAST, count) for attempt, count in zip(attempts, counts, strict=True)))
+    may = [bool(found.may_queue(attempt, AT_EAST)) for attempt in attempts]
+    assert may == sorted(may, reverse=True)
+    assert may[0]
+    last = sum(may) - 1
+    assert last == 0 or sum(counts[:last]) < soon
+
+
+# ---------------------------------------------------------------------- how fast
+
+
+def test_what_comes_free_soon_is_four_seconds_of_the_last_ten():
+    rates = GrantRates()
+    for at_s in range(100, 110):
+        rates.note(EAST, float(at_s))
+    assert rates.soon(109.0) == {EAST: pytest.approx(4.0)}
+    assert rates.soon(115.0) == {EAST: pytest.approx(2.0)}
+    assert rates.soon(121.0) == {EAST: 0.0}
+    assert GrantRates().soon(1.0) == {}
+
+
+def test_clusters_are_counted_apart():
+    rates = GrantRates()
+    for at_s in (1.0, 1.0, 1.0, 1.0, 1.0):
+        rates.note(EAST, at_s)
+    rates.note(WEST, 1.0)
+    assert rates.soon(1.0) == {EAST: pytest.approx(2.0), WEST: pytest.approx(0.4)}
+
+
+def test_a_flood_of_grants_is_remembered_in_part_and_its_rate_is_that_of_the_part():
+    rates = GrantRates()
+    for number in range(5000):
+        rates.note(EAST, number / 1000)
+    assert rates.soon(4.999)[EAST] == pytest.approx(4000.0, rel=0.01)
