@@ -19,12 +19,12 @@ from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
-from shim.scheduling.grant_rates import GrantRates
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.stated_problems import StatedProblems
+from shim.scheduling.turnover import Turnover
 
 __all__ = ["QueueTable"]
 
@@ -54,8 +54,8 @@ class QueueTable:
     ) -> None:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters)
-        self._rates = GrantRates()
-        told = starvation_s, outline_of, self._rates.soon
+        self._turnover = Turnover()
+        told = starvation_s, outline_of, self._turnover.soon
         self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)
         self._shadow = QueuePlanner(self._attempts, self._rows, rng, *told)
 
@@ -92,7 +92,7 @@ class QueueTable:
     def granted(self, attempt: ApplicationAttemptId, subcluster: SubClusterId, at_s: float) -> None:
         """A scheduler gave an attempt a container: it is overtaken no longer."""
         self._attempts.granted(attempt, at_s)
-        self._rates.note(subcluster, at_s)
+        self._turnover.granted(subcluster, at_s)
 
     def began(
         self,
@@ -107,6 +107,7 @@ class QueueTable:
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
         """The attempt has it no more; `is_whole` says whether it ran for as long as it was wanted."""
         self._attempts.ended(attempt, container, at_s, is_whole=is_whole)
+        self._turnover.ended(at_s)
 
     def work_left(self, attempt: ApplicationAttemptId) -> WorkLeft | None:
         """Tell what is left of an attempt's containers, as far as it was learnt."""

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.scheduling.first_in_line import FirstInLine, Spot
-from shim.scheduling.grant_rates import GrantRates
+from shim.scheduling.turnover import Turnover
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AT_EAST, AT_BOTH = Spot(frozenset({EAST}), ""), Spot(frozenset({EAST, WEST}), "")
@@ -70,26 +70,37 @@ def test_whoever_may_wait_is_within_reach_and_nobody_before_it_may_not(counts, s
 # ---------------------------------------------------------------------- how fast
 
 
+def turnover(ends=(), **grants):
+    """By when containers ended, and when each cluster granted some."""
+    found = Turnover()
+    for name, times in grants.items():
+        for at_s in times:
+            found.granted(SubClusterId(name), at_s)
+    for at_s in ends:
+        found.ended(at_s)
+    return found
+
+
 def test_what_comes_free_soon_is_four_seconds_of_the_last_ten():
-    rates = GrantRates()
-    for at_s in range(100, 110):
-        rates.note(EAST, float(at_s))
-    assert rates.soon(109.0) == {EAST: pytest.approx(4.0)}
-    assert rates.soon(115.0) == {EAST: pytest.approx(2.0)}
-    assert rates.soon(121.0) == {EAST: 0.0}
-    assert GrantRates().soon(1.0) == {}
+    each_second = [float(at_s) for at_s in range(100, 110)]
+    found = turnover(each_second, east=each_second)
+    assert found.soon(109.0) == {EAST: pytest.approx(4.0)}
+    assert found.soon(115.0) == {EAST: pytest.approx(2.0)}
+    assert found.soon(121.0) == {EAST: 0.0}
+    assert turnover().soon(1.0) == {}
 
 
-def test_clusters_are_counted_apart():
-    rates = GrantRates()
-    for at_s in (1.0, 1.0, 1.0, 1.0, 1.0):
-        rates.note(EAST, at_s)
-    rates.note(WEST, 1.0)
-    assert rates.soon(1.0) == {EAST: pytest.approx(2.0), WEST: pytest.approx(0.4)}
+def test_room_that_was_free_before_tells_nothing_of_what_comes_free():
+    assert turnover(east=[1.0] * 10).soon(1.0) == {EAST: 0.0}
+    assert turnover([1.0], east=[1.0] * 10).soon(1.0) == {EAST: pytest.approx(0.4)}
+    assert turnover([1.0] * 30, east=[1.0] * 10).soon(1.0) == {EAST: pytest.approx(4.0)}, "no more than was granted"
 
 
-def test_a_flood_of_grants_is_remembered_in_part_and_its_rate_is_that_of_the_part():
-    rates = GrantRates()
-    for number in range(5000):
-        rates.note(EAST, number / 1000)
-    assert rates.soon(4.999)[EAST] == pytest.approx(4000.0, rel=0.01)
+def test_what_ends_is_taken_to_have_been_where_schedulers_grant():
+    found = turnover([1.0] * 6, east=[1.0] * 10, west=[1.0] * 2)
+    assert found.soon(1.0) == {EAST: pytest.approx(2.0), WEST: pytest.approx(0.4)}
+
+
+def test_of_a_flood_a_part_is_remembered_and_its_rate_is_that_of_the_part():
+    each = [number / 1000 for number in range(5000)]
+    assert turnover(each, east=each).soon(4.999)[EAST] == pytest.approx(4000.0, rel=0.01)
