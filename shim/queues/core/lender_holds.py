@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from shim.domain.ids import ApplicationAttemptId, ContainerId
-from shim.domain.preemption import AskingAttempt, PreemptionSettings, QueueShare, ShareSnapshot
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from shim.domain.preemption import PreemptionSettings, QueueShare, ShareSnapshot
 from shim.domain.resources import ResourceVector
 from shim.queues.core.lent_recalls import LenderNeed
 from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect
-from shim.queues.core.preemption_sizes import easy, positive, smaller, total_of
+from shim.queues.core.preemption_sizes import NOTHING, easy, positive, smaller
 
 __all__ = ["LenderHolds", "with_holds"]
 
@@ -31,6 +31,14 @@ class _Waits:
     since_s: float
     count: int
     held: frozenset[ContainerId]
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Containers of an application."""
+
+    names: frozenset[ContainerId]
+    amount: ResourceVector
 
 
 class LenderHolds:
@@ -67,45 +75,58 @@ class LenderHolds:
         elif now.at_s - self._fresh_s < self._settings.stale_s:
             return []
         before, self._caps = self._caps, {}
-        waiting = self._waiting(now, needs, served) if now.is_fresh else []
-        return list(self._hold(now, waiting, shares, before))
+        if not (needs and now.is_fresh):
+            self._waits.clear()
+            return _lifted(now, before)
+        held = _by_application(now)
+        waiting = self._waiting(now, needs, served, held)
+        holds = list(self._hold(now, waiting, shares, held, before))
+        return [*holds, *_lifted(now, before.keys() - self._caps.keys())]
 
     def _waiting(
-        self, now: ShareSnapshot, needs: Sequence[LenderNeed], served: Collection[ApplicationAttemptId]
-    ) -> list[LenderNeed]:
-        """Find lenders for which room is kept."""
-        queues = {queue.path: queue for queue in now.queues if queue.may_be_taken_from}
-        found = {need.attempt: need for need in needs if need.queue in queues}
+        self,
+        now: ShareSnapshot,
+        needs: Sequence[LenderNeed],
+        served: Collection[ApplicationAttemptId],
+        held: Mapping[ApplicationId, _Held],
+    ) -> Mapping[str, list[ApplicationId]]:
+        """Find lenders for which room is kept, by queue."""
+        has_room = {queue.path: _has_room(queue) for queue in now.queues if queue.may_be_taken_from}
+        found = [need for need in needs if need.queue in has_room]
         self._waits = {
-            attempt: self._seen(now, need, has_room=attempt not in served and _has_room(queues[need.queue]))
-            for attempt, need in found.items()
+            need.attempt: self._seen(need, held, now.at_s, may_take=need.attempt not in served and has_room[need.queue])
+            for need in found
         }
-        idle_s = self._settings.idle_s
-        return [need for attempt, need in found.items() if now.at_s - self._waits[attempt].since_s < idle_s]
+        waiting: dict[str, list[ApplicationId]] = {}
+        for need in sorted(found, key=lambda each: each.attempt):
+            if now.at_s - self._waits[need.attempt].since_s < self._settings.idle_s:
+                waiting.setdefault(need.queue, []).append(need.attempt.application)
+        return waiting
 
-    def _seen(self, now: ShareSnapshot, need: LenderNeed, *, has_room: bool) -> _Waits:
-        """Note when a lender was last given anything, or had no room."""
-        held = frozenset(each.id for each in now.containers if each.id.attempt.application == need.attempt.application)
+    def _seen(self, need: LenderNeed, held: Mapping[ApplicationId, _Held], at_s: float, *, may_take: bool) -> _Waits:
+        """Note when a lender was last given anything, or had nothing to take."""
+        names = held[need.attempt.application].names if need.attempt.application in held else frozenset[ContainerId]()
         known = self._waits.get(need.attempt)
-        is_same = known is not None and (known.count, known.held) == (need.count, held)
-        return known if known is not None and is_same and has_room else _Waits(now.at_s, need.count, held)
+        is_same = known is not None and (known.count, known.held) == (need.count, names)
+        return known if known is not None and is_same and may_take else _Waits(at_s, need.count, names)
 
     def _hold(
         self,
         now: ShareSnapshot,
-        waiting: Sequence[LenderNeed],
+        waiting: Mapping[str, list[ApplicationId]],
         shares: Mapping[ApplicationAttemptId, ResourceVector],
-        before: Mapping[ApplicationAttemptId, ResourceVector],
+        held: Mapping[ApplicationId, _Held],
+        before: Collection[ApplicationAttemptId],
     ) -> Iterable[CapDemand]:
         for asking in now.attempts:
-            lenders = _others(asking, waiting)
-            if lenders and asking.id in shares:
-                left = positive(shares[asking.id] - _held(now, asking))
-                self._caps[asking.id] = smaller(left, asking.wants)
-                reason = f"no more than its share of {asking.queue}, while {' and '.join(lenders)} lacks what it lent"
-                yield CapDemand(asking.id, self._caps[asking.id], "" if asking.id in before else reason)
-            elif asking.id in before:
-                yield CapDemand(asking.id, None, _WELL)
+            lenders, mine = waiting.get(asking.queue, []), asking.id.application
+            lender = next((each for each in lenders if each != mine), None)
+            if lender is None or asking.id not in shares:
+                continue
+            amount = held[mine].amount if mine in held else NOTHING
+            self._caps[asking.id] = smaller(positive(shares[asking.id] - amount), asking.wants)
+            reason = f"no more than its share of {asking.queue}, while {lender} lacks containers of its own"
+            yield CapDemand(asking.id, self._caps[asking.id], "" if asking.id in before else reason)
 
 
 def with_holds(
@@ -135,19 +156,21 @@ def _both(ours: CapDemand | None, theirs: CapDemand | None, standing: ResourceVe
     return CapDemand(found[0].attempt, amount, reasons[0] if reasons else "")
 
 
-def _others(asking: AskingAttempt, waiting: Iterable[LenderNeed]) -> list[str]:
-    """Names of the lenders that wait in an attempt's queue, but for itself."""
-    mine = asking.id.application
-    found = (each.attempt.application for each in waiting if each.queue == asking.queue)
-    return sorted({str(application) for application in found if application != mine})
+def _lifted(now: ShareSnapshot, names: Collection[ApplicationAttemptId]) -> list[CapDemand]:
+    """Limits that are no more, of attempts that are still there."""
+    return [CapDemand(each.id, None, _WELL) for each in now.attempts if each.id in names]
 
 
-def _held(now: ShareSnapshot, asking: AskingAttempt) -> ResourceVector:
-    """Amount that an application holds, but for its ApplicationMaster's own."""
-    mine = asking.id.application
-    return total_of(
-        each.resource for each in now.containers if each.id.attempt.application == mine and not each.is_master
-    )
+def _by_application(now: ShareSnapshot) -> Mapping[ApplicationId, _Held]:
+    """Containers of each application, but for its ApplicationMaster's own."""
+    names: dict[ApplicationId, set[ContainerId]] = {}
+    amounts: dict[ApplicationId, ResourceVector] = {}
+    for each in now.containers:
+        if not each.is_master:
+            application = each.id.attempt.application
+            names.setdefault(application, set()).add(each.id)
+            amounts[application] = amounts.get(application, NOTHING) + each.resource
+    return {application: _Held(frozenset(found), amounts[application]) for application, found in names.items()}
 
 
 def _has_room(queue: QueueShare) -> bool:
