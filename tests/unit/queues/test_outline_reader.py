@@ -16,6 +16,7 @@ from shim.queues.outline_reader import OutlineReader, OutlineWorld
 from shim.scheduling.job_outlines import JobOutlines
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
+from shim.testing.settings import usual
 from tests.unit.queues.test_altruism import EAST, JOB, ListedJob
 
 SHORT, LONG = (AskKey(priority, -1, is_opportunistic=False, resource=ResourceVector(1024, 1)) for priority in (20, 30))
@@ -42,7 +43,7 @@ class OneQueue:
 
     def __init__(self, queue="root.etl"):
         self.clock, self.graphs, self.outlines = FakeClock(1000.0), EngineGraphs(), HeardOutlines()
-        self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
+        self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=5.0))
         self.view.apply(a_report(EAST, 1, polled_at_s=self.clock.now_s()))
         self.job = ListedJob(Attempt(JOB, EAST, queue, "ada"))
         self.jobs = [self.job]
