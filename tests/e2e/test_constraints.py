@@ -98,7 +98,10 @@ def test_what_no_cluster_can_hold_waits_or_is_rejected_as_at_one_resource_manage
     assert f"granted in all {one_more - 1} rejected in all {rejected}" in printed
 
 
-def test_after_heddle_is_killed_what_waits_is_asked_for_again(handler, lab, heddle, client, tmp_path):
+@pytest.mark.parametrize("killed", ["Heddle", "home"])
+def test_after_heddle_or_the_home_is_killed_what_waits_is_asked_for_again(
+    handler, lab, heddle, client, tmp_path, killed
+):
     if handler == "placement-processor":
         pytest.skip("nothing waits there: it is rejected")
     one_more = _NODES * _CLUSTERS + 1
@@ -109,8 +112,15 @@ def test_after_heddle_is_killed_what_waits_is_asked_for_again(handler, lab, hedd
             seen.append(line)
             if sum("granted container" in each for each in seen) == one_more - 1:
                 break
-        heddle.kill()
-        heddle.start()
+        if killed == "Heddle":
+            heddle.kill()
+            heddle.start()
+        else:
+            spanned = SpanningApplication.of(lab, heddle, seen)
+            found = {name: spanned.at(name) or {} for name in lab.clusters}
+            (home,) = [name for name, app in found.items() if app.get("applicationType", "HEDDLE") != "HEDDLE"]
+            lab.kill(f"{home}-rm")
+            lab.start(f"{home}-rm")
         (tmp_path / "go").touch()
         seen.extend(running.stdout or ())
     printed = "".join(seen)
