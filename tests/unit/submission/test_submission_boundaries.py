@@ -1,6 +1,9 @@
 """Repair, sweeps and retirement at their usual limits: just before and exactly at each, and what is sent then."""
 
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,13 +11,14 @@ from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import SubmissionRecord, SubmissionState
-from shim.errors import ConflictError
+from shim.errors import ConflictError, UnavailableError
 from shim.ports.multicluster_store import RemoteSession
+from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, MisbehavesFor
 from shim.testing.reports import a_report
-from shim.testing.resource_manager import AnswersProperly
+from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -145,6 +149,17 @@ async def test_one_question_that_fails_does_not_stop_a_round(federation: Scripte
     assert federation.who_has(an_id(1)) == []
 
 
+class TakesASecond:
+    """Answers properly, a second later: what is written before and after an answer has other times."""
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        del timeout_s
+        await manager.clock.sleep(1.0)
+        return manager.take(request)
+
+
 @pytest.mark.parametrize("has_it", [False, True], ids=["sent again", "was there"])
 async def test_what_a_round_settles_is_asked_for_anew_before_it_is_shown(
     federation: ScriptedFederation, *, has_it: bool
@@ -153,6 +168,7 @@ async def test_what_a_round_settles_is_asked_for_anew_before_it_is_shown(
     heddle = await federation.start()
     if has_it:
         federation["east"].add_application(an_id())
+    federation["east"].behave(TakesASecond())
     await federation.wait_for(heddle.repair.repair_all())
     assert (await stands(federation)).state is SUBMITTED
     assert heddle.view.written_at_s(an_id()) == federation.clock.now_s()
@@ -166,6 +182,7 @@ async def test_what_is_found_elsewhere_after_a_restore_is_asked_for_anew_before_
     store.note_restored()
     heddle = await federation.start()
     federation["west"].add_application(an_id())
+    federation["west"].behave(TakesASecond())
     await federation.wait_for(heddle.repair.repair_all())
     assert ((await stands(federation)).state, (await stands(federation)).home_subcluster) == (SUBMITTED, WEST)
     assert heddle.view.written_at_s(an_id()) == federation.clock.now_s()
@@ -186,6 +203,44 @@ async def test_a_home_is_asked_for_what_the_view_has_not_told_of_for_six_seconds
     federation["east"].requests.clear()
     await federation.wait_for(heddle.reconciliation.sweep(EAST))
     assert any(str(an_id()) in request.path for request in federation["east"].requests) is is_asked
+
+
+# ---------------------------------------------------------------------- silence
+
+
+async def seconds_of(federation: ScriptedFederation, work: Coroutine[Any, Any, object]) -> float:
+    """Seconds of held time until it is done, or is refused."""
+    before_s = federation.clock.monotonic_s()
+    with suppress(ConflictError, UnavailableError):
+        await federation.wait_for(work)
+    return federation.clock.monotonic_s() - before_s
+
+
+async def test_a_silent_cluster_is_waited_for_for_two_seconds_with_each_question(
+    federation: ScriptedFederation,
+) -> None:
+    await left_behind(federation, 1)
+    await left_behind(federation, 2, state=SUBMITTED)
+    heddle = await federation.start()
+    await heddle.reconciliation.sweep(EAST)
+    await federation.clock.advance(8.0)
+    await heddle.poll()
+    federation["east"].behave(IsPaused())
+    assert await seconds_of(federation, heddle.lost_time.look_for([an_id()])) == 2.0
+    assert await seconds_of(federation, heddle.reconciliation.sweep(EAST)) == 2.0
+    assert await seconds_of(federation, heddle.retirement.plan(EAST)) == 2.0
+    assert await seconds_of(federation, heddle.repair.repair_one(an_id())) == 4.0, "and whether it is there at all"
+
+
+async def test_before_a_cluster_comes_back_its_long_list_is_waited_for_for_twenty_seconds(
+    federation: ScriptedFederation,
+) -> None:
+    heddle = await retired(federation)
+    federation["east"].behave(IsPaused())
+    assert await seconds_of(federation, heddle.retirement.revive(EAST, by="root")) == 2.0
+    federation["east"].behave(MisbehavesFor(IsPaused(), times=9, applies=lambda request: "/apps" in request.path))
+    assert await seconds_of(federation, heddle.retirement.revive(EAST, by="root")) == 20.0
+    assert heddle.administration.is_retired(EAST)
 
 
 # ---------------------------------------------------------------------- retirement
