@@ -1,6 +1,7 @@
 """What a home's answer to a submission means, and when its word on an id counts."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -73,3 +74,28 @@ async def test_a_failure_of_the_home_with_the_application_there_is_an_acknowledg
     manager.behave(Answers(exception_body(503)))
     manager.add_application(AN_ID)
     assert isinstance(await deliver(manager, a_submission(), timeout_s=1.0), Taken)
+
+
+@pytest.mark.parametrize(
+    ("asked", "there", "meaning"),
+    [
+        ({}, {"user": "bob"}, Refused),
+        ({}, {"name": "other"}, Refused),
+        ({"application_type": "SPARK"}, {"applicationType": "SPARK"}, Taken),
+        ({"application_type": "SPARK"}, {}, Refused),
+        ({}, {"applicationType": "SPARK"}, Taken),
+        ({"tags": ("a",)}, {"applicationTags": "a"}, Taken),
+        ({"tags": ("a",)}, {}, Refused),
+        ({}, {"applicationTags": "a"}, Taken),
+        ({"name": "größer"}, {"name": "gr??er"}, Taken),
+        ({}, {"name": "größer"}, Refused),
+        ({}, {"queue": "root.elsewhere"}, Taken),
+    ],
+)
+async def test_after_a_failure_only_what_was_submitted_can_prove_that_the_id_is_anothers(
+    manager: ScriptedResourceManager, asked: dict[str, Any], there: dict[str, Any], meaning: type
+) -> None:
+    """What the submission leaves to its default, or what may have changed on its way, is no proof."""
+    manager.behave(Answers(exception_body(503)))
+    manager.add_application(AN_ID, **there)
+    assert type(await deliver(manager, a_submission(**asked), timeout_s=1.0)) is meaning

@@ -6,6 +6,7 @@ from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
 from shim.errors import ConflictError, UnavailableError
+from shim.submission.lost_time import NOTHING_LOST, LostTime, LostTimeSettings, Sightings
 from shim.submission.service import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
@@ -263,3 +264,70 @@ async def test_one_that_waits_by_the_copy_waits_on_while_a_cluster_is_away(
     await heddle.poll()
     await federation.wait_for(heddle.submissions.start(waits))
     assert federation.who_has(AN_ID) == [EAST]
+
+
+async def test_where_nothing_is_lost_no_id_is_doubtful_and_nobody_is_asked() -> None:
+    progress = a_record(intended_at_ms=0).progress
+    assert not NOTHING_LOST.concerns(progress)
+    assert not NOTHING_LOST.is_lost_time(AN_ID)
+    assert not NOTHING_LOST.is_foreign(ApplicationId(77, 1))
+    assert await NOTHING_LOST.look_for([AN_ID]) == Sightings({}, ())
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "is_lost_time", "is_foreign"),
+    [(0, False, True), (1, True, True), (999, True, False), (1000, True, True), (1001, False, False)],
+)
+async def test_ids_are_of_the_lost_time_up_to_the_restore_and_foreign_if_no_epoch_is_known(
+    federation: ScriptedFederation, store: InMemoryStateStore, timestamp: int, *, is_lost_time: bool, is_foreign: bool
+) -> None:
+    past = LostTime(
+        InMemoryHistoryStore(store),
+        (await federation.start()).view,
+        {},
+        federation.clock,
+        LostTimeSettings(history_s=1.0),
+        restored_at_ms=1000,
+        epochs=frozenset({999, 1001}),
+    )
+    an_id = ApplicationId(timestamp, 1)
+    assert (past.is_lost_time(an_id), past.is_foreign(an_id)) == (is_lost_time, is_foreign)
+    assert past.concerns(a_record(intended_at_ms=timestamp).progress) is (timestamp <= 1000)
+
+
+async def test_what_its_own_home_lists_was_sent_there_and_is_no_sign_of_a_restore(
+    federation: ScriptedFederation,
+) -> None:
+    await left_behind(federation, home="west")
+    federation["west"].add_application(AN_ID)
+    heddle = await federation.start()
+    assert (heddle.lost_time.adopted, heddle.lost_time.restored_at_ms) == ({}, 0)
+
+
+async def test_what_is_only_shown_as_submitted_is_no_sign_of_a_restore(federation: ScriptedFederation) -> None:
+    federation["west"].behave(IsNeverReached())
+    heddle = await federation.start()
+    heddle.listing.mark_submitted(a_submission(), WEST)
+    federation["west"].behave(AnswersProperly())
+    await heddle.poll()
+    assert heddle.view.home_of(AN_ID) == WEST
+    await heddle.lost_time.round()
+    assert (heddle.lost_time.adopted, heddle.lost_time.restored_at_ms) == ({}, 0)
+
+
+@pytest.mark.parametrize(
+    ("state", "ended_ago_ms", "is_adopted"),
+    [("FINISHED", 59_999, True), ("FINISHED", 60_000, False), ("FINISHED", 10**9, False), ("RUNNING", 0, True)],
+)
+async def test_one_that_ended_so_long_ago_that_its_record_is_purged_is_no_sign_of_a_restore(
+    federation: ScriptedFederation, store: InMemoryStateStore, state: str, ended_ago_ms: int, *, is_adopted: bool
+) -> None:
+    heddle = await federation.start()
+    ended_at_ms = int(federation.clock.now_s() * 1000) - ended_ago_ms if state == "FINISHED" else 0
+    federation["west"].add_application(AN_ID, state, finishedTime=ended_at_ms)
+    await heddle.poll()
+    settings = LostTimeSettings(history_s=60.0)
+    past = LostTime(InMemoryHistoryStore(store), heddle.view, heddle.managers, federation.clock, settings)
+    await past.round()
+    assert past.adopted == ({AN_ID: WEST} if is_adopted else {})
+    assert bool(past.restored_at_ms) is is_adopted

@@ -31,6 +31,8 @@ from shim.multicluster.core import (
     ReleaseOrder,
     SessionAnswered,
 )
+from tests.support.ledger_talk import WEST, LedgerTalk
+from tests.support.ledger_talk import a_grant as a_grant_of_the_west
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
 HOME = SubClusterId("east")
@@ -223,3 +225,40 @@ def test_what_could_be_had_elsewhere_is_known_unless_only_named_places_will_do()
     )
     ledger.handle(AMCalled(AllocateCall(0, asks), capacities))
     assert ledger.holdings.movable == {(HOME, west): 4}
+
+
+@pytest.fixture
+def talk() -> LedgerTalk:
+    """The west is asked for three, has granted one, and the ApplicationMaster has not called since."""
+    begun = LedgerTalk()
+    begun.wants(3)
+    begun.opens()
+    begun.hears(WEST)
+    begun.beats()
+    begun.hears(WEST, a_grant_of_the_west())
+    return begun
+
+
+def test_what_is_taken_back_before_its_master_heard_of_it_is_never_told_and_wanted_again(talk: LedgerTalk) -> None:
+    container = a_grant_of_the_west().container
+    assert talk.ledger.holdings.asks == {KEY: 2}
+    talk.tell(ReleaseOrder((container,)))
+    assert talk.ledger.holdings.asks == {KEY: 3}
+    assert [each.id for each in talk.ledger.holdings.held] == [container], "not released yet"
+    told = talk.wants()
+    assert (told.grants, told.ended, told.asked_back) == ((), (), ())
+    assert talk.beats().releases == (container,)
+    assert talk.asked() == [3]
+    assert [each.id for each in talk.ledger.holdings.held] == [container], "its release is under way"
+    talk.hears(WEST, ended=[Ended(container, -100)])
+    assert talk.ledger.holdings.held == ()
+    assert talk.wants().ended == ()
+    assert talk.ledger.holdings.asks == {KEY: 3}
+
+
+def test_what_is_taken_back_twice_is_released_and_wanted_again_once(talk: LedgerTalk) -> None:
+    container = a_grant_of_the_west().container
+    talk.tell(ReleaseOrder((container,)))
+    talk.tell(ReleaseOrder((container, ContainerId(ATTEMPT, 77))))
+    assert talk.ledger.holdings.asks == {KEY: 3}
+    assert talk.beats().releases == (container,)

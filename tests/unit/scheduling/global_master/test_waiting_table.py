@@ -407,3 +407,21 @@ def test_an_attempt_that_leaves_is_the_former_run_of_the_next():
     table.tell(YOUNG, KEY, waiting(1), 0.0)
     assert table.work_left(YOUNG) == WorkLeft(containers=2, container_s=5.0, running=0, runs=1)
     assert table.work_left(OLD) is None
+
+
+@pytest.mark.parametrize(("at_s", "is_taken_up"), [(2.75, False), (3.0, True)])
+def test_what_others_teach_is_taken_up_every_two_seconds(at_s, is_taken_up):
+    table = a_table(old=3)
+    ran(table, MIDDLE, 10.0)
+    assert table.estimate(OLD, "learnt-work", 1.0).work_s == 30.0
+    ran(table, YOUNG, 1000.0)
+    assert table.estimate(OLD, "learnt-work", at_s).work_s == (1030.0 if is_taken_up else 30.0)
+
+
+@pytest.mark.parametrize(("at_s", "is_overdue"), [(0.25, False), (0.5, True)])
+def test_one_that_may_be_overtaken_for_less_than_a_second_is_overdue_after_that(at_s, is_overdue):
+    table = WaitingTable(0.5, RecurringJobModels(DurationModel()), lambda _: "")
+    table.tell(OLD, KEY, waiting(1, withheld=1), 0.0)
+    table.in_order("fifo", at_s)
+    assert table.is_overdue(OLD) is is_overdue
+    assert not table.is_overdue(YOUNG), "not known"
