@@ -1,4 +1,4 @@
-"""How fast containers of a queue change hands: how many come free before whoever is next could be told.
+"""Turnover of a queue's containers: how many come free before whoever is next could be told.
 
 Between the end of a container and the grant that takes its place lie four heartbeats, as news goes with the calls of
 ApplicationMasters: one hears of the end, the first in line is told what it was granted, the call of the next carries
@@ -28,7 +28,7 @@ class _Lately:
         self._at_s.append(at_s)
 
     def rate(self, at_s: float) -> float:
-        """How many in a second."""
+        """Number of them in a second."""
         times = self._at_s
         while times and times[0] < at_s - _WINDOW_S:
             times.popleft()
