@@ -89,6 +89,7 @@ class QueuePlanner:
         self._ahead = FirstInLine()
         self._samples = SampledClusters(rng)
         self._overdue: ApplicationAttemptId | None = None
+        self._earliest: dict[ApplicationAttemptId, float] = {}
         self.again_at_s: float | None = None
 
     def state_problems(self, capacity: Capacity, order: str, at_s: float) -> StatedProblems | None:
@@ -132,6 +133,7 @@ class QueuePlanner:
             stated: Problems with the answers of solvers; those of another order, or other nodes, are not looked at.
         """
         policy = QUEUE_POLICIES.get(order)
+        self._earliest = {}
         if capacity is not None and policy and policy.ordering.reads_shares:
             self._rows.nodes(capacity)
             self._attempts.note_shares(self._rows.total)
@@ -225,8 +227,10 @@ class QueuePlanner:
         outline = self._outline_of(attempt) if Fact.DAG in policy.needs else None
         if outline is None:
             return False
-        mine = outline.weight(request.key.priority)
-        return any(outline.weight(each.key.priority) > mine for each in self._rows.of(attempt) if each.unallocated)
+        if attempt not in self._earliest:
+            waiting = (each.key.priority for each in self._rows.of(attempt) if each.unallocated)
+            self._earliest[attempt] = max(map(outline.weight, waiting), default=0.0)
+        return self._earliest[attempt] > outline.weight(request.key.priority)
 
     def _kept_free_for(self, capacity: Capacity | None) -> ApplicationAttemptId | None:
         """The attempt whose gang alone may start, as it was overtaken for too long; None if there is none."""
