@@ -5,7 +5,7 @@ the time at most. Until a job is planned its policy treats it as one whose graph
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -31,6 +31,8 @@ _PAUSE = 9.0
 _PIECES = 480
 _FEWEST_PIECES, _MOST_PIECES = 8, 48
 """Of the stages of a plan together, and of each: a graph of 20 stages takes a third of a second, one of 60 half."""
+_MOST_TASKS = 400
+"""Of a plan; a stage that has more is planned as one of fewer and longer ones."""
 _MOST_AT_ONCE = 8
 """Jobs that are planned in one look: the others keep their plans until the next."""
 _Graph = tuple[StageOutline, ...]
@@ -134,8 +136,17 @@ class OutlineReader:
 
 def _plans(graphs: Mapping[ApplicationAttemptId, _Graph], capacity: FloatArray) -> dict[ApplicationAttemptId, _Planned]:
     """Plan jobs, each by itself on an empty pool; the more stages a graph has, the less exactly."""
-    return {attempt: (graph, stage_weights(graph, capacity, _pieces(graph))) for attempt, graph in graphs.items()}
+    return {attempt: (graph, _weights(graph, capacity)) for attempt, graph in graphs.items()}
 
 
-def _pieces(graph: _Graph) -> int:
-    return max(_FEWEST_PIECES, min(_MOST_PIECES, _PIECES // max(1, len(graph))))
+def _weights(graph: _Graph, capacity: FloatArray) -> Mapping[int, float]:
+    pieces = max(_FEWEST_PIECES, min(_MOST_PIECES, _PIECES // max(1, len(graph))))
+    most = max(pieces, _MOST_TASKS // max(1, len(graph)))
+    return stage_weights([_with_fewer_tasks(stage, most) for stage in graph], capacity, pieces)
+
+
+def _with_fewer_tasks(stage: StageOutline, most: int) -> StageOutline:
+    """The same work in no more than so many tasks: a job may say that it has any number."""
+    if stage.n_tasks <= most:
+        return stage
+    return replace(stage, n_tasks=most, expected_s=stage.expected_s * stage.n_tasks / most)

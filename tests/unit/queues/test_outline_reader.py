@@ -93,6 +93,22 @@ def test_a_job_is_planned_anew_only_if_what_is_expected_of_it_has_changed(queue,
     assert (first.finished, again.finished) == ((0, 4, 0), (0, 4, 0)), "no more than it has"
 
 
+@pytest.mark.parametrize("tasks", [10, 1_000, 10**9])
+def test_however_many_tasks_a_job_says_that_it_has_few_are_planned_and_their_work_is_the_same(
+    queue, monkeypatch, tasks
+):
+    planned = []
+    plan = outline_reader.stage_weights
+    monkeypatch.setattr(outline_reader, "stage_weights", lambda *given: planned.extend(given[0]) or plan(*given))
+    stages = [Stage(f"stage {number}", tasks, 4096, 1) for number in range(10)]
+    queue.graphs.put(JOB.application, StagesOfJob(JobGraph.of("wide", stages), {20 + each: each for each in range(10)}))
+    outline = queue.look()
+    assert {stage.n_tasks for stage in outline.stages} == {tasks}
+    assert sum(stage.n_tasks for stage in planned) <= 480
+    for stage, given in zip(outline.stages, planned, strict=True):
+        assert given.n_tasks * given.expected_s == pytest.approx(stage.n_tasks * stage.expected_s)
+
+
 def test_nothing_is_kept_of_other_queues_of_jobs_that_are_gone_or_whose_stages_are_not_known(queue):
     assert queue.look() is not None
     queue.graphs.put(JOB.application, "its plan cannot be read")
