@@ -26,12 +26,12 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
+from shim.scheduling.local_master.told_promises import told_in_order
 
 __all__ = ["TentativeAllocations"]
 
 _OTHERS = ""
 _MOST_ANSWERS = 8192
-_MOST_TOLD = 256
 _NO_BOUND = 1 << 31
 _SHORT_FOR_S = 3.0
 """A container that was granted and not heard of yet looks as if its promise had no room: a scheduler's client calls
@@ -263,12 +263,9 @@ class TentativeAllocations:
         age_s, accepted = at_s - self.reported_at_s, answer.accepted
         if accepted >= proposal.count:
             return LaunchVerdict(self._subcluster, proposal.number, Verdict.ACCEPTED, accepted, age_s=age_s)
-        others: dict[ContainerKind, int] = {}
-        for (who, _), allocation in self._allocations.items():
-            if who != sender:
-                others[allocation.kind] = others.get(allocation.kind, 0) + allocation.count
-        told = tuple(TentativelyAllocated(kind, count) for kind, count in list(others.items())[:_MOST_TOLD])
-        reason = f"room for {accepted} of {proposal.count}; {sum(others.values())} are promised to others"
+        others = [allocation for (who, _), allocation in self._allocations.items() if who != sender]
+        total = sum(allocation.count for allocation in others)
+        reason = f"room for {accepted} of {proposal.count}; {total} are promised to others"
         return LaunchVerdict(
             self._subcluster,
             proposal.number,
@@ -276,7 +273,7 @@ class TentativeAllocations:
             accepted,
             reason,
             age_s=age_s,
-            promised=told,
+            promised=told_in_order((each.kind, each.count) for each in others),
             conflict=answer.conflict,
         )
 

@@ -1,4 +1,7 @@
-"""How often what runs for ever looks at the store, by its usual intervals, and that a failure ends none of it."""
+"""How often what runs for ever in `shim.submission` looks at the store, by its usual intervals.
+
+A failure ends none of it.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Sequence

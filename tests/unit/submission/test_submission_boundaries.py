@@ -1,4 +1,7 @@
-"""Repair, sweeps and retirement at their usual limits: just before and exactly at each, and what is sent then."""
+"""Repair, sweeps and retirement (`shim.submission`) at their usual limits: just before and exactly at each.
+
+What is sent then is looked at, too.
+"""
 
 from collections.abc import Coroutine
 from contextlib import suppress

@@ -309,3 +309,40 @@ def test_promises_lessen_what_a_queue_may_have_in_both_types(book):
     assert book.left_of(PROD) == ResourceVector(4096, 2)
     book.tell("gm", LaunchNews(1, honoured=1, withdrawn=1), 2.0)
     assert book.left_of(PROD) == ResourceVector(5120, 4)
+
+
+# ---------------------------------------------------------------------- more is promised than there is room for
+
+
+def promised_in_all(kinds: list[tuple[ContainerKind, int]], used: int) -> TentativeAllocations:
+    """A book of promises, of which a later report shows that so much of the room is in use."""
+    made = TentativeAllocations(EAST, LASTS_S)
+    tell_of(made, REPORTED_S)
+    for number, (kind, count) in enumerate(kinds):
+        made.propose("others", LaunchProposal(number, "a", kind, count), 2.0)
+    tell_of(made, 3.0, used=used)
+    return made
+
+
+@pytest.mark.parametrize("used", [0, 1, 2, 3])
+def test_what_others_were_promised_is_told_in_its_order_as_the_older_have_theirs_first(used: int) -> None:
+    """A rejection that told of each kind in all left a Global Master with the belief that there is room."""
+    large = a_kind(3)
+    truth = promised_in_all([(KIND, 1), (large, 1), (KIND, 4)], used)
+    verdict = truth.propose("gm", LaunchProposal(9, "b", KIND, 9), 4.0)
+    told = [(each.kind, each.count) for each in verdict.promised]
+    assert told == [(KIND, 1), (large, 1), (KIND, 4)]
+    belief = TentativeAllocations(EAST, LASTS_S)
+    tell_of(belief, 3.0, used=used)
+    belief.learn(verdict.promised, 4.0)
+    assert [belief.room(kind) for kind in (KIND, large)] == [truth.room(kind) for kind in (KIND, large)] == [0, 0]
+
+
+def test_of_very_many_promises_the_counts_of_each_kind_are_told_together() -> None:
+    made = TentativeAllocations(EAST, LASTS_S)
+    node = NodeReport(NodeId("n1", 1), "/r", "RUNNING", gib(2000), gib(0), ())
+    made.apply((node,), {}, REPORTED_S)
+    for number in range(300):
+        made.propose("others", LaunchProposal(number, "a", a_kind(1 + number % 2), 1), 2.0)
+    verdict = made.propose("gm", LaunchProposal(9, "b", KIND, 9999), 3.0)
+    assert [(each.kind, each.count) for each in verdict.promised] == [(KIND, 150), (a_kind(2), 150)]
