@@ -8,8 +8,8 @@ from scripts.calibration import Plan, compared, rows_on_labs
 
 JOBS = 12
 SEED = 3
-FURTHEST = 0.35
-"""How far the means of a few jobs on a busy machine may be apart."""
+LEAST, MOST = 0.4, 1.25
+"""The model's mean by the real one: a busy machine makes real jobs longer, not the modelled ones."""
 
 
 @pytest.mark.lab
@@ -19,4 +19,4 @@ def test_jobs_take_about_as_long_in_the_model_as_on_real_clusters():
     for found in list(rows_on_labs(rows, plan)):
         row = compared(found, plan.jobs)
         assert [len(run) for run in row.real] == [JOBS]  # all have ended
-        assert abs(row.ratio - 1.0) < FURTHEST, row
+        assert LEAST < row.ratio < MOST, row
