@@ -13,8 +13,9 @@ from shim.simulation.cluster.applications import Application
 from shim.simulation.cluster.client_service import ModelledClientService
 from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.manager import ModelledResourceManager
+from shim.simulation.cluster.master_account import MasterAccount
 from shim.simulation.cluster.master_service import MasterLogin, MasterService
-from shim.simulation.cluster.masters import MasterAccount, MasterCalls, MasterSettings, ModelledMaster
+from shim.simulation.cluster.masters import MasterCalls, MasterSettings, ModelledMaster
 from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.cluster.web import WebService
 from shim.simulation.engine import seeded

@@ -34,9 +34,10 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message
 from shim.protocol.yarn.records import container_of, resource_message
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
+from shim.simulation.cluster.master_account import MasterAccount
 from shim.simulation.cluster.master_service import life_of
 
-__all__ = ["MasterAccount", "MasterCalls", "MasterFailedError", "MasterSettings", "ModelledMaster"]
+__all__ = ["MasterCalls", "MasterFailedError", "MasterSettings", "ModelledMaster"]
 
 _SUCCEEDED = FinalApplicationStatusProto.Value("APP_SUCCEEDED")
 _REGISTRATION = RegisterApplicationMasterRequestProto(host="m", rpc_port=1, tracking_url="").SerializeToString()
@@ -79,32 +80,6 @@ class MasterSettings:
     most_failures: int = 4
     patience_s: float = 900.0
     task_timeout_s: float = 600.0
-
-
-@dataclass(slots=True)
-class MasterAccount:
-    """Observations of an application's masters, for measurements and invariants.
-
-    Attributes:
-        granted: Every container that an answer gave, and how often.
-        ended: Every container whose end an answer told, and how often.
-        started_s: When each task's program was started first, by stage and task.
-        done_s: When its last task was known to have ended; None before.
-        at_data: Tasks that started at a host that has their data, of the `named` ones for which any has.
-        surplus: Containers that were granted and not wanted any more.
-        failed: Why attempts failed.
-        first_given: How many containers each attempt was given by the first answer that gave any.
-    """
-
-    granted: dict[ContainerId, int] = field(default_factory=dict)
-    ended: dict[ContainerId, int] = field(default_factory=dict)
-    started_s: dict[tuple[int, int], float] = field(default_factory=dict)
-    done_s: float | None = None
-    at_data: int = 0
-    named: int = 0
-    surplus: int = 0
-    failed: list[str] = field(default_factory=list)
-    first_given: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -160,6 +135,7 @@ class ModelledMaster:
         self._stages = [_Progress(stage, deque(range(len(stage.durations_s)))) for stage in job.stages]
         self._tasks: dict[ContainerId, tuple[int, int]] = {}
         self._asked: dict[tuple[int, str], int] = {}
+        self._touched: set[tuple[int, str]] = set()
         self._releases: list[ContainerId] = []
         self._response_id = 0
         self._calls: MasterCalls | None = None
@@ -209,6 +185,7 @@ class ModelledMaster:
             raise MasterFailedError(f"not registered: {refusal.message}")
         self._response_id = 0
         self._asked.clear()
+        self._touched.clear()
         kept = RegisterApplicationMasterResponseProto.FromString(answer.payload).containers_from_previous_attempts
         # the model does not know what ran in containers of an earlier attempt
         self._releases += [name for each in kept if (name := container_of(each.id)) not in self._tasks]
@@ -231,6 +208,7 @@ class ModelledMaster:
         self._response_id = told.response_id
         self._releases.clear()
         self._asked |= changed
+        self._touched -= changed.keys()
         for status in told.completed_container_statuses:
             self._note_end(container_of(status.container_id), status.exit_status)
         if told.allocated_containers and not self._was_given:
@@ -255,7 +233,11 @@ class ModelledMaster:
     # -- asks --------------------------------------------------------------------------------------------------------
 
     def _changes(self) -> dict[tuple[int, str], int]:
-        """Rows of asks that differ from what the scheduler was told."""
+        """Rows of asks that differ from what the scheduler was told, and those of which it granted something.
+
+        What was granted and could not be used is wanted again: the same count is then another ask (`AMRMClientImpl`
+        tells each row to which something was added, or of which something was taken off).
+        """
         wanted: dict[tuple[int, str], int] = {}
         for number, stage in enumerate(self._stages):
             if not all(self._stages[before].is_done for before in stage.spec.needs):
@@ -265,7 +247,11 @@ class ModelledMaster:
                 for host in stage.spec.hosts[task] if stage.spec.hosts else ():
                     wanted[number, host] = wanted.get((number, host), 0) + 1
         gone = {row: 0 for row, count in self._asked.items() if count and row not in wanted}
-        return {row: count for row, count in (wanted | gone).items() if self._asked.get(row, 0) != count}
+        return {
+            row: count
+            for row, count in (wanted | gone).items()
+            if row in self._touched or self._asked.get(row, 0) != count
+        }
 
     def _row(self, number: int, place: str, count: int) -> ResourceRequestProto:
         return ResourceRequestProto(
@@ -286,6 +272,9 @@ class ModelledMaster:
         host = container.nodeId.host
         local = (task for task in stage.waiting if stage.spec.hosts and host in stage.spec.hosts[task])
         task = next(local, stage.waiting[0] if stage.waiting else None)
+        self._touched.add((number, ANY))
+        if task is not None and stage.spec.hosts:
+            self._touched |= {(number, place) for place in stage.spec.hosts[task]}
         if task is None:
             account.surplus += 1
             self._releases.append(name)

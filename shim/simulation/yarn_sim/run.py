@@ -12,7 +12,8 @@ from shim.errors import HeddleError
 from shim.simulation.cluster.applications import Application, Order
 from shim.simulation.cluster.federation import ModelledFederation
 from shim.simulation.cluster.jobs import ModelledJob
-from shim.simulation.cluster.masters import MasterAccount, MasterSettings
+from shim.simulation.cluster.master_account import MasterAccount
+from shim.simulation.cluster.masters import MasterSettings
 from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.engine import seeded
 from shim.simulation.results import Summary
