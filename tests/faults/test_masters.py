@@ -22,6 +22,7 @@ from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.lab
 
+ROUNDS = 4
 QUEUES = ("root.default", "root.prod")
 TAKES_OVER_S = 5.0
 
@@ -76,6 +77,20 @@ async def started(masters: MasterProcesses, names: tuple[str, ...]) -> list[Mast
 
 async def test_two_fill_two_clusters_at_once_and_nothing_is_lost_or_doubled(masters: MasterProcesses) -> None:
     one, two = await started(masters, names_that_share(QUEUES))
+    rejected = 0
+    for _ in range(ROUNDS):  # on a busy machine one may hear of the other's choices before it chooses
+        rejected += await filled_at_once(masters, one, two)
+        await masters.kill_applications(one)
+        if rejected:
+            break
+    assert rejected, "two that do not know of each other's choices never collided"
+    told = await masters.get(one, "/heddle/v1/masters"), await masters.get(two, "/heddle/v1/masters")
+    assert sum(each["inconsistencies"] for each in told) == rejected
+
+
+async def filled_at_once(masters: MasterProcesses, one: MasterProcess, two: MasterProcess) -> int:
+    """Submit by both at once as much as there is room for; all of it runs once. Give how often one was rejected."""
+    masters.acknowledged.clear()
     tried = [(one, QUEUES[0]), (two, QUEUES[1])] * 12
     statuses = await asyncio.gather(*(masters.submit(gm, queue, seconds=300) for gm, queue in tried))
     assert set(statuses) == {202}
@@ -83,11 +98,7 @@ async def test_two_fill_two_clusters_at_once_and_nothing_is_lost_or_doubled(mast
     spread = Counter(where.values())
     assert min(spread["east"], spread["west"]) >= 8, spread
     records = [await masters.why(one, application_id) for application_id in masters.acknowledged]
-    rejected = [verdict for record in records for verdict in record["verdicts"] if verdict["verdict"] == "rejected"]
-    assert rejected, "two that do not know of each other's choices never collided"
-    told = await masters.get(one, "/heddle/v1/masters"), await masters.get(two, "/heddle/v1/masters")
-    assert sum(each["inconsistencies"] for each in told) == len(rejected)
-    await masters.kill_applications(one)
+    return sum(verdict["verdict"] == "rejected" for record in records for verdict in record["verdicts"])
 
 
 async def test_a_submission_at_the_wrong_server_is_passed_on_and_answered_alike(masters: MasterProcesses) -> None:
