@@ -12,7 +12,7 @@ from shim.app.settings import preemption_settings, share_settings
 from shim.config.loader import Config
 from shim.config.queues import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import UNORDERED, ContainerOrder, SharePolicy
+from shim.domain.shares import UNORDERED, ContainerOrder, FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.multicluster.service import MultiClusterService
@@ -63,17 +63,23 @@ class SharesOfQueues:
 
     def container_order(self, queue: str) -> ContainerOrder:
         """Return the order in which a queue's applications get containers."""
-        found = next((each for each in self.policies.current.queues if each.path == queue), None)
+        found = self._queue(queue)
         return UNORDERED if found is None else found.containers
 
     def shadow_policy(self, queue: str) -> str:
         """Name the policy that plans in a queue beside the one in force, only to be compared; `none` for no such."""
-        found = next((each for each in self.policies.current.queues if each.path == queue), None)
+        found = self._queue(queue)
         return "none" if found is None else found.shadow
 
     def goes_by_graphs(self, queue: str) -> bool:
         """Tell whether a queue's policy reads the graphs of its jobs, in force or in the shadow."""
-        return goes_by_graphs(self.container_order(queue)) or goes_by_graphs(self.shadow_policy(queue))
+        found = self._queue(queue)
+        return found is not None and _reads_graphs(found)
+
+    def _queue(self, path: str) -> FederatedQueue | None:
+        """The queue of exactly this path."""
+        found = self.policy().find(path)
+        return found if found is not None and found.path == path else None
 
     def gauges(self) -> Iterator[QueueGauges]:
         """Yield the figures of each queue from the last admission round."""
@@ -184,15 +190,12 @@ class SharesOfQueues:
 
     def _planned_for(self, service: MultiClusterService) -> list[PlannedFor]:
         """Jobs of queues that are altruistic, or whose policy goes by graphs."""
-        view = self._runtime.view
-        queues = self.policy().queues
-        wanted = {each.path for each in queues if each.altruism or self.goes_by_graphs(each.path)}
-        here = (span.attempt for span in service.spans) if wanted else ()
+        policy, view = self.policy(), self._runtime.view
         return [
             PlannedFor(attempt.id.application, known.summary.application_type, attempt.user, attempt.home_subcluster)
-            for attempt in here
-            if (queue := self.policy().find(attempt.queue)) is not None
-            and queue.path in wanted
+            for attempt in (span.attempt for span in service.spans)
+            if (queue := policy.find(attempt.queue)) is not None
+            and (queue.altruism or _reads_graphs(queue))
             and (known := view.find(attempt.id.application)) is not None
         ]
 
@@ -207,6 +210,10 @@ class SharesOfQueues:
             interval_s=self._runtime.config.shares.interval_s,
             is_mine=is_mine,
         )
+
+
+def _reads_graphs(queue: FederatedQueue) -> bool:
+    return goes_by_graphs(queue.containers) or goes_by_graphs(queue.shadow)
 
 
 def open_shares(
