@@ -94,6 +94,15 @@ async def pass_time(federation: ScriptedFederation, heddle: ScriptedHeddle, dura
         await heddle.poll()
 
 
+async def pass_seven_seconds(federation: ScriptedFederation, store: NotesItsReaders) -> None:
+    """Let time pass; reads fail from the third second to the fifth."""
+    await federation.clock.advance(3.0)
+    store.reads_fail = True
+    await federation.clock.advance(2.0)
+    store.reads_fail = False
+    await federation.clock.advance(2.0)
+
+
 async def test_reconciliation_looks_at_intents_each_second_at_the_rest_each_ten_and_purges_each_ten_minutes(
     federation: ScriptedFederation, store: NotesItsReaders
 ) -> None:
@@ -141,11 +150,7 @@ async def test_retirement_looks_at_what_hangs_on_the_dead_each_two_seconds_whate
     await heddle.retirement.retire(EAST, by="root")
     store.begins()
     async with running(heddle.retirement.run()) as task:
-        await federation.clock.advance(3.0)
-        store.reads_fail = True
-        await federation.clock.advance(2.0)
-        store.reads_fail = False
-        await federation.clock.advance(2.0)
+        await pass_seven_seconds(federation, store)
         assert not task.done()
     assert store.times("unfinished east") == [0.0, 2.0, 4.0, 6.0]
     assert store.times("unfinished west") == [], "that one is not retired"
@@ -157,10 +162,6 @@ async def test_the_look_for_a_restore_is_taken_each_two_seconds_whatever_fails(s
     heddle = await federation.start()
     store.begins()
     async with running(heddle.lost_time.run()) as task:
-        await federation.clock.advance(3.0)
-        store.reads_fail = True
-        await federation.clock.advance(2.0)
-        store.reads_fail = False
-        await federation.clock.advance(2.0)
+        await pass_seven_seconds(federation, store)
         assert not task.done()
     assert store.times("unfinished of the lineage") == [0.0, 2.0, 4.0, 6.0]
