@@ -187,11 +187,8 @@ class AltruismService:
 
     def _total(self, path: str, now_s: float) -> ResourceVector:
         """The share of a queue when everybody wants everything: it does not fall as others come and go."""
-        view = self._world.view
-        looks = (view.look(each, now_s) for each in view.subclusters)
-        whole = sum((seen.capacity for seen in looks), start=ResourceVector())
         status = self._world.room.latest.statuses.get(path)
-        return _part(whole, 1.0 if status is None else status.share)
+        return _part(self._world.view.capacity(now_s), 1.0 if status is None else status.share)
 
     def _account_of(self, attempt: Attempt, queue: FederatedQueue) -> AltruismAccount:
         account = self._accounts.setdefault(attempt.id.application, AltruismAccount(queue.path, attempt.user))

@@ -13,7 +13,6 @@ import numpy as np
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationAttemptId
 from shim.domain.job_graphs import StagesOfJob
-from shim.domain.resources import ResourceVector
 from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.job_graphs import JobGraphs
@@ -118,8 +117,7 @@ class OutlineReader:
 
     def _capacity(self) -> FloatArray:
         """Memory and virtual cores of all clusters."""
-        view, now_s = self._world.view, self._world.clock.now_s()
-        whole = sum((view.look(each, now_s).capacity for each in view.subclusters), start=ResourceVector())
+        whole = self._world.view.capacity(self._world.clock.now_s())
         return np.array([whole.memory_mib, whole.vcores], dtype=np.float64)
 
     def _put(

@@ -422,6 +422,10 @@ class FederationView:
         until_s = heard_at_s + self._settings.late_after_s - _ROUNDING_S
         return _Late(now_s, until_s, tuple(each for each in self._subclusters if each not in prompt))
 
+    def capacity(self, now_s: float) -> ResourceVector:
+        """Return what all sub-clusters have in all, whoever holds it."""
+        return sum((self.look(each, now_s).capacity for each in self.subclusters), start=ResourceVector())
+
     def look(self, subcluster: SubClusterId, now_s: float) -> SubClusterView:
         """Return all knowledge of one sub-cluster; of one that is retired, neither amounts nor nodes nor queues."""
         known = self._subclusters[subcluster]
