@@ -23,10 +23,10 @@ from shim.queues.waiting_place import WaitingPlace
 from shim.submission.service import Accepted, SubmissionService, SubmissionSettings
 from shim.testing import reports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
+from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import RejectsSubmissions
 from shim.testing.settings import usual
-from shim.testing.state_stores import SwitchableStore
 
 ONE_AT_A_TIME = SharePolicy((FederatedQueue("root.prod", weight=1, max_running=1),))
 
