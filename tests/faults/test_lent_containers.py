@@ -153,6 +153,11 @@ def _lent_of(job: GatedJob) -> int:
     return int(job.altruism()["lent_containers"])
 
 
+def _of_second(job: GatedJob) -> set[str]:
+    """Containers of a job's second attempt that a node ran."""
+    return {name for name in job.containers() if name.rsplit("_", 2)[1] == "02"}
+
+
 def _used(*jobs: GatedJob) -> int:
     return sum(sum(job.holds().values()) for job in jobs)
 
@@ -184,6 +189,33 @@ def test_the_giver_has_its_places_though_the_master_of_who_borrowed_them_is_kill
         until(lambda: len(giver.containers() - before) >= LENT, "the giver has its places")
         lending.both_end_well()
         assert not lending.taken("asked back") & lending.ordinary, lending.acts()
+
+
+def test_a_giver_whose_own_master_is_killed_has_its_places_in_its_next_attempt(
+    lending_lab: Lab, tmp_path: Path
+) -> None:
+    with _lending(lending_lab, tmp_path) as lending:
+        giver = lending.giver
+        end_first_master(giver.id)
+        until(lambda: giver.attempts() == 2, "a second attempt")
+        giver.end()
+        until(lambda: len(_of_second(giver)) >= 2 + LENT, "its master, its last map and reduces run")
+        assert not lending.taken("asked back") & lending.ordinary, lending.acts()
+        lending.both_end_well()
+
+
+def test_a_map_that_takes_longer_than_those_before_keeps_no_place_from_its_job(
+    lending_lab: Lab, tmp_path: Path
+) -> None:
+    with _lending(lending_lab, tmp_path) as lending:
+        giver, before = lending.giver, lending.giver.containers()
+        until(lending.all_run, "the borrower's containers all run")
+        lent = lending.borrower.containers() - lending.ordinary
+        until(lambda: giver.put_off() == 0, "its reduces are due, as its map should end soon", within_s=2 * TASK_S)
+        until(lambda: len(giver.containers() - before) >= LENT, "the giver has its places while its map goes on")
+        assert len(giver.running) == 1
+        assert lending.taken("asked back") <= lent, lending.acts()
+        lending.both_end_well()
 
 
 def test_a_killed_heddle_forgets_who_lent_and_what_waited_is_asked_for(lending_lab: Lab, tmp_path: Path) -> None:
