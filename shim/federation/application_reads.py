@@ -1,4 +1,4 @@
-"""What reads of applications give, and the limits that they keep to."""
+"""Answers of reads of applications, and the limits that they keep to."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
