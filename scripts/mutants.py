@@ -143,7 +143,9 @@ def _removals(node: ast.expr | ast.stmt) -> Iterator[str]:
     match node:
         case ast.Expr(value=ast.Call() as call) if not _is_log(call):
             yield "pass"
-        case ast.Expr(value=ast.Await()) | ast.AugAssign() | ast.Delete():
+        case ast.Expr(value=ast.Await()) | ast.AugAssign():
+            yield "pass"
+        case ast.Delete(targets=[ast.Attribute() | ast.Subscript(), *_]):  # of a parameter that is not used: no change
             yield "pass"
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield "pass"

@@ -96,6 +96,7 @@ ROOMS: Mapping[str, Room] = {
             "shim/submission/repair.py",
             "shim/submission/retirement.py",
             "shim/submission/settling.py",
+            "shim/submission/standing.py",
         ),
         tests=("tests/unit/submission", "tests/property/test_submission_machine.py"),
     ),
