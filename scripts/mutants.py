@@ -2,7 +2,7 @@
 
 Seven kinds: a comparison turned round, a boundary (`<` for `<=`), an `and` for an `or`, a dropped `not`, two swapped
 arguments, a removed statement, and another constant (numbers by one, booleans by their opposite). Nothing is changed
-in annotations, decorators, docstrings, `__init__`, errors that are raised and log calls.
+in annotations, decorators, docstrings, `__init__`, assertions, errors that are raised and log calls.
 """
 
 import ast
@@ -85,6 +85,8 @@ def _children(node: ast.AST) -> list[ast.AST]:
         case ast.AnnAssign():
             found = [node.value] if node.value else []
         case ast.Call() if _is_log(node):
+            pass
+        case ast.keyword(arg="strict"):  # `zip` compares lengths with it, as an assertion
             pass
         case ast.Raise() | ast.Import() | ast.ImportFrom() | ast.Assert() | ast.JoinedStr():
             pass

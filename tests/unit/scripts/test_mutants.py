@@ -53,6 +53,8 @@ def test_each_kind_changes_what_it_is_for(text, changes):
         "x = 'words' + a\n",
         "x = [a] + b\n",
         "def f(a):\n    del a\n",
+        "x = zip(a, strict=True)\n",
+        "assert a < b\n",
     ],
 )
 def test_words_and_what_cannot_be_wrong_are_left_alone(text):
