@@ -217,7 +217,7 @@ def test_only_what_another_was_given_where_it_is_wanted_is_asked_back(
     changes: dict[str, object], *, is_taken: bool
 ) -> None:
     rest = tuple(held(number, node=9, is_given=False) for number in range(20, 27))
-    containers = (replace(held(2), **changes), *rest)  # type: ignore[arg-type]
+    containers = (replace(held(2), **changes), *rest)
     core, waits = Preemption(PATIENCE), {EAST: WaitingWork(UNIT, 1)}
     core.handle(look_at(BEGAN_S, containers, waits))
     assert bool(steps(core.handle(look_at(BEGAN_S + 2.0, containers, waits)))) is is_taken
