@@ -238,9 +238,11 @@ class Preemption:
         """Ask back what is still lacking, container by container, within the budgets."""
         due = [queue for queue in owed if now.at_s - self._owed_since[queue.path] >= self.settings.persist_s]
         budget = self._budget(now)
+        if not due or not any(budget.values()):
+            return
         takeable = [
             each
-            for each in (now.containers if due else ())
+            for each in now.containers
             if each.is_given and not each.is_master and each.id not in self._victims and budget.get(each.queue, 0) > 0
         ]
         fleet = Fleet(now, takeable, self._victims.leaving(now))
