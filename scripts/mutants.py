@@ -2,7 +2,7 @@
 
 Seven kinds: a comparison turned round, a boundary (`<` for `<=`), an `and` for an `or`, a dropped `not`, two swapped
 arguments, a removed statement, and another constant (numbers by one, booleans by their opposite). Nothing is changed
-in annotations, decorators, docstrings, `__init__`, errors that are raised and log calls.
+in annotations, decorators, docstrings, `__init__`, assertions, errors that are raised and log calls.
 """
 
 import ast
@@ -86,6 +86,8 @@ def _children(node: ast.AST) -> list[ast.AST]:
             found = [node.value] if node.value else []
         case ast.Call() if _is_log(node):
             pass
+        case ast.keyword(arg="strict"):  # `zip` compares lengths with it, as an assertion
+            pass
         case ast.Raise() | ast.Import() | ast.ImportFrom() | ast.Assert() | ast.JoinedStr():
             pass
         case _:
@@ -143,7 +145,9 @@ def _removals(node: ast.expr | ast.stmt) -> Iterator[str]:
     match node:
         case ast.Expr(value=ast.Call() as call) if not _is_log(call):
             yield "pass"
-        case ast.Expr(value=ast.Await()) | ast.AugAssign() | ast.Delete():
+        case ast.Expr(value=ast.Await()) | ast.AugAssign():
+            yield "pass"
+        case ast.Delete(targets=[ast.Attribute() | ast.Subscript(), *_]):  # of a parameter that is not used: no change
             yield "pass"
         case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]):
             yield "pass"

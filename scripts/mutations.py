@@ -96,6 +96,7 @@ ROOMS: Mapping[str, Room] = {
             "shim/submission/repair.py",
             "shim/submission/retirement.py",
             "shim/submission/settling.py",
+            "shim/submission/standing.py",
         ),
         tests=("tests/unit/submission", "tests/property/test_submission_machine.py"),
     ),
@@ -133,7 +134,12 @@ ROOMS: Mapping[str, Room] = {
             "shim/queues/preemption.py",
             "fairness/preemption.py",
         ),
-        tests=("tests/unit/queues", "tests/unit/fairness", "tests/property/test_preemption.py"),
+        tests=(
+            "tests/unit/queues",
+            "tests/unit/fairness",
+            "tests/property/test_fairness.py",
+            "tests/property/test_preemption.py",
+        ),
     ),
     "tentative": Room(
         modules=("shim/scheduling/local_master/tentative_allocations.py", "shim/multicluster/core/tentative.py"),

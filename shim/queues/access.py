@@ -93,7 +93,7 @@ class QueueAccess:
         policy = self._policy()
         told = self._view.look(subcluster, self._clock.now_s()).queues
         owners = {path: owner_of(policy, subcluster, path) for path in told}
-        owners |= {queue.names.get(subcluster, queue.path): queue for queue in policy.queues}
+        owners |= {queue.name_at(subcluster): queue for queue in policy.queues}
         return [
             path for path, owner in owners.items() if owner is not None and not may_submit(owner, user, self._groups_of)
         ]

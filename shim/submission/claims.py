@@ -53,11 +53,8 @@ class Claims:
         _log.error("an id belongs to another application", application=str(application_id), reason=reason)
         return True
 
-    async def take_over(self, record: SubmissionRecord, sighting: Sighting) -> bool:
-        """Settle a record from before a restore where a cluster has its application.
-
-        Returns:
-            Whether it is its application; else its id belongs to another.
+    async def take_over(self, record: SubmissionRecord, sighting: Sighting) -> None:
+        """Settle a record from before a restore where a cluster has its application, or another under its id.
 
         Raises:
             StoreUnavailableError: The next pass finds the same.
@@ -74,12 +71,11 @@ class Claims:
             try:
                 await self._store.rehome(moved, was=record.progress)
             except VersionConflictError:
-                return True  # another Heddle was first
+                return  # another Heddle was first
             record = moved
         if await self.is_disputed(record, sighting.summary):
-            return False
+            return
         application_id = record.submission.application_id
         with suppress(StoreError):  # the intent stands; the next pass finds the same
             await self._store.settle(application_id, SubmissionState.SUBMITTED)
         _log.info("found where it was sent before a restore", application=str(application_id), home=home)
-        return True

@@ -91,7 +91,8 @@ class Reconciliation:
         self._clock = clock
         self._settings = settings
         self._ended = ended
-        self._lives: dict[SubClusterId, tuple[int, float]] = {}
+        self._lives: dict[SubClusterId, int] = {}
+        self._noticed_s: dict[SubClusterId, float] = {}
         self._claims = Claims(store, view, clock)
 
     async def run(self) -> None:
@@ -112,8 +113,8 @@ class Reconciliation:
         if home in self._view.late(now_s):
             return
         life = Life(self._view.look(home, now_s).started_on_ms)
-        if self._lives.get(home, (0, 0.0))[0] != life.started_on_ms:
-            self._lives[home] = (life.started_on_ms, now_s)
+        if self._lives.get(home) != life.started_on_ms:
+            self._lives[home], self._noticed_s[home] = life.started_on_ms, now_s
         standings = await self._store.unfinished(home)
         findings = self._compare(home, life, (s for s in standings if s.state is SubmissionState.SUBMITTED))
         if findings.to_ask:
@@ -137,7 +138,7 @@ class Reconciliation:
         """Sort SUBMITTED applications by what the view tells of them, without asking anybody."""
         findings = _Findings()
         now_s = self._clock.now_s()
-        noticed_s = self._lives[home][1]
+        noticed_s = self._noticed_s[home]
         forgotten = self._view.forgotten()
         for progress in standings:
             application_id = progress.application_id
@@ -199,14 +200,12 @@ class Reconciliation:
 
     async def _submit_anew(self, progress: SubmissionProgress, life: Life) -> None:
         """An acknowledged application that the home's new life does not know: its old life had not stored it."""
-        record = await self._store.find(progress.application_id)
-        if record is not None and record.progress == progress:
-            _log.warning(
-                "lost by its home in a restart: submitted anew",
-                application=str(progress.application_id),
-                home=progress.home_subcluster,
-            )
-            await self._repair.send_again(record, life)
+        _log.warning(
+            "lost by its home in a restart: to be submitted anew",
+            application=str(progress.application_id),
+            home=progress.home_subcluster,
+        )
+        await self._repair.send_again(progress, life)
 
     async def purge(self) -> None:
         """Forget the oldest final records."""
@@ -224,7 +223,7 @@ class Reconciliation:
             await self._clock.sleep(self._settings.interval_s)
 
     def _has_new_life(self, home: SubClusterId) -> bool:
-        return self._view.look(home, self._clock.now_s()).started_on_ms != self._lives.get(home, (0, 0.0))[0]
+        return self._view.look(home, self._clock.now_s()).started_on_ms != self._lives.get(home)
 
     async def _repeat(self, use_case: Callable[[], Awaitable[None]], interval_s: float) -> None:
         while True:

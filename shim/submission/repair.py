@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -28,6 +28,7 @@ from shim.submission.delivery import Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.kept_failures import KeptFailures
 from shim.submission.service import SubmissionService, SubmissionTools
+from shim.submission.standing import find_standing
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
 __all__ = ["Repair", "RepairSettings", "as_failed"]
@@ -63,12 +64,13 @@ class _Asked:
     """Answer of a home to one question about many applications.
 
     Attributes:
+        knows: The answer.
         at_s: When the question was begun, by the monotonic clock.
         is_silent: Whether it, or the store, has stopped answering since: nothing more is sent.
     """
 
+    knows: HomeKnows
     at_s: float
-    knows: HomeKnows = field(default_factory=lambda: HomeKnows(Life(0), {}))
     is_silent: bool = False
 
 
@@ -185,14 +187,14 @@ class Repair:
 
     async def _repair_records(self, home: SubClusterId, records: Sequence[SubmissionRecord], at_once: int) -> None:
         """Ask the home for all of them, and bring those that it does not know; stop when it is silent."""
-        asked = _Asked(self._clock.monotonic_s())
+        asked_at_s = self._clock.monotonic_s()
         ids = [record.submission.application_id for record in records]
         knows = await ask_home(self._managers[home], ids, timeout_s=self._settings.answer_within_s, partly=True)
         if not isinstance(knows, HomeKnows):
             if len(records) == 1:
-                await self._note_failure(records[0], knows.reason, asked)
+                await self._note_failure(records[0], knows.reason)
             return
-        asked.knows = knows
+        asked = _Asked(knows, asked_at_s)
         gate = asyncio.Semaphore(at_once)
 
         async def bring(record: SubmissionRecord) -> None:
@@ -212,8 +214,8 @@ class Repair:
             return
         except Exception as exc:  # noqa: BLE001 - the record's boundary: one that cannot be sent must not stop the others
             reason = f"{type(exc).__name__}: {exc}"
-        if reason:
-            await self._note_failure(record, reason, asked)
+        if reason and not await self._note_failure(record, reason):
+            asked.is_silent = True
 
     async def _attempt(self, record: SubmissionRecord, asked: "_Asked") -> str:
         """Bring one record on; return why it is not delivered yet, empty if it is settled or another Heddle's."""
@@ -246,18 +248,17 @@ class Repair:
             return ""
         if record.submission.application_id in self._submissions.in_flight:
             return ""  # a client has submitted it again meanwhile
-        return await self._send_again(record, life)
+        return await self.send_again(record.progress, life)
 
-    async def _note_failure(self, record: SubmissionRecord, reason: str, asked: "_Asked") -> None:
-        """A failure is the record's own only if its home is well: one that is silent is waited for by all."""
+    async def _note_failure(self, record: SubmissionRecord, reason: str) -> bool:
+        """Note a failure if its home is well; False if it is not: then the failure is not the record's own."""
         application_id, home = record.submission.application_id, record.home_subcluster
         life = await ask_life(self._managers[home], timeout_s=self._settings.answer_within_s)
         if not isinstance(life, Life):
-            asked.is_silent = True
-            return
+            return False
         stands = await self._progress_of(record)
         if stands is None:
-            return
+            return True
         known = self.attempts.failed(
             stands, reason[:_LONGEST_REASON], started_on_ms=life.started_on_ms, now_s=self._clock.monotonic_s()
         )
@@ -270,6 +271,7 @@ class Repair:
             again_in_s=self.attempts.back_off.pause_s(known.failures),
             reason=reason[:_LONGEST_REASON],
         )
+        return True
 
     async def _progress_of(self, record: SubmissionRecord) -> SubmissionProgress | None:
         """Present progress of the record; None if it is not INTENDED any more, or nobody can tell."""
@@ -302,27 +304,24 @@ class Repair:
             self._view.note(as_failed(document, reason[:_LONGEST_REASON], self._clock.now_s()))
         return True
 
-    async def send_again(self, record: SubmissionRecord, life: Life) -> bool:
+    async def send_again(self, progress: SubmissionProgress, life: Life) -> str:
         """Write a new intent, which only one Heddle can do, and send for it.
 
         Args:
-            record: As it stands: INTENDED, or SUBMITTED and lost.
+            progress: Of its record, as it stands: INTENDED, or SUBMITTED and lost.
             life: Of its home, which said in it that it does not know the application.
 
         Returns:
-            Whether the home, or another Heddle, has dealt with it: others may be sent after it.
+            Why it is not delivered; empty if the home, or another Heddle, has dealt with it.
         """
-        return not await self._send_again(record, life)
-
-    async def _send_again(self, record: SubmissionRecord, life: Life) -> str:
         begun_s = self._clock.monotonic_s()
-        whole = await self._whole(record)
-        if whole is None:
+        record = await find_standing(self._store, progress)
+        if record is None:
             return ""  # another Heddle was first
-        intent = await self._next_intent(whole, life)
+        intent = await self._next_intent(record, life)
         has_moved = intent.home_subcluster != record.home_subcluster
         why = "its home restarted without it" if has_moved else "its home does not know it"
-        return await self._send(intent, was=record.progress, since_s=begun_s, why=why)
+        return await self.send(intent, was=progress, since_s=begun_s, why=why)
 
     async def _may_be_sent(self, record: SubmissionRecord) -> bool:
         """True if a record from before a restore surely was not sent in the lost time; if it was, it is settled there.
@@ -340,8 +339,8 @@ class Repair:
             _log.info("from before a restore: may be at another cluster", application=str(application_id), silent=names)
         return sighting is None and not sightings.silent
 
-    async def send(self, intent: SubmissionRecord, *, was: SubmissionProgress, since_s: float, why: str) -> bool:
-        """Write an intent over what stands, and send for it; see `send_again`.
+    async def send(self, intent: SubmissionRecord, *, was: SubmissionProgress, since_s: float, why: str) -> str:
+        """Write an intent over what stands, and send for it; returns as `send_again`.
 
         Args:
             intent: With a home that may have it now.
@@ -349,10 +348,6 @@ class Repair:
             since_s: When its home was last heard of; by the monotonic clock.
             why: For people.
         """
-        return not await self._send(intent, was=was, since_s=since_s, why=why)
-
-    async def _send(self, intent: SubmissionRecord, *, was: SubmissionProgress, since_s: float, why: str) -> str:
-        """See `send`; return why it is not delivered, empty if the home or another Heddle has dealt with it."""
         if self._past.concerns(was):
             if not await self._may_be_sent(_as_it_stood(intent, was)):
                 return ""  # it is there, or waits; others may be sent
@@ -392,13 +387,6 @@ class Repair:
                 _log.info("not delivered yet", application=str(application_id), home=home, reason=delivery.reason)
                 return delivery.reason
         return ""
-
-    async def _whole(self, record: SubmissionRecord) -> SubmissionRecord | None:
-        """A record with its body, which lists leave out; None if it stands otherwise by now."""
-        if record.submission.body:
-            return record
-        stands = await self._store.find(record.submission.application_id)
-        return stands if stands is not None and stands.progress == record.progress else None
 
     async def _next_intent(self, record: SubmissionRecord, life: Life) -> SubmissionRecord:
         """The same home in its present life; another only if this one provably does not have the application."""

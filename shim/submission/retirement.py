@@ -43,6 +43,7 @@ from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager import ResourceManager
 from shim.submission.repair import Repair, as_failed
 from shim.submission.service import SubmissionService, SubmissionTools
+from shim.submission.standing import find_standing
 from shim.telemetry.application_life import LifeEvent, tell
 
 __all__ = ["RetirementPlan", "RetirementService", "RetirementSettings"]
@@ -222,9 +223,8 @@ class RetirementService:
                 tell(LifeEvent.ENDED, progress.application_id, cluster=home, state="LOST", reason=reason)
             return
         age_ms = self._clock.now_s() * 1000 - progress.intended_at_ms
-        record = await self._store.find(progress.application_id)
-        is_due = age_ms >= self._settings.grace_s * 1000
-        if is_due and record is not None and record.progress == progress:
+        record = await find_standing(self._store, progress)
+        if record is not None and age_ms >= self._settings.grace_s * 1000:
             await self._move(record)
 
     async def _move(self, record: SubmissionRecord) -> None:

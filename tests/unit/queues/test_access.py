@@ -107,3 +107,61 @@ def test_who_may_not_submit_there_reserves_nothing_there_and_everybody_elsewhere
     access.check_reservation(WEST, "root.production", "alice")
     access.check_reservation(EAST, "root.dev", "mallory")
     access.check_reservation(EAST, "nosuch", "mallory")
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+@pytest.mark.parametrize("user", ["alice", "oscar", "mallory"])
+@pytest.mark.parametrize(
+    ("subcluster", "heard", "named"),
+    [
+        (EAST, {"root.prod", "root.prod.etl"}, {"root.prod"}),
+        (WEST, {"root.production", "root.production.etl"}, {"root.production"}),
+    ],
+)
+def test_queues_that_are_closed_to_a_user_are_those_below_one_that_does_not_list_him(
+    subcluster: SubClusterId, heard: set[str], named: set[str], user: str, *, is_heard: bool
+):
+    closed = an_access(is_heard=is_heard).closed_at(subcluster, user)
+    assert sorted(closed) == sorted((heard if is_heard else named) if user == "mallory" else ())
+
+
+ADMINISTERED = SharePolicy(
+    (
+        FederatedQueue("root.prod", administer=("paula", "group:ops"), names={WEST: "root.production"}),
+        FederatedQueue("root.prod.etl", administer=("eva",)),
+        FederatedQueue("root.dev"),
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("subcluster", "queue", "who"),
+    [
+        (EAST, "root.prod", {"paula", "oscar"}),
+        (EAST, "prod", {"paula", "oscar"}),
+        (EAST, "root.prod.etl", {"paula", "oscar", "eva"}),
+        (EAST, "etl", {"paula", "oscar", "eva"}),
+        (EAST, "root.prod.etl.deep.down", {"paula", "oscar", "eva"}),
+        (EAST, "root.prod.other", {"paula", "oscar"}),
+        (WEST, "root.production", {"paula", "oscar"}),
+        (WEST, "root.production.other", {"paula", "oscar"}),
+        (WEST, "root.prod", set()),
+        (EAST, "root.dev", set()),
+        (EAST, "root.dev.prod", set()),
+        (EAST, "nosuch", set()),
+    ],
+)
+def test_a_queue_is_administered_by_those_whom_it_or_one_above_it_lists(
+    subcluster: SubClusterId, queue: str, who: set[str]
+):
+    access = an_access(ADMINISTERED)
+    users = {"paula": (), "oscar": ("ops",), "eva": ("dba",), "mallory": ()}
+    found = {user for user, groups in users.items() if access.administers(subcluster, queue, user, lambda g=groups: g)}
+    assert found == who
+
+
+def test_a_parent_of_the_same_last_part_is_no_leaf():
+    view = FederationView((EAST,), usual(ViewSettings))
+    view.apply(a_report(EAST, queues=(a_queue_report("root.dev.batch", is_leaf=False), a_queue_report("root.dev.x"))))
+    access = QueueAccess(lambda: POLICY, view, lambda _: set(), FakeClock())
+    assert (access.full_path("batch"), access.full_path("x")) == ("batch", "root.dev.x")

@@ -26,6 +26,7 @@ from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.lent_recalls import LenderNeed
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
+from shim.telemetry.application_life import LifeEvent, listen
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_queue_report, a_report
 from shim.testing.settings import usual
@@ -261,7 +262,7 @@ async def test_a_borrower_asks_for_nothing_while_its_lender_waits(federation: Fe
     federation.shares = {DEV: UNIT.times(4), LENDER: UNIT.times(4)}
     await federation.lives(1)
     assert [each.amount for each in federation.borrower.told if isinstance(each, DemandCap)] == [NOTHING]
-    assert federation.lender.told == []
+    assert federation.lender.heard(PreemptionRequested) == []
     federation.needs = []
     await federation.lives(1)
     assert [each for each in federation.borrower.told if isinstance(each, DemandCap)][1:] == [DemandCap(None)]
@@ -278,3 +279,58 @@ async def test_a_queue_that_is_closed_passes_on_what_was_held_back_for_a_lender(
     await federation.lives(1)
     assert federation.borrower.told[-1] == PreemptionCancelled((ContainerId(DEV, 4),))
     assert [each for each in federation.borrower.told if isinstance(each, DemandCap)][-1] == DemandCap(None)
+
+
+async def test_each_act_is_an_event_in_the_life_of_its_application(federation: Federation) -> None:
+    heard: list[tuple[object, ...]] = []
+    end = listen(lambda *facts: heard.append(facts))
+    await federation.lives(11)
+    federation.policy = SharePolicy((FederatedQueue("root.dev", weight=1),), version=2)
+    await federation.lives(1)
+    end()
+    acts = list(await federation.log.of(DEV.application))
+    assert {event for event, *_ in heard} == {LifeEvent.PREEMPTED}
+    assert [facts for _, application, facts in heard if application == DEV.application] == [
+        {
+            "queue": "root.dev",
+            "done": act.done,
+            "container": str(act.container) if act.container else "",
+            "taker": act.taker,
+            "reason": act.reason,
+        }
+        for act in acts
+    ]
+    done = Counter(act.done for act in acts)
+    assert done == {"held back": 1, "asked back": 3, "demanded": 3, "released": 3, "passed on again": 1}
+    assert all((act.container is None) == (act.taker == "") for act in acts)
+    assert all(act.subcluster == EAST for act in acts if act.container)
+
+
+async def test_a_master_is_asked_then_told_and_then_its_containers_are_released(federation: Federation) -> None:
+    await federation.lives(11)
+    told = [each for each in federation.borrower.told if not isinstance(each, DemandCap)]
+    kinds = [(type(each), getattr(each, "is_strict", None)) for each in told]
+    assert kinds == [(PreemptionRequested, False)] * 3 + [(PreemptionRequested, True)] * 3 + [(ReleaseOrder, None)] * 3
+    asked = [each.containers for each in told]  # type: ignore[attr-defined]
+    assert asked[:3] == asked[3:6] == asked[6:]
+
+
+async def test_what_is_not_needed_any_more_is_left_to_its_master(federation: Federation) -> None:
+    await federation.lives(5)
+    asked = federation.borrower.heard(PreemptionRequested)
+    federation.policy = SharePolicy((FederatedQueue("root.dev", weight=1),), version=2)
+    await federation.lives(1)
+    assert sorted(federation.borrower.heard(PreemptionCancelled)) == sorted(asked)
+    told = len(federation.borrower.told)
+    await federation.lives(3)
+    assert len(federation.borrower.told) == told, "nothing may be taken, and nothing is on its way"
+
+
+async def test_a_container_that_an_earlier_attempt_was_given_is_asked_of_the_attempt_of_now(
+    federation: Federation,
+) -> None:
+    later = replace(DEV, attempt=2)
+    federation.borrower.attempt = Attempt(later, EAST, "root.dev", "ada")
+    await federation.lives(5)
+    assert len(federation.borrower.heard(PreemptionRequested)) == BUDGET
+    assert federation.lender.heard(PreemptionRequested) == []

@@ -27,6 +27,7 @@ def after(text):
         ("f(a)\n", ["pass"]),
         ("x.y = a\n", ["pass"]),
         ("x[y] -= a\n", ["pass"]),
+        ("del x[y]\n", ["pass"]),
         ("def f():\n    if x:\n        return a\n    return b\n", ["pass"]),
         ("def f(a=1, *, b=2):\n    return a\n", ["2", "3"]),
     ],
@@ -51,6 +52,9 @@ def test_each_kind_changes_what_it_is_for(text, changes):
         "x = f'{a < b}'\n",
         "x = 'words' + a\n",
         "x = [a] + b\n",
+        "def f(a):\n    del a\n",
+        "x = zip(a, strict=True)\n",
+        "assert a < b\n",
     ],
 )
 def test_words_and_what_cannot_be_wrong_are_left_alone(text):

@@ -89,3 +89,17 @@ async def test_a_store_that_does_not_take_it_leaves_the_intent_to_the_repair(sto
 
     assert not settling.waiting
     assert await store.find(record.submission.application_id) == record
+
+
+@pytest.mark.parametrize("pauses_s", [(0.0, 0.0), (0.01, 1.0), (1.0, 0.01), (1.0, 1.0), (0.05, 0.05, 0.05, 1.0, 0.0)])
+async def test_every_note_is_written_within_a_moment_whenever_it_comes(store, pauses_s):
+    clock = FakeClock()
+    settling = Settling(store, clock)
+    ids = [a_record(number).submission.application_id for number in range(1, len(pauses_s) + 1)]
+    for number, (each, pause_s) in enumerate(zip(ids, pauses_s, strict=True), start=1):
+        await store.insert_intent(a_record(number))
+        settling.note(each)
+        await clock.advance(pause_s)
+    await clock.advance(0.1)
+    assert not settling.waiting
+    assert sorted(each for written in store.notes for each in written) == ids

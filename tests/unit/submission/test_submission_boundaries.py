@@ -19,9 +19,9 @@ from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import IsNeverReached, IsPaused, MisbehavesFor
+from shim.testing.misbehaviours import FailsWithoutWords, IsNeverReached, IsPaused, MisbehavesFor
 from shim.testing.reports import a_report
-from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
+from shim.testing.resource_manager import AnswersProperly, Behaviour, ScriptedResourceManager
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -141,11 +141,14 @@ async def test_so_many_are_sent_to_one_home_at_a_time(
     await heddle.repair.stop()
 
 
-async def test_one_question_that_fails_does_not_stop_a_round(federation: ScriptedFederation) -> None:
+@pytest.mark.parametrize("behaviour", [IsPaused, FailsWithoutWords], ids=lambda kind: kind.__name__)
+async def test_one_question_that_fails_does_not_stop_a_round_and_nothing_is_sent_for_it(
+    federation: ScriptedFederation, behaviour: type[Behaviour]
+) -> None:
     await left_behind(federation, 1, 2)
     heddle = await federation.start()
     federation["east"].behave(
-        MisbehavesFor(IsPaused(), times=9, applies=lambda request: request.path.endswith(str(an_id(1))))
+        MisbehavesFor(behaviour(), times=9, applies=lambda request: request.path.endswith(str(an_id(1))))
     )
     await federation.wait_for(heddle.repair.repair_all())
     assert [(await stands(federation, sequence)).state for sequence in (1, 2)] == [INTENDED, SUBMITTED]

@@ -425,3 +425,37 @@ def test_one_that_may_be_overtaken_for_less_than_a_second_is_overdue_after_that(
     table.in_order("fifo", at_s)
     assert table.is_overdue(OLD) is is_overdue
     assert not table.is_overdue(YOUNG), "not known"
+
+
+EVENTS = {
+    "its first begins": lambda table: table.begun(OLD, ContainerId(OLD, 70), -300.0),
+    "one is promised": lambda table: table.tell(OLD, KEY, waiting(9, unpromised=8), 0.0),
+    "all are promised": lambda table: table.tell(OLD, KEY, waiting(9, unpromised=0), 0.0),
+    "none is promised": lambda table: table.tell(OLD, KEY, waiting(9), 0.0),
+    "its first is cut short": lambda table: table.ended(OLD, ContainerId(OLD, 70), 0.0, is_whole=False),
+    "its first ends": lambda table: table.ended(OLD, ContainerId(OLD, 70), 0.0, is_whole=True),
+}
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ("none is promised", "its first begins"),
+        ("none is promised", "one is promised"),
+        ("none is promised", "all are promised"),
+        ("one is promised", "none is promised"),
+        ("its first begins", "its first is cut short"),
+        ("its first begins", "its first ends"),
+    ],
+)
+def test_whether_something_runs_is_in_the_next_estimate_whoever_has_asked_before(first, last):
+    found = []
+    for asks_before in (False, True):
+        table = a_table(old=9)
+        ran(table, MIDDLE, 100.0, 10.0)
+        EVENTS[first](table)
+        if asks_before:
+            table.estimate(OLD, "learnt-work", 1.0)
+        EVENTS[last](table)
+        found.append(table.estimate(OLD, "learnt-work", 1.0))
+    assert found[0] == found[1]
