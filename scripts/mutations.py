@@ -133,7 +133,12 @@ ROOMS: Mapping[str, Room] = {
             "shim/queues/preemption.py",
             "fairness/preemption.py",
         ),
-        tests=("tests/unit/queues", "tests/unit/fairness", "tests/property/test_preemption.py"),
+        tests=(
+            "tests/unit/queues",
+            "tests/unit/fairness",
+            "tests/property/test_fairness.py",
+            "tests/property/test_preemption.py",
+        ),
     ),
     "tentative": Room(
         modules=("shim/scheduling/local_master/tentative_allocations.py", "shim/multicluster/core/tentative.py"),
