@@ -239,12 +239,10 @@ class Preemption:
         """Ask back what is still lacking, container by container, within the budgets."""
         due = [queue for queue in owed if now.at_s - self._owed_since[queue.path] >= self.settings.persist_s]
         budget = self._budget(now)
-        if not due:
-            return
         givers = {path for path, left in budget.items() if left}
         takeable = [
             each
-            for each in now.containers
+            for each in (now.containers if due else ())
             if each.is_given and not each.is_master and each.id not in self._victims and each.queue in givers
         ]
         fleet = Fleet(now, takeable, self._victims.leaving(now))
