@@ -86,17 +86,15 @@ def choose_victims(problem: PreemptionProblem, needed: FloatArray) -> IntArray:
     """
     expect_shape("needed", needed, problem.capacity.shape)
     nobody = np.empty(0, dtype=np.int64)
-    if not (needed > 0).any():
-        return nobody
-    eligible = problem.may_preempt & (problem.size > 0).any(axis=1)
+    may = problem.may_preempt
     plans = [
-        _victims_among(problem, np.flatnonzero(eligible & (problem.cluster == cluster)), needed)
-        for cluster in np.unique(problem.cluster[eligible])
+        _victims_among(problem, np.flatnonzero(may & (problem.cluster == cluster)), needed)
+        for cluster in np.unique(problem.cluster[may])
     ]
     met = [plan for plan in plans if plan is not None]
     if met:
         return min(met, key=lambda plan: (plan.size, float(problem.lost_work[plan].sum())))
-    everywhere = _victims_among(problem, np.flatnonzero(eligible), needed)
+    everywhere = _victims_among(problem, np.flatnonzero(may), needed)
     return nobody if everywhere is None else everywhere
 
 

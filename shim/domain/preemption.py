@@ -201,3 +201,7 @@ class ShareSnapshot:
     attempts: tuple[AskingAttempt, ...] = ()
     as_of_s: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
     is_fresh: bool = True
+
+    def as_of(self, subcluster: SubClusterId) -> float:
+        """Time of a sub-cluster's newest report; -inf if it has sent none."""
+        return self.as_of_s.get(subcluster, float("-inf"))

@@ -149,11 +149,12 @@ class AskBook:
         group.wanted -= 1
         if self.allowance is not None:
             self.allowance = _less(self.allowance, group.key.resource, 1)
-        group.targets[subcluster] = max(0, group.targets.get(subcluster, 0) - 1)
+        if group.targets.get(subcluster):
+            group.targets[subcluster] -= 1
         group.starved[subcluster] = 0
         for place in (grant.node.host, rack):
             row = group.rows.get(place)
-            if row is not None and row.count > 0:
+            if row is not None:  # a named row that wants nothing is not kept
                 group.put(replace(row, count=row.count - 1))
                 if row.count == 1 and self.gang is not None:
                     group.spent[place] = row
@@ -182,7 +183,8 @@ class AskBook:
         """A scheduler found no place for so many containers."""
         group = self._groups[key]
         group.rejected.add(subcluster)
-        group.targets[subcluster] = max(0, group.targets.get(subcluster, 0) - count)
+        if subcluster in group.targets:
+            group.targets[subcluster] = max(0, group.targets[subcluster] - count)
 
     def leave(self, subcluster: SubClusterId) -> None:
         """A sub-cluster is given up: what it was asked for is to be asked elsewhere."""
@@ -316,7 +318,6 @@ class AskBook:
         kept = set(asked)
         for key in [key for key, group in self._groups.items() if not group.wanted and key not in kept]:
             del self._groups[key]
-            self._wanting = None
 
 
 def _less(amount: ResourceVector, resource: ResourceVector, count: int) -> ResourceVector:

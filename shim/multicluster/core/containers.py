@@ -156,7 +156,7 @@ class ContainerBook:
         """Containers of a sub-cluster."""
         return [each for each in self._containers.values() if each.subcluster == subcluster]
 
-    def on_way(self) -> Mapping[AskKey, int]:
+    def on_way(self) -> Counter[AskKey]:
         """Count the containers for each key that the ApplicationMaster has not been given."""
         waiting = self.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
         return Counter(each.key for each in waiting if each.key is not None)

@@ -263,7 +263,7 @@ class AskLedger:
         """Release what the ApplicationMaster wanted and has not been given, if it wants less than that by now."""
         waiting = self._containers.on_way()
         said = [ask for ask in asks if ask.place == ANY and not self._home.adds_up(ask.key)]
-        surplus = Counter({ask.key: waiting.get(ask.key, 0) - ask.count for ask in said})
+        surplus = Counter({ask.key: waiting[ask.key] - ask.count for ask in said})
         for container in reversed(self._containers.in_state(ContainerState.QUEUED)):
             if container.key is not None and surplus[container.key] > 0:
                 surplus[container.key] -= 1

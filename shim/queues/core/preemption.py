@@ -13,6 +13,7 @@ Source: Megha, algorithm 2; `PreemptionMessage` and the waits of YARN's Proporti
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import count
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.preemption import (
@@ -56,7 +57,7 @@ class Preemption:
         self._owed_since: dict[str, float] = {}
         self._idle: dict[str, tuple[float, ResourceVector]] = {}
         self._victims = Victims(self.settings.settle_s, self.settings.stuck_s)
-        self._groups = 0
+        self._numbers = count()
         self._taken: dict[str, set[Taken]] = {}
         self._restrained: dict[ApplicationAttemptId, ResourceVector] = {}
         self._begun: dict[ContainerId, tuple[float, Begun]] = {}
@@ -181,7 +182,7 @@ class Preemption:
         fresh = total_of(
             each.resource
             for each in now.containers
-            if each.queue == queue.path and each.since_s >= now.as_of_s.get(each.subcluster, 0.0)
+            if each.queue == queue.path and each.since_s >= now.as_of(each.subcluster)
         )  # granted since the reports
         return positive(queue.entitled - queue.used - fresh) + plenty(now.capacity)
 
@@ -238,12 +239,11 @@ class Preemption:
         """Ask back what is still lacking, container by container, within the budgets."""
         due = [queue for queue in owed if now.at_s - self._owed_since[queue.path] >= self.settings.persist_s]
         budget = self._budget(now)
-        if not due or not any(budget.values()):
-            return
+        givers = {path for path, left in budget.items() if left}
         takeable = [
             each
-            for each in now.containers
-            if each.is_given and not each.is_master and each.id not in self._victims and budget.get(each.queue, 0) > 0
+            for each in (now.containers if due else ())
+            if each.is_given and not each.is_master and each.id not in self._victims and each.queue in givers
         ]
         fleet = Fleet(now, takeable, self._victims.leaving(now))
         for queue in due:
@@ -264,7 +264,7 @@ class Preemption:
     def _could_be(self, queue: QueueShare, name: SubClusterId) -> list[SubClusterId]:
         """Sub-clusters where a container that waits may be had: there, or where fewer move to than could."""
         moving = self._victims.moving(queue.path, name)
-        others = sorted(at for at, count in queue.waiting[name].elsewhere.items() if count > moving.get(at, 0))
+        others = sorted(at for at, most in queue.waiting[name].elsewhere.items() if most > moving.get(at, 0))
         return [name, *others]
 
     def _ask_back(
@@ -275,9 +275,8 @@ class Preemption:
         plan: tuple[HeldContainer, ...],
         budget: dict[str, int],
     ) -> Iterable[Step]:
-        self._groups += 1
         at_ms = int(now.at_s * _MS)
-        group = f"{at_ms}.{self._groups}"  # no process names another so
+        group = f"{at_ms}.{next(self._numbers)}"  # no process names another so
         shares = {each.path: each for each in now.queues}
         for held in plan:
             budget[held.queue] -= 1
@@ -293,7 +292,8 @@ class Preemption:
         for queue in now.queues:
             taken = self._taken.get(queue.path, set())
             self._taken[queue.path] = {each for each in taken if now.at_s - each[0] / _MS < _MINUTE_S}
-            left[queue.path] = max(0, queue.budget - len(self._taken[queue.path])) if queue.may_be_taken_from else 0
+            most = queue.budget if queue.may_be_taken_from else 0
+            left[queue.path] = max(0, most - len(self._taken[queue.path]))
         return left
 
 

@@ -4,6 +4,7 @@ Resources are rounded to whole containers, to the nearest: otherwise two queues 
 other for ever.
 """
 
+import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -30,8 +31,7 @@ __all__ = [
 
 NOTHING = ResourceVector()
 _ALMOST_HALF = 0.499  # more than half a container counts as one; of two queues only one can have that
-_ENDLESS = 1 << 31
-_MUCH = 1 << 40
+_ENDLESS = sys.maxsize
 
 
 def total_of(amounts: Iterable[ResourceVector]) -> ResourceVector:
@@ -50,7 +50,7 @@ def part_of(amount: ResourceVector, scarce: ResourceVector) -> ResourceVector:
 
 def plenty(scarce: ResourceVector) -> ResourceVector:
     """More than anybody wants, of what is not scarce."""
-    return ResourceVector(0 if scarce.memory_mib > 0 else _MUCH, 0 if scarce.vcores > 0 else _MUCH)
+    return ResourceVector(0 if scarce.memory_mib > 0 else _ENDLESS, 0 if scarce.vcores > 0 else _ENDLESS)
 
 
 def smaller(one: ResourceVector, other: ResourceVector) -> ResourceVector:
@@ -154,7 +154,7 @@ class Fleet:
 
     def _array(self, amounts: Sequence[ResourceVector]) -> FloatArray:
         rows = [[each.memory_mib, each.vcores, *(each.others.get(name, 0) for name in self._names)] for each in amounts]
-        return np.maximum(np.array(rows, dtype=np.float64).reshape(-1, 2 + len(self._names)), 0.0)
+        return np.array(rows, dtype=np.float64).reshape(len(amounts), 2 + len(self._names))
 
     def choose(
         self, unit: ResourceVector, taker: str, subcluster: SubClusterId, budget: Mapping[str, int]
@@ -167,11 +167,11 @@ class Fleet:
             unit: The size, of what is scarce.
             taker: Whose it will be: nothing is taken from the same queue.
             subcluster: Where.
-            budget: How many may be taken from each queue.
+            budget: How many may be taken from each queue that takeable containers are of.
         """
         may = np.array(
             [
-                each.subcluster == subcluster and each.queue != taker and budget.get(each.queue, 0) > 0
+                each.subcluster == subcluster and each.queue != taker and budget[each.queue] > 0
                 for each in self._containers
             ],
             dtype=np.bool_,
@@ -197,4 +197,4 @@ class Fleet:
         for row in rows:
             used[self._problem.queue[row]] -= self._problem.size[row]
             may[row] = False
-        self._problem = replace(self._problem, used=np.maximum(used, 0.0), may_preempt=may)
+        self._problem = replace(self._problem, used=used, may_preempt=may)

@@ -108,7 +108,7 @@ class Victims:
         amounts: dict[str, ResourceVector] = {}
         for each in self._all.values():
             held = each.container
-            if each.gone_s is None or each.gone_s >= now.as_of_s.get(held.subcluster, 0.0):
+            if each.gone_s is None or each.gone_s >= now.as_of(held.subcluster):
                 amounts[held.queue] = amounts.get(held.queue, NOTHING) + held.resource
         return amounts
 

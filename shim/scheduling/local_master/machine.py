@@ -158,7 +158,7 @@ class LocalMaster:
             self._preempt(preemption, sender)
         if freed:
             self._put_back(freed, sender)
-        if request.bid is not None and request.bid.lines and self.truth.vacant:
+        if request.bid is not None and request.bid.lines:
             self._offer_vacant(sender)
 
     def _verify(self, request: LaunchRequest, link: GlobalMasterLink) -> list[int]:
@@ -207,7 +207,7 @@ class LocalMaster:
                 self._effects.append(StartTask(sender, running.launch))
 
     def _on_bid(self, bid: Bid, link: GlobalMasterLink) -> None:  # noqa: ARG002 - every reader gets the link
-        if self._bids.place(bid) and bid.lines and self.truth.vacant:
+        if self._bids.place(bid) and bid.lines:
             self._offer_vacant(bid.global_master)
 
     def _on_report_request(self, request: ReportRequest, link: GlobalMasterLink) -> None:

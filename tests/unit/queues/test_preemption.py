@@ -1,6 +1,9 @@
 """Preemption over several Heddles' lives: what one began the next goes on with, and takes no more than both may."""
 
+import asyncio
+import contextlib
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -11,6 +14,7 @@ from shim.domain.preemption import PreemptionSettings, PreemptionStage
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.multicluster.attempt import MultiClusterAttempt
 from shim.multicluster.core import (
     AttemptHoldings,
     DemandCap,
@@ -58,6 +62,7 @@ class Borrower:
     told: list[Recall] = field(default_factory=list)
     is_known: bool = True
     is_deaf: bool = False
+    withheld: ResourceVector = NOTHING
 
     @property
     def holdings(self) -> AttemptHoldings:
@@ -65,7 +70,7 @@ class Borrower:
             Container(ContainerId(DEV, number), EAST, ContainerState.GIVEN, None, self._grant(number))
             for number in self.held
         )
-        return AttemptHoldings(tuple(containers) if self.is_known else (), UNIT, NOTHING, frozenset({EAST}))
+        return AttemptHoldings(tuple(containers) if self.is_known else (), UNIT, self.withheld, frozenset({EAST}))
 
     def tell(self, event: Recall) -> None:
         if self.is_deaf:
@@ -97,12 +102,13 @@ class Federation:
         self.needs: list[LenderNeed] = []
         self.shares: dict[ApplicationAttemptId, ResourceVector] = {}
         self.sequence = 0
+        self.spans = [self.borrower, self.lender]
         self.start()
 
     def start(self) -> None:
         """A Heddle whose predecessor, if there was one, was killed."""
         self.log = PreemptionLog(self.store)
-        room = AdmissionQueue(
+        self.room = AdmissionQueue(
             policy=lambda: self.policy,
             view=self.view,
             admissions={},
@@ -111,10 +117,10 @@ class Federation:
             groups_of=lambda _: frozenset(),
             settings=usual(ShareSettings),
         )
-        world = PreemptionWorld(
+        self.world = PreemptionWorld(
             lambda: self.policy,
             self.view,
-            room,
+            self.room,
             self.log,
             self.clock,
             1.0,
@@ -123,7 +129,7 @@ class Federation:
             shares=lambda: self.shares,
         )
         self.borrower.told.clear()
-        self.service = PreemptionService(world, lambda: [self.borrower, self.lender], PATIENCE)  # type: ignore[list-item]
+        self.service = PreemptionService(self.world, lambda: self.spans, PATIENCE)  # type: ignore[arg-type, return-value]
 
     async def lives(self, seconds: int) -> None:
         for _ in range(seconds):
@@ -161,6 +167,89 @@ async def test_stages_go_on_where_they_were_and_the_deadline_stays(federation: F
     await federation.lives(6)
     assert federation.borrower.heard(ReleaseOrder) == asked, "8 s after they were asked back, in either life"
     assert federation.log.preempted("root.dev") == BUDGET
+
+
+async def test_each_act_is_written_down_and_told_with_its_time_and_place(federation: Federation) -> None:
+    heard: list[tuple[LifeEvent, ApplicationId, Mapping[str, object]]] = []
+    end = listen(lambda event, application, facts: heard.append((event, application, facts)))
+    try:
+        await federation.lives(4)
+    finally:
+        end()
+    acts = list(await federation.log.of(DEV.application))
+    start_ms = int(federation.clock.now_s()) * 1000 - 4000
+    (held_back, *asked) = ((act.at_ms - start_ms, act.stage, act.subcluster, act.taker) for act in acts)
+    assert held_back == (1000, PreemptionStage.HELD_BACK, None, "")
+    assert asked == [(3000, PreemptionStage.ASKED, EAST, "root.prod")] * BUDGET
+    containers = ["", *(str(ContainerId(DEV, number)) for number in federation.borrower.heard(PreemptionRequested))]
+    told = [
+        (event, facts["queue"], facts["done"], facts["container"])
+        for event, whose, facts in heard
+        if whose == DEV.application
+    ]
+    assert told == [
+        (LifeEvent.PREEMPTED, "root.dev", act.done, container) for act, container in zip(acts, containers, strict=True)
+    ]
+
+
+async def test_it_looks_once_in_each_interval_until_it_is_cancelled(federation: Federation) -> None:
+    looks: list[float] = []
+
+    def no_spans() -> list[MultiClusterAttempt]:
+        looks.append(federation.clock.now_s())
+        return []
+
+    service = PreemptionService(federation.world, no_spans, PATIENCE)
+    task, start_s = asyncio.create_task(service.run()), federation.clock.now_s()
+    await federation.clock.advance(2.5)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+    assert sorted(set(looks)) == [start_s, start_s + 1, start_s + 2]
+
+
+async def test_what_attempts_want_and_nobody_is_asked_for_counts_as_pending_of_their_queue(
+    federation: Federation,
+) -> None:
+    federation.borrower.withheld, federation.lender.withheld = UNIT.times(2), UNIT.times(5)
+    assert federation.room.load().queues["root.dev"].pending == UNIT.times(7)
+
+
+async def test_what_others_did_while_an_application_was_away_is_read_when_it_is_back(federation: Federation) -> None:
+    await federation.lives(4)
+    asked = federation.borrower.heard(PreemptionRequested)
+    federation.spans = [federation.lender]
+    await federation.lives(3)
+    federation.spans = [federation.lender, federation.borrower]
+    federation.borrower.told.clear()
+    await federation.lives(1)
+    assert federation.borrower.heard(PreemptionRequested) == asked * 2, "as it was, and then they are demanded"
+
+
+async def test_containers_of_an_earlier_attempt_are_asked_back_of_the_applications_attempt_of_now(
+    federation: Federation,
+) -> None:
+    second = ApplicationAttemptId(DEV.application, 2)
+    federation.borrower.attempt = Attempt(second, EAST, "root.dev", "ada")
+    federation.spans = [federation.lender, federation.borrower]
+    await federation.lives(4)
+    assert len(federation.borrower.heard(PreemptionRequested)) == BUDGET
+    assert federation.lender.heard(PreemptionRequested) == []
+
+
+async def test_where_nothing_may_be_taken_nothing_is_looked_at_until_what_was_begun_has_ended(
+    federation: Federation,
+) -> None:
+    federation.policy = SharePolicy(
+        (FederatedQueue("root.prod", weight=3), FederatedQueue("root.dev", weight=1)), version=2
+    )
+    await federation.lives(4)
+    assert (federation.borrower.told, await federation.done()) == ([], [])
+    federation.policy = replace(POLICY, version=3)
+    await federation.lives(4)
+    federation.policy = replace(federation.policy, version=4, queues=(FederatedQueue("root.dev", weight=1),))
+    await federation.lives(1)
+    assert len(federation.borrower.heard(PreemptionCancelled)) == BUDGET
 
 
 async def test_a_restart_doubles_no_budget(federation: Federation) -> None:

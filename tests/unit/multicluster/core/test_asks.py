@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.domain.allocations import ANY, Ask, AskKey, Grant
+from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, Grant, PlacementConstraint
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
@@ -127,7 +127,7 @@ def test_a_grant_is_taken_off_its_count_its_places_its_target_and_the_allowance(
     assert group.places == {"h1": 1, "h2": 1}
     assert book.allowance == ResourceVector(1024, 4, {"gpu": 1})
     assert book.grant(a_grant(), WEST, "") == KEY
-    assert (group.wanted, group.targets, group.starved) == (1, {EAST: 1, WEST: 0}, {EAST: 0, WEST: 0})
+    assert (group.wanted, group.targets, group.starved) == (1, {EAST: 1}, {EAST: 0, WEST: 0})
     book.allowance = ResourceVector(100, 0)
     book.grant(a_grant(host="h2"), EAST, "/r")
     assert book.allowance == ResourceVector(0, 0), "never less than nothing"
@@ -214,6 +214,25 @@ def test_an_allowance_is_for_the_most_urgent_first(allowance, asked):
     assert wants == together
     asks = [key.resource.times(count) for key, count in asked.items()]
     assert withheld + sum(asks[1:], asks[0]) == together
+
+
+@pytest.mark.parametrize(
+    ("resource", "asked"),
+    [(ResourceVector(1024, 0), 2), (ResourceVector(0, 1), 1), (ResourceVector(1024, 1, {"disk": 0}), 1)],
+    ids=["no cores", "no memory", "none of a type"],
+)
+def test_a_type_that_a_container_needs_nothing_of_bounds_nothing(resource, asked):
+    book = AskBook()
+    book.tell([Ask(AskKey(20, -1, is_opportunistic=False, resource=resource), ANY, 3)], {})
+    book.allowance = ResourceVector(2048, 1, {"disk": 9})
+    assert list(split(book)[0].values()) == [asked]
+
+
+def test_an_allowance_is_for_no_container_that_needs_nothing():
+    book = AskBook()
+    book.tell([Ask(AskKey(20, -1, is_opportunistic=False, resource=ResourceVector()), ANY, 3)], {})
+    book.allowance = ResourceVector(2048, 1)
+    assert list(split(book)[0].values()) == [0]
 
 
 def test_no_more_is_asked_for_than_a_gang_lacks_the_most_urgent_first():
@@ -323,3 +342,87 @@ def test_a_demand_tells_whether_more_is_wanted_than_may_be_asked_for():
         book.split(splitter, capacities)
     assert [each.is_limited for each in splitter.demands] == [False, False, True]
     assert book.has_spares, "as the splitter says"
+
+
+# ---------------------------------------------------------------------- asks with a placement
+
+WEB = PlacementConstraint(frozenset({"web"}), is_local=True)
+PLACED = AskKey(20, 7, is_opportunistic=False, resource=KEY.resource, placement=WEB)
+OTHERS = AskKey(25, 8, is_opportunistic=False, resource=KEY.resource, placement=WEB)
+MUCH = ResourceVector(65536, 64)
+
+
+def rooms(*, free_east):
+    judges = {"constraints": ConstraintHandling.TOTALS, "size": MUCH, "largest": MUCH, "nodes": 4}
+    home = ClusterCapacity(EAST, is_home=True, free=ResourceVector(1024 * free_east, 64), **judges)
+    return home, ClusterCapacity(WEST, free=MUCH, **judges)
+
+
+def placed_at(book, capacities):
+    book.split(Noted(), capacities)
+    return {group.key: group.targets for group in book.groups}
+
+
+@pytest.mark.parametrize(
+    ("adds", "on_way", "wanted_then"),
+    [
+        (True, {}, [3, 5]),
+        (True, {PLACED: 2}, [1, 3]),
+        (True, {PLACED: 9}, [0, 2]),
+        (False, {}, [3, 2]),
+        (None, {}, [3, 2]),
+    ],
+    ids=["adds", "two on their way", "more on their way", "does not add", "as usual"],
+)
+def test_a_count_with_a_placement_adds_to_the_one_before_where_the_home_adds_up(adds, on_way, wanted_then):
+    book = AskBook()
+    book.clear(on_way)
+    for count, wanted_now in zip((3, 2), wanted_then, strict=True):
+        book.tell([Ask(PLACED, ANY, count)], {}, **({} if adds is None else {"adds": adds}))
+        assert wanted(book) == {PLACED: wanted_now}
+    book.tell([Ask(KEY, ANY, 4)], {}, adds=True)
+    book.tell([Ask(KEY, ANY, 1)], {}, adds=True)
+    assert wanted(book)[KEY] == 1, "it has no placement"
+
+
+def test_what_other_asks_are_asked_for_takes_room_and_what_the_same_ask_is_asked_for_does_not():
+    book = AskBook()
+    book.tell([Ask(PLACED, ANY, 3), Ask(OTHERS, ANY, 2)], {})
+    capacities = rooms(free_east=6)
+    assert placed_at(book, capacities) == {PLACED: {EAST: 3}, OTHERS: {EAST: 2}}
+    book.tell([Ask(PLACED, ANY, 5)], {})
+    assert placed_at(book, capacities) == {PLACED: {EAST: 4, WEST: 1}, OTHERS: {EAST: 2}}
+    book.tell([Ask(PLACED, ANY, 0), Ask(OTHERS, ANY, 6), Ask(KEY, ANY, 2)], {})
+    assert placed_at(book, capacities) == {PLACED: {}, OTHERS: {EAST: 6}, KEY: {EAST: 2}}
+    assert book.has_placed
+    group = next(group for group in book.groups if group.key == OTHERS)
+    free = [
+        spoken.left(capacities[0]).free.memory_mib // 1024 for spoken in (book.spoken_for(), book.spoken_for(group))
+    ]
+    assert free == [0, 6], "what has no placement is not spoken for"
+
+
+def test_an_ask_with_a_placement_moves_after_ten_beats_without_a_grant():
+    book = AskBook()
+    book.tell([Ask(PLACED, ANY, 1)], {})
+    capacities = rooms(free_east=0)
+    assert placed_at(book, (capacities[0],)) == {PLACED: {EAST: 1}}
+    for beats in range(1, 11):
+        book.beat(EAST, ())
+        assert placed_at(book, capacities) == {PLACED: {EAST: 1} if beats < 10 else {WEST: 1}}
+
+
+def test_a_scheduler_that_found_no_place_is_asked_for_less_until_the_ask_is_said_again():
+    book = AskBook()
+    book.tell([Ask(PLACED, ANY, 5)], {})
+    capacities = rooms(free_east=9)
+    placed_at(book, capacities)
+    (group,) = book.groups
+    left = []
+    for name, count in ((WEST, 1), (EAST, 1), (EAST, 3), (EAST, 9)):
+        book.reject(PLACED, name, count)
+        left.append(dict(group.targets))
+    assert left == [{EAST: 5}, {EAST: 4}, {EAST: 1}, {EAST: 0}]
+    assert book.demand_of(group, 5).rejected == {EAST, WEST}
+    book.tell([Ask(PLACED, ANY, 5)], {})
+    assert book.demand_of(group, 5).rejected == set()

@@ -146,6 +146,16 @@ def test_hearsay_is_dropped_while_it_is_given(state, is_hearsay):
     assert len(book) == (0 if is_hearsay and state is ContainerState.GIVEN else 1)
 
 
+def test_a_container_is_no_hearsay_and_not_returned_unless_that_is_said():
+    watch = Watching()
+    book = ContainerBook(watch)
+    container = a_container(1, ContainerState.GIVEN)
+    book.add(container)
+    book.drop_hearsay(container.id)
+    book.end(container, Ended(container.id, -100))
+    assert (list(book), watch.heard[1:]) == ([container], [(1, False)])
+
+
 def test_what_is_on_its_way_is_counted_by_key_and_the_rest_is_found_by_state_and_cluster():
     book = ContainerBook(Watching())
     queued = a_container(1, ContainerState.QUEUED, key=KEY)
@@ -157,3 +167,19 @@ def test_what_is_on_its_way_is_counted_by_key_and_the_rest_is_found_by_state_and
     assert book.in_state(ContainerState.STILLBORN, ContainerState.GIVEN) == [stillborn, others[0]]
     assert book.of(WEST) == [stillborn]
     assert list(book) == [queued, stillborn, *others]
+
+
+def test_tags_are_counted_of_what_the_attempt_has_by_sub_cluster():
+    web, db = frozenset({"web"}), frozenset({"db", "ssd"})
+
+    def tagged(number, tags):
+        return Grant(ContainerId(ATTEMPT, number), NodeId("h", 1), 20, -1, UNIT, tags=tags)
+
+    book = ContainerBook(Watching())
+    for number, state in enumerate(ContainerState, 10):
+        book.add(a_container(number, state, grant=tagged(number, web)))
+        book.add(a_container(number + 10, state, grant=tagged(number + 10, frozenset())))
+        book.add(a_container(number + 20, state))
+    for number in (40, 41):
+        book.add(a_container(number, ContainerState.GIVEN, grant=tagged(number, db), subcluster=WEST))
+    assert book.tags() == {EAST: {web: 2}, WEST: {db: 2}}, "queued and given ones"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.domain.allocations import ANY, Ask, AskKey, SessionRequest
+from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, PlacementConstraint, SessionRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
@@ -229,3 +229,72 @@ def test_headroom_elsewhere_is_told_by_schedulers_that_answered_and_else_by_repo
     assert fresh.elsewhere() == [], "closed"
     assert [each.subcluster for each in fresh.capacities] == [EAST, WEST]
     assert (list(fresh), fresh.others) == ([fresh.home], [])
+
+
+# ---------------------------------------------------------------------- asks with a placement
+
+TOTALS, ADDS, NONE = ConstraintHandling.TOTALS, ConstraintHandling.ADDS, ConstraintHandling.NONE
+
+
+def a_key(*, is_local=True):
+    placement = PlacementConstraint(frozenset({"web"}), is_local=is_local)
+    return AskKey(30, 7, is_opportunistic=False, resource=ResourceVector(1024, 1), placement=placement)
+
+
+def placed(key, *, east=TOTALS, west=TOTALS, targets=None):
+    """Conversations with both, just opened, of an attempt that wants two with a placement."""
+    asks = AskBook()
+    asks.tell([Ask(key, ANY, 2, raw=b"as it was said")], {})
+    talk = Conversations(EAST, asks)
+    talk.look((ClusterCapacity(EAST, is_home=True, constraints=east), ClusterCapacity(WEST, constraints=west)))
+    talk.is_told = True
+    for name in (EAST, WEST):
+        talk.of(name).reopen(0)
+    asks.groups[0].targets = targets or {}
+    return talk
+
+
+@pytest.mark.parametrize(
+    ("name", "is_local", "handling", "is_said"),
+    [
+        (EAST, True, TOTALS, True),
+        (EAST, False, TOTALS, True),
+        (WEST, True, TOTALS, True),
+        (WEST, False, TOTALS, False),
+        (WEST, True, ADDS, False),
+        (WEST, True, NONE, False),
+        (EAST, True, ADDS, False),
+        (EAST, False, NONE, False),
+    ],
+)
+def test_asks_from_before_are_taken_back_only_where_they_may_have_been_said_and_can_be(
+    name, is_local, handling, is_said
+):
+    talk = placed(a_key(is_local=is_local), east=handling, west=handling)
+    assert [ask.count for ask in talk.say(talk.of(name)).asks] == ([0] if is_said else [])
+
+
+def test_only_the_home_hears_of_a_placement_in_the_words_of_its_master():
+    talk = placed(a_key(), targets={EAST: 1, WEST: 1})
+    assert [[(ask.count, ask.raw) for ask in talk.say(talk.of(name)).asks] for name in (EAST, WEST)] == [
+        [(1, b"as it was said")],
+        [(1, b"")],
+    ]
+    plain = placed(KEY, targets={EAST: 1, WEST: 1})
+    assert [ask.raw for ask in plain.say(plain.of(WEST)).asks] == [b"as it was said"]
+
+
+def test_sessions_add_up_where_their_scheduler_was_last_known_to_do_so():
+    talk = placed(a_key(), east=TOTALS, west=ADDS)
+    assert [talk.of(name).adds for name in (EAST, WEST, SOUTH)] == [False, True, False]
+    later = {EAST: ADDS, WEST: NONE, SOUTH: ADDS}
+    talk.look([ClusterCapacity(name, is_home=name == EAST, constraints=each) for name, each in later.items()])
+    assert [talk.of(name).adds for name in (EAST, WEST, SOUTH)] == [True, False, True]
+
+
+@pytest.mark.parametrize(("west", "is_too_much"), [(TOTALS, True), (ADDS, False)])
+def test_what_adds_up_cannot_be_taken_back_and_is_never_too_much(west, is_too_much):
+    talk = placed(a_key(), west=west)
+    session = talk.of(WEST)
+    session.told = {(a_key(), ANY): Ask(a_key(), ANY, 9)}
+    assert talk.is_believed_too_much(session) is is_too_much

@@ -107,6 +107,9 @@ def test_the_most_that_may_be_granted_is_the_larger_of_what_was_told_and_what_is
     session.answered(2)
     session.request(3, rows(Ask(KEY, ANY, 5)), frozenset(), b"")
     assert (session.bound(KEY), dict(session.said_now())) == (5, {KEY: 5})
+    session.answered(3)
+    session.request(4, {}, frozenset(), b"")
+    assert (session.bound(KEY), dict(session.said_now())) == (5, {KEY: 0}), "it may grant until it has heard"
 
 
 def test_a_grant_is_counted_off_every_row_that_it_may_have_been_for(session):
@@ -156,11 +159,11 @@ def test_a_session_that_is_given_up_knows_nothing_but_whether_it_was_open(was_op
     session = Session(SubClusterId("west"))
     if was_open:
         session.reopen(0)
+    session.request(1, {}, frozenset(), b"")
     session.told = rows(Ask(KEY, ANY, 2))
     session.releases, session.updates = dict.fromkeys([FIRST]), [UpdateRequest(FIRST, b"")]
     session.blacklist, session.headroom, session.nodes = frozenset("a"), UNIT, 3
     session.expect([SECOND], 3)
-    session.request(1, {}, frozenset(), b"")
     session.give_up()
     assert (session.state, session.is_lost, session.was_open) == (state, was_open, was_open)
     assert (session.told, session.releases, session.updates, session.missing) == ({}, {}, [], {})
@@ -172,6 +175,15 @@ def test_a_session_that_is_given_up_knows_nothing_but_whether_it_was_open(was_op
     )
     session.reopen(2)
     assert (session.state, session.is_lost, session.is_fresh) == (SessionState.OPEN, False, True)
+
+
+def test_a_session_that_was_never_needed_believes_nothing():
+    never = Session(SubClusterId("west"))
+    assert (never.state, never.response_id, never.in_flight) == (SessionState.ABSENT, 0, None)
+    assert (never.told, never.releases, never.updates, never.blacklist) == ({}, {}, [], frozenset())
+    assert (never.headroom, never.nodes, never.places, never.missing) == (ResourceVector(), 0, {}, {})
+    assert [never.is_fresh, never.was_open, never.is_lost, never.adds] == [False] * 4
+    assert (never.bound(KEY), never.asked(), never.overdue()) == (0, set(), [])
 
 
 def test_what_was_told_before_it_is_opened_again_is_forgotten(session):
@@ -189,6 +201,16 @@ def test_a_container_that_is_missing_has_just_so_many_answers(session):
 
 
 PLACED = AskKey(30, 7, is_opportunistic=False, resource=UNIT, placement=PlacementConstraint(frozenset({"web"})))
+
+
+@pytest.mark.parametrize(
+    ("adds", "key", "adds_up"), [(True, PLACED, True), (True, KEY, False), (False, PLACED, False), (False, KEY, False)]
+)
+def test_only_counts_of_asks_with_a_placement_add_up_and_only_where_a_scheduler_does_so(session, adds, key, adds_up):
+    session.adds = adds
+    assert session.adds_up(key) is adds_up
+    session.told = rows(Ask(key, ANY, 3))
+    assert session.changes(rows(Ask(key, ANY, 5))) == [Ask(key, ANY, 2 if adds_up else 5)]
 
 
 def test_a_scheduler_that_adds_counts_up_is_only_asked_for_more(session):

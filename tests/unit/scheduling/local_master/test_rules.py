@@ -295,3 +295,23 @@ def test_an_offer_may_keep_nothing_of_a_type():
 def test_launches_of_both_masters_may_have_the_same_number(quiet):
     assert quiet.request("ga", a_launch(1, 0)) == [StartTask("ga", a_launch(1, 0))]
     assert quiet.request("gb", a_launch(1, 1)) == [StartTask("gb", a_launch(1, 1))]
+
+
+def test_only_a_newer_bid_that_wants_something_draws_what_is_vacant(quiet):
+    """Nothing is offered when it comes free: a node stays vacant though a bid could use it."""
+    for number in range(4):
+        quiet.request("gb", a_launch(number, number))
+    quiet.hear(a_bid("ga", 3, version=2, count=4))
+    quiet.end("gb", 3)
+    said = []
+    for version in (1, 2):
+        quiet.hear(a_bid("ga", 3, version=version, count=4))
+        said.append(quiet.reports)
+    quiet.hear(Bid("gb", 1, 1, ()))
+    said.append(quiet.reports)
+    for bid in (None, Bid("gb", 1, 2, ())):
+        quiet.request("gb", bid=bid)
+        said.append(quiet.reports)
+    assert [report.offers for reports in said for report in reports.values() if report.offers] == []
+    quiet.hear(a_bid("ga", 3, version=3, count=4))
+    assert [offer.node for offer in quiet.reports["ga"].offers] == [3]
