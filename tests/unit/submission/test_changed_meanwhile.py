@@ -14,10 +14,10 @@ from shim.errors import NoAnswerError
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from shim.testing.failing_stores import TakesItsTime
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import ChokesOn, FailsWithoutWords
 from shim.testing.resource_manager import Behaviour, ScriptedResourceManager
-from shim.testing.state_stores import TakesItsTime
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
