@@ -36,6 +36,8 @@ QueuePlans = Mapping[ApplicationAttemptId, tuple[RequestPlan, ...]]
 
 _Counts = Mapping[SubClusterId, int]
 
+_NO_NODE_LEFT = "there is no node that its placement constraint leaves for more of it"
+
 
 @dataclass(slots=True)
 class _Placed:
@@ -189,7 +191,12 @@ class QueuePlanner:
             return self._sampled(policy, attempt, request)
         may_queue = self._ahead.may_queue(attempt, spot_of(request))
         behind = () if may_queue == request.may_use else self._ahead.names(attempt, spot_of(request))
-        return RequestPlan(request.key, may_queue=may_queue, behind=behind, rule=rule)
+        told = _NO_NODE_LEFT if self._is_closed_by_tags(attempt, request) else ""
+        return RequestPlan(request.key, may_queue=may_queue, behind=behind, reason=told, rule=rule)
+
+    def _is_closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
+        """Tell whether a request wants more than its placement constraint leaves to any sub-cluster."""
+        return request.unallocated > 0 and request.may_use <= self._rows.closed_by_tags(attempt, request)
 
     def _sampled(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> RequestPlan:
         """Let the schedulers of sub-clusters that are drawn be asked; all, where only named places will do."""
@@ -218,6 +225,8 @@ class QueuePlanner:
 
     def _waits_for(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> str:
         """Say why a request waits that a policy did not place."""
+        if self._is_closed_by_tags(attempt, request):
+            return _NO_NODE_LEFT
         if self._has_earlier_stage(policy, attempt, request):
             return "another stage of this job waits that its plan wants earlier"
         return "nothing is free that it is the best choice for"
@@ -247,7 +256,7 @@ class QueuePlanner:
         ahead = FirstInLine(self._soon_of(at_s))
         for attempt in attempts:
             for request in self._rows.of(attempt):
-                ahead.note(attempt, waits_at(request), request.wanted)
+                ahead.note(attempt, waits_at(request, self._rows.closed_by_tags(attempt, request)), request.wanted)
         return ahead
 
     def _place(
@@ -289,6 +298,7 @@ class QueuePlanner:
         planned: Sequence[ApplicationAttemptId],
     ) -> Iterator[tuple[bool, Snapshot]]:
         """Make what a cycle starts from, for nodes without a label and for those with labels."""
+        self._rows.bound_by_tags(nodes, planned, self._attempts.tagged())
         container_s = None if policy.solver is None else self._attempts.container_s()
         outlines = self._outlines(planned) if Fact.DAG in policy.needs else {}
         knowledge = self._knowledge(policy, outlines)

@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
 from shim.domain.messages import Need
 from shim.domain.requests import PendingRequest
@@ -16,8 +16,9 @@ from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
 from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
-from shim.scheduling.node_index import SharedNodes, unpack_bits
+from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.policy import Fact, Policy
+from shim.scheduling.queue_tags import TagBook, promised_to_kin, slots_on
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import (
     Clusters,
@@ -31,6 +32,7 @@ from shim.scheduling.snapshot import (
     Scope,
     Snapshot,
 )
+from shim.scheduling.tag_bounds import NO_TAG_BOUNDS, TagBounds
 
 __all__ = ["QueueRows", "RowKey"]
 
@@ -58,6 +60,7 @@ class QueueRows:
         self._named: Counter[Need] = Counter()
         self._named_by: dict[int, Mapping[str, int]] = {}
         self._weights: Mapping[SubClusterId, float] = {}
+        self._tag_bounds: Mapping[int, TagBounds] = NO_TAG_BOUNDS
 
     def __bool__(self) -> bool:
         return bool(self._requests)
@@ -82,6 +85,13 @@ class QueueRows:
     def by_row(self) -> Mapping[int, RowKey]:
         """Tell what each row stands for, which is another thing once it was given back."""
         return {row: key for key, row in self._rows.items()}
+
+    def closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> frozenset[SubClusterId]:
+        """Name the sub-clusters where a request's placement constraint leaves no room beside what is promised."""
+        if not request.most_at:
+            return frozenset()
+        promised = promised_to_kin(self.of(attempt), request)
+        return frozenset(name for name, most in request.most_at.items() if most <= promised.get(name, 0))
 
     def since_s(self, attempt: ApplicationAttemptId, key: AskKey) -> float:
         """Since when a request waits, in seconds."""
@@ -165,6 +175,24 @@ class QueueRows:
         self._nodes.admit(self._named)
         return nodes
 
+    def bound_by_tags(
+        self,
+        nodes: SharedNodes,
+        planned: Iterable[ApplicationAttemptId],
+        tagged: Mapping[ApplicationAttemptId, Sequence[TaggedSpot]],
+    ) -> None:
+        """Count what placement constraints leave to the requests of a cycle, for its snapshots.
+
+        `tagged` is where attempts have containers with tags.
+        """
+        book, found = TagBook(self._subclusters, nodes, self.node_names(), tagged), dict[int, TagBounds]()
+        for attempt in planned:
+            for request, row in self.with_rows(attempt):
+                if request.most_at:
+                    promised = promised_to_kin(self.of(attempt), request)
+                    found[row] = book.bounds_of(attempt, request, self._table.needs[row], promised)
+        self._tag_bounds = found
+
     @property
     def n_types(self) -> int:
         """Number of resource types that rows have."""
@@ -222,7 +250,7 @@ class QueueRows:
             if rows:
                 order: NDArray[np.intp] = np.array(rows, dtype=np.intp)
                 wanted: set[Need] = {everything.needs[row] for row in rows}
-                requests = replace(everything, live=order, distinct=wanted)
+                requests = replace(everything, live=order, distinct=wanted, tag_bounds=self._tag_bounds)
                 found[has_label] = Snapshot(at_s, nodes, columns, requests, clusters, queues)
             columns = columns.copy()
             columns[Column.QUEUE] = -1.0
@@ -290,23 +318,18 @@ class QueueRows:
                 need = self._table.needs[row]
                 if need not in counted:
                     counted[need] = _count_fitting(nodes, need)
-                by_place = zip(self._subclusters, counted[need], strict=True)
+                counts = counted[need]
+                if row in self._tag_bounds:
+                    counts = np.minimum(counts, self._tag_bounds[row].at_cluster).tolist()
+                by_place = zip(self._subclusters, counts, strict=True)
                 found[row] = {name: count for name, count in by_place if count and name in request.may_use}
         return found
 
 
 def _count_fitting(nodes: SharedNodes, need: Need) -> list[int]:
     """Count the containers that fit on the nodes of each sub-cluster."""
-    columns = [column for column, amount in enumerate(need.demand) if amount]
-    if not columns:
-        return [0] * len(nodes.cells)
-    amounts = np.array([need.demand[column] for column in columns], dtype=np.int64)
-    slots = np.maximum(np.min(nodes.free[:, columns] // amounts, axis=1), 0)
-    counts = []
-    for number, cell in enumerate(nodes.cells):
-        will_do = unpack_bits(nodes.eligible(need, number), cell.size)
-        counts.append(int(slots[cell.rows][will_do].sum()))
-    return counts
+    slots = slots_on(nodes, need)
+    return [int(slots[cell.rows].sum()) for cell in nodes.cells]
 
 
 def _bounded(limits: IntArray) -> Queues:

@@ -9,7 +9,7 @@ It never reads a clock: times are told, in seconds by one clock.
 
 from collections.abc import Callable, Iterable, Sequence
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import Waiting
@@ -100,9 +100,10 @@ class QueueTable:
         container: ContainerId,
         since_s: float,
         resource: ResourceVector | None = None,
+        spot: TaggedSpot | None = None,
     ) -> None:
         """An attempt has a container since then; its ApplicationMaster's own is none of these."""
-        self._attempts.begun(attempt, container, since_s, resource)
+        self._attempts.begun(attempt, container, since_s, resource, spot)
 
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
         """The attempt has it no more; `is_whole` says whether it ran for as long as it was wanted."""
