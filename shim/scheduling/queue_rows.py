@@ -61,6 +61,7 @@ class QueueRows:
         self._named_by: dict[int, Mapping[str, int]] = {}
         self._weights: Mapping[SubClusterId, float] = {}
         self._tag_bounds: Mapping[int, TagBounds] = NO_TAG_BOUNDS
+        self._left_out: frozenset[int] = frozenset()
 
     def __bool__(self) -> bool:
         return bool(self._requests)
@@ -180,18 +181,20 @@ class QueueRows:
         nodes: SharedNodes,
         planned: Iterable[ApplicationAttemptId],
         tagged: Mapping[ApplicationAttemptId, Sequence[TaggedSpot]],
+        left_out: frozenset[int] = frozenset(),
     ) -> None:
-        """Count what placement constraints leave to the requests of a cycle, for its snapshots.
+        """Count what constraints leave to the requests of a cycle by where attempts have containers with tags.
 
-        `tagged` is where attempts have containers with tags.
+        Rows that are `left_out` are not planned.
         """
-        book, found = TagBook(self._subclusters, nodes, self.node_names(), tagged), dict[int, TagBounds]()
+        self._left_out = left_out
+        self._tag_bounds = found = dict[int, TagBounds]()
+        book = TagBook(self._subclusters, nodes, self.node_names(), tagged)
         for attempt in planned:
             for request, row in self.with_rows(attempt):
                 if request.most_at:
                     promised = promised_to_kin(self.of(attempt), request)
                     found[row] = book.bounds_of(attempt, request, self._table.needs[row], promised)
-        self._tag_bounds = found
 
     @property
     def n_types(self) -> int:
@@ -224,8 +227,8 @@ class QueueRows:
     ) -> Mapping[bool, Snapshot]:
         """One snapshot for nodes without a label, one for those with labels; none where nobody waits.
 
-        `container_s` is how long containers of each job run, if that is not what the table of jobs expects; `outlines`
-        tell which stage an ask is for.
+        `container_s` is how long containers of each job run, if not what the table of jobs expects; `outlines` tell
+        which stage an ask is for.
 
         No request may have nodes of both kinds. The limits of queues that reports tell are those of nodes without a
         label (`AbstractCSQueue.getUsedResources`), so that they bound the first alone.
@@ -233,8 +236,8 @@ class QueueRows:
         live: tuple[list[int], list[int]] = ([], [])
         for attempt in planned:
             for key, request in self._requests.get(attempt, {}).items():
-                if request.unallocated:
-                    live[bool(key.label)].append(self._rows[attempt, key])
+                if request.unallocated and (row := self._rows[attempt, key]) not in self._left_out:
+                    live[bool(key.label)].append(row)
         columns = jobs.all_columns.copy()
         if container_s is not None:
             columns[Column.EXPECTED_S] = container_s
@@ -290,11 +293,11 @@ class QueueRows:
         deadlines_s = columns[Column.DEADLINE_S, of_jobs]
         times[RequestTime.DEADLINE_S] = np.where(deadlines_s > 0.0, deadlines_s, np.inf)
         preferred: list[tuple[Preferred, ...]] = [()] * len(self._table.needs)
+        if not policy.needs.isdisjoint({Fact.CONSTRAINTS, Fact.LOCALITY}):
+            nodes.racks = self._nodes.places.racks
         if Fact.LOCALITY in policy.needs:
-            places = self._nodes.places
-            nodes.racks = places.racks
             for row in live:
-                preferred[row] = places.preferred(self._named_by[row])
+                preferred[row] = self._nodes.places.preferred(self._named_by[row])
         return replace(everything, times=times, preferred=preferred)
 
     def _with_stages(self, numbers: IntArray, outlines: Mapping[ApplicationAttemptId, JobOutline]) -> IntArray:

@@ -138,9 +138,10 @@ class QueueTable:
         *,
         only: ApplicationAttemptId | None = None,
         stated: StatedProblems | None = None,
+        is_solving: bool = False,
     ) -> QueuePlans:
         """Plan what waits, to be carried out; see `QueuePlanner.plan`."""
-        return self._in_force.plan(capacity, order, at_s, only=only, stated=stated)
+        return self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
 
     def plan_in_shadow(self, capacity: Capacity, order: str, at_s: float) -> QueuePlans:
         """Plan what waits by another policy, to be told and not carried out; no solver is asked."""

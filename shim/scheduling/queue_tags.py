@@ -9,15 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from shim.domain.allocations import PlacementConstraint, TaggedSpot
+from shim.domain.allocations import PlacementConstraint, TagBound, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
 from shim.domain.messages import Need
 from shim.domain.requests import PendingRequest
 from shim.scheduling.node_index import SharedNodes, unpack_bits
 from shim.scheduling.snapshot import NO_BOUND, IntArray
 from shim.scheduling.tag_bounds import TagBounds
+from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagConstraint, TagCount, TaggedContainers
 
-__all__ = ["TagBook", "promised_to_kin", "slots_on"]
+__all__ = ["TagBook", "is_service", "promised_to_kin", "service_facts", "services_among", "slots_on"]
 
 _Kin = tuple[ApplicationAttemptId, frozenset[str]]
 
@@ -107,3 +108,81 @@ class TagBook:
             if row is not None and placement.tags <= spot.placement.tags:
                 left[row] -= 1
         return np.maximum(left, 0)
+
+
+# ---------------------------------------------------------------------- for policies that plan by constraints
+
+
+def is_service(request: PendingRequest) -> bool:
+    """Tell whether an ask is of a service: its containers have tags, or a constraint says where they may be."""
+    placement = request.key.placement
+    return placement is not None and bool(placement.tags or placement.constraint)
+
+
+def services_among(asks: Iterable[Iterable[tuple[PendingRequest, int]]]) -> frozenset[int]:
+    """Rows of the asks of services, among those of several attempts."""
+    return frozenset(row for each in asks for request, row in each if is_service(request))
+
+
+def service_facts(
+    requests: Iterable[tuple[ApplicationAttemptId, PendingRequest, int]],
+    tagged: Mapping[ApplicationAttemptId, Sequence[TaggedSpot]],
+    names: Sequence[NodeId],
+) -> ServiceFacts:
+    """Tags and constraints of what waits, and of what runs, in the words of a snapshot.
+
+    A container has each tag twice: as it is, and as one of its application. Bounds of all others' tags (`not-self`) are
+    left to the ResourceManagers, and so is what is asked of attributes.
+
+    Args:
+        requests: What waits, with the attempt and its row.
+        tagged: Where each attempt has containers with tags.
+        names: Of the nodes, by their rows.
+    """
+    rows = {name: row for row, name in enumerate(names)}
+    tags: dict[int, frozenset[str]] = {}
+    constraints: dict[TagConstraint, None] = {}
+    for attempt, request, row in requests:
+        if is_service(request):
+            tags[row] = _known_by(attempt, _placement(request))
+            constraints |= dict.fromkeys(_constraints(attempt, _placement(request)))
+    running: Counter[tuple[int, frozenset[str]]] = Counter()
+    for attempt, spots in tagged.items():
+        for spot in spots:
+            if spot.node in rows:
+                running[rows[spot.node], _known_by(attempt, spot.placement)] += 1
+                constraints |= dict.fromkeys(_constraints(attempt, spot.placement))
+    there = tuple(TaggedContainers(node, kind, count) for (node, kind), count in running.items())
+    return ServiceFacts(tags, there, tuple(constraints))
+
+
+def _own(application: object, tag: str) -> str:
+    return f"{application}/{tag}"
+
+
+def _subject(attempt: ApplicationAttemptId, placement: PlacementConstraint) -> frozenset[str]:
+    """Tags that select the containers of an ask: those of its application with its tags, or with its constraint."""
+    own = [_own(attempt.application, tag) for tag in placement.tags]
+    return frozenset(own or [_own(attempt.application, f"#{placement.constraint.hex()}")])
+
+
+def _known_by(attempt: ApplicationAttemptId, placement: PlacementConstraint) -> frozenset[str]:
+    return placement.tags | _subject(attempt, placement)
+
+
+def _constraints(attempt: ApplicationAttemptId, placement: PlacementConstraint) -> Sequence[TagConstraint]:
+    choices = tuple(
+        tuple(count for bound in choice if (count := _count_of(attempt, bound)) is not None)
+        for choice in placement.choices
+    )
+    return [TagConstraint(_subject(attempt, placement), choices)] if choices and all(choices) else []
+
+
+def _count_of(attempt: ApplicationAttemptId, bound: TagBound) -> TagCount | None:
+    most = NO_MOST if bound.most is None else min(bound.most, NO_MOST)
+    group = "rack" if bound.is_rack else "node"
+    if bound.whose == "not-self":
+        return None
+    of_one = bound.whose.removeprefix("app-id/") if bound.whose.startswith("app-id/") else attempt.application
+    tag = bound.tag if bound.whose == "all" else _own(of_one, bound.tag)
+    return TagCount(frozenset({tag}), bound.least, most, group)

@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from shim.scheduling.service_caps import fit_in_caps
 from shim.scheduling.service_round import ServiceRound
 from shim.scheduling.snapshot import IntArray
 from shim.scheduling.tag_constraints import TagConstraint, TagCount
@@ -75,7 +76,8 @@ class _Rows:
 class _Compiler:
     def __init__(self, rounds: ServiceRound, nodes: IntArray) -> None:
         self.rounds, self.nodes, self.rows = rounds, nodes, _Rows()
-        self.x = [[self.rows.variable(group.count) for _ in nodes] for group in rounds.groups]
+        most = rounds.may_go[:, nodes] * np.array([[group.count] for group in rounds.groups])
+        self.x = [[self.rows.variable(float(count)) for count in row] for row in most.tolist()]
         self.levels: dict[tuple[int, str, int], list[int]] = {}
         self.running = rounds.with_running(np.zeros((len(rounds.groups), rounds.n_nodes), dtype=np.int64))
         self.big = float(sum(group.count for group in rounds.groups) + self.running.sum() + 1)
@@ -83,6 +85,7 @@ class _Compiler:
     def compile(self) -> dict[str, object]:
         self._all_or_none()
         self._room()
+        self._caps()
         for constraint in self.rounds.constraints:
             for row, group in enumerate(self.rounds.groups):
                 if constraint.subject <= group.tags:
@@ -108,6 +111,13 @@ class _Compiler:
             for kind, amount in enumerate(free.tolist()):
                 terms = [(self.x[row][at], float(group.demand[kind])) for row, group in enumerate(rounds.groups)]
                 self.rows.row([*terms, (roomy, float(rounds.kept[kind]))], high=float(amount))
+
+    def _caps(self) -> None:
+        for cap in self.rounds.caps:
+            inside, groups = np.flatnonzero(cap.nodes[self.nodes]).tolist(), np.flatnonzero(cap.amounts).tolist()
+            terms = [(self.x[row][at], float(cap.amounts[row])) for row in groups for at in inside]
+            if terms:
+                self.rows.row(terms, high=float(cap.most))
 
     def _inside(self, group: str, number: int) -> list[int]:
         """Places among the program's nodes of those that are in a set."""
@@ -193,4 +203,4 @@ def placement_of(program: ServiceProgram, rounds: ServiceRound, answer: object) 
     is_placed = placement.sum(axis=1) == counts
     if (placement < 0).any() or (rounds.left(placement) < 0).any() or (placement[~is_placed] != 0).any():
         return None
-    return placement
+    return placement if fit_in_caps(rounds.caps, placement) else None

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shim.scheduling.job_table import FloatArray
+from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.plan import Plan
+from shim.scheduling.service_caps import caps_of
 from shim.scheduling.snapshot import IntArray, RequestColumn, Snapshot
 from shim.scheduling.tag_constraints import TagConstraint, TagCount, extents_of
 
@@ -56,6 +59,8 @@ class ServiceRound:
         groups: In the order of their turns.
         services: Rows of the jobs, in that order.
         free: int64 array of shape (N, R).
+        may_go: bool array of shape (n_groups, N): nodes that will do, and have room for one.
+        caps: What bounds groups beyond the room of nodes.
     """
 
     def __init__(self, snapshot: Snapshot, requests: Sequence[int], weights: PlacementWeights) -> None:
@@ -72,6 +77,11 @@ class ServiceRound:
         ]
         self.services = list(dict.fromkeys(group.service for group in self.groups))
         self.free: IntArray = np.maximum(snapshot.nodes.free, 0)
+        room = OpenRoom(snapshot)
+        self.may_go: NDArray[np.bool_] = np.zeros((len(self.groups), self.n_nodes), dtype=np.bool_)
+        for row, group in enumerate(self.groups):
+            self.may_go[row] = room.slots(group.request) > 0
+        self.caps = caps_of(snapshot, [group.request for group in self.groups])
         self.running = facts.running
         kinds = {group.tags for group in self.groups} | {each.tags for each in self.running}
         self.constraints = [
@@ -182,6 +192,12 @@ class ServiceRound:
             if constraint.subject <= tags and placed[row].any()
         )
 
+    def breaks(self, row: int, placement: IntArray) -> bool:
+        """Tell whether any container of a group is where it breaks a constraint of its own."""
+        tags, placed = self.groups[row].tags, self.with_running(placement)
+        wanted = (constraint for constraint in self.constraints if constraint.subject <= tags)
+        return any(float(self.cost_by_node(each, tags, placed) @ placement[row]) > 0.0 for each in wanted)
+
     def placement_in(self, plan: Plan) -> IntArray:
         """The placement that a plan grants."""
         placement = np.zeros((len(self.groups), self.n_nodes), dtype=np.int64)
@@ -195,7 +211,7 @@ class ServiceRound:
         """Containers of a group that nodes have room for, no more on each than its own bounds there allow."""
         group = self.groups[row]
         demand = np.array(group.demand)
-        slots: IntArray = (left[:, demand > 0] // demand[demand > 0]).min(axis=1)
+        slots: IntArray = (left[:, demand > 0] // demand[demand > 0]).min(axis=1) * self.may_go[row]
         for constraint in self.constraints:
             if constraint.subject <= group.tags and len(constraint.any_of) == 1:
                 for count in constraint.any_of[0]:

@@ -93,8 +93,7 @@ class Sweep:
     """Fills requests; implements `Matcher`.
 
     A request's preferred places are filled first, then everything else in proportion to room and weight. A strict one
-    gets its preferred places alone. No queue gets more in a cluster than `Queues.room_at` leaves, no request more than
-    `Requests.tag_bounds` do.
+    gets its preferred places alone. `Queues.room_at` and `Requests.tag_bounds` limit what there is in a cluster.
     """
 
     def __init__(self, snapshot: Snapshot, scope: Scope) -> None:

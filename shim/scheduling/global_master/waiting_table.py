@@ -133,10 +133,7 @@ class WaitingTable:
         self._count(known)
 
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
-        """Note the end of a container of an attempt; one that is not known tells nothing.
-
-        Nothing is learnt from one that did not run for as long as it was wanted (`is_whole`).
-        """
+        """Note the end of a container; nothing is learnt of one that did not run for as long as it was wanted."""
         known = self._attempts.get(attempt)
         began_s = None if known is None else known.containers.pop(container)
         if known is None or began_s is None:
