@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +12,7 @@ from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.scheduling.policies.medea import MedeaRules
 from shim.scheduling.queue_tags import service_facts
+from shim.scheduling.service_program import placement_of
 from shim.scheduling.solvers import mixed_integer
 from shim.scheduling.tag_constraints import NO_MOST, TagConstraint, TagCount, TaggedContainers
 from tests.unit.scheduling.test_queue_table import (
@@ -131,10 +133,39 @@ def test_the_limit_of_the_queue_is_kept_to_and_the_rest_goes_elsewhere():
 def test_an_answer_that_the_world_has_left_behind_gives_way_to_the_plan_of_now():
     table, room = a_table(first=service(2)), a_capacity([8, 8], [8, 8])
     stated = table.state_problems(room, "medea", ROUND_S)
+    assert stated is not None
     solved = replace(stated, answers={False: mixed_integer(stated.problems[False].arrays, 10.0)})
     table.put(FIRST, [service(3)], (), ROUND_S)
     (plan,) = table.plan(room, "medea", ROUND_S + 0.5, stated=solved)[FIRST]
     assert sum(plan.starts.values()) == 3
+
+
+def test_an_answer_of_which_less_can_be_had_by_now_than_the_heuristics_find_gives_way_to_them():
+    table, room = a_table(first=service(2)), a_capacity([8, 0], [8, 0])
+    stated = table.state_problems(room, "medea", ROUND_S)
+    assert stated is not None
+    problem = stated.problems[False]
+    answer = mixed_integer(problem.arrays, 10.0)
+    found_none = replace(problem.notes, greedy=np.zeros_like(problem.notes.greedy))
+    late = replace(stated, problems={False: replace(problem, notes=found_none)}, answers={False: answer})
+    (plan,) = table.plan(a_capacity([0, 8], [0, 8]), "medea", ROUND_S + 0.5, stated=late)[FIRST]
+    assert plan.starts == {EAST: 1, WEST: 1}, "on the other nodes"
+
+
+def test_the_program_keeps_to_the_limits_of_the_queue_and_to_sub_clusters_that_may_be_asked():
+    """The web is in the east, where one fits in what the queue may have: two near it are beyond that."""
+    limits = {EAST: ResourceVector(1024, 1)}
+    for more, wanted, found in (({}, 2, 0), ({}, 1, 1), ({"may_use": frozenset({WEST})}, 1, 0)):
+        table = a_table(first=service(wanted, NEAR_WEB, **more))
+        table.began(FIRST, ContainerId(FIRST, 2), 0.0, spot=TaggedSpot(NodeId("east-0", 1), APART))
+        stated = table.state_problems(a_capacity([8, 8], [8, 8], limits=limits), "medea", ROUND_S)
+        assert stated is not None
+        problem = stated.problems[False]
+        rounds = problem.notes.rounds
+        placement = placement_of(problem.notes.program, rounds, mixed_integer(problem.arrays, 10.0))
+        assert placement is not None, "an answer that keeps to everything"
+        assert placement.sum() == found
+        assert not rounds.slots_of(0, rounds.free)[~rounds.may_go[0]].any()
 
 
 def test_facts_are_tags_as_they_are_and_of_their_application():
