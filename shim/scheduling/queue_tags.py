@@ -18,7 +18,7 @@ from shim.scheduling.snapshot import NO_BOUND, IntArray
 from shim.scheduling.tag_bounds import TagBounds
 from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagConstraint, TagCount, TaggedContainers
 
-__all__ = ["TagBook", "is_service", "promised_to_kin", "service_facts", "services_among", "slots_on"]
+__all__ = ["TagBook", "is_service", "promised_by_tags", "service_facts", "services_among", "slots_on"]
 
 _Kin = tuple[ApplicationAttemptId, frozenset[str]]
 
@@ -35,21 +35,17 @@ def slots_on(nodes: SharedNodes, need: Need) -> IntArray:
     return slots
 
 
-def promised_to_kin(requests: Iterable[PendingRequest], request: PendingRequest) -> Mapping[SubClusterId, int]:
-    """Count what is tentatively allocated to those of an attempt's requests that ask for the same tags."""
-    counts: Counter[SubClusterId] = Counter()
+def promised_by_tags(requests: Iterable[PendingRequest]) -> Mapping[frozenset[str], Mapping[SubClusterId, int]]:
+    """Count what is tentatively allocated to an attempt's requests by the tags that their containers shall have."""
+    counts: dict[frozenset[str], Counter[SubClusterId]] = {}
     for each in requests:
-        if _tags(each) == _tags(request):
-            counts.update(each.tentative)
+        if each.key.placement is not None:
+            counts.setdefault(each.key.placement.tags, Counter()).update(each.tentative)
     return counts
 
 
 def _placement(request: PendingRequest) -> PlacementConstraint:
     return request.key.placement or PlacementConstraint()
-
-
-def _tags(request: PendingRequest) -> frozenset[str] | None:
-    return None if request.key.placement is None else request.key.placement.tags
 
 
 class TagBook:
@@ -75,6 +71,8 @@ class TagBook:
         self._tagged = tagged
         self._kin: dict[_Kin, int] = {}
         self._slots: dict[Need, IntArray] = {}
+        self._left: dict[tuple[_Kin, int | None], IntArray] = {}
+        self._usable: dict[tuple[_Kin, int | None, Need], Sequence[int]] = {}
 
     def bounds_of(
         self, attempt: ApplicationAttemptId, request: PendingRequest, need: Need, promised: Mapping[SubClusterId, int]
@@ -88,17 +86,25 @@ class TagBook:
             promised: What is allocated tentatively to its kin.
         """
         placement = _placement(request)
-        kin = self._kin.setdefault((attempt, placement.tags), len(self._kin))
-        at_node = self._left_on_nodes(attempt, placement)
+        kin, most_a_node = (attempt, placement.tags), placement.most_a_node
+        if (kin, most_a_node) not in self._left:
+            self._left[kin, most_a_node] = self._left_on_nodes(attempt, placement)
+        at_node = self._left[kin, most_a_node]
+        if (kin, most_a_node, need) not in self._usable:
+            self._usable[kin, most_a_node, need] = self._usable_at(need, at_node)
+        usable = self._usable[kin, most_a_node, need]
+        most = [request.most_at.get(name, NO_BOUND) - promised.get(name, 0) for name in self._subclusters]
+        at_cluster = np.clip(np.minimum(most, usable), 0, None).astype(np.int64)
+        return TagBounds(self._kin.setdefault(kin, len(self._kin)), at_cluster, at_node)
+
+    def _usable_at(self, need: Need, at_node: IntArray) -> Sequence[int]:
+        """Containers that the nodes of each sub-cluster have room for, and may have."""
         if need not in self._slots:
             self._slots[need] = slots_on(self._nodes, need)
-        usable = np.minimum(self._slots[need], at_node)
-        at_cluster = np.zeros(len(self._subclusters), dtype=np.int64)
+        usable, counts = np.minimum(self._slots[need], at_node), [0] * len(self._subclusters)
         for cell in self._nodes.cells:
-            name = self._subclusters[cell.cluster]
-            most = request.most_at.get(name, NO_BOUND) - promised.get(name, 0)
-            at_cluster[cell.cluster] = max(0, min(most, int(usable[cell.rows].sum())))
-        return TagBounds(kin, at_cluster, at_node)
+            counts[cell.cluster] += int(usable[cell.rows].sum())
+        return counts
 
     def _left_on_nodes(self, attempt: ApplicationAttemptId, placement: PlacementConstraint) -> IntArray:
         most = NO_BOUND if placement.most_a_node is None else placement.most_a_node

@@ -135,11 +135,10 @@ class _Services:
             rows = [row for row, group in enumerate(rounds.groups) if group.service == service]
             mark = len(room.grants)
             for row in rows if service not in broken else ():
-                for node in np.flatnonzero(placement[row]).tolist():
-                    room.grant(rounds.groups[row].request, node, int(placement[row, node]), _PLACED)
-            if any(room.left(rounds.groups[row].request) for row in rows):
+                _grant(room, rounds.groups[row].requests, placement[row])
+            if any(room.left(request) for row in rows for request in rounds.groups[row].requests):
                 room.undo(mark)
-        planned = {group.request: group.service for group in rounds.groups}
+        planned = {request: group.service for group in rounds.groups for request in group.requests}
         for row in self._services(snapshot, turns):
             room.hold(row, _BREAKS if planned.get(row) in broken else _NOT_WHOLE)
         return self._tasks(snapshot, turns, room)
@@ -161,6 +160,15 @@ class _Services:
                 nodes = np.flatnonzero(room.slots(turn.request))
                 room.fill(turn.request, nodes, room.left(turn.request), _ROOM)
         return room.plan()
+
+
+def _grant(room: OpenRoom, requests: Sequence[int], counts: IntArray) -> None:
+    """Grant what a group has on each node to its requests, in their order."""
+    for node in np.flatnonzero(counts).tolist():
+        left = int(counts[node])
+        for request in requests:
+            if left and room.left(request):
+                left -= room.grant(request, node, left, _PLACED)
 
 
 def medea(rules: MedeaRules, name: str = "medea") -> Policy:
