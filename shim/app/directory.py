@@ -6,7 +6,7 @@ from adapters.ldap import DirectorySettings, LDAPGroups
 from shim.app.groups import GroupDirectory, group_directory
 from shim.app.host_limits import read_password
 from shim.config.ldap import LDAPConfig
-from shim.errors import UnavailableError
+from shim.errors import ConfigError, UnavailableError
 
 __all__ = ["directory_trouble", "open_groups"]
 
@@ -29,7 +29,7 @@ async def directory_trouble(config: LDAPConfig) -> str | None:
     try:
         async with asyncio.timeout(_LOOKS_FOR_S):
             await asyncio.to_thread(_lookup(config).check)
-    except UnavailableError as exc:
+    except (UnavailableError, ConfigError) as exc:  # the file of its password may have changed since the start
         return str(exc)
     except TimeoutError:
         return f"it has not answered within {_LOOKS_FOR_S:g} s"

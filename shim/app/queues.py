@@ -10,7 +10,7 @@ from adapters.tez import TezPlanFiles, TezVertexCounts
 from shim.app.runtime import Runtime
 from shim.app.settings import preemption_settings, share_settings
 from shim.config.loader import Config
-from shim.config.queues import parse_policy, policy_text
+from shim.config.policy_files import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import UNORDERED, ContainerOrder, FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission

@@ -104,7 +104,8 @@ def _told_of_policy(config: Config) -> list[str]:
     """Notes on a policy that was applied and holds instead of the file's queues; the store is only read."""
     import asyncio  # noqa: PLC0415 - the other verbs shall not wait for it
 
-    from shim.config.queues import parse_policy, share_policy  # noqa: PLC0415 - see above
+    from shim.config.policy_files import parse_policy  # noqa: PLC0415 - see above
+    from shim.config.queues import share_policy  # noqa: PLC0415 - see above
     from shim.errors import StoreUnavailableError  # noqa: PLC0415 - see above
     from shim.queues.policies import RELEASED, policy_difference  # noqa: PLC0415 - see above
     from shim.store.looking import look_at_policy  # noqa: PLC0415 - see above

@@ -19,7 +19,8 @@ from shim.cli.past_applications import history_at
 from shim.cli.progress import progress_of_jobs
 from shim.cli.simulate_options import plot_file
 from shim.config.loader import Config, load
-from shim.config.queues import MOST_POLICY_BYTES, PolicyConfig, policy_tables
+from shim.config.policy_files import MOST_POLICY_BYTES, policy_tables
+from shim.config.queues import PolicyConfig
 from shim.config.text_files import text_of
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.spec import ModelledClusterSpec

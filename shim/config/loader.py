@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shim.config.environment import overlay
 from shim.config.job_graphs import HDFSConfig, SparkConfig, TezConfig
 from shim.config.kerberos import KerberosConfig
 from shim.config.ldap import check_ldap
@@ -33,7 +34,7 @@ from shim.config.sections import (
     StoreConfig,
     SubClusterConfig,
 )
-from shim.config.tree import Key, key, overlay, read, section
+from shim.config.tree import Key, key, read, section
 from shim.domain.addresses import split_address
 from shim.domain.users import USER_NAME
 from shim.errors import ConfigError

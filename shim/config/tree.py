@@ -23,14 +23,17 @@ __all__ = [
     "FolderOrAddress",
     "Key",
     "Origin",
+    "RemovedKeyWarning",
     "RenamedKeyWarning",
+    "declared_keys",
     "is_table",
     "item_type",
     "key",
     "key_of",
-    "overlay",
     "read",
+    "removed_keys",
     "section",
+    "unknown_name",
 ]
 
 T = TypeVar("T")
@@ -133,11 +136,11 @@ def read(cls: type[T], table: Mapping[str, Any], origin: Origin, path: str = "")
     Raises:
         ConfigError: If a key is unknown or missing, or a value is not allowed.
     """
-    declared = _declared(cls)
+    declared = declared_keys(cls)
     table = _without_removed(cls, _by_new_names(declared, table, origin, path), origin, path)
     for name in table:
         if name not in declared:
-            raise origin.error(_join(path, name), _unknown("key", name, declared))
+            raise origin.error(_join(path, name), unknown_name("key", name, declared))
     values = {}
     for name, (field, type_) in declared.items():
         where = _join(path, name)
@@ -148,32 +151,8 @@ def read(cls: type[T], table: Mapping[str, Any], origin: Origin, path: str = "")
     return cls(**values)
 
 
-def overlay(cls: type, table: dict[str, Any], prefix: str, environment: Mapping[str, str], source: str) -> Origin:
-    """Put the values of environment variables into a tree of TOML tables, in place.
-
-    `PREFIX_SECTION_KEY` sets `section.key`. Items of an array of tables are named by their first key
-    (`PREFIX_SUBCLUSTER_EAST_WEB`), with anything but letters and digits written `_`. A variable of a section that does
-    not exist is somebody else's (Kubernetes sets `HEDDLE_PORT` for a service called heddle) and left alone.
-
-    Raises:
-        ConfigError: If a variable names a section, but no key of it.
-    """
-    variables: dict[str, str] = {}
-    sections = _declared(cls)
-    for variable in sorted(environment):
-        words = variable.removeprefix(prefix).lower()
-        section = next((name for name in sections if words.startswith(f"{name}_")), None)
-        if not variable.startswith(prefix) or section is None:
-            continue
-        path = _place(cls, table, words, environment[variable])
-        if path is None:
-            known = _spellings(sections[section][1], table.get(section), section)
-            raise ConfigError(variable, section, _unknown("variable", variable, [prefix + n.upper() for n in known]))
-        variables[path] = variable
-    return Origin(source, Path(source).resolve().parent, variables)
-
-
-def _declared(cls: Any) -> "dict[str, tuple[dataclasses.Field[Any], Any]]":
+def declared_keys(cls: Any) -> "dict[str, tuple[dataclasses.Field[Any], Any]]":
+    """Keys of a class by name: the field of each, and its type."""
     hints = typing.get_type_hints(cls)
     return {key_of(field).name: (field, hints[field.name]) for field in dataclasses.fields(cls)}
 
@@ -197,14 +176,14 @@ def _by_new_names(
 
 def _without_removed(cls: Any, table: Mapping[str, Any], origin: Origin, path: str) -> Mapping[str, Any]:
     """The table without keys that the version before had, each with a warning that says why it is none any more."""
-    removed = _removed(cls)
+    removed = removed_keys(cls)
     for name in removed.keys() & table.keys():
         told = origin.error(_join(path, name), f"is ignored, and no key in the next version: {removed[name]}")
         warnings.warn(str(told), RemovedKeyWarning, stacklevel=2)
     return {name: value for name, value in table.items() if name not in removed}
 
 
-def _removed(cls: Any) -> Mapping[str, str]:
+def removed_keys(cls: Any) -> Mapping[str, str]:
     """Keys that the version before had, with the reason why they are gone: a class tells them as `REMOVED`."""
     removed: Mapping[str, str] = getattr(cls, "REMOVED", {})
     return removed
@@ -215,7 +194,8 @@ def _join(path: str, name: str) -> str:
     return f"{path}.{shown}" if path else shown
 
 
-def _unknown(what: str, name: str, known: typing.Iterable[str]) -> str:
+def unknown_name(what: str, name: str, known: typing.Iterable[str]) -> str:
+    """Say that a name is none: the nearest one, and all that there are."""
     names = sorted(known)
     near = difflib.get_close_matches(name[:_LONGEST_SHOWN], names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
@@ -316,7 +296,7 @@ def _check(value: Any, about: Key, origin: Origin, path: str) -> Any:
     if about.choices and value not in about.choices:
         if about.objection is not None and (why := about.objection(str(value))):
             raise origin.error(path, f"{_shown(value)} cannot be had: {why}; choose one of {', '.join(about.choices)}")
-        raise origin.error(path, _unknown(f"value {_shown(value)}", str(value), about.choices))
+        raise origin.error(path, unknown_name(f"value {_shown(value)}", str(value), about.choices))
     if about.pattern and re.fullmatch(about.pattern, str(value)) is None:
         raise origin.error(path, f"{_shown(value)} is not {about.form}")
     if about.least is not None and value < about.least:
@@ -324,74 +304,3 @@ def _check(value: Any, about: Key, origin: Origin, path: str) -> Any:
     if about.most is not None and value > about.most:
         raise origin.error(path, f"{value} is too large: at most {about.most:g} is allowed")
     return value
-
-
-def _variable_name(text: str) -> str:
-    return re.sub("[^a-z0-9]", "_", text.lower())
-
-
-def _place(cls: Any, table: dict[str, Any], words: str, value: str) -> str | None:
-    """Set the key that `words` spells and return its dotted path, or None if there is none."""
-    if words in _removed(cls):
-        table[words] = value
-        return words
-    for name, (field, type_) in _declared(cls).items():
-        item, rest, was = item_type(type_), words.removeprefix(f"{name}_"), key_of(field).was
-        if words in {name, was} - {""} and not is_table(type_) and not is_table(item):
-            for spelling in (name, was):  # a variable goes before the file, whichever name each of them uses
-                table.pop(spelling, None)
-            table[words] = value
-            return words
-        if rest == words:
-            continue
-        if is_table(type_):
-            below = _place(type_, _as_table(table.setdefault(name, {})), rest, value)
-        elif is_table(item):
-            below = _place_in_items(item, table.get(name), rest, value)
-        else:
-            below = None
-        if below is not None:
-            return name + below if below.startswith("[") else f"{name}.{below}"
-    return None
-
-
-def _place_in_items(item: Any, tables: Any, words: str, value: str) -> str | None:
-    named = _named_items(item, tables)
-    for label, (path, table) in named.items():
-        if words.startswith(f"{label}_"):
-            below = _place(item, table, words.removeprefix(f"{label}_"), value)
-            if below is not None:
-                return f"{path}.{below}"
-    return None
-
-
-def _as_table(value: Any) -> dict[str, Any]:
-    """The table, or an empty one in the place of something else: `read` refuses that later, with its place."""
-    return value if isinstance(value, dict) else {}
-
-
-def _named_items(item: Any, tables: Any) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Tables of an array or mapping by the name they have in variables, with their place in a dotted path."""
-    if isinstance(tables, list):
-        first = next(iter(_declared(item)))
-        items = [(f"[{number}]", _as_table(table)) for number, table in enumerate(tables)]
-        return {_variable_name(str(table.get(first))): (path, table) for path, table in items}
-    return {_variable_name(name): (name, _as_table(table)) for name, table in _as_table(tables).items()}
-
-
-def _spellings(type_: Any, table: Any, prefix: str) -> list[str]:
-    """Names of all variables below a section, in lower case."""
-    item = item_type(type_)
-    if is_table(type_):
-        return [
-            spelling
-            for name, (_, below) in _declared(type_).items()
-            for spelling in _spellings(below, _as_table(table).get(name), f"{prefix}_{name}")
-        ]
-    if is_table(item):
-        return [
-            spelling
-            for label, (_, one) in _named_items(item, table).items()
-            for spelling in _spellings(item, one, f"{prefix}_{label}")
-        ]
-    return [prefix]

@@ -4,24 +4,20 @@ Each check is one function; `examine` runs the table of them. A finding says wha
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
 
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import FederatedQueue
+from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.findings import Finding, Level
 from shim.federation.kerberos_findings import ActingFacts, KerberosFacts, kerberos_findings
 from shim.federation.rm_questions import PROBE_USER
-from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts, tls_findings
+from shim.federation.tls_findings import TLSFacts, tls_findings
 
 __all__ = [
     "PROBE_USER",
-    "FederationFacts",
     "Finding",
-    "HadoopSetting",
     "KerberosFacts",
     "Level",
-    "SubClusterFacts",
     "TLSFacts",
     "examine",
 ]
@@ -35,101 +31,6 @@ _EPOCH = "yarn.resourcemanager.epoch"
 _SCHEDULER = "yarn.resourcemanager.scheduler.address"
 _FILTERS = "hadoop.http.filter.initializers"
 _PLAIN_FILTER = "org.apache.hadoop.security.AuthenticationFilterInitializer"
-
-
-@dataclass(frozen=True, slots=True)
-class HadoopSetting:
-    """A property of a Hadoop daemon's effective configuration, as its `/conf` tells it."""
-
-    value: str
-    is_final: bool = False
-
-
-Settings = Mapping[str, HadoopSetting]
-
-
-@dataclass(frozen=True, slots=True)
-class SubClusterFacts:
-    """Facts of one sub-cluster.
-
-    Attributes:
-        is_reachable: Whether its ResourceManager is active and its heartbeat in time.
-        trouble: Why it is not; empty otherwise.
-        is_retired: Whether an operator has declared it dead.
-        is_back: Whether its ResourceManager answers all the same.
-        life: When its ResourceManager started, and its nodes: two that say the same are one. None if not known.
-        lacking: Addresses that nobody has told, of those that Heddle's own servers lead to: `client_rpc`, ...
-        proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
-        taken_as: As whom its web services take a request in the name of `PROBE_USER`; empty if they refuse it, None if
-            they do not tell.
-        excess: Amounts of which it tells more than its nodes sum up to, as `name: told, of nodes`.
-        manager_settings: Of its ResourceManager; None if they could not be read.
-        node_settings: Of one of its NodeManagers; None if they could not be read.
-        acting: Its refusal of a call for `PROBE_USER` over RPC, empty if it takes it; None where Heddle has no ticket.
-    """
-
-    id: str
-    is_reachable: bool
-    trouble: str = ""
-    is_retired: bool = False
-    is_back: bool = False
-    life: tuple[int, frozenset[str]] | None = None
-    version: str = ""
-    clock_skew_s: float = 0.0
-    queues: frozenset[str] = frozenset()
-    lacking: tuple[str, ...] = ()
-    proxy_user: str = ""
-    taken_as: str | None = None
-    excess: tuple[str, ...] = ()
-    manager_settings: Settings | None = None
-    node_settings: Settings | None = None
-    acting: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FederationFacts:
-    """Facts of the whole federation.
-
-    Attributes:
-        store_trouble: Why the store cannot be used; empty if it can.
-        wildcard_proxy_users: Users of Heddle's own configuration that may act for anybody from anywhere.
-        allows_anonymous: Whether changing calls may come without a user.
-        has_acls: Whether Heddle shows and changes applications by their access lists.
-        scheduler_server: Where Heddle takes ApplicationMasters; empty if it does not.
-        spanning: Queues whose applications may hold containers of several sub-clusters.
-        policy: Queues that the configuration, or the policy that holds, names.
-        kerberos: None where names are believed.
-        directory_trouble: Why the directory of groups cannot be asked; empty if it can, None if there is none.
-        tls: Of the web services.
-        cluster_tls: Of https towards sub-clusters that have it, or have files for it.
-        master_tls: Of links to other masters; None where all are in one process.
-        policy_trouble: How the policy that holds differs from that of the configuration file; empty if it does not.
-        file_has_policy: Whether the configuration file names queues or mappings.
-        unverified_store: Another machine's database that anybody on the way could pose as; empty if there is none.
-        ticket_user: Heddle's own user by its ticket; empty where it has none.
-    """
-
-    subclusters: Sequence[SubClusterFacts]
-    store_trouble: str = ""
-    wildcard_proxy_users: tuple[str, ...] = ()
-    allows_anonymous: bool = False
-    has_acls: bool = False
-    scheduler_server: str = ""
-    spanning: tuple[str, ...] = ()
-    policy: Sequence[FederatedQueue] = ()
-    kerberos: KerberosFacts | None = None
-    directory_trouble: str | None = None
-    tls: TLSFacts = NO_TLS
-    cluster_tls: Sequence[ClusterTLSFacts] = ()
-    master_tls: MasterTLSFacts | None = None
-    policy_trouble: str = ""
-    file_has_policy: bool = False
-    unverified_store: str = ""
-    ticket_user: str = ""
-    reachable: Sequence[SubClusterFacts] = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "reachable", tuple(each for each in self.subclusters if each.is_reachable))
 
 
 def examine(facts: FederationFacts) -> list[Finding]:

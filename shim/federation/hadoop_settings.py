@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from shim.federation.doctor import HadoopSetting
+from shim.federation.doctor_facts import HadoopSetting
 
 __all__ = ["decode_settings"]
 

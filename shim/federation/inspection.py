@@ -14,13 +14,8 @@ from shim.domain.subclusters import Admission, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
 from shim.federation.core.told_capacity import capacity_excess
-from shim.federation.doctor import (
-    FederationFacts,
-    HadoopSetting,
-    KerberosFacts,
-    SubClusterFacts,
-    examine,
-)
+from shim.federation.doctor import KerberosFacts, examine
+from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.findings import Finding
 from shim.federation.hadoop_settings import decode_settings
 from shim.federation.rm_questions import PROBE_USER, ask_part, ask_right_to_act

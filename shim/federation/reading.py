@@ -6,11 +6,10 @@ shown to nobody else (`guarded_reading`).
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from shim.concurrency.single_flight import SingleFlight
-from shim.domain.application_columns import ApplicationColumns, Mask, Rows
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, MalformedIdError, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
@@ -20,6 +19,7 @@ from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerErro
 from shim.federation import rm_questions as ask
 from shim.federation.application_access import ApplicationAccess
 from shim.federation.application_acls import ApplicationACLBook
+from shim.federation.application_reads import ApplicationRead, ApplicationsRead, ColumnsRead, ReadingSettings
 from shim.federation.core.federation_view import FederationView, Part
 from shim.federation.core.queue_names import find_queue
 from shim.federation.freshness import Freshness, freshness_of
@@ -30,69 +30,10 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.protocol.rest.documents import read_info, submitted_document
 
-__all__ = ["ApplicationRead", "ApplicationReading", "ApplicationsRead", "ColumnsRead", "ReadingSettings"]
+__all__ = ["ApplicationReading"]
 
 _MOST_FETCHES = 32
 _DEFAULT_QUEUE = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class ReadingSettings:
-    """Limits of age and time for reads.
-
-    Attributes:
-        staleness_s: A live document that was asked for longer ago is asked for again.
-        answer_within_s: Nobody waits longer for a sub-cluster.
-        guarded: Sub-clusters with `yarn.acl.enable`: what they tell depends on who asks, so nothing that one user
-            read there is shown to another.
-    """
-
-    staleness_s: float
-    answer_within_s: float
-    guarded: frozenset[SubClusterId] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class ApplicationRead:
-    """One application, and how old that is."""
-
-    document: ApplicationDocument
-    freshness: Freshness
-
-
-@dataclass(frozen=True, slots=True)
-class ApplicationsRead:
-    """Every application, that started last first, and how old the list is.
-
-    Attributes:
-        version: The same number means the same documents: answers made of them may be kept under it.
-    """
-
-    documents: Sequence[ApplicationDocument]
-    version: int
-    freshness: Freshness
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnsRead:
-    """Every application by column, and how old that is; to be used before anything is waited for.
-
-    Attributes:
-        visible: The rows that the viewer may see; None for all.
-    """
-
-    columns: ApplicationColumns
-    freshness: Freshness
-    access: ApplicationAccess
-    visible: Mask | None = None
-
-    def raws(self, rows: Rows) -> Iterator[bytes]:
-        """The JSON objects of rows as the viewer sees them, in their order."""
-        raws = self.columns.raws(rows)
-        if self.visible is None:
-            return raws
-        hide, is_seen = self.access.hidden_raw, self.visible[rows].tolist()
-        return (raw if seen else hide(raw) for raw, seen in zip(raws, is_seen, strict=True))
 
 
 class ApplicationReading:

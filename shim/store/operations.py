@@ -4,34 +4,26 @@ SQLite and PostgreSQL run the same functions; they differ in who calls them (`gr
 raises an error of Heddle has written nothing before, so that others may go on in the same transaction.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Table,
     and_,
-    bindparam,
-    case,
     delete,
-    literal,
-    null,
     or_,
     select,
     tuple_,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.sql.dml import ReturningInsert
 
 from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import NOWHERE, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
+from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import VersionConflictError
 from shim.store import rows
-from shim.store.prepared import Prepared
+from shim.store import statements as sql
 from shim.store.tables import admissions, federation, id_epochs, submissions
 
 __all__ = [
@@ -58,162 +50,13 @@ __all__ = [
 ]
 
 _C = submissions.c
-_KEY = ("cluster_timestamp", "sequence")
-_ONLY = 1  # the id of the one row of `federation`
 _BATCH = 400  # ids in one statement; SQLite allows 32,766 parameters, PostgreSQL's driver 32,767
-_IS_KEY = and_(_C.cluster_timestamp == bindparam("key_timestamp"), _C.sequence == bindparam("key_sequence"))
-_OLDEST_FIRST = (_C.intended_at_ms, _C.cluster_timestamp, _C.sequence)
-Insert = sqlite.Insert | postgresql.Insert
-_DIALECT_INSERT: Mapping[str, Callable[[Table], Insert]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
-
-
-def _new_or_rejected(dialect: str) -> ReturningInsert[Any]:
-    """Insert a submission; take the place of a REJECTED one; do nothing where another stands."""
-    columns = [column.name for column in submissions.columns if column.name != "finished_at_ms"]
-    insert = _DIALECT_INSERT[dialect](submissions).values({name: bindparam(name) for name in columns})
-    replaced: dict[str, Any] = {name: insert.excluded[name] for name in columns if name not in _KEY}
-    return insert.on_conflict_do_update(
-        index_elements=list(_KEY),
-        set_={**replaced, "finished_at_ms": null()},
-        where=_C.state == SubmissionState.REJECTED.value,
-    ).returning(_C.sequence)
-
-
-_INSERT_INTENT = Prepared({dialect: _new_or_rejected(dialect) for dialect in _DIALECT_INSERT})
-_FIND = select(submissions).where(_IS_KEY)
-_SETTLE = (
-    update(submissions)
-    .where(_IS_KEY, _C.state == SubmissionState.INTENDED.value)
-    .values(
-        state=bindparam("new_state"),
-        rejection=bindparam("new_rejection"),
-        finished_at_ms=bindparam("new_finished_at_ms"),
-        # what is final is never sent again
-        body=case((bindparam("new_finished_at_ms", type_=_C.finished_at_ms.type).is_(None), _C.body), else_=b""),
-    )
-)
-_NOTE_TAKEN = (
-    update(submissions)
-    .where(_IS_KEY, _C.state == SubmissionState.INTENDED.value)
-    .values(state=SubmissionState.SUBMITTED.value)
-)
-_DESCRIBED = select(*(column for column in _C if column.name not in ("body", "decision")))
-_STATE = select(_C.state).where(_IS_KEY)
-_REHOME = (
-    update(submissions)
-    .where(
-        _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
-        _C.sequence == bindparam("was_sequence"),
-        _C.state == bindparam("was_state"),
-        _C.home_subcluster == bindparam("was_home_subcluster"),
-        _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
-        _C.intended_at_ms == bindparam("was_intended_at_ms"),
-        _C.intent_id == bindparam("was_intent_id"),
-        _C.finished_at_ms.is_(None),
-    )
-    .values(
-        state=SubmissionState.INTENDED.value,
-        home_subcluster=bindparam("new_home_subcluster"),
-        home_started_on_ms=bindparam("new_home_started_on_ms"),
-        intended_at_ms=bindparam("new_intended_at_ms"),
-        intent_id=bindparam("new_intent_id"),
-        decision=bindparam("new_decision", type_=_C.decision.type),
-        waited=bindparam("new_waited", type_=_C.waited.type),
-    )
-)
-_REJECT = (
-    update(submissions)
-    .where(
-        _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
-        _C.sequence == bindparam("was_sequence"),
-        _C.state == bindparam("was_state"),
-        _C.state.in_([SubmissionState.INTENDED.value, SubmissionState.WAITING.value]),
-        _C.home_subcluster == bindparam("was_home_subcluster"),
-        _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
-        _C.intended_at_ms == bindparam("was_intended_at_ms"),
-        _C.intent_id == bindparam("was_intent_id"),
-        _C.finished_at_ms.is_(None),
-    )
-    .values(
-        state=SubmissionState.REJECTED.value,
-        rejection=bindparam("new_rejection"),
-        finished_at_ms=bindparam("new_finished_at_ms"),
-        body=b"",
-    )
-)
-_INTENDED = (
-    select(*(literal(b"").label("body") if column is _C.body else column for column in _C))
-    .where(_C.finished_at_ms.is_(None), _C.state == SubmissionState.INTENDED.value)
-    .order_by(*_OLDEST_FIRST)
-)
-_UNFINISHED = (
-    select(
-        _C.cluster_timestamp,
-        _C.sequence,
-        _C.state,
-        _C.home_subcluster,
-        _C.home_started_on_ms,
-        _C.intended_at_ms,
-        _C.intent_id,
-    )
-    .where(_C.finished_at_ms.is_(None), _C.home_subcluster == bindparam("home"))
-    .order_by(*_OLDEST_FIRST)
-)
-_WAITING = (
-    select(*_UNFINISHED.selected_columns)
-    .where(_C.finished_at_ms.is_(None), _C.home_subcluster == NOWHERE, _C.state == SubmissionState.WAITING.value)
-    .order_by(*_OLDEST_FIRST)
-)
-_MOST_WAITED = 20_000
-_WAITED = (
-    select(_C.cluster_timestamp, _C.sequence, _C.waited)
-    .where(_C.waited.is_not(None))
-    .order_by(_C.intended_at_ms.desc())
-    .limit(_MOST_WAITED)
-)
-_WITHDRAW = (
-    update(submissions)
-    .where(_IS_KEY, _C.state == SubmissionState.WAITING.value)
-    .values(
-        state=SubmissionState.KILLED.value,
-        rejection=bindparam("new_rejection"),
-        finished_at_ms=bindparam("new_finished_at_ms"),
-        body=b"",
-    )
-)
-_GIVE_UP = (
-    update(submissions)
-    .where(
-        _IS_KEY,
-        _C.state == SubmissionState.SUBMITTED.value,
-        _C.home_subcluster == bindparam("home"),
-        _C.finished_at_ms.is_(None),
-    )
-    .values(
-        state=SubmissionState.LOST.value,
-        rejection=bindparam("new_rejection"),
-        finished_at_ms=bindparam("new_finished_at_ms"),
-        body=b"",
-    )
-)
-_LOCK_SEQUENCE = (
-    update(federation)
-    .where(federation.c.id == _ONLY)
-    .values(next_sequence=federation.c.next_sequence)
-    .returning(federation.c.next_sequence)
-)
-_RESERVE = (
-    update(federation)
-    .where(federation.c.id == _ONLY)
-    .values(next_sequence=federation.c.next_sequence + bindparam("count"))
-    .returning(federation.c.next_sequence)
-)
 
 
 def federation_timestamp_ms(connection: Connection, *, now_ms: int) -> int:
     """Founding time of the federation; `now_ms` if this call founds it."""
-    insert = _DIALECT_INSERT[connection.dialect.name](federation)
-    row = {"id": _ONLY, "timestamp_ms": now_ms, "next_sequence": 1}
+    insert = sql.DIALECT_INSERT[connection.dialect.name](federation)
+    row = {"id": sql.ONLY, "timestamp_ms": now_ms, "next_sequence": 1}
     connection.execute(insert.on_conflict_do_nothing(), row)
     return int(connection.execute(select(federation.c.timestamp_ms)).scalar_one())
 
@@ -221,7 +64,7 @@ def federation_timestamp_ms(connection: Connection, *, now_ms: int) -> int:
 def begin_epoch(connection: Connection, *, listed: Collection[ApplicationId], now_ms: int) -> int:
     """Take a cluster time stamp for the caller alone, and raise the sequence above what is listed."""
     founded_ms = federation_timestamp_ms(connection, now_ms=now_ms)
-    sequence = connection.execute(_LOCK_SEQUENCE).scalar_one()  # the row's lock: one epoch begins at a time
+    sequence = connection.execute(sql.LOCK_SEQUENCE).scalar_one()  # the row's lock: one epoch begins at a time
     begun = connection.execute(select(id_epochs.c.timestamp_ms)).scalars().all()
     known = frozenset([*begun, founded_ms])
     is_first = not begun and sequence == 1 and founded_ms == now_ms
@@ -229,22 +72,22 @@ def begin_epoch(connection: Connection, *, listed: Collection[ApplicationId], no
     connection.execute(id_epochs.insert(), {"timestamp_ms": stamp, "begun_at_ms": now_ms})
     above = sequence_above(sequence, known=known, listed=listed)
     if above > sequence:
-        connection.execute(_RESERVE, {"count": above - sequence})
+        connection.execute(sql.RESERVE, {"count": above - sequence})
     return stamp
 
 
 def reserve_sequences(connection: Connection, *, count: int, now_ms: int) -> range:
     """Take `count` numbers for the caller alone."""
-    after = connection.execute(_RESERVE, {"count": count}).scalar_one_or_none()
+    after = connection.execute(sql.RESERVE, {"count": count}).scalar_one_or_none()
     if after is None:
         federation_timestamp_ms(connection, now_ms=now_ms)
-        after = connection.execute(_RESERVE, {"count": count}).scalar_one()
+        after = connection.execute(sql.RESERVE, {"count": count}).scalar_one()
     return range(after - count, after)
 
 
 def insert_intent(connection: Connection, *, record: SubmissionRecord) -> SubmissionRecord:
     """Insert, or replace a REJECTED record; return what stands there now."""
-    if _INSERT_INTENT.rows(connection, rows.row_of_record(record)):
+    if sql.INSERT_INTENT.rows(connection, rows.row_of_record(record)):
         return record
     known = find(connection, application_id=record.submission.application_id)
     if known is None:
@@ -256,32 +99,32 @@ def insert_intent(connection: Connection, *, record: SubmissionRecord) -> Submis
 def settle(
     connection: Connection, *, application_id: ApplicationId, state: SubmissionState, rejection: str, now_ms: int
 ) -> None:
-    """Move an INTENDED record to SUBMITTED or REJECTED."""
+    """Move an sql.INTENDED record to SUBMITTED or REJECTED."""
     is_rejected = state is SubmissionState.REJECTED
     values = {
         "new_state": state.value,
         "new_rejection": rejection,
         "new_finished_at_ms": now_ms if is_rejected else None,
     }
-    if connection.execute(_SETTLE, {**_key(application_id), **values}).rowcount:
+    if connection.execute(sql.SETTLE, {**_key(application_id), **values}).rowcount:
         return
-    stands = connection.execute(_STATE, _key(application_id)).scalar_one_or_none()
+    stands = connection.execute(sql.STATE, _key(application_id)).scalar_one_or_none()
     if stands != state.value:
         raise VersionConflictError(f"{application_id} cannot become {state.value}: it is {stands or 'unknown'}")
 
 
 def note_taken(connection: Connection, *, application_ids: Collection[ApplicationId]) -> None:
-    """Move those that are INTENDED to SUBMITTED."""
+    """Move those that are sql.INTENDED to SUBMITTED."""
     if application_ids:
         # in one order everywhere: two Heddles that lock rows crosswise would wait for each other
-        connection.execute(_NOTE_TAKEN, [_key(each) for each in sorted(application_ids)])
+        connection.execute(sql.NOTE_TAKEN, [_key(each) for each in sorted(application_ids)])
 
 
 def rehome(connection: Connection, *, record: SubmissionRecord, was: SubmissionProgress) -> None:
     """Write a new intent over a record that stands as it was."""
     new = rows.row_of_record(record)
     names = ("home_subcluster", "home_started_on_ms", "intended_at_ms", "intent_id", "decision", "waited")
-    if connection.execute(_REHOME, {**rows.row_of_progress(was), **{f"new_{n}": new[n] for n in names}}).rowcount:
+    if connection.execute(sql.REHOME, {**rows.row_of_progress(was), **{f"new_{n}": new[n] for n in names}}).rowcount:
         return
     stands = find(connection, application_id=was.application_id)
     if stands is None or stands.progress != record.progress:
@@ -291,7 +134,7 @@ def rehome(connection: Connection, *, record: SubmissionRecord, was: SubmissionP
 def reject(connection: Connection, *, was: SubmissionProgress, reason: str, now_ms: int) -> None:
     """Move a record that stands as it was to REJECTED, and drop its context."""
     values = {"new_rejection": reason, "new_finished_at_ms": now_ms}
-    if connection.execute(_REJECT, {**rows.row_of_progress(was), **values}).rowcount:
+    if connection.execute(sql.REJECT, {**rows.row_of_progress(was), **values}).rowcount:
         return
     stands = find(connection, application_id=was.application_id)
     if stands is None or (stands.state, stands.rejection) != (SubmissionState.REJECTED, reason):
@@ -300,7 +143,7 @@ def reject(connection: Connection, *, was: SubmissionProgress, reason: str, now_
 
 def waited(connection: Connection) -> dict[ApplicationId, int]:
     """Submit times of those that waited and have started, oldest first."""
-    found = connection.execute(_WAITED).mappings().all()
+    found = connection.execute(sql.WAITED).mappings().all()
     return {rows.id_of_row(row): int(row["waited"]["since_ms"]) for row in reversed(found)}
 
 
@@ -320,7 +163,7 @@ def confirm(
 
 def find(connection: Connection, *, application_id: ApplicationId) -> SubmissionRecord | None:
     """The record of an id."""
-    row = connection.execute(_FIND, _key(application_id)).mappings().first()
+    row = connection.execute(sql.FIND, _key(application_id)).mappings().first()
     return None if row is None else rows.record_of_row(row)
 
 
@@ -329,31 +172,31 @@ def described(connection: Connection, *, application_ids: Collection[Application
     return {
         rows.id_of_row(row): rows.submission_of_row({**row, "body": b""})
         for chunk in _chunks(application_ids)
-        for row in connection.execute(_DESCRIBED.where(chunk)).mappings()
+        for row in connection.execute(sql.DESCRIBED.where(chunk)).mappings()
     }
 
 
 def intended(connection: Connection) -> Sequence[SubmissionRecord]:
-    """Every INTENDED record."""
-    return [rows.record_of_row(row) for row in connection.execute(_INTENDED).mappings()]
+    """Every sql.INTENDED record."""
+    return [rows.record_of_row(row) for row in connection.execute(sql.INTENDED).mappings()]
 
 
 def unfinished(connection: Connection, *, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
     """Standings of a home's submissions that somebody still has to look after."""
-    return [rows.progress_of_row(row) for row in connection.execute(_UNFINISHED, {"home": subcluster}).mappings()]
+    return [rows.progress_of_row(row) for row in connection.execute(sql.UNFINISHED, {"home": subcluster}).mappings()]
 
 
 def waiting(connection: Connection) -> Sequence[SubmissionProgress]:
     """Standings of what waits."""
-    return [rows.progress_of_row(row) for row in connection.execute(_WAITING).mappings()]
+    return [rows.progress_of_row(row) for row in connection.execute(sql.WAITING).mappings()]
 
 
 def withdraw(connection: Connection, *, application_id: ApplicationId, reason: str, now_ms: int) -> None:
-    """Move a WAITING record to KILLED and drop its context."""
+    """Move a sql.WAITING record to KILLED and drop its context."""
     values = {"new_rejection": reason, "new_finished_at_ms": now_ms}
-    if connection.execute(_WITHDRAW, {**_key(application_id), **values}).rowcount:
+    if connection.execute(sql.WITHDRAW, {**_key(application_id), **values}).rowcount:
         return
-    stands = connection.execute(_STATE, _key(application_id)).scalar_one_or_none()
+    stands = connection.execute(sql.STATE, _key(application_id)).scalar_one_or_none()
     if stands != SubmissionState.KILLED.value:
         raise VersionConflictError(f"{application_id} waits no more: it is {stands or 'unknown'}")
 
@@ -362,9 +205,9 @@ def give_up(connection: Connection, *, progress: SubmissionProgress, reason: str
     """Move a SUBMITTED record of this home that was not seen final to LOST, and drop its context."""
     key = _key(progress.application_id)
     values = {"home": progress.home_subcluster, "new_rejection": reason, "new_finished_at_ms": now_ms}
-    if connection.execute(_GIVE_UP, {**key, **values}).rowcount:
+    if connection.execute(sql.GIVE_UP, {**key, **values}).rowcount:
         return
-    stands = connection.execute(_STATE, key).scalar_one_or_none()
+    stands = connection.execute(sql.STATE, key).scalar_one_or_none()
     if stands != SubmissionState.LOST.value:
         raise VersionConflictError(f"{progress.application_id} cannot be given up: it is {stands or 'unknown'}")
 
@@ -394,7 +237,7 @@ def set_admission(
         connection.execute(delete(admissions).where(admissions.c.subcluster == subcluster))
         return
     word = {"admission": admission.value, "said_by": said_by, "said_at_ms": now_ms}
-    insert = _DIALECT_INSERT[connection.dialect.name](admissions).values(subcluster=subcluster, **word)
+    insert = sql.DIALECT_INSERT[connection.dialect.name](admissions).values(subcluster=subcluster, **word)
     connection.execute(insert.on_conflict_do_update(index_elements=["subcluster"], set_=word))
 
 

@@ -24,6 +24,7 @@ from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery_attempts import BackOff
 from shim.submission.service import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import (
     ChokesOn,
@@ -36,7 +37,7 @@ from shim.testing.misbehaviours import (
     MisbehavesFor,
 )
 from shim.testing.resource_manager import AnswersProperly, Behaviour
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore, SwitchableStore
+from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 
 NAMES = ("east", "west", "north")
 names = st.sampled_from(NAMES)

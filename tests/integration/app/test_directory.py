@@ -76,6 +76,15 @@ def test_the_doctor_is_told_whether_the_directory_takes_the_login(directory, tmp
     assert "mistaken" not in told
 
 
+@pytest.mark.parametrize("change", [lambda file: file.unlink(), lambda file: file.chmod(0o644)])
+def test_the_doctor_is_told_of_a_password_that_can_be_used_no_more(directory, tmp_path, change):
+    ldap = security_of(directory, tmp_path).ldap
+    change(tmp_path / "password")
+    told = asyncio.run(directory_trouble(ldap))
+    assert told is not None
+    assert "security.ldap.bind_password_file" in told
+
+
 def test_a_password_that_others_may_read_is_not_used(directory, tmp_path):
     security = security_of(directory, tmp_path)
     (tmp_path / "password").chmod(0o644)

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from shim.config.queues import parse_policy
+from shim.config.policy_files import parse_policy
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.errors import ConfigError

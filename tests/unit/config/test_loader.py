@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shim.config.environment import overlay
 from shim.config.loader import Config, is_loopback, load, parse
 from shim.config.sections import SubClusterConfig
-from shim.config.tree import RemovedKeyWarning, RenamedKeyWarning, overlay, read
+from shim.config.tree import RemovedKeyWarning, RenamedKeyWarning, read
 from shim.errors import ConfigError
 
 LEAST = '[[subcluster]]\nid = "east"\nweb = "http://rm.east:8088"\n'

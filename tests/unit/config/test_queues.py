@@ -3,7 +3,7 @@
 import pytest
 
 from shim.config.loader import parse
-from shim.config.queues import parse_policy, policy_text
+from shim.config.policy_files import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
 from shim.errors import ConfigError

@@ -10,8 +10,8 @@ from shim.errors import NotFoundError, UnavailableError
 from shim.ports.multicluster_store import RemoteSession
 from shim.submission.service import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation
-from shim.testing.state_stores import SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 

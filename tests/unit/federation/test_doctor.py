@@ -4,15 +4,8 @@ import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue
-from shim.federation.doctor import (
-    PROBE_USER,
-    FederationFacts,
-    HadoopSetting,
-    KerberosFacts,
-    Level,
-    SubClusterFacts,
-    examine,
-)
+from shim.federation.doctor import PROBE_USER, KerberosFacts, Level, examine
+from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.tls_findings import TLSFacts
 
 SCHEDULER = "yarn.resourcemanager.scheduler.address"

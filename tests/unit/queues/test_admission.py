@@ -14,7 +14,8 @@ from shim.domain.subclusters import HaState, SubClusterReport
 from shim.domain.submissions import NOWHERE, Submission, SubmissionState
 from shim.domain.viewers import Viewer
 from shim.errors import ConflictError, ForbiddenError, HomeUnreachableError, StoreUnavailableError
-from shim.federation.reading import ApplicationReading, ReadingSettings
+from shim.federation.application_reads import ReadingSettings
+from shim.federation.reading import ApplicationReading
 from shim.protocol.rest.submission_context import decode_submission
 from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.core.entitle import ShareSettings
@@ -23,10 +24,10 @@ from shim.queues.waiting_place import WaitingPlace
 from shim.submission.service import Accepted, SubmissionService, SubmissionSettings
 from shim.testing import reports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
+from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import RejectsSubmissions
 from shim.testing.settings import usual
-from shim.testing.state_stores import SwitchableStore
 
 ONE_AT_A_TIME = SharePolicy((FederatedQueue("root.prod", weight=1, max_running=1),))
 

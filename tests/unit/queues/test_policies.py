@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from shim.config.queues import parse_policy
+from shim.config.policy_files import parse_policy
 from shim.domain.shares import SharePolicy
 from shim.errors import BadRequestError, ConflictError, NotFoundError
 from shim.queues.policies import PolicyService

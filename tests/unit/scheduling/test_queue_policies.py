@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.config.queues import parse_policy
+from shim.config.policy_files import parse_policy
 from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector

@@ -8,7 +8,8 @@ from shim.domain.ids import ApplicationId
 from shim.errors import UnavailableError
 from shim.submission.application_ids import ApplicationIds
 from shim.testing.clock import FakeClock
-from shim.testing.state_stores import InMemoryStateStore, SwitchableStore
+from shim.testing.failing_stores import SwitchableStore
+from shim.testing.state_stores import InMemoryStateStore
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from shim.submission.service import Accepted, Rejected
 from shim.submission.settling import Settling
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.clock import FakeClock
+from shim.testing.failing_stores import TakesItsTime
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, MisbehavesFor, RejectsSubmissions
 from shim.testing.reports import a_report
 from shim.testing.resource_manager import AnswersProperly
 from shim.testing.settings import usual
-from shim.testing.state_stores import TakesItsTime
 
 EAST = SubClusterId("east")
 INTENDED, SUBMITTED = SubmissionState.INTENDED, SubmissionState.SUBMITTED

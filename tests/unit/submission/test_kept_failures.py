@@ -10,10 +10,11 @@ from shim.domain.submissions import DeliveryFailure, SubmissionRecord, Submissio
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery_attempts import BackOff, DeliveryAttempts
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import ChokesOn, FailsWithoutWords, IsPaused
 from shim.testing.resource_manager import AnswersProperly
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore, SwitchableStore
+from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 
 INTENDED, SUBMITTED, REJECTED = SubmissionState.INTENDED, SubmissionState.SUBMITTED, SubmissionState.REJECTED
 ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

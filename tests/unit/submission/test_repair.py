@@ -10,6 +10,7 @@ from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import (
     IsNeverReached,
@@ -20,7 +21,6 @@ from shim.testing.misbehaviours import (
     RejectsSubmissions,
 )
 from shim.testing.resource_manager import AnswersProperly
-from shim.testing.state_stores import SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -15,10 +15,10 @@ from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager import RestRequest
 from shim.submission.service import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, IsRecovering, MisbehavesFor
 from shim.testing.resource_manager import AnswersProperly
-from shim.testing.state_stores import SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE, TWO = (ApplicationId(FEDERATION_TIMESTAMP_MS, number) for number in (1, 2))

@@ -13,6 +13,7 @@ from shim.ports.resource_manager import RestRequest
 from shim.submission.crash_points import CrashPoint
 from shim.submission.service import Accepted, Rejected
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from shim.testing.failing_stores import AwayStore, LockedStore, LosesTheAnswerToCommits, SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import (
     AnswersGarbage,
@@ -26,7 +27,6 @@ from shim.testing.misbehaviours import (
     RejectsSubmissions,
 )
 from shim.testing.resource_manager import Behaviour
-from shim.testing.state_stores import AwayStore, LockedStore, LosesTheAnswerToCommits, SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -12,7 +12,7 @@ from shim.submission.crash_points import CrashPoint
 from shim.submission.settling import Settling
 from shim.testing.builders import a_record
 from shim.testing.clock import FakeClock
-from shim.testing.state_stores import SwitchableStore
+from shim.testing.failing_stores import SwitchableStore
 
 
 @dataclass(slots=True)

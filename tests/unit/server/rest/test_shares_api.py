@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fastapi import Depends, FastAPI
 
-from shim.config.queues import parse_policy
+from shim.config.policy_files import parse_policy
 from shim.domain.credits import Credits
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotAuthenticatedError

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shim.config.loader import parse
-from shim.config.queues import policy_tables
+from shim.config.policy_files import policy_tables
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec

@@ -1,0 +1,191 @@
+"""Statements on submissions and ids, prepared once; `operations` runs them.
+
+Where a statement asks for a state, it is a compare-and-set: no row means that another process was faster.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sqlalchemy import Table, and_, bindparam, case, literal, null, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
+
+from shim.domain.submissions import NOWHERE, SubmissionState
+from shim.store.prepared import Prepared
+from shim.store.tables import federation, submissions
+
+__all__ = [
+    "DESCRIBED",
+    "DIALECT_INSERT",
+    "FIND",
+    "GIVE_UP",
+    "INSERT_INTENT",
+    "INTENDED",
+    "LOCK_SEQUENCE",
+    "NOTE_TAKEN",
+    "ONLY",
+    "REHOME",
+    "REJECT",
+    "RESERVE",
+    "SETTLE",
+    "STATE",
+    "UNFINISHED",
+    "WAITED",
+    "WAITING",
+    "WITHDRAW",
+]
+
+_C = submissions.c
+_KEY = ("cluster_timestamp", "sequence")
+ONLY = 1  # the id of the one row of `federation`
+_IS_KEY = and_(_C.cluster_timestamp == bindparam("key_timestamp"), _C.sequence == bindparam("key_sequence"))
+_OLDEST_FIRST = (_C.intended_at_ms, _C.cluster_timestamp, _C.sequence)
+Insert = sqlite.Insert | postgresql.Insert
+DIALECT_INSERT: Mapping[str, Callable[[Table], Insert]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+def _new_or_rejected(dialect: str) -> ReturningInsert[Any]:
+    """Insert a submission; take the place of a REJECTED one; do nothing where another stands."""
+    columns = [column.name for column in submissions.columns if column.name != "finished_at_ms"]
+    insert = DIALECT_INSERT[dialect](submissions).values({name: bindparam(name) for name in columns})
+    replaced: dict[str, Any] = {name: insert.excluded[name] for name in columns if name not in _KEY}
+    return insert.on_conflict_do_update(
+        index_elements=list(_KEY),
+        set_={**replaced, "finished_at_ms": null()},
+        where=_C.state == SubmissionState.REJECTED.value,
+    ).returning(_C.sequence)
+
+
+INSERT_INTENT = Prepared({dialect: _new_or_rejected(dialect) for dialect in DIALECT_INSERT})
+FIND = select(submissions).where(_IS_KEY)
+SETTLE = (
+    update(submissions)
+    .where(_IS_KEY, _C.state == SubmissionState.INTENDED.value)
+    .values(
+        state=bindparam("new_state"),
+        rejection=bindparam("new_rejection"),
+        finished_at_ms=bindparam("new_finished_at_ms"),
+        # what is final is never sent again
+        body=case((bindparam("new_finished_at_ms", type_=_C.finished_at_ms.type).is_(None), _C.body), else_=b""),
+    )
+)
+NOTE_TAKEN = (
+    update(submissions)
+    .where(_IS_KEY, _C.state == SubmissionState.INTENDED.value)
+    .values(state=SubmissionState.SUBMITTED.value)
+)
+DESCRIBED = select(*(column for column in _C if column.name not in ("body", "decision")))
+STATE = select(_C.state).where(_IS_KEY)
+REHOME = (
+    update(submissions)
+    .where(
+        _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
+        _C.sequence == bindparam("was_sequence"),
+        _C.state == bindparam("was_state"),
+        _C.home_subcluster == bindparam("was_home_subcluster"),
+        _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
+        _C.intended_at_ms == bindparam("was_intended_at_ms"),
+        _C.intent_id == bindparam("was_intent_id"),
+        _C.finished_at_ms.is_(None),
+    )
+    .values(
+        state=SubmissionState.INTENDED.value,
+        home_subcluster=bindparam("new_home_subcluster"),
+        home_started_on_ms=bindparam("new_home_started_on_ms"),
+        intended_at_ms=bindparam("new_intended_at_ms"),
+        intent_id=bindparam("new_intent_id"),
+        decision=bindparam("new_decision", type_=_C.decision.type),
+        waited=bindparam("new_waited", type_=_C.waited.type),
+    )
+)
+REJECT = (
+    update(submissions)
+    .where(
+        _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
+        _C.sequence == bindparam("was_sequence"),
+        _C.state == bindparam("was_state"),
+        _C.state.in_([SubmissionState.INTENDED.value, SubmissionState.WAITING.value]),
+        _C.home_subcluster == bindparam("was_home_subcluster"),
+        _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
+        _C.intended_at_ms == bindparam("was_intended_at_ms"),
+        _C.intent_id == bindparam("was_intent_id"),
+        _C.finished_at_ms.is_(None),
+    )
+    .values(
+        state=SubmissionState.REJECTED.value,
+        rejection=bindparam("new_rejection"),
+        finished_at_ms=bindparam("new_finished_at_ms"),
+        body=b"",
+    )
+)
+INTENDED = (
+    select(*(literal(b"").label("body") if column is _C.body else column for column in _C))
+    .where(_C.finished_at_ms.is_(None), _C.state == SubmissionState.INTENDED.value)
+    .order_by(*_OLDEST_FIRST)
+)
+UNFINISHED = (
+    select(
+        _C.cluster_timestamp,
+        _C.sequence,
+        _C.state,
+        _C.home_subcluster,
+        _C.home_started_on_ms,
+        _C.intended_at_ms,
+        _C.intent_id,
+    )
+    .where(_C.finished_at_ms.is_(None), _C.home_subcluster == bindparam("home"))
+    .order_by(*_OLDEST_FIRST)
+)
+WAITING = (
+    select(*UNFINISHED.selected_columns)
+    .where(
+        _C.finished_at_ms.is_(None),
+        _C.home_subcluster == NOWHERE,
+        _C.state == SubmissionState.WAITING.value,
+    )
+    .order_by(*_OLDEST_FIRST)
+)
+_MOST_WAITED = 20_000
+WAITED = (
+    select(_C.cluster_timestamp, _C.sequence, _C.waited)
+    .where(_C.waited.is_not(None))
+    .order_by(_C.intended_at_ms.desc())
+    .limit(_MOST_WAITED)
+)
+WITHDRAW = (
+    update(submissions)
+    .where(_IS_KEY, _C.state == SubmissionState.WAITING.value)
+    .values(
+        state=SubmissionState.KILLED.value,
+        rejection=bindparam("new_rejection"),
+        finished_at_ms=bindparam("new_finished_at_ms"),
+        body=b"",
+    )
+)
+GIVE_UP = (
+    update(submissions)
+    .where(
+        _IS_KEY,
+        _C.state == SubmissionState.SUBMITTED.value,
+        _C.home_subcluster == bindparam("home"),
+        _C.finished_at_ms.is_(None),
+    )
+    .values(
+        state=SubmissionState.LOST.value,
+        rejection=bindparam("new_rejection"),
+        finished_at_ms=bindparam("new_finished_at_ms"),
+        body=b"",
+    )
+)
+LOCK_SEQUENCE = (
+    update(federation)
+    .where(federation.c.id == ONLY)
+    .values(next_sequence=federation.c.next_sequence)
+    .returning(federation.c.next_sequence)
+)
+RESERVE = (
+    update(federation)
+    .where(federation.c.id == ONLY)
+    .values(next_sequence=federation.c.next_sequence + bindparam("count"))
+    .returning(federation.c.next_sequence)
+)
