@@ -1,4 +1,4 @@
-"""What the cycles of a queue placed, read off their plans in the words of the queue's attempts."""
+"""Placements of the cycles of a queue, read off their plans in the words of its attempts."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -18,7 +18,7 @@ from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.policy import Fact, Policy
-from shim.scheduling.queue_tags import TagBook, promised_by_tags, slots_on
+from shim.scheduling.queue_tags import KinPromises, TagBook, slots_on
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import (
     Clusters,
@@ -62,7 +62,7 @@ class QueueRows:
         self._weights: Mapping[SubClusterId, float] = {}
         self._tag_bounds: Mapping[int, TagBounds] = NO_TAG_BOUNDS
         self._left_out: frozenset[int] = frozenset()
-        self._promised: dict[ApplicationAttemptId, Mapping[frozenset[str], Mapping[SubClusterId, int]]] = {}
+        self._promised = KinPromises(self.of)
 
     def __bool__(self) -> bool:
         return bool(self._requests)
@@ -90,15 +90,8 @@ class QueueRows:
 
     def closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> frozenset[SubClusterId]:
         """Name the sub-clusters where a request's placement constraint leaves no room beside what is promised."""
-        promised = self._promised_to_kin(attempt, request) if request.most_at else {}
+        promised = self._promised.of(attempt, request) if request.most_at else {}
         return frozenset(name for name, most in request.most_at.items() if most <= promised.get(name, 0))
-
-    def _promised_to_kin(self, attempt: ApplicationAttemptId, request: PendingRequest) -> Mapping[SubClusterId, int]:
-        """Count what is tentatively allocated to requests of an attempt for the same tags."""
-        if attempt not in self._promised:
-            self._promised[attempt] = promised_by_tags(self.of(attempt))
-        placement = request.key.placement
-        return {} if placement is None else self._promised[attempt].get(placement.tags, {})
 
     def since_s(self, attempt: ApplicationAttemptId, key: AskKey) -> float:
         """Since when a request waits, in seconds."""
@@ -111,7 +104,7 @@ class QueueRows:
         self.drop(attempt, request.key)
         if request.unallocated:
             self._since_s[attempt, request.key] = since_s
-        self._promised.pop(attempt, None)
+        self._promised.forget(attempt)
         self._requests.setdefault(attempt, {})[request.key] = request
         self._jobs[attempt] = job
         self._weights = request.weights
@@ -127,7 +120,7 @@ class QueueRows:
         """Forget a request; return whether it was known."""
         requests = self._requests.get(attempt, {})
         self._since_s.pop((attempt, key), None)
-        self._promised.pop(attempt, None)
+        self._promised.forget(attempt)
         if requests.pop(key, None) is None:
             return False
         self._remove(self._rows.pop((attempt, key)))
@@ -201,7 +194,7 @@ class QueueRows:
         for attempt in planned:
             for request, row in self.with_rows(attempt):
                 if request.most_at:
-                    promised = self._promised_to_kin(attempt, request)
+                    promised = self._promised.of(attempt, request)
                     found[row] = book.bounds_of(attempt, request, self._table.needs[row], promised)
 
     @property

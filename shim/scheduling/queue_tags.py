@@ -5,7 +5,7 @@ as far as is known: where the attempt's containers are, and how many of its prom
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from shim.scheduling.snapshot import NO_BOUND, IntArray
 from shim.scheduling.tag_bounds import TagBounds
 from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagConstraint, TagCount, TaggedContainers
 
-__all__ = ["TagBook", "is_service", "promised_by_tags", "service_facts", "services_among", "slots_on"]
+__all__ = ["KinPromises", "TagBook", "is_service", "service_facts", "services_among", "slots_on"]
 
 _Kin = tuple[ApplicationAttemptId, frozenset[str]]
 
@@ -35,13 +35,30 @@ def slots_on(nodes: SharedNodes, need: Need) -> IntArray:
     return slots
 
 
-def promised_by_tags(requests: Iterable[PendingRequest]) -> Mapping[frozenset[str], Mapping[SubClusterId, int]]:
-    """Count what is tentatively allocated to an attempt's requests by the tags that their containers shall have."""
-    counts: dict[frozenset[str], Counter[SubClusterId]] = {}
-    for each in requests:
-        if each.key.placement is not None:
-            counts.setdefault(each.key.placement.tags, Counter()).update(each.tentative)
-    return counts
+class KinPromises:
+    """Counts of what is tentatively allocated to an attempt's requests, by the tags that their containers shall have.
+
+    Args:
+        requests_of: The requests of an attempt.
+    """
+
+    def __init__(self, requests_of: Callable[[ApplicationAttemptId], Iterable[PendingRequest]]) -> None:
+        self._requests_of = requests_of
+        self._counts: dict[ApplicationAttemptId, Mapping[frozenset[str], Mapping[SubClusterId, int]]] = {}
+
+    def forget(self, attempt: ApplicationAttemptId) -> None:
+        """Count those of an attempt anew when they are asked for next: its requests have changed."""
+        self._counts.pop(attempt, None)
+
+    def of(self, attempt: ApplicationAttemptId, request: PendingRequest) -> Mapping[SubClusterId, int]:
+        """Containers that are promised to a request and its kin, by sub-cluster."""
+        if attempt not in self._counts:
+            counts: dict[frozenset[str], Counter[SubClusterId]] = {}
+            for each in self._requests_of(attempt):
+                if each.key.placement is not None:
+                    counts.setdefault(each.key.placement.tags, Counter()).update(each.tentative)
+            self._counts[attempt] = counts
+        return self._counts[attempt].get(_placement(request).tags, {})
 
 
 def _placement(request: PendingRequest) -> PlacementConstraint:
