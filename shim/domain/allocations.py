@@ -30,6 +30,8 @@ __all__ = [
     "RejectedAsk",
     "RunningContainer",
     "SessionRequest",
+    "TagBound",
+    "TaggedSpot",
     "UpdateRequest",
 ]
 
@@ -58,6 +60,23 @@ class ConstraintHandling(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class TagBound:
+    """Bounds of how many other containers with a tag the node, or the rack, of a container may hold.
+
+    Attributes:
+        most: None for no bound.
+        is_rack: Whether the whole rack is looked at, not the node.
+        whose: Which applications' containers count: `self`, `all`, `not-self`, or `app-id/` with an id.
+    """
+
+    tag: str
+    least: int = 0
+    most: int | None = None
+    is_rack: bool = False
+    whose: str = "self"
+
+
+@dataclass(frozen=True, slots=True)
 class PlacementConstraint:
     """Tags of the containers of a `SchedulingRequest`, and where these may be.
 
@@ -67,6 +86,8 @@ class PlacementConstraint:
         needs: Tags that containers of the application must have there already (affinity).
         most_a_node: Most containers with these tags on one node, as far as the constraint bounds them.
         is_local: Whether each cluster can judge it by what runs there.
+        choices: The constraint as conjunctions of which one shall hold; none where there is no constraint, or where it
+            speaks of anything else than tags on nodes and racks.
     """
 
     tags: frozenset[str] = frozenset()
@@ -74,6 +95,19 @@ class PlacementConstraint:
     needs: frozenset[str] = frozenset()
     most_a_node: int | None = None
     is_local: bool = False
+    choices: tuple[tuple[TagBound, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedSpot:
+    """A node where a container with tags is.
+
+    Attributes:
+        placement: What its ask wanted; its tags alone where that is not known.
+    """
+
+    node: NodeId
+    placement: PlacementConstraint
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ class PendingRequest:
         weights: How much the queue prefers each sub-cluster; 1 for those that are not in here.
         held: Containers that the attempt has, of whatever kind.
         gang: How many containers of the attempt are placed together, with any of its keys; 0 where each is by itself.
+        most_at: How many containers with its tags a placement constraint leaves to each sub-cluster, beside those that
+            the attempt has; no entry where it bounds nothing. Tentative allocations are not taken off.
     """
 
     key: AskKey
@@ -43,6 +45,7 @@ class PendingRequest:
     weights: Mapping[SubClusterId, float] = field(default_factory=dict)
     held: int = 0
     gang: int = 0
+    most_at: Mapping[SubClusterId, int] = field(default_factory=dict)
 
     @property
     def unallocated(self) -> int:

@@ -115,8 +115,8 @@ class AttemptPlans:
                 table.granted(id_, subcluster, now_s)
                 if is_unplanned:
                     self._cycles.launches.took(subcluster, str(id_), self._kind(subcluster, key, ()))
-            case ContainerBegan(container, since_s, resource):
-                table.began(id_, container, now_s if since_s is None else min(since_s, now_s), resource)
+            case ContainerBegan(container, since_s, resource, spot):
+                table.began(id_, container, now_s if since_s is None else min(since_s, now_s), resource, spot)
             case ContainerEnded(container, is_whole):
                 table.ended(id_, container, now_s, is_whole=is_whole)
             case LeftQueue():

@@ -28,6 +28,7 @@ from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.recurring_jobs import FormerRuns, RecurringJobModels, recurring_key
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
+from shim.scheduling.queue_policies import is_solved_apart
 from shim.scheduling.queue_table import QueueTable
 
 __all__ = ["CycleSettings", "QueueCycles"]
@@ -183,8 +184,9 @@ class QueueCycles:
                 self._wake.clear()
                 due, self._due = self._due, {}
                 for queue in due:
-                    if not self.awaits_answer(queue):
-                        self.cycle(queue)
+                    is_solving = self.awaits_answer(queue)
+                    if not is_solving or is_solved_apart(self._order_of(queue)):
+                        self.cycle(queue, is_solving=is_solving)
                 await self.clock.sleep(self._settings.every_s)
         finally:
             if self.solves is not None:
@@ -223,19 +225,23 @@ class QueueCycles:
         solves.begin(queue, stated)
         return True
 
-    def cycle(self, queue: str) -> None:
-        """One cycle of a queue: take back what stands no more, plan, and tell the attempts whose plan is another."""
+    def cycle(self, queue: str, *, is_solving: bool = False) -> None:
+        """One cycle of a queue: take back what stands no more, plan, and tell the attempts whose plan is another.
+
+        With `is_solving` it goes on without what a solver plans meanwhile.
+        """
         attempts, table = self._attempts.get(queue, {}), self._tables[queue]
         self._has_more.discard(queue)
-        stated = None if self.solves is None else self.solves.take(queue)
+        stated = None if self.solves is None or is_solving else self.solves.take(queue)
         for each in tuple(attempts.values()):
             each.expire()
         if not table.is_waiting:
             return
         self.cycles += 1
         capacity, order = self._capacity(queue), self._order_of(queue)
-        plans = table.plan(capacity, order, self.clock.now_s(), stated=stated)
-        self.shadows.look(queue, table, capacity, order, plans)
+        plans = table.plan(capacity, order, self.clock.now_s(), stated=stated, is_solving=is_solving)
+        if not is_solving:
+            self.shadows.look(queue, table, capacity, order, plans)
         self._again_at_s.pop(queue, None)
         if table.again_at_s is not None:
             self._again_at_s[queue] = table.again_at_s

@@ -1,6 +1,7 @@
 """A plan while it is made: what is granted so far, and what is left of each request."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from shim.scheduling.job_table import Column
 from shim.scheduling.placements import CellSearch, CycleState, Matcher
@@ -9,6 +10,7 @@ from shim.scheduling.policy import CellChoice, Policy
 from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import OfferedRoom, RequestColumn, Scope, Snapshot
 from shim.scheduling.sweep import Sweep
+from shim.scheduling.tag_bounds import TagRoom
 
 __all__ = ["Draft"]
 
@@ -36,6 +38,7 @@ class Draft:
         self._holds: list[Hold] = []
         self._declined: list[int] = []
         self._used_offers = 0
+        self._tags = TagRoom(snapshot.requests.tag_bounds)
         self._gangs = self._members()
         has_room = snapshot.nodes.has_room_for
         self._placeable = {need for need in snapshot.requests.distinct_needs() if has_room(need.demand)}
@@ -65,7 +68,7 @@ class Draft:
         room, is_used = list(offer.room), False
         for turn in self._turns:
             count = self.left(turn.request)
-            if not count:
+            if not count or turn.request in self._tags:
                 continue
             if offer.runner_up is not None and rank_of(self._policy, turn) > offer.runner_up:
                 break
@@ -100,6 +103,8 @@ class Draft:
         if not count:
             return
         grants = self._matcher.fill(request, need, count)
+        if request in self._tags:
+            grants = self._within_tags(grants)
         self._grants += grants
         found = sum([grant.count for grant in grants])  # a list: one of ten numbers is made faster than it is iterated
         self._granted[request] = self._granted.get(request, 0) + found
@@ -108,6 +113,22 @@ class Draft:
                 self._placeable.discard(need)
             else:
                 self.hold(request, ReasonCode.LIMITED)
+
+    def _within_tags(self, grants: Sequence[PlannedGrant]) -> Sequence[PlannedGrant]:
+        """So much of the grants of a request as its placement constraint allows; what it does not stays free."""
+        kept: list[PlannedGrant] = []
+        for grant in grants:
+            at_node = grant.scope is Scope.NODE
+            nodes = self._snapshot.nodes
+            cluster = nodes.cells[nodes.cell_of(grant.place)].cluster if at_node else grant.place
+            most = int(self._tags.at_clusters(grant.request)[cluster])
+            if at_node:
+                most = min(most, self._tags.at(grant.request, cluster, grant.place))
+            count = min(grant.count, most)
+            if count > 0:
+                self._tags.take(grant.request, cluster, count, grant.place if at_node else None)
+                kept.append(replace(grant, count=count))
+        return kept
 
     def _place_gang(self, members: Sequence[int]) -> None:
         """Place all that waits of a gang, or undo what was placed."""

@@ -91,7 +91,11 @@ def spot_of(request: PendingRequest) -> Spot:
     return Spot(request.may_use, request.key.label)
 
 
-def waits_at(request: PendingRequest) -> Spot:
-    """Nodes where a request goes before later ones: it is allocated something there, or could have what it lacks."""
-    places = request.may_use if request.unallocated else frozenset(request.tentative)
+def waits_at(request: PendingRequest, closed: frozenset[SubClusterId] = frozenset()) -> Spot:
+    """Nodes where a request goes before later ones: it is allocated something there, or could have what it lacks.
+
+    It lacks nothing that it could have where it is `closed` by its placement constraint.
+    """
+    promised = frozenset(request.tentative)
+    places = (request.may_use - closed) | promised if request.unallocated else promised
     return Spot(places - request.unresponsive if request.unresponsive else places, request.key.label)

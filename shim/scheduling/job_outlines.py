@@ -3,14 +3,14 @@
 Whoever reads graphs puts them here, beside the calls of ApplicationMasters; cycles take what is there.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from shim.domain.ids import ApplicationAttemptId
 from shim.scheduling.capacity import FIRST_TYPES
 from shim.scheduling.knowledge import Knowledge, StageOutline
 
-__all__ = ["JobOutline", "JobOutlines", "OutlineOf", "known_graphs"]
+__all__ = ["JobOutline", "JobOutlines", "OutlineOf", "known_graphs", "outlines_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,14 @@ class JobOutlines:
     def of(self, attempt: ApplicationAttemptId) -> JobOutline | None:
         """Give the outline of an attempt's job; None if that is not known."""
         return self._outlines.get(attempt)
+
+
+def outlines_of(
+    outline_of: OutlineOf, attempts: Iterable[ApplicationAttemptId]
+) -> Mapping[ApplicationAttemptId, JobOutline]:
+    """Give the outlines of those attempts whose are known."""
+    found = ((attempt, outline_of(attempt)) for attempt in attempts)
+    return {attempt: outline for attempt, outline in found if outline is not None}
 
 
 def known_graphs(outlines: Mapping[int, JobOutline], n_types: int) -> Knowledge:

@@ -14,6 +14,7 @@ from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, PlannedReservation, Reason, ReasonCode, TakeBack
 from shim.scheduling.snapshot import IntArray, RequestColumn, Scope, Snapshot
+from shim.scheduling.tag_bounds import TagRoom
 
 __all__ = ["OpenRoom"]
 
@@ -51,6 +52,7 @@ class OpenRoom:
         weights = np.repeat([cell.weight for cell in nodes.cells], sizes)
         self._is_closed = weights <= 0.0
         self._queue_left: IntArray = snapshot.queues.room_at.copy()
+        self._tags = TagRoom(snapshot.requests.tag_bounds)
 
     # ------------------------------------------------------------------ what there is
 
@@ -61,7 +63,7 @@ class OpenRoom:
     def slots(self, request: int) -> IntArray:
         """Containers of a request that each node has room for; int64 array of shape (N,), to be read only.
 
-        The limits of the request's queue are not in it: `grant` keeps to them.
+        The limits of the request's queue, and what its constraint leaves, are not in it: `grant` keeps to them.
         """
         key = self._key(request)
         known = self._slots.get(key)
@@ -120,14 +122,18 @@ class OpenRoom:
         if count <= 0:
             return 0
         allows = self._queue_allows(request)
-        count = min(count, int(allows[self._clusters[node]] if allows.size > 1 else allows[0]))
+        cluster = int(self._clusters[node])
+        count = min(count, int(allows[cluster] if allows.size > 1 else allows[0]))
+        if request in self._tags:
+            count = min(count, self._tags.at(request, cluster, node))
         if count <= 0:
             return 0
         demand = self._snapshot.requests.needs[request].demand
         self.free[node] -= np.array(demand, dtype=np.int64) * count
         queue = self._queue_of(request)
         if self._queue_left.size and queue >= 0:
-            self._queue_left[queue, self._clusters[node]] -= np.array(demand, dtype=np.int64) * count
+            self._queue_left[queue, cluster] -= np.array(demand, dtype=np.int64) * count
+        self._tags.take(request, cluster, count, node)
         self._refresh(node)
         self._granted[request] = self._granted.get(request, 0) + count
         self.grants.append(PlannedGrant(request, count, Scope.NODE, int(node), reason, is_pinned=True))
@@ -173,6 +179,7 @@ class OpenRoom:
             queue = self._queue_of(grant.request)
             if self._queue_left.size and queue >= 0:
                 self._queue_left[queue, self._clusters[grant.place]] += demand
+            self._tags.take(grant.request, int(self._clusters[grant.place]), -grant.count, grant.place)
         self._slots.clear()
 
     def together(self, requests: Sequence[int]) -> bool:

@@ -214,6 +214,7 @@ class Policy:
         needs: Facts that it cannot do without.
         solver: Plans beside the cycle, if it does.
         solves_gangs: Whether the solver knows gangs; while one waits, the greedy plans of other solvers stand.
+        is_solved_apart: Whether only services wait for the solver, in a queue: its cycles go on without them.
     """
 
     name: str
@@ -226,6 +227,7 @@ class Policy:
     needs: frozenset[Fact] = frozenset()
     solver: Solver | None = None
     solves_gangs: bool = False
+    is_solved_apart: bool = False
 
 
 def refusal(name: str, needs: frozenset[Fact], world: World, known: frozenset[Fact]) -> str:

@@ -5,8 +5,7 @@ whose plans are carried out, and one in its shadow.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import replace
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest, RequestPlan
@@ -14,19 +13,21 @@ from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
 from shim.scheduling.first_in_line import FirstInLine, spot_of, waits_at
 from shim.scheduling.global_master.waiting_table import WaitingTable
-from shim.scheduling.job_outlines import JobOutline, OutlineOf, known_graphs
+from shim.scheduling.job_outlines import JobOutline, OutlineOf, known_graphs, outlines_of
 from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.node_index import SharedNodes
+from shim.scheduling.placed_rows import PlacedRows
 from shim.scheduling.placements import PolicyRandom
-from shim.scheduling.plan import MadeBy, Plan
+from shim.scheduling.plan import MadeBy
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policy import Fact, Policy, Problem
 from shim.scheduling.queue_gangs import could_ever_start, partial_rows
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_rows import QueueRows
+from shim.scheduling.queue_tags import service_facts, services_among
 from shim.scheduling.sampled_clusters import SampledClusters
-from shim.scheduling.snapshot import NOTHING_RUNS, Scope, Snapshot
+from shim.scheduling.snapshot import NOTHING_RUNS, Snapshot
 from shim.scheduling.stated_problems import StatedProblems
 
 __all__ = ["QueuePlanner", "QueuePlans"]
@@ -34,26 +35,8 @@ __all__ = ["QueuePlanner", "QueuePlans"]
 QueuePlans = Mapping[ApplicationAttemptId, tuple[RequestPlan, ...]]
 """Plans of the requests of each attempt that waits; attempts in the order of the policy."""
 
-_Counts = Mapping[SubClusterId, int]
-
-
-@dataclass(slots=True)
-class _Placed:
-    """Placements of a cycle, by row.
-
-    Attributes:
-        starts: Containers by sub-cluster.
-        hosts: Those of them at hosts that the asks name.
-        capacities: Containers that there is capacity for, by sub-cluster.
-        reasons: Why the rest of a request waits on purpose.
-        made_by: What the plan of the row is worth.
-    """
-
-    starts: dict[int, dict[SubClusterId, int]] = field(default_factory=dict)
-    hosts: dict[int, dict[SubClusterId, dict[str, int]]] = field(default_factory=dict)
-    capacities: Mapping[int, _Counts] = field(default_factory=dict)
-    reasons: dict[int, str] = field(default_factory=dict)
-    made_by: dict[int, MadeBy] = field(default_factory=dict)
+_IN_A_ROUND = "services are placed together, in rounds"
+_NO_NODE_LEFT = "there is no node that its placement constraint leaves for more of it"
 
 
 class QueuePlanner:
@@ -108,7 +91,10 @@ class QueuePlanner:
         for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, attempts):
             if snapshot.requests.has_gangs and not policy.solves_gangs:
                 continue
-            greedy = run_cycle(snapshot, policy, self._states[has_label])
+            state = self._states[has_label]
+            if policy.is_solved_apart:  # the cycle that has the answer has its round yet
+                state = replace(state, memory=dict(state.memory))
+            greedy = run_cycle(snapshot, policy, state)
             problem = policy.solver.prepare(snapshot, greedy)
             if problem is not None:
                 problems[has_label] = problem
@@ -122,6 +108,7 @@ class QueuePlanner:
         *,
         only: ApplicationAttemptId | None = None,
         stated: StatedProblems | None = None,
+        is_solving: bool = False,
     ) -> QueuePlans:
         """Plan what waits.
 
@@ -131,6 +118,7 @@ class QueuePlanner:
             at_s: Now.
             only: The attempt to plan for, by itself; None for all of them. Who goes before it was last cycle's to say.
             stated: Problems with the answers of solvers; those of another order, or other nodes, are not looked at.
+            is_solving: Whether services wait for a solver, where a policy lets the others go on.
         """
         policy = QUEUE_POLICIES.get(order)
         self._earliest = {}
@@ -149,13 +137,22 @@ class QueuePlanner:
         if policy and policy.placement.samples:
             self._samples.keep(self._rows.by_row().values())
             placing = [each for each in placing if any(request.gang for request in self._rows.of(each))]
-        placed = self._place(capacity, policy or FIFO, at_s, placing, stated)
+        is_apart = policy is not None and policy.is_solved_apart and (is_solving or only is not None)
+        left_out = services_among(map(self._rows.with_rows, planned)) if is_apart else frozenset[int]()
+        placed = self._place(capacity, policy or FIFO, at_s, placing, stated, left_out)
         plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
         for attempt in planned:
             estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
             plans[attempt] = tuple(
                 replace(
-                    self._rest(policy, attempt, request, placed.reasons.get(row, ""), first),
+                    self._rest(
+                        policy,
+                        attempt,
+                        request,
+                        placed.reasons.get(row, ""),
+                        first,
+                        is_on_purpose=row in placed.on_purpose,
+                    ),
                     starts=placed.starts.get(row, {}),
                     hosts=placed.hosts.get(row, {}) if policy and Fact.LOCALITY in policy.needs else None,
                     capacity=placed.capacities.get(row, {}),
@@ -173,6 +170,8 @@ class QueuePlanner:
         request: PendingRequest,
         reason: str,
         first: ApplicationAttemptId | None,
+        *,
+        is_on_purpose: bool,
     ) -> RequestPlan:
         """Decide where the rest of a request may wait: at a scheduler if nobody goes first there, else here."""
         rule = policy.name if policy else ""
@@ -182,14 +181,19 @@ class QueuePlanner:
             told = f"room is kept free for the gang of {first.application}, which others overtook for too long"
             return RequestPlan(request.key, reason=told, rule=rule)
         if policy and policy.placement.kernel:
-            may_queue = self._may_queue(policy, attempt, request)
+            may_queue = self._may_queue(policy, attempt, request, is_on_purpose=is_on_purpose)
             told = "" if may_queue == request.may_use else reason or self._waits_for(policy, attempt, request)
             return RequestPlan(request.key, may_queue=may_queue, reason=told, rule=rule)
         if policy and policy.placement.samples:
             return self._sampled(policy, attempt, request)
         may_queue = self._ahead.may_queue(attempt, spot_of(request))
         behind = () if may_queue == request.may_use else self._ahead.names(attempt, spot_of(request))
-        return RequestPlan(request.key, may_queue=may_queue, behind=behind, rule=rule)
+        told = _NO_NODE_LEFT if self._is_closed_by_tags(attempt, request) else ""
+        return RequestPlan(request.key, may_queue=may_queue, behind=behind, reason=told, rule=rule)
+
+    def _is_closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
+        """Tell whether a request wants more than its placement constraint leaves to any sub-cluster."""
+        return request.unallocated > 0 and request.may_use <= self._rows.closed_by_tags(attempt, request)
 
     def _sampled(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> RequestPlan:
         """Let the schedulers of sub-clusters that are drawn be asked; all, where only named places will do."""
@@ -201,7 +205,7 @@ class QueuePlanner:
         return RequestPlan(request.key, may_queue=drawn, reason=told, rule=policy.name, is_late_bound=len(drawn) > 1)
 
     def _may_queue(
-        self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest
+        self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest, *, is_on_purpose: bool
     ) -> frozenset[SubClusterId]:
         """Name the schedulers that may choose though a policy places by itself: they serve by their own rules.
 
@@ -213,11 +217,14 @@ class QueuePlanner:
             self._rows.others_wait(attempt)
             or (Fact.LOCALITY in policy.needs and bool(request.named))
             or self._has_earlier_stage(policy, attempt, request)
+            or (policy.is_solved_apart and is_on_purpose and not request.queued)
         )
         return request.avoided if has_choice and attempt != self._overdue else request.may_use
 
     def _waits_for(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> str:
         """Say why a request waits that a policy did not place."""
+        if self._is_closed_by_tags(attempt, request):
+            return _NO_NODE_LEFT
         if self._has_earlier_stage(policy, attempt, request):
             return "another stage of this job waits that its plan wants earlier"
         return "nothing is free that it is the best choice for"
@@ -247,7 +254,7 @@ class QueuePlanner:
         ahead = FirstInLine(self._soon_of(at_s))
         for attempt in attempts:
             for request in self._rows.of(attempt):
-                ahead.note(attempt, waits_at(request), request.wanted)
+                ahead.note(attempt, waits_at(request, self._rows.closed_by_tags(attempt, request)), request.wanted)
         return ahead
 
     def _place(
@@ -257,20 +264,21 @@ class QueuePlanner:
         at_s: float,
         planned: Sequence[ApplicationAttemptId],
         stated: StatedProblems | None,
-    ) -> _Placed:
+        left_out: frozenset[int],
+    ) -> PlacedRows:
         """Run the policy's cycle on what is free."""
-        placed = _Placed()
+        placed = PlacedRows(reasons=dict.fromkeys(left_out, _IN_A_ROUND), on_purpose=set(left_out))
         if capacity is None:
             return placed
         nodes = self._rows.nodes(capacity)
         answers = None if stated is None else stated.answers_for(policy.name, self._rows)
         named = {row: request.named for attempt in planned for request, row in self._rows.with_rows(attempt)}
         ends_s: list[float] = []
-        for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, planned):
+        for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, planned, left_out):
             plan = run_cycle(snapshot, policy, self._states[has_label])
             if policy.solver is not None and answers is not None:
                 plan = answers.improve(snapshot, policy.solver, plan, has_label=has_label)
-            self._read(plan, snapshot, tuple(capacity.nodes), named, placed)
+            placed.read(plan, snapshot, tuple(capacity.nodes), named, self._rows.host)
             ends_s += [hold.until_s for hold in plan.holds if hold.until_s is not None]
         for attempt in planned:
             for row in partial_rows(self._rows.with_rows(attempt), placed.starts):
@@ -287,11 +295,13 @@ class QueuePlanner:
         policy: Policy,
         at_s: float,
         planned: Sequence[ApplicationAttemptId],
+        left_out: frozenset[int] = frozenset(),
     ) -> Iterator[tuple[bool, Snapshot]]:
         """Make what a cycle starts from, for nodes without a label and for those with labels."""
+        self._rows.bound_by_tags(nodes, planned, self._attempts.tagged(), left_out)
         container_s = None if policy.solver is None else self._attempts.container_s()
-        outlines = self._outlines(planned) if Fact.DAG in policy.needs else {}
-        knowledge = self._knowledge(policy, outlines)
+        outlines = outlines_of(self._outline_of, planned) if Fact.DAG in policy.needs else {}
+        knowledge = self._knowledge(policy, outlines, planned)
         runs = NOTHING_RUNS if container_s is None else self._rows.running(self._attempts.containers(), container_s)
         by_label = self._rows.snapshots(
             nodes, capacity, self._attempts.jobs, planned, at_s, policy, container_s, outlines
@@ -299,39 +309,17 @@ class QueuePlanner:
         for has_label, snapshot in by_label.items():
             yield has_label, replace(snapshot, knowledge=knowledge, running=runs)
 
-    def _outlines(self, planned: Iterable[ApplicationAttemptId]) -> Mapping[ApplicationAttemptId, JobOutline]:
-        found = ((attempt, self._outline_of(attempt)) for attempt in planned)
-        return {attempt: outline for attempt, outline in found if outline is not None}
-
-    def _knowledge(self, policy: Policy, outlines: Mapping[ApplicationAttemptId, JobOutline]) -> Knowledge:
-        """Knowledge of jobs beyond numbers: deadlines and forecasts, or graphs."""
+    def _knowledge(
+        self,
+        policy: Policy,
+        outlines: Mapping[ApplicationAttemptId, JobOutline],
+        planned: Sequence[ApplicationAttemptId],
+    ) -> Knowledge:
+        """Knowledge of jobs beyond numbers: tags and constraints, deadlines and forecasts, or graphs."""
+        if Fact.CONSTRAINTS in policy.needs:
+            waiting = ((each, *told) for each in planned for told in self._rows.with_rows(each))
+            return Knowledge(services=service_facts(waiting, self._attempts.tagged(), self._rows.node_names()))
         if Fact.DEADLINES in policy.needs:
             return self._attempts.knowledge()
         by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}
         return known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN
-
-    def _read(
-        self,
-        plan: Plan,
-        snapshot: Snapshot,
-        names: Sequence[SubClusterId],
-        named: Mapping[int, Mapping[str, int]],
-        placed: _Placed,
-    ) -> None:
-        """Take in a plan, in the words of the queue's attempts; `named` are the places that each row names."""
-        cells = snapshot.nodes.cells
-        for grant in plan.grants:
-            at_node = grant.scope is Scope.NODE
-            name = names[cells[snapshot.nodes.cell_of(grant.place)].cluster if at_node else grant.place]
-            _count(placed.starts.setdefault(grant.request, {}), name, grant.count)
-            if at_node and (host := self._rows.host(grant.place)) in named[grant.request]:
-                _count(placed.hosts.setdefault(grant.request, {}).setdefault(name, {}), host, grant.count)
-        placed.reasons |= {hold.request: hold.reason.text for hold in plan.holds}
-        placed.made_by |= dict.fromkeys(snapshot.requests.live.tolist(), plan.made_by)
-
-
-_KeyT = TypeVar("_KeyT")
-
-
-def _count(counts: dict[_KeyT, int], key: _KeyT, count: int) -> None:
-    counts[key] = counts.get(key, 0) + count

@@ -1,14 +1,15 @@
 """Policies that a queue of real clusters may have for its containers: those of the registry whose needs are met there.
 
 Asks name sizes and places. Times that submitters state elsewhere are learnt here from containers that have ended;
-graphs are read beside the calls of ApplicationMasters. Two that launch by themselves as published have a form over
-sub-clusters here.
+graphs are read beside the calls of ApplicationMasters; tags and constraints are those of `SchedulingRequest`s, and
+services are what asks so. Two that launch by themselves as published have a form over sub-clusters here.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
 from shim.scheduling.policies.over_clusters import OMEGA_OVER_CLUSTERS, SPARROW_OVER_CLUSTERS
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Policy
 from shim.scheduling.registry import KINDS, PolicyKind
@@ -19,11 +20,22 @@ __all__ = [
     "QUEUE_POLICIES",
     "SHADOW_POLICIES",
     "goes_by_graphs",
+    "is_solved_apart",
     "queue_objection",
     "shadow_objection",
 ]
 
-QUEUE_FACTS = frozenset({Fact.VECTORS, Fact.LOCALITY, Fact.ESTIMATES, Fact.DEADLINES, Fact.DAG})
+QUEUE_FACTS = frozenset(
+    {
+        Fact.VECTORS,
+        Fact.LOCALITY,
+        Fact.ESTIMATES,
+        Fact.DEADLINES,
+        Fact.DAG,
+        Fact.CONSTRAINTS,
+        Fact.LONG_RUNNING,
+    }
+)
 """What a queue of real clusters tells; graphs of those jobs whose engines leave them where they can be read."""
 
 
@@ -66,6 +78,7 @@ QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
     {
         **{kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _objection(kind)},
         **_OVER_CLUSTERS,
+        MEDEA_IN_QUEUES.name: MEDEA_IN_QUEUES,
     }
 )
 """By the words of `containers` of a `[[queue]]`."""
@@ -75,6 +88,12 @@ def goes_by_graphs(name: str) -> bool:
     """Tell whether a queue's policy of that name reads the graphs of its jobs; False for what is none."""
     policy = QUEUE_POLICIES.get(name)
     return policy is not None and Fact.DAG in policy.needs
+
+
+def is_solved_apart(name: str) -> bool:
+    """Tell whether cycles go on without what a solver plans for a queue's policy of that name."""
+    policy = QUEUE_POLICIES.get(name)
+    return policy is not None and policy.is_solved_apart
 
 
 SHADOW_POLICIES = tuple(name for name in QUEUE_POLICIES if not shadow_objection(name))

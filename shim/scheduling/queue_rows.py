@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
 from shim.domain.messages import Need
 from shim.domain.requests import PendingRequest
@@ -16,8 +16,9 @@ from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
 from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
-from shim.scheduling.node_index import SharedNodes, unpack_bits
+from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.policy import Fact, Policy
+from shim.scheduling.queue_tags import KinPromises, TagBook, slots_on
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import (
     Clusters,
@@ -31,6 +32,7 @@ from shim.scheduling.snapshot import (
     Scope,
     Snapshot,
 )
+from shim.scheduling.tag_bounds import NO_TAG_BOUNDS, TagBounds
 
 __all__ = ["QueueRows", "RowKey"]
 
@@ -58,6 +60,9 @@ class QueueRows:
         self._named: Counter[Need] = Counter()
         self._named_by: dict[int, Mapping[str, int]] = {}
         self._weights: Mapping[SubClusterId, float] = {}
+        self._tag_bounds: Mapping[int, TagBounds] = NO_TAG_BOUNDS
+        self._left_out: frozenset[int] = frozenset()
+        self._promised = KinPromises(self.of)
 
     def __bool__(self) -> bool:
         return bool(self._requests)
@@ -83,6 +88,11 @@ class QueueRows:
         """Tell what each row stands for, which is another thing once it was given back."""
         return {row: key for key, row in self._rows.items()}
 
+    def closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> frozenset[SubClusterId]:
+        """Name the sub-clusters where a request's placement constraint leaves no room beside what is promised."""
+        promised = self._promised.of(attempt, request) if request.most_at else {}
+        return frozenset(name for name, most in request.most_at.items() if most <= promised.get(name, 0))
+
     def since_s(self, attempt: ApplicationAttemptId, key: AskKey) -> float:
         """Since when a request waits, in seconds."""
         return self._since_s.get((attempt, key), 0.0)
@@ -94,6 +104,7 @@ class QueueRows:
         self.drop(attempt, request.key)
         if request.unallocated:
             self._since_s[attempt, request.key] = since_s
+        self._promised.forget(attempt)
         self._requests.setdefault(attempt, {})[request.key] = request
         self._jobs[attempt] = job
         self._weights = request.weights
@@ -109,6 +120,7 @@ class QueueRows:
         """Forget a request; return whether it was known."""
         requests = self._requests.get(attempt, {})
         self._since_s.pop((attempt, key), None)
+        self._promised.forget(attempt)
         if requests.pop(key, None) is None:
             return False
         self._remove(self._rows.pop((attempt, key)))
@@ -165,6 +177,26 @@ class QueueRows:
         self._nodes.admit(self._named)
         return nodes
 
+    def bound_by_tags(
+        self,
+        nodes: SharedNodes,
+        planned: Iterable[ApplicationAttemptId],
+        tagged: Mapping[ApplicationAttemptId, Sequence[TaggedSpot]],
+        left_out: frozenset[int] = frozenset(),
+    ) -> None:
+        """Count what constraints leave to the requests of a cycle by where attempts have containers with tags.
+
+        Rows that are `left_out` are not planned.
+        """
+        self._left_out = left_out
+        self._tag_bounds = found = dict[int, TagBounds]()
+        book = TagBook(self._subclusters, nodes, self.node_names(), tagged)
+        for attempt in planned:
+            for request, row in self.with_rows(attempt):
+                if request.most_at:
+                    promised = self._promised.of(attempt, request)
+                    found[row] = book.bounds_of(attempt, request, self._table.needs[row], promised)
+
     @property
     def n_types(self) -> int:
         """Number of resource types that rows have."""
@@ -196,8 +228,8 @@ class QueueRows:
     ) -> Mapping[bool, Snapshot]:
         """One snapshot for nodes without a label, one for those with labels; none where nobody waits.
 
-        `container_s` is how long containers of each job run, if that is not what the table of jobs expects; `outlines`
-        tell which stage an ask is for.
+        `container_s` is how long containers of each job run, if not what the table of jobs expects; `outlines` tell
+        which stage an ask is for.
 
         No request may have nodes of both kinds. The limits of queues that reports tell are those of nodes without a
         label (`AbstractCSQueue.getUsedResources`), so that they bound the first alone.
@@ -205,8 +237,8 @@ class QueueRows:
         live: tuple[list[int], list[int]] = ([], [])
         for attempt in planned:
             for key, request in self._requests.get(attempt, {}).items():
-                if request.unallocated:
-                    live[bool(key.label)].append(self._rows[attempt, key])
+                if request.unallocated and (row := self._rows[attempt, key]) not in self._left_out:
+                    live[bool(key.label)].append(row)
         columns = jobs.all_columns.copy()
         if container_s is not None:
             columns[Column.EXPECTED_S] = container_s
@@ -222,7 +254,7 @@ class QueueRows:
             if rows:
                 order: NDArray[np.intp] = np.array(rows, dtype=np.intp)
                 wanted: set[Need] = {everything.needs[row] for row in rows}
-                requests = replace(everything, live=order, distinct=wanted)
+                requests = replace(everything, live=order, distinct=wanted, tag_bounds=self._tag_bounds)
                 found[has_label] = Snapshot(at_s, nodes, columns, requests, clusters, queues)
             columns = columns.copy()
             columns[Column.QUEUE] = -1.0
@@ -262,11 +294,11 @@ class QueueRows:
         deadlines_s = columns[Column.DEADLINE_S, of_jobs]
         times[RequestTime.DEADLINE_S] = np.where(deadlines_s > 0.0, deadlines_s, np.inf)
         preferred: list[tuple[Preferred, ...]] = [()] * len(self._table.needs)
+        if not policy.needs.isdisjoint({Fact.CONSTRAINTS, Fact.LOCALITY}):
+            nodes.racks = self._nodes.places.racks
         if Fact.LOCALITY in policy.needs:
-            places = self._nodes.places
-            nodes.racks = places.racks
             for row in live:
-                preferred[row] = places.preferred(self._named_by[row])
+                preferred[row] = self._nodes.places.preferred(self._named_by[row])
         return replace(everything, times=times, preferred=preferred)
 
     def _with_stages(self, numbers: IntArray, outlines: Mapping[ApplicationAttemptId, JobOutline]) -> IntArray:
@@ -290,23 +322,18 @@ class QueueRows:
                 need = self._table.needs[row]
                 if need not in counted:
                     counted[need] = _count_fitting(nodes, need)
-                by_place = zip(self._subclusters, counted[need], strict=True)
+                counts = counted[need]
+                if row in self._tag_bounds:
+                    counts = np.minimum(counts, self._tag_bounds[row].at_cluster).tolist()
+                by_place = zip(self._subclusters, counts, strict=True)
                 found[row] = {name: count for name, count in by_place if count and name in request.may_use}
         return found
 
 
 def _count_fitting(nodes: SharedNodes, need: Need) -> list[int]:
     """Count the containers that fit on the nodes of each sub-cluster."""
-    columns = [column for column, amount in enumerate(need.demand) if amount]
-    if not columns:
-        return [0] * len(nodes.cells)
-    amounts = np.array([need.demand[column] for column in columns], dtype=np.int64)
-    slots = np.maximum(np.min(nodes.free[:, columns] // amounts, axis=1), 0)
-    counts = []
-    for number, cell in enumerate(nodes.cells):
-        will_do = unpack_bits(nodes.eligible(need, number), cell.size)
-        counts.append(int(slots[cell.rows][will_do].sum()))
-    return counts
+    slots = slots_on(nodes, need)
+    return [int(slots[cell.rows].sum()) for cell in nodes.cells]
 
 
 def _bounded(limits: IntArray) -> Queues:

@@ -9,7 +9,7 @@ It never reads a clock: times are told, in seconds by one clock.
 
 from collections.abc import Callable, Iterable, Sequence
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import Waiting
@@ -100,9 +100,10 @@ class QueueTable:
         container: ContainerId,
         since_s: float,
         resource: ResourceVector | None = None,
+        spot: TaggedSpot | None = None,
     ) -> None:
         """An attempt has a container since then; its ApplicationMaster's own is none of these."""
-        self._attempts.begun(attempt, container, since_s, resource)
+        self._attempts.begun(attempt, container, since_s, resource, spot)
 
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
         """The attempt has it no more; `is_whole` says whether it ran for as long as it was wanted."""
@@ -137,9 +138,10 @@ class QueueTable:
         *,
         only: ApplicationAttemptId | None = None,
         stated: StatedProblems | None = None,
+        is_solving: bool = False,
     ) -> QueuePlans:
         """Plan what waits, to be carried out; see `QueuePlanner.plan`."""
-        return self._in_force.plan(capacity, order, at_s, only=only, stated=stated)
+        return self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
 
     def plan_in_shadow(self, capacity: Capacity, order: str, at_s: float) -> QueuePlans:
         """Plan what waits by another policy, to be told and not carried out; no solver is asked."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.scheduling.job_table import FloatArray
+from shim.scheduling.service_caps import without_cap_room
 from shim.scheduling.service_round import ServiceRound
 from shim.scheduling.snapshot import IntArray
 
@@ -53,7 +54,7 @@ def _candidates(rounds: ServiceRound, open_rows: Sequence[int], placement: IntAr
     left = rounds.left(placement)
 
     def n_nodes(row: int) -> int:
-        fits = (left >= np.array(rounds.groups[row].demand)).all(axis=1)
+        fits = (left >= np.array(rounds.groups[row].demand)).all(axis=1) & rounds.may_go[row]
         return int((fits & (_added_cost(rounds, row, placement) < _FREE_OF_COST)).sum())
 
     begun = [row for row in open_rows if placement[row].any()]  # its set has room for all of it: nobody else begins
@@ -102,7 +103,8 @@ def place_by(order: str, rounds: ServiceRound) -> IntArray:
     while open_rows:
         row = ORDERS[order](rounds, open_rows, placement)
         group, left = rounds.groups[row], rounds.left(placement)
-        fits = (left >= np.array(group.demand)).all(axis=1)
+        fits = (left >= np.array(group.demand)).all(axis=1) & rounds.may_go[row]
+        fits &= ~without_cap_room(rounds.caps, row, placement)
         if not fits.any():
             failed = [each for each, other in enumerate(rounds.groups) if other.service == group.service]
             placement[failed] = 0

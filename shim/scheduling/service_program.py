@@ -16,6 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from shim.scheduling.service_caps import fit_in_caps
 from shim.scheduling.service_round import ServiceRound
 from shim.scheduling.snapshot import IntArray
 from shim.scheduling.tag_constraints import TagConstraint, TagCount
@@ -75,7 +76,9 @@ class _Rows:
 class _Compiler:
     def __init__(self, rounds: ServiceRound, nodes: IntArray) -> None:
         self.rounds, self.nodes, self.rows = rounds, nodes, _Rows()
-        self.x = [[self.rows.variable(group.count) for _ in nodes] for group in rounds.groups]
+        most = rounds.may_go[:, nodes] * np.array([[group.count] for group in rounds.groups])
+        self.x = [[self.rows.variable(float(count)) for count in row] for row in most.tolist()]
+        self.places = {node: at for at, node in enumerate(nodes.tolist())}
         self.levels: dict[tuple[int, str, int], list[int]] = {}
         self.running = rounds.with_running(np.zeros((len(rounds.groups), rounds.n_nodes), dtype=np.int64))
         self.big = float(sum(group.count for group in rounds.groups) + self.running.sum() + 1)
@@ -83,6 +86,7 @@ class _Compiler:
     def compile(self) -> dict[str, object]:
         self._all_or_none()
         self._room()
+        self._caps()
         for constraint in self.rounds.constraints:
             for row, group in enumerate(self.rounds.groups):
                 if constraint.subject <= group.tags:
@@ -109,15 +113,34 @@ class _Compiler:
                 terms = [(self.x[row][at], float(group.demand[kind])) for row, group in enumerate(rounds.groups)]
                 self.rows.row([*terms, (roomy, float(rounds.kept[kind]))], high=float(amount))
 
+    def _caps(self) -> None:
+        for cap in self.rounds.caps:
+            inside, groups = np.flatnonzero(cap.nodes[self.nodes]).tolist(), np.flatnonzero(cap.amounts).tolist()
+            terms = [(self.x[row][at], float(cap.amounts[row])) for row in groups for at in inside]
+            if terms:
+                self.rows.row(terms, high=float(cap.most))
+
+    def _sets(self, group: str) -> Sequence[int]:
+        """Numbers of the sets that matter; where each node is one, that is its row, and there may be thousands."""
+        return self.nodes.tolist() if self.rounds.is_each_node(group) else range(self.rounds.n_sets(group))
+
+    def _sets_with(self, group: str, node: int) -> Sequence[int]:
+        """Numbers of the sets that a node is in, likewise."""
+        if self.rounds.is_each_node(group):
+            return [node] if node in self.places else []
+        return np.flatnonzero(self.rounds.sets_of(group)[:, node]).tolist()
+
     def _inside(self, group: str, number: int) -> list[int]:
         """Places among the program's nodes of those that are in a set."""
+        if self.rounds.is_each_node(group):
+            return [self.places[number]]
         return np.flatnonzero(self.rounds.sets_of(group)[number][self.nodes]).tolist()
 
     def _levels(self, row: int, group: str, number: int, inside: list[int]) -> list[int]:
         key = (row, group, number)
         if key not in self.levels:
             count = self.rounds.groups[row].count
-            n_levels = count if count * len(self.rounds.sets_of(group)) <= _MOST_LEVELS else 1
+            n_levels = count if count * self.rounds.n_sets(group) <= _MOST_LEVELS else 1
             found = self.levels[key] = [self.rows.variable(1) for _ in range(n_levels)]
             terms = [(self.x[row][at], 1.0) for at in inside]
             if n_levels == count:
@@ -132,8 +155,10 @@ class _Compiler:
         """Containers that wait and count in a set, as terms, and those that run there and count."""
         groups = enumerate(self.rounds.groups)
         terms = [(self.x[row][at], 1.0) for row, group in groups if count.tags <= group.tags for at in inside]
-        here = self.rounds.tagged(count.tags, self.running) @ self.rounds.sets_of(count.group)[number]
-        return terms, int(here)
+        by_node = self.rounds.tagged(count.tags, self.running)
+        if self.rounds.is_each_node(count.group):
+            return terms, int(by_node[number])
+        return terms, int(by_node @ self.rounds.sets_of(count.group)[number])
 
     def _subject(self, constraint: TagConstraint, row: int) -> None:
         choices = [self.rows.variable(1) for _ in constraint.any_of] if len(constraint.any_of) > 1 else []
@@ -141,7 +166,7 @@ class _Compiler:
             self.rows.row([(each, 1.0) for each in choices], 1.0, 1.0)
         for at, choice in enumerate(constraint.any_of):
             for count in choice:
-                for number in range(len(self.rounds.sets_of(count.group))):
+                for number in self._sets(count.group):
                     inside = self._inside(count.group, number)
                     for level in self._levels(row, count.group, number, inside) if inside else ():
                         held = [(level, self.big), *([(choices[at], self.big)] if choices else [])]
@@ -150,10 +175,9 @@ class _Compiler:
 
     def _running_subjects(self, constraint: TagConstraint) -> None:
         for count in constraint.any_of[0]:
-            sets = self.rounds.sets_of(count.group)
             for each in self.rounds.running:
                 itself = 1 if count.tags <= each.tags else 0
-                for number in np.flatnonzero(sets[:, each.node]).tolist() if constraint.subject <= each.tags else ():
+                for number in self._sets_with(count.group, each.node) if constraint.subject <= each.tags else ():
                     inside = self._inside(count.group, number)
                     self._bound(constraint.weight * each.count, count, number, inside, [], itself)
 
@@ -193,4 +217,4 @@ def placement_of(program: ServiceProgram, rounds: ServiceRound, answer: object) 
     is_placed = placement.sum(axis=1) == counts
     if (placement < 0).any() or (rounds.left(placement) < 0).any() or (placement[~is_placed] != 0).any():
         return None
-    return placement
+    return placement if fit_in_caps(rounds.caps, placement) else None

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shim.scheduling.job_table import FloatArray
+from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.plan import Plan
+from shim.scheduling.service_caps import caps_of
 from shim.scheduling.snapshot import IntArray, RequestColumn, Snapshot
 from shim.scheduling.tag_constraints import TagConstraint, TagCount, extents_of
 
@@ -36,11 +39,11 @@ class TaggedGroup:
     """Containers of a service that are alike.
 
     Attributes:
-        request: Row of the request.
+        requests: Rows of the requests, of which each may have any of the places.
         service: Row of the job: all of its groups are placed whole, or none is.
     """
 
-    request: int
+    requests: tuple[int, ...]
     service: int
     tags: frozenset[str]
     count: int
@@ -56,22 +59,20 @@ class ServiceRound:
         groups: In the order of their turns.
         services: Rows of the jobs, in that order.
         free: int64 array of shape (N, R).
+        may_go: bool array of shape (n_groups, N): nodes that will do, and have room for one.
+        caps: What bounds groups beyond the room of nodes.
     """
 
     def __init__(self, snapshot: Snapshot, requests: Sequence[int], weights: PlacementWeights) -> None:
-        facts, numbers = snapshot.knowledge.services, snapshot.requests.numbers
-        self.groups = [
-            TaggedGroup(
-                row,
-                int(numbers[RequestColumn.JOB, row]),
-                facts.tags[row],
-                int(numbers[RequestColumn.COUNT, row]),
-                snapshot.requests.needs[row].demand,
-            )
-            for row in requests
-        ]
+        facts = snapshot.knowledge.services
+        self.groups = _groups_of(snapshot, requests)
         self.services = list(dict.fromkeys(group.service for group in self.groups))
         self.free: IntArray = np.maximum(snapshot.nodes.free, 0)
+        room = OpenRoom(snapshot)
+        self.may_go: NDArray[np.bool_] = np.zeros((len(self.groups), self.n_nodes), dtype=np.bool_)
+        for row, group in enumerate(self.groups):
+            self.may_go[row] = room.slots(group.requests[0]) > 0
+        self.caps = caps_of(snapshot, [group.requests[0] for group in self.groups])
         self.running = facts.running
         kinds = {group.tags for group in self.groups} | {each.tags for each in self.running}
         self.constraints = [
@@ -99,8 +100,12 @@ class ServiceRound:
             self._sets[group] = self._membership(group)
         return self._sets[group]
 
+    def n_sets(self, group: str) -> int:
+        """Count the sets of a group."""
+        return self.n_nodes if self.is_each_node(group) else len(self.sets_of(group))
+
     def _membership(self, group: str) -> IntArray:
-        if self._is_each_node(group):
+        if self.is_each_node(group):
             return np.eye(self.n_nodes, dtype=np.int64)
         if group == "rack" and group not in self._named:
             racks: IntArray = (np.unique(self._racks)[:, None] == self._racks[None, :]).astype(np.int64)
@@ -146,15 +151,16 @@ class ServiceRound:
 
     def _totals(self, group: str, by_node: IntArray) -> IntArray:
         """Sums of the sets of a group."""
-        found: IntArray = by_node if self._is_each_node(group) else self.sets_of(group) @ by_node
+        found: IntArray = by_node if self.is_each_node(group) else self.sets_of(group) @ by_node
         return found
 
     def _by_node(self, group: str, by_set: FloatArray) -> FloatArray:
         """Sums, for each node, of the sets that it is in."""
-        found: FloatArray = by_set if self._is_each_node(group) else by_set @ self.sets_of(group)
+        found: FloatArray = by_set if self.is_each_node(group) else by_set @ self.sets_of(group)
         return found
 
-    def _is_each_node(self, group: str) -> bool:
+    def is_each_node(self, group: str) -> bool:
+        """Tell whether each node is a set of the group by itself, and its row the set's number."""
         return group == "node" and group not in self._named
 
     def added_extent(self, count: TagCount, placed: IntArray) -> FloatArray:
@@ -182,10 +188,16 @@ class ServiceRound:
             if constraint.subject <= tags and placed[row].any()
         )
 
+    def breaks(self, row: int, placement: IntArray) -> bool:
+        """Tell whether any container of a group is where it breaks a constraint of its own."""
+        tags, placed = self.groups[row].tags, self.with_running(placement)
+        wanted = (constraint for constraint in self.constraints if constraint.subject <= tags)
+        return any(float(self.cost_by_node(each, tags, placed) @ placement[row]) > 0.0 for each in wanted)
+
     def placement_in(self, plan: Plan) -> IntArray:
         """The placement that a plan grants."""
         placement = np.zeros((len(self.groups), self.n_nodes), dtype=np.int64)
-        rows = {group.request: row for row, group in enumerate(self.groups)}
+        rows = {request: row for row, group in enumerate(self.groups) for request in group.requests}
         for grant in plan.grants:
             if grant.request in rows:
                 placement[rows[grant.request], grant.place] += grant.count
@@ -195,7 +207,7 @@ class ServiceRound:
         """Containers of a group that nodes have room for, no more on each than its own bounds there allow."""
         group = self.groups[row]
         demand = np.array(group.demand)
-        slots: IntArray = (left[:, demand > 0] // demand[demand > 0]).min(axis=1)
+        slots: IntArray = (left[:, demand > 0] // demand[demand > 0]).min(axis=1) * self.may_go[row]
         for constraint in self.constraints:
             if constraint.subject <= group.tags and len(constraint.any_of) == 1:
                 for count in constraint.any_of[0]:
@@ -224,6 +236,26 @@ class ServiceRound:
             - self.weights.violated * self.violations(placement) / max(1, len(self.constraints))
             + self.weights.roomy * roomy / max(1, self.n_nodes)
         )
+
+
+def _groups_of(snapshot: Snapshot, requests: Sequence[int]) -> list[TaggedGroup]:
+    """Groups of requests that can stand for each other: DistributedShell has one for each container."""
+    facts, numbers, alike = snapshot.knowledge.services, snapshot.requests.numbers, dict[object, list[int]]()
+    for row in requests:
+        bounds = snapshot.requests.tag_bounds.get(row)
+        service, clusters = (int(numbers[each, row]) for each in (RequestColumn.JOB, RequestColumn.CLUSTERS))
+        kind = service, clusters, facts.tags[row], snapshot.requests.needs[row], None if bounds is None else bounds.kin
+        alike.setdefault(kind, []).append(row)
+    return [
+        TaggedGroup(
+            tuple(rows),
+            int(numbers[RequestColumn.JOB, rows[0]]),
+            facts.tags[rows[0]],
+            int(numbers[RequestColumn.COUNT, rows].sum()),
+            snapshot.requests.needs[rows[0]].demand,
+        )
+        for rows in alike.values()
+    ]
 
 
 def broken_part(snapshot: Snapshot) -> float:

@@ -8,7 +8,7 @@ There is no true duration in it, in any world: no field holds one. `RequestTime.
 learnt from what has ended, or stated by the submitter.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
 
@@ -19,6 +19,7 @@ from shim.domain.messages import Need, Rank
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.node_index import Cell, NodeIndex, SharedNodes
+from shim.scheduling.tag_bounds import NO_TAG_BOUNDS, TagBounds
 
 __all__ = [
     "ANY_CLUSTER",
@@ -119,6 +120,7 @@ class Requests:
         needs: Demand vector and required properties, by row.
         preferred: Preferred places, by row; no rows at all where nobody prefers anything.
         distinct: The distinct needs of the live rows; found out when they are asked for if not given.
+        tag_bounds: What placement constraints leave to a row, by row; no entry where nothing is bounded.
     """
 
     live: NDArray[np.intp]
@@ -127,6 +129,7 @@ class Requests:
     needs: Sequence[Need]
     preferred: Sequence[tuple[Preferred, ...]] = ()
     distinct: Collection[Need] | None = None
+    tag_bounds: Mapping[int, TagBounds] = field(default_factory=lambda: NO_TAG_BOUNDS)
 
     @property
     def has_gangs(self) -> bool:

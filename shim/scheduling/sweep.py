@@ -17,6 +17,7 @@ from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
 from shim.scheduling.snapshot import ANY_CLUSTER, IntArray, Preferred, RequestColumn, Scope, Snapshot
+from shim.scheduling.tag_bounds import TagRoom
 
 __all__ = ["Sweep", "spread"]
 
@@ -92,7 +93,7 @@ class Sweep:
     """Fills requests; implements `Matcher`.
 
     A request's preferred places are filled first, then everything else in proportion to room and weight. A strict one
-    gets its preferred places alone. A queue gets no more in a cluster than `Queues.room_at` leaves.
+    gets its preferred places alone. `Queues.room_at` and `Requests.tag_bounds` limit what there is in a cluster.
     """
 
     def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
@@ -113,6 +114,7 @@ class Sweep:
         self._cell_free: list[IntArray] = [by_cell[:, kind].copy() for kind in range(nodes.n_resources)]
         self._supplies: dict[tuple[Need, int], _Supply] = {}
         self._queue_held: dict[int, IntArray] = {}
+        self._tags = TagRoom(snapshot.requests.tag_bounds)
 
     # ------------------------------------------------------------------ Matcher
 
@@ -260,7 +262,7 @@ class Sweep:
         bounds = self._snapshot.queues.room_at
         if bounds.size:
             room = self._within_queue(request, supply, room, bounds)
-        return room
+        return self._tags.within(request, self._clusters, room)
 
     def _within_queue(self, request: int, supply: _Supply, room: IntArray, bounds: IntArray) -> IntArray:
         """Limit rooms to the queue's limits in each cluster; a type that a limit does not tell of is not bounded."""
@@ -285,8 +287,9 @@ class Sweep:
         self._account(request, supply, np.bincount(cells, taken, minlength=len(self._starts)).astype(np.int64))
 
     def _account(self, request: int, supply: _Supply, got: IntArray) -> None:
-        """Bring the sums of cells and queues in line with what was taken of each cell."""
+        """Bring the sums of cells, queues and tags in line with what was taken of each cell."""
         supply.room -= got
+        self._tags.take_of_cells(request, self._clusters, got)
         for kind, amount in supply.demand:
             self._cell_free[kind] -= got * amount
         bounds = self._snapshot.queues.room_at

@@ -1,24 +1,21 @@
 """Unmodified clients that ask by `SchedulingRequest` in a queue that spans: containers apart, over two clusters."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from shim.lab import Lab, LabSpec
+from shim.lab import Lab
 from tests.support.client_jars import compile_program, unmanaged_am_jars
+from tests.support.constrained import CLUSTERS, NODES, constrained_client, constrained_lab, hosts_of, shell
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spanning import SPANNING, SpanningApplication, spanning_secret
+from tests.support.spanning import SpanningApplication, spanning_heddle
 from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
-_SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 _LAUNCHER = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAMLauncher"
-_HANDLER = "yarn.resourcemanager.placement-constraints.handler"
-_NODES = 2
-_CLUSTERS = 2
 
 
 @pytest.fixture(scope="module", params=["scheduler", "placement-processor"])
@@ -29,44 +26,23 @@ def handler(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def lab(handler: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab(tmp_path_factory.mktemp("constraints")) as own:
-        overrides: Mapping[str, Mapping[str, str]] = {"yarn-site.xml": {_HANDLER: handler}}
-        own.up(LabSpec.of(clusters=_CLUSTERS, nodes=_NODES, overrides=overrides))
+    with constrained_lab(tmp_path_factory.mktemp("constraints"), handler) as own:
         yield own
 
 
 @pytest.fixture(scope="module")
 def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeddleProcess]:
     """A Heddle over the clusters whose default queue spans."""
-    folder = tmp_path_factory.mktemp("spanning")
-    with spanning_secret(folder), HeddleProcess(lab, folder, more=SPANNING) as running:
+    with spanning_heddle(lab, tmp_path_factory.mktemp("spanning")) as running:
         yield running
 
 
 @pytest.fixture
 def client(lab: Lab, heddle: HeddleProcess, tmp_path: Path) -> StockClient:
-    made = StockClient(lab, tmp_path / "client", heddle)
-    site = made.folder / "yarn-site.xml"
-    site.write_text(site.read_text().replace("<value>$HADOOP_CONF_DIR,", f"<value>{made.folder},"))
-    return made
+    return constrained_client(lab, heddle, tmp_path / "client")
 
 
-def shell(client: StockClient, spec: str, seconds: int) -> list[str]:
-    """DistributedShell with a placement specification."""
-    jar = client.jar("hadoop-yarn-applications-distributedshell")
-    return [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", str(seconds), "-placement_spec", spec]
-
-
-def hosts_of(heddle: HeddleProcess, spanned: SpanningApplication) -> list[str]:
-    """Hosts of the containers that an application has now, but for its master's."""
-    attempt = spanned.attempts()[-1]
-    path = f"apps/{spanned.application}/appattempts/{attempt['appAttemptId']}/containers"
-    listed = heddle.ask(path).get("container", [])
-    rows = [listed] if isinstance(listed, dict) else listed  # a ResourceManager tells one row without its list
-    return [each["nodeId"] for each in rows if each["containerId"] != attempt["containerId"]]
-
-
-@pytest.mark.parametrize("count", [_NODES, _NODES * _CLUSTERS])
+@pytest.mark.parametrize("count", [NODES, NODES * CLUSTERS])
 def test_a_distributed_shell_has_its_containers_apart(lab, heddle, client, count):
     """As many as its home has nodes, and as many as both clusters have."""
     with client.running(*shell(client, f"foo({count}),NOTIN,NODE,foo", 20), user="barbara") as running:
@@ -76,7 +52,7 @@ def test_a_distributed_shell_has_its_containers_apart(lab, heddle, client, count
         spanned.has_succeeded()
     places = spanned.places()
     assert sum(places.values()) == count + 1, "those and their master, no container more"
-    assert len(places) == (1 if count == _NODES else _CLUSTERS)
+    assert len(places) == (1 if count == NODES else CLUSTERS)
     spanned.has_ended_everywhere()
 
 
@@ -89,7 +65,7 @@ def constrained(client: StockClient, folder: Path, count: int, beats: int) -> li
 
 
 def test_what_no_cluster_can_hold_waits_or_is_rejected_as_at_one_resource_manager(handler, client, tmp_path):
-    one_more = _NODES * _CLUSTERS + 1
+    one_more = NODES * CLUSTERS + 1
     command = constrained(client, tmp_path, one_more, 300)
     printed = client.run(*command, class_path=f"{unmanaged_am_jars()}/*", user="grace")
     granted = re.findall(r"granted (container_\S+) on (\S+) tags \[web\]", printed)
@@ -98,13 +74,10 @@ def test_what_no_cluster_can_hold_waits_or_is_rejected_as_at_one_resource_manage
     assert f"granted in all {one_more - 1} rejected in all {rejected}" in printed
 
 
+@pytest.mark.parametrize("handler", ["scheduler"], indirect=True, scope="module")  # the other one lets nothing wait
 @pytest.mark.parametrize("killed", ["Heddle", "home"])
-def test_after_heddle_or_the_home_is_killed_what_waits_is_asked_for_again(
-    handler, lab, heddle, client, tmp_path, killed
-):
-    if handler == "placement-processor":
-        pytest.skip("nothing waits there: it is rejected")
-    one_more = _NODES * _CLUSTERS + 1
+def test_after_heddle_or_the_home_is_killed_what_waits_is_asked_for_again(lab, heddle, client, tmp_path, killed):
+    one_more = NODES * CLUSTERS + 1
     command = constrained(client, tmp_path, one_more, 900)
     seen: list[str] = []
     with client.running(*command, class_path=f"{unmanaged_am_jars()}/*", user="grace") as running:

@@ -12,7 +12,7 @@ import pytest
 from shim.lab import Lab
 from shim.lab.word_count import find_texts
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spanning import SPANNING, SpanningApplication, spanning_secret
+from tests.support.spanning import SpanningApplication, spanning_heddle
 from tests.support.stock_client import StockClient
 
 pytestmark = pytest.mark.lab
@@ -25,7 +25,7 @@ _SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeddleProcess]:
     """A Heddle over the shared lab whose default queue spans."""
     folder = tmp_path_factory.mktemp("spanning")
-    with spanning_secret(folder), HeddleProcess(lab, folder, more=SPANNING) as running:
+    with spanning_heddle(lab, folder) as running:
         yield running
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spanning import SPANNING, SpanningApplication, end_first_master, spanning_secret
+from tests.support.spanning import SpanningApplication, end_first_master, spanning_heddle
 from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -19,7 +19,7 @@ _RUN_JAR = "org.apache.hadoop.util.RunJar"
 
 @pytest.fixture
 def heddle(fault_lab: Lab, tmp_path: Path) -> Iterator[HeddleProcess]:
-    with spanning_secret(tmp_path), HeddleProcess(fault_lab, tmp_path, more=SPANNING) as running:
+    with spanning_heddle(fault_lab, tmp_path) as running:
         yield running
 
 
@@ -27,7 +27,7 @@ def heddle(fault_lab: Lab, tmp_path: Path) -> Iterator[HeddleProcess]:
 def patient_heddle(monkeypatch: pytest.MonkeyPatch, fault_lab: Lab, tmp_path: Path) -> Iterator[HeddleProcess]:
     """Gives nobody up while the test runs."""
     monkeypatch.setenv("HEDDLE_SPAN_LOST_AFTER_S", "600")
-    with spanning_secret(tmp_path), HeddleProcess(fault_lab, tmp_path, more=SPANNING) as running:
+    with spanning_heddle(fault_lab, tmp_path) as running:
         yield running
 
 

@@ -42,6 +42,8 @@ A_PLAN = st.tuples(
 class PlannedRelay(Relay):
     """Plans come from hypothesis; `rows` are what the queue's cycle would have, `proposed` what Local Masters have."""
 
+    keys = KEYS
+
     def a_splitter(self):
         self.rows, self.proposed, self.settled, self.honoured = {}, {}, {}, {}
         self.splitter = PlannedSplitter(usual(SplitSettings, patience=PATIENCE))
@@ -171,7 +173,7 @@ class PlannedRelay(Relay):
     def what_is_asked_for_and_awaited_is_never_more_than_what_is_wanted(self):
         for row in getattr(self, "rows", {}).values():
             assert sum(row.tentative.values()) + sum(row.queued.values()) <= row.wanted
-            assert row.key in KEYS
+            assert row.key in self.keys
             assert set(row.tentative) | set(row.queued) <= row.may_use
 
     def _settle(self):

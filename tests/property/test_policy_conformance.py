@@ -13,6 +13,7 @@ from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.plan import MadeBy
 from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
 from shim.scheduling.policy import Fact
 from shim.scheduling.registry import KINDS
 from shim.scheduling.snapshot import Queues, RequestColumn, Scope
@@ -23,7 +24,7 @@ from shim.simulation.policy_runs import ModelledSite, PolicyJob, StageTasks, run
 from tests.support import solver_children
 from tests.support.cycle_scenes import CycleScene
 
-POLICIES = [kind.policy for kind in KINDS.values() if kind.policy is not None]
+POLICIES = [*(kind.policy for kind in KINDS.values() if kind.policy is not None), MEDEA_IN_QUEUES]
 each_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.name)
 MANY = 100_000
 

@@ -43,7 +43,7 @@ class WatchingSplitter(CapacitySplitter):
         self.has = set()
         self.ran = {}
 
-    def begun(self, container, since_s, resource=None):  # noqa: ARG002
+    def begun(self, container, since_s, resource=None, spot=None):  # noqa: ARG002
         """Note a container that the attempt has."""
         assert since_s is None
         self.has.add(container)

@@ -15,7 +15,7 @@ import httpx
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
 
-__all__ = ["SPANNING", "SpanningApplication", "end_first_master", "spanning_secret"]
+__all__ = ["SPANNING", "SpanningApplication", "end_first_master", "spanning_heddle", "spanning_secret"]
 
 SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nlost_after_s = 6\n'
 _SECRET = "HEDDLE_SECURITY_SECRET_FILE"
@@ -33,6 +33,13 @@ def spanning_secret(folder: Path) -> Iterator[None]:
         yield
     finally:
         del os.environ[_SECRET]
+
+
+@contextmanager
+def spanning_heddle(lab: Lab, folder: Path, more: str = SPANNING) -> Iterator[HeddleProcess]:
+    """A Heddle over a lab whose default queue spans, unless its configuration says otherwise."""
+    with spanning_secret(folder), HeddleProcess(lab, folder, more=more) as running:
+        yield running
 
 
 def end_first_master(application: str) -> None:

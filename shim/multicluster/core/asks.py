@@ -16,9 +16,10 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.ask_group import AskGroup, copy_of
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
-from shim.multicluster.core.constrained import HeldTags, SpokenFor, split_constrained
+from shim.multicluster.core.constrained import split_constrained
 from shim.multicluster.core.groups_by_size import GroupsBySize
 from shim.multicluster.core.splitter import AskSplitter, Demand, GangDemand
+from shim.multicluster.core.tag_counts import HeldTags, SpokenFor, TagCounts
 
 __all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook"]
 
@@ -222,7 +223,7 @@ class AskBook:
         """Decide anew what each session is to be asked for.
 
         Args:
-            splitter: Decides on asks without a placement.
+            splitter: Decides; those with a placement are split by what it leaves to schedulers, if it knows none.
             capacities: The sub-clusters as they are known now.
             held: Tags of what the attempt has.
         """
@@ -239,14 +240,21 @@ class AskBook:
                 group.targets = {}
                 splitter.drop(group.key)
                 continue
-            demand = self.demand_of(group, total, None if is_placed else gang)
             if is_placed:
-                group.targets = dict(split_constrained(demand, capacities, held, self._patience, spoken))
+                demand = self.demand_of(group, total, tags=TagCounts(held, spoken))
+                group.targets = dict(self._split_placed(demand, splitter, capacities))
                 spoken.add(group.key, group.targets)
                 continue
-            group.targets = dict(splitter.split(demand, capacities))
+            group.targets = dict(splitter.split(self.demand_of(group, total, gang), capacities))
             group.pins = splitter.pins(group.key)
             group.has_spares = splitter.has_spares(group.key)
+
+    def _split_placed(
+        self, demand: Demand, splitter: AskSplitter, capacities: Sequence[ClusterCapacity]
+    ) -> Mapping[SubClusterId, int]:
+        if splitter.takes_constraints:
+            return splitter.split(demand, capacities)
+        return split_constrained(demand, capacities, self._patience)
 
     def spoken_for(self, besides: AskGroup | None = None) -> SpokenFor:
         """Return what sub-clusters are asked for by groups with a constraint, but for one of them."""
@@ -261,7 +269,9 @@ class AskBook:
         """Tell whether there are asks with a placement constraint."""
         return any(group.key.placement is not None for group in self._groups.values())
 
-    def demand_of(self, group: AskGroup, total: int, gang: GangDemand | None = None) -> Demand:
+    def demand_of(
+        self, group: AskGroup, total: int, gang: GangDemand | None = None, tags: TagCounts | None = None
+    ) -> Demand:
         """A group as a splitter sees it."""
         return Demand(
             key=group.key,
@@ -276,6 +286,7 @@ class AskBook:
             held=len(self._containers),
             gang=gang,
             is_limited=total < group.wanted,
+            tags=tags,
         )
 
     @property

@@ -7,74 +7,40 @@ containers with some tags to be there already, only sub-clusters that have such 
 A sub-cluster that has rejected such an ask is not asked again before the ApplicationMaster asks again.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint
+from shim.domain.allocations import ConstraintHandling, PlacementConstraint
 from shim.domain.ids import SubClusterId
-from shim.domain.resources import ResourceVector
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.demands import Demand
 from shim.multicluster.core.splitter import could_hold, shares_of, slots_of
+from shim.multicluster.core.tag_counts import HeldTags, TagCounts, count_tagged
 
-__all__ = ["HeldTags", "SpokenFor", "free_elsewhere", "split_constrained"]
-
-HeldTags = Mapping[SubClusterId, Mapping[frozenset[str], int]]
-"""How many containers the application has with exactly these tags, by sub-cluster."""
+__all__ = ["free_elsewhere", "most_by_nodes", "places_of", "queue_by_tags", "split_constrained"]
 
 _NO_BOUND = 1 << 31
 _JUDGES = frozenset({ConstraintHandling.TOTALS, ConstraintHandling.ADDS})
 
 
-class SpokenFor:
-    """Room that asks with a constraint are asked for: DistributedShell has one for each container."""
-
-    def __init__(self) -> None:
-        self._tags: dict[SubClusterId, Counter[frozenset[str]]] = {}
-        self._amounts: dict[SubClusterId, ResourceVector] = {}
-
-    def add(self, key: AskKey, targets: Mapping[SubClusterId, int], sign: int = 1) -> None:
-        """Add what sub-clusters are asked for, or take it off."""
-        tags = frozenset() if key.placement is None else key.placement.tags
-        for name, count in targets.items():
-            self._tags.setdefault(name, Counter())[tags] += sign * count
-            self._amounts[name] = self._amounts.get(name, ResourceVector()) + key.resource.times(sign * count)
-
-    def tagged(self, subcluster: SubClusterId, tags: frozenset[str]) -> int:
-        """Count the containers with all of these tags that a sub-cluster is asked for."""
-        return _count(self._tags.get(subcluster, {}), tags)
-
-    def left(self, room: ClusterCapacity) -> ClusterCapacity:
-        """Return a sub-cluster with what is free beside that."""
-        return replace(room, free=room.free - self._amounts.get(room.subcluster, ResourceVector()))
-
-
 def split_constrained(
-    demand: Demand,
-    capacities: Sequence[ClusterCapacity],
-    held: HeldTags,
-    patience: int,
-    spoken: SpokenFor | None = None,
+    demand: Demand, capacities: Sequence[ClusterCapacity], patience: int
 ) -> Mapping[SubClusterId, int]:
     """Counts by sub-cluster, which add up to the demand's total.
 
     Args:
         demand: With a placement.
         capacities: The sub-clusters as they are known now, the home among them.
-        held: Tags of what the application has.
         patience: Beats without a grant after which an ask may move.
-        spoken: What the application's other asks are asked for.
     """
-    spoken = spoken or SpokenFor()
-    places = [room for room in _places(demand, capacities, held) if room.subcluster not in demand.rejected]
+    tags = demand.tags or TagCounts()
+    places = [room for room in places_of(demand, capacities) if room.subcluster not in demand.rejected]
     if not places:
         return {next(room.subcluster for room in capacities if room.is_home): demand.total}
     kept = {room.subcluster: demand.standing.get(room.subcluster, 0) for room in places}
     fresh = [room for room in places if demand.starved.get(room.subcluster, 0) < patience]
     if sum(kept.values()) == demand.total == sum(kept[room.subcluster] for room in fresh):
         return {name: count for name, count in kept.items() if count}  # all of it waits, and not for too long
-    slots = {room.subcluster: _slots(room, demand, held, spoken) for room in places}
+    slots = {room.subcluster: _slots(room, demand, tags) for room in places}
     _move_waiting(kept, slots, {room.subcluster for room in fresh})
     _trim(kept, demand.total, places)
     missing = demand.total - sum(kept.values())
@@ -89,22 +55,20 @@ def split_constrained(
     return {name: count for name, count in kept.items() if count}
 
 
-def free_elsewhere(
-    demand: Demand, capacities: Sequence[ClusterCapacity], held: HeldTags, spoken: SpokenFor | None = None
-) -> int:
+def free_elsewhere(demand: Demand, capacities: Sequence[ClusterCapacity]) -> int:
     """Count the containers that could still be asked for where nobody has rejected them."""
-    free, spoken = 0, spoken or SpokenFor()
-    for room in _places(demand, capacities, held):
+    free, tags = 0, demand.tags or TagCounts()
+    for room in places_of(demand, capacities):
         name = room.subcluster
         if name not in demand.rejected and room.is_home:
             free += _NO_BOUND
         elif name not in demand.rejected:
-            free += max(0, _slots(room, demand, held, spoken) - demand.standing.get(name, 0))
+            free += max(0, _slots(room, demand, tags) - demand.standing.get(name, 0))
     return free
 
 
-def _places(demand: Demand, capacities: Sequence[ClusterCapacity], held: HeldTags) -> Sequence[ClusterCapacity]:
-    """Sub-clusters that may be asked; the home first, if it is one of them."""
+def places_of(demand: Demand, capacities: Sequence[ClusterCapacity]) -> Sequence[ClusterCapacity]:
+    """Sub-clusters that may be asked, also those that have rejected it; the home first, if it is one of them."""
     placement = demand.key.placement or PlacementConstraint()
     home = next(room for room in capacities if room.is_home)
     is_split = placement.is_local and not demand.key.is_opportunistic
@@ -116,6 +80,7 @@ def _places(demand: Demand, capacities: Sequence[ClusterCapacity], held: HeldTag
     places = [home, *others]
     if not placement.needs:
         return places
+    held = {} if demand.tags is None else demand.tags.held
     has = [room for room in places if placement.needs <= _tags_at(room.subcluster, held)]
     return has or [home]
 
@@ -124,20 +89,50 @@ def _tags_at(subcluster: SubClusterId, held: HeldTags) -> frozenset[str]:
     return frozenset().union(*held.get(subcluster, ()))
 
 
-def _slots(room: ClusterCapacity, demand: Demand, held: HeldTags, spoken: SpokenFor) -> int:
+def _slots(room: ClusterCapacity, demand: Demand, tags: TagCounts) -> int:
     """Count the containers that fit in the free room, and that the constraint leaves to the nodes."""
-    placement = demand.key.placement or PlacementConstraint()
-    slots = slots_of(spoken.left(room), demand)
-    if placement.most_a_node is None:
+    slots, most = slots_of(tags.spoken.left(room), demand), most_by_nodes(room, demand, tags.held)
+    if most is None or demand.key.placement is None:
         return slots
-    there = _count(held.get(room.subcluster, {}), placement.tags)
-    there += spoken.tagged(room.subcluster, placement.tags)
-    return min(slots, max(0, room.nodes * placement.most_a_node - there))
+    return min(slots, max(0, most - tags.spoken.tagged(room.subcluster, demand.key.placement.tags)))
 
 
-def _count(counts: Mapping[frozenset[str], int], tags: frozenset[str]) -> int:
-    """Count the containers that have all of the tags."""
-    return sum(count for each, count in counts.items() if tags <= each)
+def most_by_nodes(room: ClusterCapacity, demand: Demand, held: HeldTags) -> int | None:
+    """Count the containers that the nodes of a sub-cluster can have beside what is held; None if nothing bounds them.
+
+    May be negative: nodes went, or schedulers bound by a rack as well.
+    """
+    placement = demand.key.placement
+    if placement is None or placement.most_a_node is None:
+        return None
+    return room.nodes * placement.most_a_node - count_tagged(held.get(room.subcluster, {}), placement.tags)
+
+
+def queue_by_tags(
+    demand: Demand,
+    capacities: Sequence[ClusterCapacity],
+    most_at: Mapping[SubClusterId, int],
+    asked: Mapping[SubClusterId, int],
+    missing: int,
+) -> Mapping[SubClusterId, int]:
+    """Divide what no plan has a place for: at home first, and there, too, what the constraint leaves no room for.
+
+    Args:
+        demand: With a placement.
+        capacities: Sub-clusters whose schedulers may be asked.
+        most_at: Containers that the constraint leaves to the nodes of each; none where nothing bounds them.
+        asked: Containers that each is asked for by now.
+        missing: Containers to be divided.
+    """
+    tags = frozenset() if demand.key.placement is None else demand.key.placement.tags
+    added: dict[SubClusterId, int] = {}
+    places = sorted(capacities, key=lambda room: not room.is_home)
+    for name in [room.subcluster for room in places]:
+        taken = asked.get(name, 0) + (demand.tags.spoken.tagged(name, tags) if demand.tags else 0)
+        added[name] = min(missing, max(0, most_at.get(name, taken + missing) - taken))
+        missing -= added[name]
+    added[places[0].subcluster] += missing
+    return added
 
 
 def _move_waiting(kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int], fresh: set[SubClusterId]) -> None:

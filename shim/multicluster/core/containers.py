@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from shim.domain.allocations import ENDED_BY_ITSELF, AskKey, Ended, Grant
+from shim.domain.allocations import ENDED_BY_ITSELF, AskKey, Ended, Grant, PlacementConstraint, TaggedSpot
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 
@@ -75,6 +75,14 @@ class Container:
     is_hearsay: bool = False
     is_returned: bool = False
 
+    @property
+    def spot(self) -> TaggedSpot | None:
+        """The node where it is, if it has tags."""
+        if self.grant is None or not self.grant.tags:
+            return None
+        wanted = None if self.key is None else self.key.placement
+        return TaggedSpot(self.grant.node, wanted or PlacementConstraint(self.grant.tags))
+
     def move(self, state: ContainerState) -> None:
         """Go on to another state.
 
@@ -94,13 +102,20 @@ class Container:
 class ContainerWatch(Protocol):
     """Observer of how long containers run."""
 
-    def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
+    def begun(
+        self,
+        container: ContainerId,
+        since_s: float | None,
+        resource: ResourceVector | None = None,
+        spot: TaggedSpot | None = None,
+    ) -> None:
         """An attempt has a container.
 
         Args:
             container: Which.
             since_s: Since when, in seconds since the epoch; None for since now.
             resource: Its size, if that is known.
+            spot: Where it is, if it has tags.
         """
         ...
 
@@ -140,7 +155,8 @@ class ContainerBook:
         self._containers[container.id] = container
         if container.state in _HAD:
             grant = container.grant
-            self._watch.begun(container.id, container.since_s, None if grant is None else grant.resource)
+            size = None if grant is None else grant.resource
+            self._watch.begun(container.id, container.since_s, size, container.spot)
 
     def drop_hearsay(self, container: ContainerId) -> None:
         """Drop the belief that a container was given: its scheduler grants it only now."""
@@ -190,7 +206,7 @@ class ContainerBook:
         """The attempt has them from now on: they were held until now."""
         for container in containers:
             grant = container.grant
-            self._watch.begun(container.id, None, None if grant is None else grant.resource)
+            self._watch.begun(container.id, None, None if grant is None else grant.resource, container.spot)
 
     def forget(self, containers: Iterable[Container]) -> None:
         """Done with: only the name is remembered, so that a repeated word of it is known as such."""

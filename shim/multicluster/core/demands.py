@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
+from shim.multicluster.core.tag_counts import TagCounts
 
 __all__ = ["Demand", "GangDemand"]
 
@@ -37,6 +38,7 @@ class Demand:
         held: Containers that the attempt has, of whatever kind.
         gang: Where all of the attempt's demands are to be had together; None where each is by itself.
         is_limited: Whether more is wanted than may be asked for: the rest is held back, or beyond an allowance.
+        tags: What a placement constraint is judged by; None for nothing of the kind. It is looked at within a split.
     """
 
     key: AskKey
@@ -51,6 +53,7 @@ class Demand:
     held: int = 0
     gang: GangDemand | None = None
     is_limited: bool = False
+    tags: TagCounts | None = None
 
     @property
     def is_withheld(self) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict
 from shim.domain.requests import PendingRequest, RequestPlan
@@ -140,11 +140,13 @@ class ContainerBegan(PlanEffect):
     Attributes:
         since_s: Since when, in seconds since the epoch; None for since now.
         resource: Its size; None if an earlier ledger was granted it.
+        spot: Where it is, if it has tags.
     """
 
     container: ContainerId
     since_s: float | None = None
     resource: ResourceVector | None = None
+    spot: TaggedSpot | None = None
 
 
 @dataclass(frozen=True, slots=True)

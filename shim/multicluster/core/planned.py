@@ -10,16 +10,17 @@ elsewhere it waits here. What starves where it was allocated is given up there, 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.ask_decisions import AskDecision, Weighed
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
+from shim.multicluster.core.constrained import most_by_nodes, places_of, queue_by_tags, split_constrained
 from shim.multicluster.core.events import LedgerEffect
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
@@ -53,15 +54,25 @@ __all__ = ["PlannedSplitter"]
 
 _MOST_DECISIONS = 32
 _ANYWHERE: Mapping[str, int] = MappingProxyType({})
+_UNBOUNDED: Mapping[SubClusterId, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One demand, and the sub-clusters as they are known now."""
+    """One demand, and the sub-clusters as they are known now.
+
+    Attributes:
+        most_at: Containers that a placement constraint leaves to the nodes of each; none where nothing bounds them.
+    """
 
     demand: Demand
     eligible: Mapping[SubClusterId, ClusterCapacity]
     home: SubClusterId
+    most_at: Mapping[SubClusterId, int] = field(default_factory=lambda: _UNBOUNDED)
+
+    @property
+    def is_placed(self) -> bool:
+        return self.demand.key.placement is not None
 
 
 class PlannedSplitter:
@@ -75,6 +86,8 @@ class PlannedSplitter:
         decided: Plans that were taken in.
         repairs: Containers whose tentative allocation was not honoured in time.
     """
+
+    takes_constraints = True
 
     def __init__(self, settings: SplitSettings) -> None:
         self._settings = settings
@@ -113,9 +126,9 @@ class PlannedSplitter:
     def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """Split a demand over the sub-clusters by the newest plan."""
         home = next(room.subcluster for room in capacities if room.is_home)
-        eligible = {room.subcluster: room for room in capacities if may_have(room, demand)}
         group = self._groups.setdefault(demand.key, AllocationGroup(demand.key))
-        look = self._looks[demand.key] = _Look(demand, eligible, home)
+        look = self._looks[demand.key] = _look(demand, capacities, home)
+        eligible = look.eligible
         if demand.is_withheld:
             return self._withhold(group)
         group.reason = self._why_not(demand, eligible)
@@ -171,9 +184,15 @@ class PlannedSplitter:
         self.begin_anew()
         self._effects.append(LeftQueue())
 
-    def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
+    def begun(
+        self,
+        container: ContainerId,
+        since_s: float | None,
+        resource: ResourceVector | None = None,
+        spot: TaggedSpot | None = None,
+    ) -> None:
         """See `ContainerWatch`."""
-        self._effects.append(ContainerBegan(container, since_s, resource))
+        self._effects.append(ContainerBegan(container, since_s, resource, spot))
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
         """See `ContainerWatch`."""
@@ -265,7 +284,10 @@ class PlannedSplitter:
     def _split_by_capacity(
         self, group: AllocationGroup, look: _Look, capacities: Sequence[ClusterCapacity]
     ) -> Mapping[SubClusterId, int]:
-        asked = dict(self._fallback.split(look.demand, capacities))
+        if look.is_placed:
+            asked = dict(split_constrained(look.demand, capacities, self._settings.patience))
+        else:
+            asked = dict(self._fallback.split(look.demand, capacities))
         for each in reversed(group.allocations):
             surplus = max(0, group.tentative()[each.subcluster] - asked.get(each.subcluster, 0))
             self._withdraw(each, min(each.count, surplus))
@@ -348,6 +370,10 @@ class PlannedSplitter:
         if look.demand.is_strict:
             bounds = split_strictly(look.demand, tuple(look.eligible.values()), look.home)
             bounds = {room.subcluster: bounds.get(room.subcluster, 0) for room in capacities}
+        elif look.is_placed:
+            group.queued.update(queue_by_tags(look.demand, capacities, look.most_at, group.asked(), missing))
+            group.tidy()
+            return
         else:
             bounds = sizes_of(capacities, look.demand)
         asked, weights = group.asked(), {room.subcluster: room.weight for room in capacities}
@@ -366,7 +392,11 @@ class PlannedSplitter:
     def _publish(self, group: AllocationGroup, look: _Look, avoided: frozenset[SubClusterId]) -> None:
         local = {name: named_there(room, look.demand) for name, room in look.eligible.items()}
         weights = {name: room.weight for name, room in look.eligible.items()}
+        if look.is_placed and look.home in local:
+            local[look.home] = look.demand.total
         row = group.row(look.demand, local, weights, avoided, self._settings.patience)
+        if look.most_at:
+            row = replace(row, most_at=look.most_at)
         if row != group.published:
             group.published = row
             self._changed[group.key] = None
@@ -431,3 +461,15 @@ class PlannedSplitter:
             estimate=plan.estimate,
             rule="" if group.reason else plan.rule,
         )
+
+
+def _look(demand: Demand, capacities: Sequence[ClusterCapacity], home: SubClusterId) -> _Look:
+    """Look at who can be asked: with a placement, who can judge the constraint and has not rejected it."""
+    able = [room for room in capacities if may_have(room, demand)]
+    if demand.key.placement is None:
+        return _Look(demand, {room.subcluster: room for room in able}, home)
+    judges = {room.subcluster for room in places_of(demand, capacities)} - demand.rejected
+    eligible = {room.subcluster: room for room in able if room.subcluster in judges}
+    held = {} if demand.tags is None else demand.tags.held
+    most = {name: most_by_nodes(room, demand, held) for name, room in eligible.items()}
+    return _Look(demand, eligible, home, {name: max(0, each) for name, each in most.items() if each is not None})

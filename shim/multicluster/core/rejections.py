@@ -11,6 +11,7 @@ from shim.multicluster.core.containers import ContainerBook
 from shim.multicluster.core.conversations import Conversations
 from shim.multicluster.core.outbox import Outbox
 from shim.multicluster.core.session import Session
+from shim.multicluster.core.tag_counts import TagCounts
 
 __all__ = ["Rejections"]
 
@@ -47,9 +48,9 @@ class Rejections:
         session.rejected(group.key, rejected.count)
         self._asks.reject(group.key, session.subcluster, rejected.count)
         asked = sum(each.bound(group.key) for each in self._talk)
-        demand = self._asks.demand_of(group, group.wanted)
-        spoken = self._asks.spoken_for(besides=group)
-        elsewhere = free_elsewhere(demand, self._talk.capacities, self._containers.tags(), spoken)
+        tags = TagCounts(self._containers.tags(), self._asks.spoken_for(besides=group))
+        demand = self._asks.demand_of(group, group.wanted, tags=tags)
+        elsewhere = free_elsewhere(demand, self._talk.capacities)
         lost = min(rejected.count, group.wanted - asked - elsewhere)
         if lost > 0:
             group.wanted -= lost

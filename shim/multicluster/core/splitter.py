@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
@@ -64,6 +64,9 @@ class SplitSettings:
 
 class AskSplitter(ContainerWatch, Protocol):
     """Decides how many of a demand each sub-cluster is asked for."""
+
+    takes_constraints: bool
+    """Whether `split` takes demands with a placement constraint."""
 
     @property
     def awaits_plan(self) -> bool:
@@ -122,6 +125,7 @@ class CapacitySplitter:
     """
 
     awaits_plan = False
+    takes_constraints = False
 
     def __init__(self, patience: int = 10) -> None:
         self._patience = patience
@@ -175,7 +179,13 @@ class CapacitySplitter:
     def clear(self) -> None:
         """See `AskSplitter`."""
 
-    def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
+    def begun(
+        self,
+        container: ContainerId,
+        since_s: float | None,
+        resource: ResourceVector | None = None,
+        spot: TaggedSpot | None = None,
+    ) -> None:
         """See `ContainerWatch`."""
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
@@ -193,10 +203,10 @@ class CapacitySplitter:
 
 
 def may_have(room: ClusterCapacity, demand: Demand) -> bool:
-    """Tell whether the sub-cluster can be asked at all."""
+    """Tell whether the sub-cluster can be asked at all; what a placement constraint says of it is not looked at."""
     key = demand.key
-    if (key.is_opportunistic or key.placement is not None) and not room.is_home:
-        return False  # the former need a scheduler that is set up for them; for the latter see `constrained`
+    if key.is_opportunistic and not room.is_home:
+        return False  # they need a scheduler that is set up for them
     has_label = not key.label or key.label in room.labels or "*" in room.labels
     return has_label and could_hold(room, demand)
 

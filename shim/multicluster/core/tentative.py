@@ -110,9 +110,9 @@ class AllocationGroup:
     def has_spares(self, demand: Demand) -> bool:
         """Tell whether schedulers are asked for the same containers.
 
-        Not beyond what the queue may have, as two could grant at once; nor where the places decide who is asked.
+        Not beyond what the queue may have, as two could grant at once; nor where places, or a constraint, decide.
         """
-        is_bound = bool(self.reason) or demand.is_limited or demand.is_strict
+        is_bound = bool(self.reason) or demand.is_limited or demand.is_strict or demand.key.placement is not None
         return self.plan is not None and self.plan.is_late_bound and not is_bound
 
     def pins(self) -> Mapping[SubClusterId, Mapping[str, int]]:

@@ -6,10 +6,11 @@ Source: `PlacementConstraints` and `PlacementConstraintFromProtoConverter` for w
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import product
 
 from google.protobuf.message import DecodeError
 
-from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk
+from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk, TagBound
 from shim.errors import RemoteProtocolError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
@@ -47,6 +48,8 @@ _JUDGED_THERE = _OWN | {"not-self", "all"}
 clusters, tags and labels of applications are not."""
 _ONE_APPLICATION = "app-id/"
 _UNBOUNDED = (1 << 31) - 1
+_MOST_CHOICES = 16
+"""Conjunctions of a constraint that are looked at; one with more is left to the schedulers."""
 
 
 def read_constraints(payload_untrusted: bytes) -> RegisteredConstraints:
@@ -136,12 +139,13 @@ def _placement_of(message: SchedulingRequestProto, registered: RegisteredConstra
     if any(leaf is None or not _is_judged_there(leaf) for leaf in leaves):
         return placement
     simple = [leaf for leaf in leaves if leaf is not None]
-    bounds = [leaf.maxCardinality + 1 for leaf in simple if _bounds_own(leaf, tags)] if _holds_whole(constraint) else []
+    bounds = [leaf.maxCardinality + 1 for leaf in simple if _bounds_own(leaf, tags)]
     return replace(
         placement,
         needs=frozenset().union(*(_values(leaf) for leaf in simple if leaf.minCardinality > 0)),
-        most_a_node=min(bounds, default=None),
+        most_a_node=min(bounds, default=None) if _holds_whole(constraint) else None,
         is_local=True,
+        choices=_choices(constraint),
     )
 
 
@@ -168,6 +172,35 @@ def _leaves(constraint: PlacementConstraintProto) -> Iterator[SimplePlacementCon
         yield None
     for child in composite.childConstraints:
         yield from _leaves(child)
+
+
+def _choices(constraint: PlacementConstraintProto) -> tuple[tuple[TagBound, ...], ...]:
+    """Conjunctions of bounds of which one has to hold; none if there are too many."""
+    if constraint.HasField("simpleConstraint"):
+        return (tuple(_bounds(constraint.simpleConstraint)),)
+    composite = constraint.compositeConstraint
+    parts = [_choices(child) for child in composite.childConstraints]
+    if not all(parts):
+        return ()
+    if composite.compositeType == CompositePlacementConstraintProto.CompositeType.OR:
+        found = tuple(choice for part in parts for choice in part)
+        return found if len(found) <= _MOST_CHOICES else ()
+    found = ((),)
+    for part in parts:
+        found = tuple((*before, *choice) for before, choice in product(found, part))
+        if len(found) > _MOST_CHOICES:
+            return ()
+    return found
+
+
+def _bounds(leaf: SimplePlacementConstraintProto) -> Iterator[TagBound]:
+    """Bounds of what is there before a container comes, for each tag by itself as `PlacementConstraintsUtil` has it."""
+    most = None if leaf.maxCardinality >= _UNBOUNDED else leaf.maxCardinality
+    for target in leaf.targetExpressions:
+        namespace = text_of(target.targetKey)
+        whose = "self" if namespace in _OWN else namespace
+        for value in sorted(_texts(target.targetValues)):
+            yield TagBound(value, max(0, leaf.minCardinality), most, leaf.scope == _RACK, whose)
 
 
 def _holds_whole(constraint: PlacementConstraintProto) -> bool:

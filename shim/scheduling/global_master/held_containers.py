@@ -1,8 +1,9 @@
 """Containers that an attempt of a queue has, with their sizes and since when it has them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from shim.domain.allocations import TaggedSpot
 from shim.domain.ids import ContainerId
 from shim.domain.resources import ResourceVector
 
@@ -22,12 +23,17 @@ class HeldContainers:
     resource: ResourceVector = field(default_factory=ResourceVector)
     _began_s: dict[ContainerId, float] = field(default_factory=dict)
     _sizes: dict[ContainerId, ResourceVector] = field(default_factory=dict)
+    _spots: dict[ContainerId, TaggedSpot] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._began_s)
 
-    def put(self, container: ContainerId, since_s: float, resource: ResourceVector | None) -> None:
+    def put(
+        self, container: ContainerId, since_s: float, resource: ResourceVector | None, spot: TaggedSpot | None = None
+    ) -> None:
         """Take in a container, or since when it is there, said anew; the first size that is told counts."""
+        if spot is not None:
+            self._spots[container] = spot
         if resource is not None and container not in self._sizes:
             self._sizes[container] = resource
             self.resource += resource
@@ -40,8 +46,13 @@ class HeldContainers:
         if began_s is not None:
             self.began_in_all_s -= began_s
             self.resource -= self._sizes.pop(container, ResourceVector())
+            self._spots.pop(container, None)
         return began_s
 
     def of_known_size(self) -> Iterator[tuple[float, ResourceVector]]:
         """List since when each container of known size is there, and the size."""
         return ((self._began_s[container], size) for container, size in self._sizes.items())
+
+    def tagged(self) -> Sequence[TaggedSpot]:
+        """List where those with tags are."""
+        return tuple(self._spots.values())

@@ -7,13 +7,13 @@ what it waits for, nor after it has not called for long; and one that was overta
 the end everybody is served.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.deadlines import JobTimes, arrival_by_id
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting, WorkEstimate
@@ -125,21 +125,15 @@ class WaitingTable:
         container: ContainerId,
         since_s: float,
         resource: ResourceVector | None = None,
+        spot: TaggedSpot | None = None,
     ) -> None:
         """An attempt has a container since then; its ApplicationMaster's own is none of these."""
         known = self._attempts.get(attempt) or self._add(attempt, since_s)
-        known.containers.put(container, since_s, resource)
+        known.containers.put(container, since_s, resource, spot)
         self._count(known)
 
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
-        """Note the end of a container of an attempt.
-
-        Args:
-            attempt: Whose.
-            container: Which; one that is not known tells nothing.
-            at_s: Now.
-            is_whole: Whether it ran for as long as it was wanted: else nothing is learnt from it.
-        """
+        """Note the end of a container; nothing is learnt of one that did not run for as long as it was wanted."""
         known = self._attempts.get(attempt)
         began_s = None if known is None else known.containers.pop(container)
         if known is None or began_s is None:
@@ -168,6 +162,10 @@ class WaitingTable:
         for known in self._attempts.values():
             for since_s, resource in known.containers.of_known_size():
                 yield known.row, since_s, resource
+
+    def tagged(self) -> Mapping[ApplicationAttemptId, Sequence[TaggedSpot]]:
+        """List where each attempt has containers with tags."""
+        return {known.id: spots for known in self._attempts.values() if (spots := known.containers.tagged())}
 
     def note_shares(self, total: ResourceVector) -> None:
         """Write the dominant share that each attempt has of all nodes, its ApplicationMaster's own left out."""

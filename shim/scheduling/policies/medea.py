@@ -22,12 +22,13 @@ from shim.scheduling.service_round import PlacementWeights, ServiceRound
 from shim.scheduling.snapshot import IntArray, RequestTime, Snapshot
 from shim.scheduling.tag_constraints import without_cardinality
 
-__all__ = ["MEDEA", "MedeaRules", "medea"]
+__all__ = ["MEDEA", "MEDEA_IN_QUEUES", "MedeaRules", "medea"]
 
 _ROOM = Reason(ReasonCode.ROOM)
 _PLACED = Reason(ReasonCode.POLICY, (("text", "{place} breaks least of what services want of their places"),))
 _NEXT_ROUND = Reason(ReasonCode.POLICY, (("text", "services are placed together, in the next round"),))
 _NOT_WHOLE = Reason(ReasonCode.POLICY, (("text", "no place for all containers of this service together"),))
+_BREAKS = Reason(ReasonCode.POLICY, (("text", "no places for this service that keep all constraints"),))
 _ROUND = "last round"
 
 
@@ -45,6 +46,8 @@ class MedeaRules:
         weights: Of the objective. The published 0.5 of violations lets a node kept free outweigh a broken constraint
             once there are many constraints, as their extent is divided by their number.
         knows_cardinality: Whether more is looked at than affinity and anti-affinity.
+        is_hard: Whether a service rather waits than breaks a constraint, as at a ResourceManager, which would not grant
+            it.
     """
 
     every_s: float = 10.0
@@ -55,6 +58,7 @@ class MedeaRules:
     search_nodes: int = 200
     weights: PlacementWeights = field(default_factory=lambda: PlacementWeights(violated=8.0))
     knows_cardinality: bool = True
+    is_hard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,10 @@ class _Services:
         return Problem("mixed-integer", greedy, arrays, _Notes(rounds, program, placement))
 
     def finish(self, now: Snapshot, problem: Problem, answer: object | None) -> Plan:
-        """Take the answer if it is worth more than the heuristics' placement; tasks get the rest."""
+        """Take the answer if it is worth more than the heuristics' placement; tasks get the rest.
+
+        The world may have moved on: what is granted of the answer is weighed once more, beside the greedy plan of now.
+        """
         notes = problem.notes
         if not isinstance(notes, _Notes):
             return problem.greedy
@@ -106,7 +113,9 @@ class _Services:
         if placement is None or notes.rounds.objective(placement) <= notes.rounds.objective(notes.greedy):
             return problem.greedy
         plan = self._plan(now, problem.greedy.turns, notes.rounds, placement)
-        return replace(plan, made_by=MadeBy.BOUNDED, objective=notes.rounds.objective(placement))
+        rounds = self._round(now, self._services(now, problem.greedy.turns))
+        worth, greedy = (rounds.objective(rounds.placement_in(each)) for each in (plan, problem.greedy))
+        return replace(plan, made_by=MadeBy.BOUNDED, objective=worth) if worth > greedy else problem.greedy
 
     def _round(self, snapshot: Snapshot, services: Sequence[int]) -> ServiceRound:
         rounds = ServiceRound(snapshot, services, self.rules.weights)
@@ -121,17 +130,29 @@ class _Services:
 
     def _plan(self, snapshot: Snapshot, turns: Sequence[Turn], rounds: ServiceRound, placement: IntArray) -> Plan:
         room = OpenRoom(snapshot)
+        broken = self._breaking(rounds, placement) if self.rules.is_hard else frozenset[int]()
         for service in rounds.services:
             rows = [row for row, group in enumerate(rounds.groups) if group.service == service]
             mark = len(room.grants)
-            for row in rows:
-                for node in np.flatnonzero(placement[row]).tolist():
-                    room.grant(rounds.groups[row].request, node, int(placement[row, node]), _PLACED)
-            if any(room.left(rounds.groups[row].request) for row in rows):
+            for row in rows if service not in broken else ():
+                _grant(room, rounds.groups[row].requests, placement[row])
+            if any(room.left(request) for row in rows for request in rounds.groups[row].requests):
                 room.undo(mark)
-        for group in rounds.groups:
-            room.hold(group.request, _NOT_WHOLE)
+        planned = {request: group.service for group in rounds.groups for request in group.requests}
+        for row in self._services(snapshot, turns):
+            room.hold(row, _BREAKS if planned.get(row) in broken else _NOT_WHOLE)
         return self._tasks(snapshot, turns, room)
+
+    @staticmethod
+    def _breaking(rounds: ServiceRound, placement: IntArray) -> frozenset[int]:
+        """Services that would break a constraint, also after others that would are gone."""
+        left, broken = placement.copy(), set[int]()
+        while True:
+            found = {group.service for row, group in enumerate(rounds.groups) if rounds.breaks(row, left)}
+            if not found:
+                return frozenset(broken)
+            broken |= found
+            left[[row for row, group in enumerate(rounds.groups) if group.service in found]] = 0
 
     def _tasks(self, snapshot: Snapshot, turns: Sequence[Turn], room: OpenRoom) -> Plan:
         for turn in turns:
@@ -139,6 +160,15 @@ class _Services:
                 nodes = np.flatnonzero(room.slots(turn.request))
                 room.fill(turn.request, nodes, room.left(turn.request), _ROOM)
         return room.plan()
+
+
+def _grant(room: OpenRoom, requests: Sequence[int], counts: IntArray) -> None:
+    """Grant what a group has on each node to its requests, in their order."""
+    for node in np.flatnonzero(counts).tolist():
+        left = int(counts[node])
+        for request in requests:
+            if left and room.left(request):
+                left -= room.grant(request, node, left, _PLACED)
 
 
 def medea(rules: MedeaRules, name: str = "medea") -> Policy:
@@ -156,3 +186,7 @@ def medea(rules: MedeaRules, name: str = "medea") -> Policy:
 
 
 MEDEA = medea(MedeaRules())
+MEDEA_IN_QUEUES = replace(
+    medea(MedeaRules(is_hard=True, weights=PlacementWeights(violated=100.0))), is_solved_apart=True
+)
+"""On real clusters, where constraints are hard, and tasks are asked for while services are planned."""

@@ -7,10 +7,12 @@ from random import Random
 
 import pytest
 
+from shim.domain.allocations import ConstraintHandling, PlacementConstraint, TagBound
 from shim.multicluster.core import Demand
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.queue_solves import QueueSolves
+from shim.scheduling.policies.medea import MedeaRules
 from shim.scheduling.solvers import SOLVERS
 from shim.scheduling.stated_problems import StatedProblems
 from shim.testing.settings import usual
@@ -184,3 +186,54 @@ async def test_a_change_while_a_cycle_waits_makes_another_due(has_changed):
     assert (solves.has_answer(QUEUE), due) == (True, [QUEUE])
     assert solves.take(QUEUE) is not None
     assert due == [QUEUE] * (2 if has_changed else 1)
+
+
+# ---------------------------------------------------------------------- medea: only services wait
+
+APART = PlacementConstraint(
+    frozenset({"web"}), b"apart", most_a_node=1, is_local=True, choices=((TagBound("web", most=0),),)
+)
+SERVICE = replace(KEY, priority=3, placement=APART)
+JUDGES = tuple(replace(room, nodes=1, constraints=ConstraintHandling.TOTALS) for room in CAPACITIES)
+
+
+@pytest.fixture
+async def services():
+    """A service of two that wants to be apart, and what its queue does; its round is due."""
+    made = SolvingQueue("medea")
+    made.report(east=4, west=4)
+    await made.runs()
+    splitter = made.enters(1)
+    splitter.split(Demand(SERVICE, 2), JUDGES)
+    await made.later()
+    assert not made.solver.asked, "before its round"
+    await made.clock.advance(MedeaRules().every_s)
+    await made.runs()
+    yield made, splitter
+    made.running.cancel()
+
+
+async def test_while_services_are_solved_tasks_go_on_and_no_scheduler_is_asked_for_a_service(services):
+    queue, service = services
+    assert queue.solver.asked == [("mixed-integer", 0.7)]
+    assert service.split(Demand(SERVICE, 2), JUDGES) == {}
+    assert service.decisions[0].rule == "medea"
+    assert "placed together, in rounds" in service.decisions[0].reason
+    tasks = queue.enters(2)
+    tasks.split(Demand(KEY, 3), CAPACITIES)
+    await queue.later()
+    assert sum(tasks.split(Demand(KEY, 3), CAPACITIES).values()) == 3
+    assert service.split(Demand(SERVICE, 2), JUDGES) == {}
+    queue.solver.may_answer.set()
+    await queue.later()
+    assert service.split(Demand(SERVICE, 2), JUDGES) == {EAST: 1, WEST: 1}
+    assert queue.cycles.solves.solved == 1
+
+
+async def test_a_solver_without_an_answer_leaves_services_to_the_heuristics(services):
+    queue, service = services
+    queue.solver.has_answers = False
+    queue.solver.may_answer.set()
+    await queue.later()
+    assert service.split(Demand(SERVICE, 2), JUDGES) == {EAST: 1, WEST: 1}
+    assert queue.cycles.solves.unsolved == 1

@@ -55,6 +55,7 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
         "jockey",
         "quincy",
         "tetrisched",
+        "medea",
         "sparrow",
         "omega",
     }
@@ -67,7 +68,6 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("medea", "which jobs are long-running services"),
         ("megha", "it needs masters that launch"),
     ],
 )

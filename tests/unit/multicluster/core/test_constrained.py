@@ -34,6 +34,7 @@ from shim.multicluster.core import (
     SessionOpened,
 )
 from shim.multicluster.core.constrained import free_elsewhere, split_constrained
+from shim.multicluster.core.tag_counts import TagCounts
 from tests.support.ledger_talk import ATTEMPT
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
@@ -56,7 +57,8 @@ def a_key(placement=APART, **more):
 
 
 def split(total, *capacities, placement=APART, held=None, **more):
-    return dict(split_constrained(Demand(a_key(placement), total, **more), capacities, held or {}, PATIENCE))
+    demand = Demand(a_key(placement), total, tags=TagCounts(held or {}), **more)
+    return dict(split_constrained(demand, capacities, PATIENCE))
 
 
 def test_the_home_is_asked_for_what_its_nodes_can_hold_and_others_for_the_rest():
@@ -83,7 +85,7 @@ def test_what_needs_knowledge_of_other_clusters_stays_at_home():
     capacities = [a_room(EAST, 0), a_room(WEST)]
     assert split(4, *capacities, placement=replace(APART, is_local=False)) == {EAST: 4}
     demand = Demand(a_key(is_opportunistic=True), 4)
-    assert split_constrained(demand, capacities, {}, PATIENCE) == {EAST: 4}
+    assert split_constrained(demand, capacities, PATIENCE) == {EAST: 4}
     assert split(4, *capacities, refused=frozenset({WEST})) == {EAST: 4}
 
 
@@ -123,10 +125,10 @@ def test_what_waits_too_long_moves_to_where_there_is_room_and_what_was_rejected_
 
 def test_what_could_be_asked_elsewhere_is_what_fits_where_nobody_rejected_it():
     capacities = [a_room(EAST), a_room(WEST, nodes=5)]
-    demand = Demand(a_key(), 9, rejected=frozenset({EAST}), standing={WEST: 1})
-    assert free_elsewhere(demand, capacities, {WEST: {WEB: 1}}) == 3
-    assert free_elsewhere(replace(demand, rejected=frozenset({EAST, WEST})), capacities, {}) == 0
-    assert free_elsewhere(replace(demand, rejected=frozenset({WEST})), capacities, {}) > 9
+    demand = Demand(a_key(), 9, rejected=frozenset({EAST}), standing={WEST: 1}, tags=TagCounts({WEST: {WEB: 1}}))
+    assert free_elsewhere(demand, capacities) == 3
+    assert free_elsewhere(replace(demand, rejected=frozenset({EAST, WEST})), capacities) == 0
+    assert free_elsewhere(replace(demand, rejected=frozenset({WEST})), capacities) > 9
 
 
 @given(

@@ -12,7 +12,7 @@ REMEMBERED = 4096
 
 
 class Unwatched:
-    def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
+    def begun(self, container, since_s, resource=None, spot=None):
         pass
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
@@ -64,7 +64,7 @@ class Watching:
     def __init__(self):
         self.heard = []
 
-    def begun(self, container, since_s, resource=None):
+    def begun(self, container, since_s, resource=None, spot=None):  # noqa: ARG002
         self.heard.append((container.number, since_s, resource))
 
     def ended(self, container, *, is_whole):

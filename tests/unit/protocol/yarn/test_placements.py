@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk, SessionRequest
+from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk, SessionRequest, TagBound
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 from shim.protocol.proto.messages import (
@@ -73,7 +73,13 @@ def test_a_request_is_an_ask_for_anywhere_and_is_said_again_with_another_count()
         7,
         is_opportunistic=False,
         resource=ResourceVector(1024, 2),
-        placement=PlacementConstraint(frozenset({"web"}), simple().SerializeToString(), most_a_node=1, is_local=True),
+        placement=PlacementConstraint(
+            frozenset({"web"}),
+            simple().SerializeToString(),
+            most_a_node=1,
+            is_local=True,
+            choices=((TagBound("web", most=0),),),
+        ),
     )
     assert (ask.key, ask.place, ask.count) == (key, ANY, 3)
     request.resourceSizing.numAllocations = 9
@@ -121,6 +127,33 @@ def test_a_request_is_an_ask_for_anywhere_and_is_said_again_with_another_count()
 def test_a_constraint_tells_what_it_needs_and_where_it_can_be_judged(constraint, needs, most, is_local):
     placement = placement_of(constraint)
     assert (placement.needs, placement.most_a_node, placement.is_local) == (needs, most, is_local)
+
+
+ANTI, NEAR = TagBound("web", most=0), TagBound("db", least=1, is_rack=True)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "choices"),
+    [
+        (None, ()),
+        (simple(), ((ANTI,),)),
+        (simple(most=2, values=("b", "a")), ((TagBound("a", most=2), TagBound("b", most=2)),)),
+        (simple(space="not-self"), ((TagBound("web", most=0, whose="not-self"),),)),
+        (composed(COMPOSITE.AND, simple(), simple("rack", 1, MOST, ("db",))), ((ANTI, NEAR),)),
+        (composed(COMPOSITE.OR, simple(), simple("rack", 1, MOST, ("db",))), ((ANTI,), (NEAR,))),
+        (
+            composed(COMPOSITE.AND, composed(COMPOSITE.OR, simple(), simple("rack", 1, MOST, ("db",))), simple(most=2)),
+            ((ANTI, TagBound("web", most=2)), (NEAR, TagBound("web", most=2))),
+        ),
+        (composed(COMPOSITE.OR, *[simple(most=at) for at in range(17)]), ()),
+        (composed(COMPOSITE.AND, *[composed(COMPOSITE.OR, simple(), simple(most=2))] * 5), ()),
+        (simple("cluster"), ()),
+    ],
+)
+def test_a_constraint_is_conjunctions_of_bounds_of_which_one_holds_and_too_many_are_left_to_schedulers(
+    constraint, choices
+):
+    assert placement_of(constraint).choices == choices
 
 
 def test_a_constraint_of_the_registration_holds_beside_the_requests_own():

@@ -1,0 +1,83 @@
+"""A service of an unmodified client in a queue that goes by medea: its containers are where the plan has them."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from shim.lab import Lab
+from tests.support.constrained import CLUSTERS, NODES, constrained_client, constrained_lab, hosts_of, shell
+from tests.support.heddle_process import HeddleProcess, until
+from tests.support.spanning import SPANNING, SpanningApplication, spanning_heddle
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+_MEDEA = SPANNING.replace("span = true\n", 'span = true\ncontainers = "medea"\n')
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with constrained_lab(tmp_path_factory.mktemp("medea"), "scheduler") as own:
+        yield own
+
+
+@pytest.fixture
+def heddle(lab: Lab, tmp_path: Path) -> Iterator[HeddleProcess]:
+    """A Heddle over the clusters whose default queue spans, and goes by medea."""
+    with spanning_heddle(lab, tmp_path, _MEDEA) as running:
+        yield running
+
+
+class Watched:
+    """What is told of an application's asks while they wait: reasons, and by ask where something was promised."""
+
+    def __init__(self, heddle: HeddleProcess, application: str) -> None:
+        self._path = f"{heddle.url}/heddle/v1/apps/{application}/why"
+        self.rules: set[str] = set()
+        self.reasons: set[str] = set()
+        self.promised: dict[int, str] = {}
+
+    def look(self) -> None:
+        answer = httpx.get(self._path, trust_env=False, timeout=10.0)
+        for each in asks_in(answer.json()):
+            self.rules.add(each["rule"])
+            self.reasons.add(each["reason"])
+            there = [at["cluster"] for at in each["candidates"] if at["promised"]]
+            if there:
+                self.promised[each["request"]] = there[0]
+
+
+def asks_in(told: Any) -> list[dict[str, Any]]:
+    """The asks in an answer, wherever it has them."""
+    if isinstance(told, dict):
+        here = [told] if {"rule", "candidates", "wanted"} <= told.keys() else []
+        return here + [found for each in told.values() for found in asks_in(each)]
+    return [found for each in told for found in asks_in(each)] if isinstance(told, list) else []
+
+
+@pytest.mark.parametrize("count", [NODES * CLUSTERS - 1, NODES * CLUSTERS])
+def test_a_service_is_spread_over_clusters_as_planned_and_why_names_medea(lab, heddle, tmp_path, count):
+    """One node stays free, or none does."""
+    client = constrained_client(lab, heddle, tmp_path / "client")
+    spec = f"foo({count}),NOTIN,NODE,foo"
+    with client.running(*shell(client, spec, 20), user="barbara") as running:
+        spanned = SpanningApplication.of(lab, heddle, running.stdout)
+        watched = Watched(heddle, spanned.application)
+
+        def has_all():
+            watched.look()
+            return len(hosts_of(heddle, spanned)) == count
+
+        until(has_all, f"{count} containers run")
+        assert len(set(hosts_of(heddle, spanned))) == count, "no two on one node"
+        spanned.has_succeeded()
+    places = spanned.places()
+    assert watched.rules - {""} == {"medea"}, "none before the first plan"
+    assert any("services are placed together" in each for each in watched.reasons), watched.reasons
+    own = Counter({spanned.home: 1})
+    assert Counter(watched.promised.values()) == Counter(places) - own, "where it was planned, each by itself"
+    assert len(watched.promised) == count
+    spanned.has_ended_everywhere()
