@@ -5,28 +5,29 @@ whose plans are carried out, and one in its shadow.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from dataclasses import replace
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
-from shim.scheduling.first_in_line import FirstInLine, spot_of, waits_at
+from shim.scheduling.first_in_line import ComingFree, FirstInLine, spot_of, waits_at
 from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import JobOutline, OutlineOf, known_graphs
 from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
+from shim.scheduling.look_ahead import Place, asked_ahead
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.placements import PolicyRandom
-from shim.scheduling.plan import MadeBy, Plan
+from shim.scheduling.plan import MadeBy
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policy import Fact, Policy, Problem
 from shim.scheduling.queue_gangs import could_ever_start, partial_rows
+from shim.scheduling.queue_placements import QueuePlacements
 from shim.scheduling.queue_policies import QUEUE_POLICIES
-from shim.scheduling.queue_rows import QueueRows
+from shim.scheduling.queue_rows import QueueRows, RowKey
 from shim.scheduling.sampled_clusters import SampledClusters
-from shim.scheduling.snapshot import NOTHING_RUNS, Scope, Snapshot
+from shim.scheduling.snapshot import NOTHING_RUNS, Snapshot
 from shim.scheduling.stated_problems import StatedProblems
 
 __all__ = ["QueuePlanner", "QueuePlans"]
@@ -35,25 +36,6 @@ QueuePlans = Mapping[ApplicationAttemptId, tuple[RequestPlan, ...]]
 """Plans of the requests of each attempt that waits; attempts in the order of the policy."""
 
 _Counts = Mapping[SubClusterId, int]
-
-
-@dataclass(slots=True)
-class _Placed:
-    """Placements of a cycle, by row.
-
-    Attributes:
-        starts: Containers by sub-cluster.
-        hosts: Those of them at hosts that the asks name.
-        capacities: Containers that there is capacity for, by sub-cluster.
-        reasons: Why the rest of a request waits on purpose.
-        made_by: What the plan of the row is worth.
-    """
-
-    starts: dict[int, dict[SubClusterId, int]] = field(default_factory=dict)
-    hosts: dict[int, dict[SubClusterId, dict[str, int]]] = field(default_factory=dict)
-    capacities: Mapping[int, _Counts] = field(default_factory=dict)
-    reasons: dict[int, str] = field(default_factory=dict)
-    made_by: dict[int, MadeBy] = field(default_factory=dict)
 
 
 class QueuePlanner:
@@ -88,6 +70,7 @@ class QueuePlanner:
         self._states = {has_label: CycleState(rng) for has_label in (False, True)}
         self._ahead = FirstInLine()
         self._samples = SampledClusters(rng)
+        self._before_room: dict[RowKey, _Counts] = {}
         self._overdue: ApplicationAttemptId | None = None
         self._earliest: dict[ApplicationAttemptId, float] = {}
         self.again_at_s: float | None = None
@@ -139,7 +122,7 @@ class QueuePlanner:
             self._attempts.note_shares(self._rows.total)
         attempts = self._attempts.in_order(order if policy else FIFO.name, at_s)
         if only is None or not self._rows.others_wait(only):
-            self._ahead = self._look_ahead(attempts if policy else (), at_s)
+            self._ahead, self._before_room = self._look_ahead(attempts if policy else (), at_s), {}
             self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
         elif policy and policy.placement.kernel:
             capacity = None  # it weighs all that waits: what is new is the next cycle's
@@ -182,14 +165,24 @@ class QueuePlanner:
             told = f"room is kept free for the gang of {first.application}, which others overtook for too long"
             return RequestPlan(request.key, reason=told, rule=rule)
         if policy and policy.placement.kernel:
-            may_queue = self._may_queue(policy, attempt, request)
-            told = "" if may_queue == request.may_use else reason or self._waits_for(policy, attempt, request)
-            return RequestPlan(request.key, may_queue=may_queue, reason=told, rule=rule)
+            return self._kept_back(policy, attempt, request, reason)
         if policy and policy.placement.samples:
             return self._sampled(policy, attempt, request)
         may_queue = self._ahead.may_queue(attempt, spot_of(request))
         behind = () if may_queue == request.may_use else self._ahead.names(attempt, spot_of(request))
         return RequestPlan(request.key, may_queue=may_queue, behind=behind, rule=rule)
+
+    def _kept_back(
+        self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest, reason: str
+    ) -> RequestPlan:
+        """Let schedulers be asked for what the policy would start next, as much of it as comes free soon."""
+        may_queue = self._may_queue(policy, attempt, request)
+        before_room = self._before_room.get((attempt, request.key), {})
+        bounded = {name: count for name, count in before_room.items() if name not in may_queue}
+        told = "" if may_queue == request.may_use else reason or self._waits_for(policy, attempt, request)
+        return RequestPlan(
+            request.key, may_queue=may_queue.union(bounded), at_most=bounded, reason=told, rule=policy.name
+        )
 
     def _sampled(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> RequestPlan:
         """Let the schedulers of sub-clusters that are drawn be asked; all, where only named places will do."""
@@ -209,12 +202,13 @@ class QueuePlanner:
         the longest; and where a scheduler did not grant what there was room for: it knows something that no report
         tells.
         """
-        has_choice = (
-            self._rows.others_wait(attempt)
-            or (Fact.LOCALITY in policy.needs and bool(request.named))
-            or self._has_earlier_stage(policy, attempt, request)
-        )
+        has_choice = self._rows.others_wait(attempt) or self._waits_on_purpose(policy, attempt, request)
         return request.avoided if has_choice and attempt != self._overdue else request.may_use
+
+    def _waits_on_purpose(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
+        """Tell whether no free place will do for a request: for its data's sake, or its job's."""
+        goes_by_places = Fact.LOCALITY in policy.needs and bool(request.named)
+        return goes_by_places or self._has_earlier_stage(policy, attempt, request)
 
     def _waits_for(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> str:
         """Say why a request waits that a policy did not place."""
@@ -257,20 +251,28 @@ class QueuePlanner:
         at_s: float,
         planned: Sequence[ApplicationAttemptId],
         stated: StatedProblems | None,
-    ) -> _Placed:
+    ) -> QueuePlacements:
         """Run the policy's cycle on what is free."""
-        placed = _Placed()
+        placed = QueuePlacements()
         if capacity is None:
             return placed
         nodes = self._rows.nodes(capacity)
         answers = None if stated is None else stated.answers_for(policy.name, self._rows)
-        named = {row: request.named for attempt in planned for request, row in self._rows.with_rows(attempt)}
-        ends_s: list[float] = []
+        waiting = {row: (attempt, each) for attempt in planned for each, row in self._rows.with_rows(attempt)}
+        coming, ends_s = ComingFree(self._soon_of(at_s)), list[float]()
+
+        def place_of(row: int) -> Place | None:
+            attempt, request = waiting[row]
+            is_kept = self._waits_on_purpose(policy, attempt, request)
+            return None if request.gang else Place(spot_of(request), is_kept=is_kept)
+
         for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, planned):
             plan = run_cycle(snapshot, policy, self._states[has_label])
             if policy.solver is not None and answers is not None:
                 plan = answers.improve(snapshot, policy.solver, plan, has_label=has_label)
-            self._read(plan, snapshot, tuple(capacity.nodes), named, placed)
+            placed.read(plan, snapshot, tuple(capacity.nodes), self._rows.host, lambda row: waiting[row][1])
+            found = asked_ahead(policy, snapshot, self._states[has_label], plan, coming, place_of)
+            self._before_room |= {(waiting[row][0], waiting[row][1].key): counts for row, counts in found.items()}
             ends_s += [hold.until_s for hold in plan.holds if hold.until_s is not None]
         for attempt in planned:
             for row in partial_rows(self._rows.with_rows(attempt), placed.starts):
@@ -309,29 +311,3 @@ class QueuePlanner:
             return self._attempts.knowledge()
         by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}
         return known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN
-
-    def _read(
-        self,
-        plan: Plan,
-        snapshot: Snapshot,
-        names: Sequence[SubClusterId],
-        named: Mapping[int, Mapping[str, int]],
-        placed: _Placed,
-    ) -> None:
-        """Take in a plan, in the words of the queue's attempts; `named` are the places that each row names."""
-        cells = snapshot.nodes.cells
-        for grant in plan.grants:
-            at_node = grant.scope is Scope.NODE
-            name = names[cells[snapshot.nodes.cell_of(grant.place)].cluster if at_node else grant.place]
-            _count(placed.starts.setdefault(grant.request, {}), name, grant.count)
-            if at_node and (host := self._rows.host(grant.place)) in named[grant.request]:
-                _count(placed.hosts.setdefault(grant.request, {}).setdefault(name, {}), host, grant.count)
-        placed.reasons |= {hold.request: hold.reason.text for hold in plan.holds}
-        placed.made_by |= dict.fromkeys(snapshot.requests.live.tolist(), plan.made_by)
-
-
-_KeyT = TypeVar("_KeyT")
-
-
-def _count(counts: dict[_KeyT, int], key: _KeyT, count: int) -> None:
-    counts[key] = counts.get(key, 0) + count
