@@ -124,7 +124,7 @@ class QueuePlanner:
         if only is None or not self._rows.others_wait(only):
             self._ahead, self._before_room = self._look_ahead(attempts if policy else (), at_s), {}
             self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
-        elif policy and policy.placement.kernel:
+        elif policy and policy.placement.kernel and self._rows.others_lack(only):
             capacity = None  # it weighs all that waits: what is new is the next cycle's
         planned = attempts if only is None else [only]
         first = self._kept_free_for(capacity)

@@ -113,14 +113,14 @@ class OmegaCell:
         scheduler.is_busy = True
         thinking = scheduler.thinking
         think_s = thinking.job_s + thinking.task_s * len(waiting.tasks)
-        scheduler.busy_s += think_s
-        scheduler.redoing_s += think_s if waiting.is_redone else 0.0
         if not waiting.is_begun:
             waiting.is_begun = True
             scheduler.waits_s.append(self._run.engine.now_s - waiting.job.arrival_s)
-        self._run.engine.after(think_s, self._decide, scheduler, waiting, self._cell.copy())
+        self._run.engine.after(think_s, self._decide, scheduler, waiting, self._cell.copy(), think_s)
 
-    def _decide(self, scheduler: _Scheduler, waiting: _Waiting, private: CellState) -> None:
+    def _decide(self, scheduler: _Scheduler, waiting: _Waiting, private: CellState, took_s: float) -> None:
+        scheduler.busy_s += took_s
+        scheduler.redoing_s += took_s if waiting.is_redone else 0.0
         claims = place(private, len(waiting.tasks), _DEMAND, self._rng)
         waiting.is_redone = False
         if claims:
