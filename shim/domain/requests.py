@@ -70,6 +70,8 @@ class RequestPlan:
     Attributes:
         starts: Containers to be allocated tentatively, by sub-cluster, beyond those that are.
         may_queue: Sub-clusters whose scheduler may be asked for the rest: no other attempt goes first there.
+        at_most: Containers that such a scheduler may be asked for without a tentative allocation; all of the rest where
+            it has no entry.
         behind: Applications that go first somewhere, the first of them first.
         capacity: Containers that each sub-cluster had capacity for.
         reason: For people; empty where `behind` and `capacity` say it all.
@@ -85,6 +87,7 @@ class RequestPlan:
     key: AskKey
     starts: Mapping[SubClusterId, int] = field(default_factory=dict)
     may_queue: frozenset[SubClusterId] = frozenset()
+    at_most: Mapping[SubClusterId, int] = field(default_factory=dict)
     behind: tuple[str, ...] = ()
     capacity: Mapping[SubClusterId, int] = field(default_factory=dict)
     reason: str = ""

@@ -1,6 +1,6 @@
 """The way between the ledger of one attempt, and the cycles of its queue and Local Masters."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -33,12 +33,12 @@ from shim.scheduling.queue_table import QueueTable
 
 __all__ = ["AttemptPlans", "CyclesOfQueues"]
 
-_Queues = tuple[frozenset[SubClusterId], bool]
-"""Sub-clusters whose schedulers may be asked without a tentative allocation, and whether all are asked for all."""
+_Queues = tuple[frozenset[SubClusterId], Mapping[SubClusterId, int], bool]
+"""Sub-clusters whose schedulers may be asked without a tentative allocation, for how many, and whether all for all."""
 
 
 def _queues_by(plan: RequestPlan) -> _Queues:
-    return plan.may_queue, plan.is_late_bound
+    return plan.may_queue, plan.at_most, plan.is_late_bound
 
 
 class CyclesOfQueues(Protocol):

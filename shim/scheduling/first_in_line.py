@@ -1,5 +1,6 @@
 """The first in line at each sub-cluster, among those that wait there: only they may wait in its scheduler's queue."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -8,7 +9,7 @@ from typing import NamedTuple
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest
 
-__all__ = ["FirstInLine", "Spot", "spot_of", "waits_at"]
+__all__ = ["ComingFree", "FirstInLine", "Spot", "spot_of", "waits_at"]
 
 _MOST_NAMED = 16
 
@@ -24,6 +25,47 @@ class Spot(NamedTuple):
 
 
 @dataclass(slots=True)
+class ComingFree:
+    """Containers that come free at each sub-cluster soon, and those who want them in their order.
+
+    Attributes:
+        soon: Containers that come free at each sub-cluster before whoever is next could be told; none where it has no
+            entry.
+        before: Containers that those in line so far want, by sub-cluster and label of nodes.
+    """
+
+    soon: Mapping[SubClusterId, float] = field(default_factory=dict)
+    before: dict[_Place, float] = field(default_factory=dict)
+
+    @property
+    def is_any(self) -> bool:
+        """Tell whether anything comes free anywhere."""
+        return any(int(count) for count in self.soon.values())
+
+    def is_left(self, place: _Place) -> bool:
+        """Tell whether those in line want less than comes free."""
+        return self.before.get(place, 0.0) < int(self.soon.get(place[0], 0.0))
+
+    def join(self, place: _Place, count: float) -> None:
+        """Put whoever wants so many containers at the end of the line."""
+        self.before[place] = self.before.get(place, 0.0) + count
+
+    def take(self, spot: Spot, count: int) -> Mapping[SubClusterId, int]:
+        """Put a request at the end of the line, and give it what is left of what comes free, up to so many in all."""
+        found: dict[SubClusterId, int] = {}
+        left = {name: self._left(name, spot.label) for name in spot.subclusters}
+        for name in sorted(left, key=lambda name: (-left[name], name)):
+            taken = min(left[name], count - sum(found.values()))
+            if taken > 0:
+                found[name] = taken
+                self.join((name, spot.label), taken)
+        return found
+
+    def _left(self, name: SubClusterId, label: str) -> int:
+        return int(self.soon.get(name, 0.0)) - math.ceil(self.before.get((name, label), 0.0))
+
+
+@dataclass(slots=True)
 class FirstInLine:
     """The attempts that go first at each sub-cluster, on nodes of each label, among those that wait there.
 
@@ -31,18 +73,20 @@ class FirstInLine:
     the scheduler's queue, too, as long as those before them want fewer containers than come free meanwhile.
 
     Attributes:
-        soon: Containers that come free at each sub-cluster before whoever is next could be told; none where it has no
-            entry.
+        soon: As of `ComingFree`.
         waiting: Attempts in their order, with where each waits for something.
     """
 
     soon: Mapping[SubClusterId, float] = field(default_factory=dict)
     waiting: list[tuple[ApplicationAttemptId, Spot]] = field(default_factory=list)
-    _before: dict[_Place, float] = field(default_factory=dict)
+    _line: ComingFree = field(init=False)
     _firsts: dict[ApplicationAttemptId, set[_Place]] = field(default_factory=dict)
     _full: set[Spot] = field(default_factory=set)
     _open: dict[Spot, frozenset[SubClusterId]] = field(default_factory=dict)
     _names: dict[Spot, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._line = ComingFree(self.soon)
 
     def note(self, attempt: ApplicationAttemptId, spot: Spot, count: int = 1) -> None:
         """Take in where an attempt waits for how many containers; attempts come in their order."""
@@ -54,13 +98,13 @@ class FirstInLine:
             place = name, spot.label
             if self._is_open(place):
                 self._firsts.setdefault(attempt, mine).add(place)
-            self._before[place] = self._before.get(place, 0.0) + each
+            self._line.join(place, each)
         if not any(self._is_open((name, spot.label)) for name in spot.subclusters):
             self._full.add(spot)
 
     def _is_open(self, place: _Place) -> bool:
         """True if nobody waits there, or those who do want less than comes free soon."""
-        return place not in self._before or self._before[place] < int(self.soon.get(place[0], 0.0))
+        return place not in self._line.before or self._line.is_left(place)
 
     def may_queue(self, attempt: ApplicationAttemptId, spot: Spot) -> frozenset[SubClusterId]:
         """Name the sub-clusters at which no other goes before an attempt that waits for something there."""

@@ -17,9 +17,10 @@ import numpy as np
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
+from shim.scheduling.ranking import waiting_after
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 
-__all__ = ["PackingRules", "node_size", "pack", "remaining_work"]
+__all__ = ["PackingRules", "node_size", "pack", "rank", "remaining_work"]
 
 _ROOM = Reason(ReasonCode.ROOM)
 _SIZE = "node size"
@@ -70,6 +71,52 @@ def remaining_work(snapshot: Snapshot, request: int, size: FloatArray) -> float:
     return left * seconds * float((np.array(snapshot.requests.needs[request].demand) / size).sum())
 
 
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Requests that are scored, in their turn, and what their scores are made of.
+
+    Attributes:
+        rows: Of the requests; `priorities` and `jobs` are those of their jobs.
+        demand: Float64 array of shape (n, R), in parts of a node.
+        work: That their jobs have left.
+        scale: Weights that a plan gave.
+        shares: Of a node, that their jobs have in all.
+    """
+
+    rows: list[int]
+    priorities: FloatArray
+    jobs: IntArray
+    demand: FloatArray
+    work: FloatArray
+    scale: FloatArray
+    shares: FloatArray
+
+    @classmethod
+    def of(
+        cls, snapshot: Snapshot, served: Sequence[Turn], size: FloatArray, weights: Mapping[int, float] | None
+    ) -> "_Candidates":
+        rows = [turn.request for turn in served]
+        demand = np.array([snapshot.requests.needs[row].demand for row in rows], dtype=np.float64) / size
+        jobs = snapshot.requests.numbers[RequestColumn.JOB][rows]
+        return cls(
+            rows,
+            np.array([turn.priority for turn in served]),
+            jobs,
+            demand,
+            np.array([remaining_work(snapshot, row, size) for row in rows]),
+            np.array([1.0 if weights is None else weights.get(row, 1.0) for row in rows]),
+            snapshot.jobs[Column.RUNNING][jobs] * demand.max(axis=1),
+        )
+
+    def scores(self, among: IntArray, room: FloatArray, rules: PackingRules) -> FloatArray:
+        """Score some of them on a node that has so much room, in parts of a node."""
+        alignment = self.demand[among] @ room
+        mean_work = float(self.work[among].mean())
+        penalty = rules.short_jobs * float(alignment.mean()) / mean_work if mean_work else 0.0
+        found: FloatArray = self.scale[among] * alignment - penalty * self.work[among]
+        return found
+
+
 def pack(
     snapshot: Snapshot,
     memory: dict[str, object],
@@ -92,12 +139,8 @@ def pack(
     served = list(islice((turn for turn in turns if room.has_room(turn.request)), _MOST_CANDIDATES))
     if not served:
         return room.plan()
-    rows, priorities = [turn.request for turn in served], np.array([turn.priority for turn in served])
-    demand = np.array([snapshot.requests.needs[row].demand for row in rows], dtype=np.float64) / size
-    work = np.array([remaining_work(snapshot, row, size) for row in rows])
-    scale = np.array([1.0 if weights is None else weights.get(row, 1.0) for row in rows])
-    jobs = snapshot.requests.numbers[RequestColumn.JOB][rows]
-    shares = snapshot.jobs[Column.RUNNING][jobs] * demand.max(axis=1)
+    among = _Candidates.of(snapshot, served, size, weights)
+    rows, priorities, jobs, shares = among.rows, among.priorities, among.jobs, among.shares
     slots = np.array([room.slots(row) for row in rows])
     is_open = np.ones(len(rows), dtype=np.bool_)
     for node in np.flatnonzero(slots.any(axis=0)).tolist():
@@ -107,17 +150,49 @@ def pack(
             candidates = _neediest(np.flatnonzero(first), jobs, shares, rules.fairness)
             if not candidates.size:
                 break
-            alignment = demand[candidates] @ (room.free[node] / size)
-            mean_work = float(work[candidates].mean())
-            penalty = rules.short_jobs * float(alignment.mean()) / mean_work if mean_work else 0.0
-            score = scale[candidates] * alignment - penalty * work[candidates]
+            score = among.scores(candidates, room.free[node] / size, rules)
             best = int(candidates[int(np.argmax(score >= score.max() - _EQUAL))])
             if not room.grant(rows[best], node, 1, _ROOM):
                 is_open[best] = False  # its queue may have no more in this cluster
                 continue
-            shares[jobs == jobs[best]] += demand[best].max()
+            shares[jobs == jobs[best]] += among.demand[best].max()
         is_open[:] = True
     return room.plan()
+
+
+def rank(
+    snapshot: Snapshot,
+    memory: dict[str, object],
+    turns: Sequence[Turn],
+    plan: Plan,
+    rules: PackingRules,
+    weights: Mapping[int, float] | None = None,
+) -> Sequence[tuple[int, int]]:
+    """Rank what a plan left waiting by its score on an empty node, as nobody knows which node comes free.
+
+    The jobs that are furthest below their share go before the others, and those of a higher priority before both.
+
+    Args:
+        snapshot: What the cycle started from.
+        memory: Of the policy.
+        turns: The requests in their order.
+        plan: By `pack`.
+        rules: How packing is weighed.
+        weights: Of requests, by row.
+    """
+    waiting = list(islice(waiting_after(snapshot, turns, plan), _MOST_CANDIDATES))
+    if not waiting:
+        return ()
+    size, everybody = node_size(snapshot, memory), np.arange(len(waiting))
+    among = _Candidates.of(snapshot, [turn for turn, _ in waiting], size, weights)
+    for row, count in plan.granted().items():
+        of_job = among.jobs == snapshot.requests.numbers[RequestColumn.JOB, row]
+        demand = np.array(snapshot.requests.needs[row].demand) / size
+        among.shares[of_job] += count * demand.max()
+    score = among.scores(everybody, np.ones(len(size)), rules)
+    is_needy = np.isin(everybody, _neediest(everybody, among.jobs, among.shares, rules.fairness))
+    best_first = np.lexsort((-score, ~is_needy, -among.priorities))
+    return [(waiting[at][0].request, waiting[at][1]) for at in best_first.tolist()]
 
 
 def _neediest(candidates: IntArray, jobs: IntArray, shares: FloatArray, fairness: float) -> IntArray:

@@ -1,6 +1,6 @@
 """A scheduling policy as data: ordering x placement x commitment x reallocation, and the facts that it needs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
@@ -9,6 +9,7 @@ from typing import Protocol
 from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs
 from shim.scheduling.orderings import OrderingKernel
 from shim.scheduling.plan import Plan, Turn
+from shim.scheduling.ranking import in_turn
 from shim.scheduling.snapshot import Scope, Snapshot
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Policy",
     "Problem",
     "QueueOrder",
+    "RankKernel",
     "Reallocation",
     "Solver",
     "World",
@@ -125,6 +127,13 @@ PlacementKernel = Callable[[Snapshot, dict[str, object], Sequence[Turn]], Plan]
 It is pure but for that memory, draws nothing, and grants by `OpenRoom`, so that it never grants more than there is.
 """
 
+RankKernel = Callable[[Snapshot, dict[str, object], Sequence[Turn], Plan], Iterable[tuple[int, int]]]
+"""From what a `PlacementKernel` is told, and its plan, to what it would start next if places came free.
+
+Rows of requests, the next first, each with how many of its containers; a row may come several times. What it holds on
+purpose is not among them.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Placement:
@@ -136,6 +145,8 @@ class Placement:
             matched in either case, so that nothing is counted on twice.
         samples: How many sub-clusters are drawn for a request, to be asked for all of it at once, whatever is free
             there; 0 where requests are placed. Only in queues of real clusters, whose schedulers have queues.
+        rank: Order of what `kernel` left waiting: schedulers of real clusters are asked for as many of it as come free
+            soon, before there is room.
     """
 
     cells: CellChoice
@@ -143,6 +154,7 @@ class Placement:
     scope: Scope = Scope.NODE
     kernel: PlacementKernel | None = None
     samples: int = 0
+    rank: RankKernel = in_turn
 
     def __post_init__(self) -> None:
         if (self.cells is CellChoice.BY_ROOM) != (self.nodes is NodeChoice.PACK):

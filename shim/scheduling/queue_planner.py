@@ -11,11 +11,12 @@ from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
-from shim.scheduling.first_in_line import FirstInLine, spot_of, waits_at
+from shim.scheduling.first_in_line import ComingFree, FirstInLine, spot_of, waits_at
 from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import JobOutline, OutlineOf, known_graphs, outlines_of
 from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
+from shim.scheduling.look_ahead import Place, asked_ahead
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.placed_rows import PlacedRows
 from shim.scheduling.placements import PolicyRandom
@@ -24,8 +25,8 @@ from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policy import Fact, Policy, Problem
 from shim.scheduling.queue_gangs import could_ever_start, partial_rows
 from shim.scheduling.queue_policies import QUEUE_POLICIES
-from shim.scheduling.queue_rows import QueueRows
-from shim.scheduling.queue_tags import service_facts, services_among
+from shim.scheduling.queue_rows import QueueRows, RowKey
+from shim.scheduling.queue_tags import is_service, service_facts, services_among
 from shim.scheduling.sampled_clusters import SampledClusters
 from shim.scheduling.snapshot import NOTHING_RUNS, Snapshot
 from shim.scheduling.stated_problems import StatedProblems
@@ -34,6 +35,8 @@ __all__ = ["QueuePlanner", "QueuePlans"]
 
 QueuePlans = Mapping[ApplicationAttemptId, tuple[RequestPlan, ...]]
 """Plans of the requests of each attempt that waits; attempts in the order of the policy."""
+
+_Counts = Mapping[SubClusterId, int]
 
 _IN_A_ROUND = "services are placed together, in rounds"
 _NO_NODE_LEFT = "there is no node that its placement constraint leaves for more of it"
@@ -71,6 +74,7 @@ class QueuePlanner:
         self._states = {has_label: CycleState(rng) for has_label in (False, True)}
         self._ahead = FirstInLine()
         self._samples = SampledClusters(rng)
+        self._before_room: dict[RowKey, _Counts] = {}
         self._overdue: ApplicationAttemptId | None = None
         self._earliest: dict[ApplicationAttemptId, float] = {}
         self.again_at_s: float | None = None
@@ -127,9 +131,9 @@ class QueuePlanner:
             self._attempts.note_shares(self._rows.total)
         attempts = self._attempts.in_order(order if policy else FIFO.name, at_s)
         if only is None or not self._rows.others_wait(only):
-            self._ahead = self._look_ahead(attempts if policy else (), at_s)
+            self._ahead, self._before_room = self._look_ahead(attempts if policy else (), at_s), {}
             self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
-        elif policy and policy.placement.kernel:
+        elif policy and policy.placement.kernel and self._rows.others_lack(only):
             capacity = None  # it weighs all that waits: what is new is the next cycle's
         planned = attempts if only is None else [only]
         first = self._kept_free_for(capacity)
@@ -181,9 +185,7 @@ class QueuePlanner:
             told = f"room is kept free for the gang of {first.application}, which others overtook for too long"
             return RequestPlan(request.key, reason=told, rule=rule)
         if policy and policy.placement.kernel:
-            may_queue = self._may_queue(policy, attempt, request, is_on_purpose=is_on_purpose)
-            told = "" if may_queue == request.may_use else reason or self._waits_for(policy, attempt, request)
-            return RequestPlan(request.key, may_queue=may_queue, reason=told, rule=rule)
+            return self._kept_back(policy, attempt, request, reason, is_on_purpose=is_on_purpose)
         if policy and policy.placement.samples:
             return self._sampled(policy, attempt, request)
         may_queue = self._ahead.may_queue(attempt, spot_of(request))
@@ -194,6 +196,24 @@ class QueuePlanner:
     def _is_closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
         """Tell whether a request wants more than its placement constraint leaves to any sub-cluster."""
         return request.unallocated > 0 and request.may_use <= self._rows.closed_by_tags(attempt, request)
+
+    def _kept_back(
+        self,
+        policy: Policy,
+        attempt: ApplicationAttemptId,
+        request: PendingRequest,
+        reason: str,
+        *,
+        is_on_purpose: bool,
+    ) -> RequestPlan:
+        """Let schedulers be asked for what the policy would start next, as much of it as comes free soon."""
+        may_queue = self._may_queue(policy, attempt, request, is_on_purpose=is_on_purpose)
+        before_room = self._before_room.get((attempt, request.key), {})
+        bounded = {name: count for name, count in before_room.items() if name not in may_queue}
+        told = "" if may_queue == request.may_use else reason or self._waits_for(policy, attempt, request)
+        return RequestPlan(
+            request.key, may_queue=may_queue.union(bounded), at_most=bounded, reason=told, rule=policy.name
+        )
 
     def _sampled(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> RequestPlan:
         """Let the schedulers of sub-clusters that are drawn be asked; all, where only named places will do."""
@@ -213,13 +233,16 @@ class QueuePlanner:
         the longest; and where a scheduler did not grant what there was room for: it knows something that no report
         tells.
         """
-        has_choice = (
-            self._rows.others_wait(attempt)
-            or (Fact.LOCALITY in policy.needs and bool(request.named))
-            or self._has_earlier_stage(policy, attempt, request)
-            or (policy.is_solved_apart and is_on_purpose and not request.queued)
+        is_kept = self._waits_on_purpose(policy, attempt, request) or (
+            policy.is_solved_apart and is_on_purpose and not request.queued
         )
+        has_choice = self._rows.others_wait(attempt) or is_kept
         return request.avoided if has_choice and attempt != self._overdue else request.may_use
+
+    def _waits_on_purpose(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
+        """Tell whether no free place will do for a request: for its data's sake, or its job's."""
+        goes_by_places = Fact.LOCALITY in policy.needs and bool(request.named)
+        return goes_by_places or self._has_earlier_stage(policy, attempt, request)
 
     def _waits_for(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> str:
         """Say why a request waits that a policy did not place."""
@@ -272,13 +295,23 @@ class QueuePlanner:
             return placed
         nodes = self._rows.nodes(capacity)
         answers = None if stated is None else stated.answers_for(policy.name, self._rows)
-        named = {row: request.named for attempt in planned for request, row in self._rows.with_rows(attempt)}
-        ends_s: list[float] = []
+        waiting = {row: (attempt, each) for attempt in planned for each, row in self._rows.with_rows(attempt)}
+        named = {row: request.named for row, (_, request) in waiting.items()}
+        coming, ends_s = ComingFree(self._soon_of(at_s)), list[float]()
+
+        def place_of(row: int) -> Place | None:
+            attempt, request = waiting[row]
+            if request.gang or (policy.is_solved_apart and is_service(request)):
+                return None
+            return Place(spot_of(request), is_kept=self._waits_on_purpose(policy, attempt, request))
+
         for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, planned, left_out):
             plan = run_cycle(snapshot, policy, self._states[has_label])
             if policy.solver is not None and answers is not None:
                 plan = answers.improve(snapshot, policy.solver, plan, has_label=has_label)
             placed.read(plan, snapshot, tuple(capacity.nodes), named, self._rows.host)
+            found = asked_ahead(policy, snapshot, self._states[has_label], plan, coming, place_of)
+            self._before_room |= {(waiting[row][0], waiting[row][1].key): counts for row, counts in found.items()}
             ends_s += [hold.until_s for hold in plan.holds if hold.until_s is not None]
         for attempt in planned:
             for row in partial_rows(self._rows.with_rows(attempt), placed.starts):

@@ -40,21 +40,40 @@ class OmegaThinking:
 
 @dataclass(slots=True)
 class _Waiting:
-    """A job and its tasks that are not placed."""
+    """A job and its tasks that are not placed.
+
+    Attributes:
+        is_redone: Whether its last transaction had a conflict, so that the next decision on it is there for that alone.
+        is_begun: Whether a scheduler has taken it up.
+    """
 
     job: TraceJob
     tasks: deque[int]
+    is_redone: bool = False
+    is_begun: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class _Scheduler:
-    """One scheduler: its queue and its counters."""
+    """One scheduler: its queue and its counters.
+
+    Attributes:
+        transactions: Commits, and `conflicted` those of them with a conflict.
+        claims: Claims of all transactions, and `conflicts` those of them that failed by themselves.
+        busy_s: Time spent on decisions, and `redoing_s` the part of it for jobs whose last transaction had a conflict.
+        waits_s: Of each job, from its arrival until the scheduler took it up.
+    """
 
     thinking: OmegaThinking
     queue: deque[_Waiting] = field(default_factory=deque)
     is_busy: bool = False
     transactions: int = 0
     conflicted: int = 0
+    claims: int = 0
+    conflicts: int = 0
+    busy_s: float = 0.0
+    redoing_s: float = 0.0
+    waits_s: list[float] = field(default_factory=list)
 
 
 class OmegaCell:
@@ -94,15 +113,24 @@ class OmegaCell:
         scheduler.is_busy = True
         thinking = scheduler.thinking
         think_s = thinking.job_s + thinking.task_s * len(waiting.tasks)
-        self._run.engine.after(think_s, self._decide, scheduler, waiting, self._cell.copy())
+        if not waiting.is_begun:
+            waiting.is_begun = True
+            scheduler.waits_s.append(self._run.engine.now_s - waiting.job.arrival_s)
+        self._run.engine.after(think_s, self._decide, scheduler, waiting, self._cell.copy(), think_s)
 
-    def _decide(self, scheduler: _Scheduler, waiting: _Waiting, private: CellState) -> None:
+    def _decide(self, scheduler: _Scheduler, waiting: _Waiting, private: CellState, took_s: float) -> None:
+        scheduler.busy_s += took_s
+        scheduler.redoing_s += took_s if waiting.is_redone else 0.0
         claims = place(private, len(waiting.tasks), _DEMAND, self._rng)
+        waiting.is_redone = False
         if claims:
             result = commit(self._cell, claims, _DEMAND, self._rules)
             self._run.network.count("transaction", number=2)
             scheduler.transactions += 1
             scheduler.conflicted += bool(result.conflicts)
+            scheduler.claims += len(claims)
+            scheduler.conflicts += result.conflicts
+            waiting.is_redone = bool(result.conflicts)
             for claim in result.accepted:
                 self._start(waiting, claim.node)
         if waiting.tasks:

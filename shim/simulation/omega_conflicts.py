@@ -11,13 +11,22 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shim.scheduling.policies.omega import OmegaRules
+from shim.scheduling.policies.omega import OMEGA, OmegaRules
 from shim.simulation.engine import seeded
 from shim.simulation.omega import OmegaCell, OmegaThinking
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import TraceJob, Workload, workload_of
 
-__all__ = ["BATCH", "SERVICE", "JobClass", "conflict_fraction", "contended_workload"]
+__all__ = [
+    "BATCH",
+    "SERVICE",
+    "JobClass",
+    "ParallelSchedulers",
+    "batch_workload",
+    "conflict_fraction",
+    "contended_workload",
+    "in_parallel",
+]
 
 N_BATCH_SCHEDULERS = 4
 BATCH_TASK_S = 0.005
@@ -53,6 +62,22 @@ def contended_workload(seed: int, horizon_s: float, batch: JobClass = BATCH, ser
     return workload_of("omega contended", jobs, cutoff_s=(batch.duration_s + service.duration_s) / 2.0)
 
 
+def batch_workload(seed: int, horizon_s: float, rate: float, utilisation: float) -> Workload:
+    """Batch jobs alone, `rate` times as many as `BATCH` has, with tasks so short that the cell is as full at any rate.
+
+    Args:
+        seed: Of the draw.
+        horizon_s: When arrivals end, in seconds.
+        rate: Arrivals, as a multiple of those of `BATCH`.
+        utilisation: Part of the cell's slots that the jobs would keep busy, if no scheduler took any time.
+    """
+    rng = seeded(seed, "omega batch jobs")
+    drawn = list(_jobs(rng, replace(BATCH, gap_s=BATCH.gap_s / rate), horizon_s))
+    scale = utilisation * N_MACHINES * N_CORES * horizon_s / sum(job.work_s for job in drawn)
+    jobs = [replace(job, durations_s=(scale * job.durations_s[0],) * job.n_tasks) for job in drawn]
+    return workload_of("omega batch", jobs, cutoff_s=BATCH.duration_s)
+
+
 def _jobs(rng: random.Random, kind: JobClass, horizon_s: float) -> Iterator[TraceJob]:
     arrival_s = rng.expovariate(1.0 / kind.gap_s)
     while arrival_s < horizon_s:
@@ -86,3 +111,50 @@ def conflict_fraction(
     run.engine.run(until_s=horizon_s)
     batch = cell.schedulers[:N_BATCH_SCHEDULERS]
     return sum(one.conflicted for one in batch) / sum(one.transactions for one in batch)
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelSchedulers:
+    """Work of schedulers that share the jobs of a cell, up to a horizon.
+
+    Attributes:
+        conflict_fraction: Part of their transactions that had a conflict.
+        claims_lost: Part of the claims of tasks on machines that conflicted.
+        busy: Part of the time for which a scheduler decides, on average.
+        redoing: Part of the time for which it decides anew what conflicted.
+        wait_s: Mean time from a job's arrival until a scheduler takes it up.
+    """
+
+    conflict_fraction: float
+    claims_lost: float
+    busy: float
+    redoing: float
+    wait_s: float
+
+
+def in_parallel(
+    workload: Workload, n_schedulers: int, think: OmegaThinking, seed: int, horizon_s: float
+) -> ParallelSchedulers:
+    """Let so many equal schedulers share the jobs in turn, by resource fit and incremental transactions.
+
+    Args:
+        workload: From `batch_workload`.
+        n_schedulers: At least one.
+        think: How long each decides.
+        seed: Of the draws of machines.
+        horizon_s: When to stop, in seconds; the cell is empty at first.
+    """
+    run = Run(workload, Setting(n_workers=N_MACHINES, slots_per_worker=N_CORES, seed=seed))
+    turn = itertools.cycle(range(n_schedulers))
+    cell = OmegaCell(run, OMEGA, [think] * n_schedulers, scheduler_of=lambda _: next(turn))
+    cell.start()
+    run.engine.run(until_s=horizon_s)
+    all_of = cell.schedulers
+    waits_s = [wait_s for one in all_of for wait_s in one.waits_s]
+    return ParallelSchedulers(
+        sum(one.conflicted for one in all_of) / max(1, sum(one.transactions for one in all_of)),
+        sum(one.conflicts for one in all_of) / max(1, sum(one.claims for one in all_of)),
+        sum(one.busy_s for one in all_of) / (n_schedulers * horizon_s),
+        sum(one.redoing_s for one in all_of) / (n_schedulers * horizon_s),
+        sum(waits_s) / max(1, len(waits_s)),
+    )

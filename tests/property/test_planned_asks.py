@@ -36,7 +36,9 @@ PATIENCE = 2
 A_PLAN = st.tuples(
     st.dictionaries(st.sampled_from([*NAMES, "nowhere"]), st.integers(0, 5), max_size=3),
     st.frozensets(st.sampled_from(NAMES)),
+    st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3), max_size=2),
 )
+EVERYWHERE: tuple[dict[str, int], frozenset[str], dict[str, int]] = ({}, frozenset(NAMES), {})
 
 
 class PlannedRelay(Relay):
@@ -55,8 +57,7 @@ class PlannedRelay(Relay):
     def tell(self, event):
         super().tell(event)
         if self.carry_all_out(self.log[-1][1]):
-            starts, may_queue = getattr(self, "next_plan", ({}, frozenset(NAMES)))
-            self.plan(starts, may_queue)
+            self.plan(*getattr(self, "next_plan", EVERYWHERE))
             if isinstance(event, AMCalled):
                 super().tell(Proceed())
                 assert not self.carry_all_out(self.log[-1][1]), "a call is planned once"
@@ -90,8 +91,17 @@ class PlannedRelay(Relay):
                 assert isinstance(effect, ContainerGranted | ContainerBegan | ContainerEnded | LeftQueue)
         return False
 
-    def plan(self, starts, may_queue):
-        plans = tuple(RequestPlan(key, starts, may_queue & row.may_use) for key, row in self.rows.items())
+    def plan(self, starts, may_queue, at_most):
+        self.at_most = at_most
+        plans = tuple(
+            RequestPlan(
+                key,
+                starts,
+                may_queue & row.may_use,
+                {name: most for name, most in at_most.items() if name in may_queue & row.may_use},
+            )
+            for key, row in self.rows.items()
+        )
         super().tell(Planned(plans))
         self.carry_all_out(self.log[-1][1])
 
@@ -177,7 +187,7 @@ class PlannedRelay(Relay):
             assert set(row.tentative) | set(row.queued) <= row.may_use
 
     def _settle(self):
-        self.accepts, self.next_plan = 99, ({}, frozenset(NAMES))
+        self.accepts, self.next_plan = 99, EVERYWHERE
         for number in getattr(self, "waiting", ()):
             if number in self.proposed:
                 self.answer_proposal(number, 99, is_late=True)

@@ -221,7 +221,8 @@ class PlannedSplitter:
         if group is None or look is None or group.reason or look.demand.is_withheld:
             return
         self.decided += 1
-        group.plan, group.planned, group.may_queue = plan, look.demand.total, plan.may_queue
+        group.plan, group.planned = plan, look.demand.total
+        group.may_queue, group.at_most = plan.may_queue, dict(plan.at_most)
         left = look.demand.total - sum(group.tentative().values())
         for name, count in plan.starts.items():
             starts = min(count, left) if name in look.eligible else 0
@@ -236,6 +237,8 @@ class PlannedSplitter:
             if name not in plan.may_queue:
                 group.forgiven[name] = look.demand.starved.get(name, 0)
                 del group.queued[name]
+        for name, most in plan.at_most.items():
+            group.queued[name] = min(group.queued[name], most)
         group.tidy()
 
     def _propose(
@@ -378,10 +381,13 @@ class PlannedSplitter:
             bounds = sizes_of(capacities, look.demand)
         asked, weights = group.asked(), {room.subcluster: room.weight for room in capacities}
         left = {name: max(0, bound - asked[name]) for name, bound in bounds.items()}
+        left |= {name: min(left[name], most) for name, most in group.may_still_queue().items() if name in left}
         for name, share in shares_of(missing, left, lambda name: weights[name]).items():
             group.queued[name] += share
             missing -= share
-        group.queued[max(bounds, key=lambda name: bounds[name])] += 0 if look.demand.is_strict else missing
+        unbounded = {name: bound for name, bound in bounds.items() if name not in group.at_most}
+        if unbounded and not look.demand.is_strict:
+            group.queued[max(unbounded, key=lambda name: unbounded[name])] += missing
         group.tidy()
 
     # ------------------------------------------------------------------ books

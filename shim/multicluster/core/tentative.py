@@ -69,6 +69,7 @@ class AllocationGroup:
         allocations: Oldest first.
         queued: What schedulers are asked for without a tentative allocation.
         may_queue: Where they may be, by the newest plan.
+        at_most: How many of them may be there by that plan, less what was granted since; any number if not in here.
         plan: The newest plan; None before the first.
         planned: How many of the wanted containers a plan has looked at.
         published: The row that the queue's cycle has; None if it has none.
@@ -83,6 +84,7 @@ class AllocationGroup:
     allocations: list[TentativeAllocation] = field(default_factory=list)
     queued: Counter[SubClusterId] = field(default_factory=Counter)
     may_queue: frozenset[SubClusterId] = frozenset()
+    at_most: dict[SubClusterId, int] = field(default_factory=dict)
     plan: RequestPlan | None = None
     planned: int = 0
     published: PendingRequest | None = None
@@ -151,6 +153,10 @@ class AllocationGroup:
                 counts[each.subcluster] += each.count
         return +counts
 
+    def may_still_queue(self) -> Mapping[SubClusterId, int]:
+        """Count what may be queued beyond what is, where the newest plan bounds it."""
+        return {name: max(0, most - self.queued[name]) for name, most in self.at_most.items()}
+
     def committed(self) -> int:
         """Containers that some scheduler is asked for, or that a verdict is awaited for."""
         return sum(self.queued.values()) + sum(each.count for each in self.allocations)
@@ -173,6 +179,8 @@ class AllocationGroup:
             self.tidy()
         elif self.queued[subcluster]:
             self.queued[subcluster] -= 1
+            if subcluster in self.at_most:
+                self.at_most[subcluster] = max(0, self.at_most[subcluster] - 1)
         return found
 
     def hear(self, verdict: LaunchVerdict) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.orderings import first_come
-from shim.scheduling.packing import PackingRules, node_size, pack
+from shim.scheduling.packing import PackingRules, node_size, pack, rank
 from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import RequestColumn, Snapshot
@@ -26,6 +26,16 @@ class _Kernel:
     rules: PackingRules
 
     def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+        return pack(snapshot, memory, turns, self.rules, self._weights(snapshot, memory, turns))
+
+    def rank(
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn], plan: Plan
+    ) -> Sequence[tuple[int, int]]:
+        """Rank what waits; see `RankKernel`."""
+        return rank(snapshot, memory, turns, plan, self.rules, self._weights(snapshot, memory, turns))
+
+    def _weights(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> dict[int, float]:
+        """Weigh each request by how early its job's plan wants its stage."""
         before = memory.get(_PLANS)
         known = before if isinstance(before, dict) else {}
         capacity = node_size(snapshot, memory) * max(1, len(snapshot.nodes))
@@ -42,13 +52,14 @@ class _Kernel:
             if planned is not None:
                 weights[turn.request] = planned.get(stage, 1.0)
         memory[_PLANS] = kept
-        return pack(snapshot, memory, turns, self.rules, weights)
+        return weights
 
 
+_KERNEL = _Kernel(PackingRules())
 GRAPHENE = Policy(
     "graphene",
     Ordering(first_come),
-    Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_Kernel(PackingRules())),
+    Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_KERNEL, rank=_KERNEL.rank),
     summary="troublesome tasks of each job first, in the order of a plan of its graph; packed as Tetris does",
     source="Grandl et al., OSDI 2016",
     needs=frozenset({Fact.DAG, Fact.VECTORS, Fact.ESTIMATES}),

@@ -9,7 +9,7 @@ Source: Ferguson et al., EuroSys 2012.
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -77,6 +77,28 @@ class _Kernel:
                 room.hold(row, Reason(ReasonCode.POLICY, (("text", text),)), controls[job].until_s)
         return replace(room.plan(), shares=shares)
 
+    def rank(
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn], plan: Plan
+    ) -> Iterator[tuple[int, int]]:
+        """Rank what deadlines still take, then jobs without one; see `RankKernel`.
+
+        What jobs with deadlines want beyond that is held: it starts where nobody else could use a place.
+        """
+        controls = self._controls(snapshot, memory, turns)
+        granted, numbers = plan.granted(), snapshot.requests.numbers
+        left, rows, spent = dict[int, int](), defaultdict[int, list[int]](list), dict[int, int]()
+        for turn in turns:
+            job, count = numbers[[RequestColumn.JOB, RequestColumn.COUNT], turn.request].tolist()
+            rows[job].append(turn.request)
+            left[turn.request] = count - granted.get(turn.request, 0)
+            spent[job] = spent.get(job, int(snapshot.jobs[Column.RUNNING, job])) + granted.get(turn.request, 0)
+        for job in sorted(controls, key=lambda job: (controls[job].slack_s, controls[job].allocation, job)):
+            for row in rows[job]:
+                backed = max(0, min(left[row], controls[job].containers - spent[job]))
+                spent[job] += backed
+                yield row, backed
+        yield from ((row, left[row]) for job in rows if job not in controls for row in rows[job])
+
     def _fill(self, room: OpenRoom, row: int, count: int, reason: Reason) -> int:
         return room.fill(row, np.flatnonzero(room.slots(row)), count, reason) if count and room.has_room(row) else 0
 
@@ -132,10 +154,11 @@ def _all_of_it(snapshot: Snapshot, job: int) -> DeadlineControl:
 
 def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:
     """Jockey with other rules."""
+    kernel = _Kernel(rules)
     return Policy(
         name,
         Ordering(fewest_running),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_Kernel(rules)),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=kernel, rank=kernel.rank),
         summary="as many containers for each job as its deadline takes, by what former runs say",
         source="Ferguson et al., EuroSys 2012",
         needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),

@@ -19,6 +19,7 @@ from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import first_come
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
+from shim.scheduling.ranking import longest_waiting
 from shim.scheduling.snapshot import IntArray, RequestTime, Snapshot
 
 __all__ = ["QUINCY", "DataCosts", "quincy"]
@@ -114,10 +115,11 @@ class Quincy:
 def quincy(rules: DataCosts) -> Policy:
     """Quincy with other costs."""
     both = Quincy(rules)
+    placement = Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both, rank=longest_waiting)
     return Policy(
         "quincy",
         Ordering(first_come),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both),
+        placement,
         summary="a flow of least cost: data that has to move, against time that is waited",
         source="Isard et al., SOSP 2009; Gog et al., OSDI 2016",
         needs=frozenset({Fact.LOCALITY}),

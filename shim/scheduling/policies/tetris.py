@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shim.scheduling.orderings import first_come
-from shim.scheduling.packing import PackingRules, pack
+from shim.scheduling.packing import PackingRules, pack, rank
 from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import Snapshot
@@ -22,13 +22,20 @@ class _Kernel:
     def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
         return pack(snapshot, memory, turns, self.rules)
 
+    def rank(
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn], plan: Plan
+    ) -> Sequence[tuple[int, int]]:
+        """Rank what waits; see `RankKernel`."""
+        return rank(snapshot, memory, turns, plan, self.rules)
+
 
 def tetris(rules: PackingRules) -> Policy:
     """Tetris with other weights."""
+    kernel = _Kernel(rules)
     return Policy(
         "tetris",
         Ordering(first_come),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_Kernel(rules)),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=kernel, rank=kernel.rank),
         summary="the request that fits a node's room best, weighed against short jobs and fair shares",
         source="Grandl et al., SIGCOMM 2014",
         needs=frozenset({Fact.VECTORS, Fact.ESTIMATES}),

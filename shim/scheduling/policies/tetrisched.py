@@ -17,6 +17,7 @@ from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import first_come
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
+from shim.scheduling.ranking import waiting_after
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 from shim.scheduling.strl import Most, NodesFor, compile_requests
 
@@ -55,6 +56,23 @@ class SpaceTime:
         room = OpenRoom(snapshot)
         self._start(snapshot, room, self._urgent_first(snapshot, [turn.request for turn in turns]))
         return room.plan()
+
+    def rank(
+        self,
+        snapshot: Snapshot,
+        memory: dict[str, object],  # noqa: ARG002 - the signature of ranks
+        turns: Sequence[Turn],
+        plan: Plan,
+    ) -> Sequence[tuple[int, int]]:
+        """Rank what waits by since when; see `RankKernel`.
+
+        Nothing while a deadline is to be met: what comes free may be for a start that is planned for later.
+        """
+        left = {turn.request: count for turn, count in waiting_after(snapshot, turns, plan)}
+        deadlines_s = snapshot.requests.times[RequestTime.DEADLINE_S, snapshot.requests.live]
+        if (deadlines_s < math.inf).any():
+            return ()
+        return [(row, left[row]) for row in self._urgent_first(snapshot, list(left))]
 
     def prepare(self, snapshot: Snapshot, greedy: Plan) -> Problem | None:
         """State the program of the most urgent; None if all of them have started already, or nothing fits now."""
@@ -155,7 +173,7 @@ def tetrisched(rules: SpaceTimeRules) -> Policy:
     return Policy(
         "tetrisched",
         Ordering(first_come),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both, rank=both.rank),
         summary="what starts now is chosen together with what starts later, so that deadlines are met",
         source="Tumanov et al., EuroSys 2016",
         needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),

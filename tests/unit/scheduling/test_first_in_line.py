@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
-from shim.scheduling.first_in_line import FirstInLine, Spot
+from shim.scheduling.first_in_line import ComingFree, FirstInLine, Spot
 from shim.scheduling.turnover import Turnover
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -65,6 +65,22 @@ def test_whoever_may_wait_is_within_reach_and_nobody_before_it_may_not(counts, s
     assert may[0]
     last = sum(may) - 1
     assert last == 0 or sum(counts[:last]) < soon
+
+
+def test_what_comes_free_is_given_in_turn_and_once():
+    coming = ComingFree({EAST: 3.9, WEST: 2.0})
+    assert coming.is_any
+    assert coming.take(AT_EAST, 2) == {EAST: 2}
+    assert coming.take(AT_BOTH, 9) == {WEST: 2, EAST: 1}
+    assert coming.take(AT_BOTH, 1) == {}
+    assert not ComingFree({EAST: 0.9}).is_any
+    assert ComingFree({EAST: 0.9}).take(AT_EAST, 1) == {}
+
+
+def test_nodes_of_each_label_have_a_line_of_their_own():
+    coming = ComingFree({EAST: 2.0})
+    assert coming.take(Spot(frozenset({EAST}), "gpu"), 2) == {EAST: 2}
+    assert coming.take(AT_EAST, 1) == {EAST: 1}
 
 
 # ---------------------------------------------------------------------- how fast

@@ -409,6 +409,15 @@ def test_what_a_policy_did_not_choose_waits_here_unless_there_is_nobody_to_choos
     assert only(plans, FIRST).may_queue == {WEST}, "its scheduler knows something that no report tells"
 
 
+@pytest.mark.parametrize("name", ["tetris", "quincy", "jockey"])
+def test_what_comes_between_cycles_starts_at_once_where_others_wait_for_grants_alone(name):
+    table = a_table(first=a_request(2, tentative={EAST: 2}), second=a_request(1))
+    plan = only(table.plan(a_capacity([1], [1]), name, 1.0, only=SECOND), SECOND)
+    assert sum(plan.starts.values()) == 1
+    table.put(FIRST, [a_request(3, tentative={EAST: 2})], (), 1.0)
+    assert not only(table.plan(a_capacity([1], [1]), name, 1.0, only=SECOND), SECOND).starts
+
+
 @pytest.mark.parametrize("name", ["delay", "tetris"])
 def test_who_was_overtaken_for_too_long_goes_first_and_may_wait_at_schedulers(name):
     table = a_table(first=a_request(1, a_key(4), named={"east-0": 1}))

@@ -358,3 +358,25 @@ def test_spares_go_when_the_queue_has_another_policy_and_a_plan_s_allocations_ar
     assert sum(asked.values()) == 4
     split.plan(may_queue=BOTH, is_late_bound=True)
     assert split.asked() == {EAST: 4, WEST: 3}, "one is allocated at home already"
+
+
+def test_no_more_is_queued_than_a_plan_allows_and_what_was_granted_of_it_counts():
+    split = Split(9)
+    split.asked()
+    split.plan(may_queue={EAST, WEST}, at_most={EAST: 2, WEST: 1})
+    assert split.asked() == {EAST: 2, WEST: 1}
+    split.splitter.granted(KEY, EAST)
+    assert split.asked(total=8) == {EAST: 1, WEST: 1}, "until the next plan"
+    split.plan(may_queue={EAST}, at_most={EAST: 4})
+    assert split.asked() == {EAST: 4}
+    split.plan(may_queue={EAST, WEST}, at_most={EAST: 3})
+    assert split.asked() == {EAST: 3, WEST: 5}, "where a plan states no bound there is none"
+
+
+def test_what_is_allocated_tentatively_is_none_of_what_may_be_queued():
+    split = Split(9)
+    split.asked()
+    split.plan({EAST: 3}, may_queue={EAST}, at_most={EAST: 2})
+    assert split.asked() == {EAST: 5}
+    split.plan(may_queue=())
+    assert split.asked() == {EAST: 3}

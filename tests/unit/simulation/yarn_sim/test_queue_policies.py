@@ -105,11 +105,15 @@ def test_by_graphene_the_long_stage_of_a_job_begins_first_once_jobs_of_its_kind_
     assert sum(found["graphene"][1:]) < 0.9 * sum(found["tetris"][1:])
 
 
-@pytest.mark.parametrize("order", ["fifo", "fewest-tasks"])
-def test_an_order_keeps_places_busy_though_tasks_are_short(order):
-    """Jobs of a few tasks each: whoever is next is asked for before a place is free. Strictly in turn it is 1.8."""
+@pytest.mark.parametrize("order", QUEUE_POLICIES)
+def test_places_are_kept_busy_though_tasks_are_short(order):
+    """Jobs of a few tasks each: whoever is next is asked for before a place is free.
+
+    Without that an order takes 1.8 times as long as schedulers that choose by themselves, and a policy that places by
+    itself 2.4 to 2.9 times.
+    """
     stage = ModelledStage((3.0,) * 6, (), SMALL)
     work = [ModelledJob(f"job-{number}", 2.0 * number, (stage,)) for number in range(24)]
     plain, ordered = (play(setting(config=spanning(name)), work) for name in ("unordered", order))
     assert ordered.failed == {}
-    assert ordered.completion.mean <= 1.4 * plain.completion.mean
+    assert ordered.completion.mean <= 1.5 * plain.completion.mean

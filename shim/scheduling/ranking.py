@@ -1,0 +1,42 @@
+"""Orders of what a cycle left waiting: what a policy that places by itself would start next if places came free."""
+
+from collections.abc import Iterator, Sequence
+
+from shim.scheduling.plan import Plan, Turn
+from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
+
+__all__ = ["in_turn", "longest_waiting", "waiting_after"]
+
+
+def waiting_after(snapshot: Snapshot, turns: Sequence[Turn], plan: Plan) -> Iterator[tuple[Turn, int]]:
+    """Requests in their turn, each with how many of its containers a plan left waiting; without those it holds."""
+    granted, held = plan.granted(), {hold.request for hold in plan.holds}
+    counts = snapshot.requests.numbers[RequestColumn.COUNT]
+    for turn in turns:
+        left = int(counts[turn.request]) - granted.get(turn.request, 0)
+        if left > 0 and turn.request not in held:
+            yield turn, left
+
+
+def in_turn(
+    snapshot: Snapshot,
+    memory: dict[str, object],  # noqa: ARG001 - the signature of ranks
+    turns: Sequence[Turn],
+    plan: Plan,
+) -> Iterator[tuple[int, int]]:
+    """Yield requests in their turn."""
+    return ((turn.request, left) for turn, left in waiting_after(snapshot, turns, plan))
+
+
+def longest_waiting(
+    snapshot: Snapshot,
+    memory: dict[str, object],
+    turns: Sequence[Turn],
+    plan: Plan,
+) -> list[tuple[int, int]]:
+    """List requests by since when they wait."""
+    waited = snapshot.requests.times[RequestTime.SINCE_S]
+    return sorted(
+        in_turn(snapshot, memory, turns, plan),
+        key=lambda each: float(waited[each[0]]),
+    )
