@@ -16,6 +16,8 @@ KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
 class Noted:
     """An `AskSplitter` that keeps the demands which it is given, and asks the home for all."""
 
+    takes_constraints = False
+
     def __init__(self):
         self.demands = []
         self.dropped = []
