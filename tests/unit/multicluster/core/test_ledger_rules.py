@@ -25,6 +25,7 @@ from shim.multicluster.core import (
     CapacityChanged,
     CapacitySplitter,
     CloseSession,
+    DemandCap,
     Finished,
     OpenSession,
     RefuseAM,
@@ -334,3 +335,19 @@ def test_the_end_closes_sessions_that_are_open_or_being_opened_and_no_others():
         assert talk.ledger.sessions[WEST] is SessionState.CLOSED
         talk.tell(Finished())
         assert talk.effects == []
+
+
+@pytest.mark.parametrize(
+    "event", [DemandCap(None), CapacityChanged(CAPACITIES), Beat(WEST), Proceed(), SessionLost(WEST, "silent")]
+)
+def test_nothing_is_opened_or_asked_after_the_end(event):
+    """The west was never needed, as the queue might have nothing: now it might."""
+    talk = LedgerTalk()
+    talk.tell(DemandCap(ResourceVector()))
+    talk.wants(3)
+    assert talk.opened == []
+    talk.tell(Finished())
+    talk.tell(event)
+    assert talk.effects == []
+    talk.tell(DemandCap(None))
+    assert talk.effects == []
