@@ -25,14 +25,14 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
+from shim.scheduling.local_master.node_capacity import NodeCapacity, Places, fitting
+from shim.scheduling.local_master.offered_room import OfferedRoom, StandingOffer
 from shim.scheduling.local_master.told_promises import told_in_order
 
 __all__ = ["TentativeAllocations"]
 
 _OTHERS = ""
 _MOST_ANSWERS = 8192
-_NO_BOUND = 1 << 31
 _SHORT_FOR_S = 3.0
 """A container that was granted and not heard of yet looks as if its promise had no room: a scheduler's client calls
 every second or so."""
@@ -80,6 +80,9 @@ class TentativeAllocations:
     Args:
         subcluster: Whose.
         lasts_s: A tentative allocation that is older than this is no more.
+
+    Attributes:
+        offered: Room that is kept for some Global Master; of a Global Master's belief: for others.
     """
 
     def __init__(self, subcluster: SubClusterId, lasts_s: float) -> None:
@@ -91,6 +94,7 @@ class TentativeAllocations:
         self._granted: list[_TentativeAllocation] = []
         self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
         self._rooms: dict[ContainerKind, int] = {}
+        self.offered = OfferedRoom(self._nodes, self._rooms.clear)
         self.reported_at_s = float("-inf")
 
     # ------------------------------------------------------------------ what reports tell
@@ -114,7 +118,8 @@ class TentativeAllocations:
         self._place_again()
 
     def expire(self, at_s: float) -> None:
-        """Forget promises that are too old."""
+        """Forget promises and offers that are too old."""
+        self.offered.expire(at_s)
         for key, allocation in list(self._allocations.items()):
             if allocation.at_s + self._lasts_s < at_s:
                 self._release(key, allocation.count)
@@ -128,7 +133,7 @@ class TentativeAllocations:
         """Number of containers of a kind that could be promised now."""
         known = self._rooms.get(kind)
         if known is None:
-            known = self._rooms[kind] = min(self._queue_room(kind), self._nodes.count(kind))
+            known = self._rooms[kind] = min(self.queue_room(kind), self._nodes.count(kind))
         return known
 
     def propose(self, sender: str, proposal: LaunchProposal, at_s: float) -> LaunchVerdict:
@@ -137,15 +142,19 @@ class TentativeAllocations:
         key = (sender, proposal.number)
         known = self._answers.get(key)
         if known is None:
-            accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
-            conflict = self._conflict(sender, proposal) if accepted < proposal.count else None
-            if accepted:
-                self._allocations[key] = allocation = _TentativeAllocation(
-                    proposal.holder, proposal.kind, accepted, at_s
-                )
-                self._place(allocation)
-            known = self._remember(key, _Answer(accepted, conflict))
+            offers = self.offered.lift(sender)
+            known = self._remember(key, self._judge(key, proposal, at_s))
+            self.offered.put_back(offers, proposal.kind, known.accepted)
         return self._verdict(sender, proposal, known, at_s)
+
+    def _judge(self, key: ProposalKey, proposal: LaunchProposal, at_s: float) -> _Answer:
+        accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
+        conflict = self._conflict(key[0], proposal) if accepted < proposal.count else None
+        if accepted:
+            allocation = _TentativeAllocation(proposal.holder, proposal.kind, accepted, at_s)
+            self._allocations[key] = allocation
+            self._place(allocation)
+        return _Answer(accepted, conflict)
 
     def tell(self, sender: str, news: LaunchNews, at_s: float) -> None:
         """Hear what became of a proposal.
@@ -212,9 +221,9 @@ class TentativeAllocations:
 
         None where nothing bounds it, or where the queue is not known.
         """
-        return self._left_of(path, (*self._allocations.values(), *self._granted))
+        return self._left_of(path, (*self._allocations.values(), *self._granted, *self.offered.standing))
 
-    def _left_of(self, path: str, counted: Iterable[_TentativeAllocation]) -> ResourceVector | None:
+    def _left_of(self, path: str, counted: Iterable[_TentativeAllocation | StandingOffer]) -> ResourceVector | None:
         queue = self._queues.get(path)
         if queue is None:
             return None
@@ -239,17 +248,19 @@ class TentativeAllocations:
             InvariantViolationError: If something was promised twice, or got lost.
         """
         counted = [(each.kind, each.places) for each in (*self._allocations.values(), *self._granted)]
-        self._nodes.check(counted)
+        self._nodes.check([*counted, *((each.kind, each.places) for each in self.offered.standing)])
 
     # ------------------------------------------------------------------ books
 
     def _conflict(self, sender: str, proposal: LaunchProposal) -> ConflictKind:
         """Find what is in the way of a proposal for which there is too little room now."""
-        kind, by_queue = proposal.kind, self._queue_room(proposal.kind)
+        kind, by_queue = proposal.kind, self.queue_room(proposal.kind)
         if by_queue < self._nodes.count(kind):
             return ConflictKind.QUEUE if self._reported_queue_room(kind) < proposal.count else ConflictKind.CLAIMED
         if not self._nodes.could_hold(kind):
             return ConflictKind.NODE
+        if self.offered.standing and self.offered.has_room_besides(kind, proposal.count):
+            return ConflictKind.OFFERED
         others = [each for (who, _), each in self._allocations.items() if who != sender]
         claims = [each for each in (*self._granted, *others) if each.places]
         for each in claims:
@@ -266,6 +277,8 @@ class TentativeAllocations:
         others = [allocation for (who, _), allocation in self._allocations.items() if who != sender]
         total = sum(allocation.count for allocation in others)
         reason = f"room for {accepted} of {proposal.count}; {total} are promised to others"
+        if answer.conflict is ConflictKind.OFFERED:
+            reason += f"; {self.offered.to_others(sender)} are offered to others, whose bids are better"
         return LaunchVerdict(
             self._subcluster,
             proposal.number,
@@ -289,6 +302,7 @@ class TentativeAllocations:
         self._nodes.reset()
         for allocation in (*self._granted, *self._allocations.values()):
             self._place(allocation)
+        self.offered.lay_again()
 
     def _place(self, allocation: _TentativeAllocation) -> None:
         self._rooms.clear()
@@ -318,22 +332,14 @@ class TentativeAllocations:
             del self._allocations[key]
         return freed
 
-    def _queue_room(self, kind: ContainerKind) -> int:
+    def queue_room(self, kind: ContainerKind) -> int:
         """Number of further containers that the queue may have; of its part of labelled nodes reports tell nothing.
 
         What is promised on labelled nodes is not counted, as limits and use are those of nodes without a label.
         Source: `AbstractCSQueue.getUsedResources`, the use of the default partition.
         """
-        return _fitting(None if kind.label else self.left_of(kind.queue), kind.resource)
+        return fitting(None if kind.label else self.left_of(kind.queue), kind.resource)
 
     def _reported_queue_room(self, kind: ContainerKind) -> int:
         """Number of further containers that the queue may have by the newest report alone."""
-        return _fitting(None if kind.label else self._left_of(kind.queue, ()), kind.resource)
-
-
-def _fitting(left: ResourceVector | None, need: ResourceVector) -> int:
-    """Number of containers that fit in what is left; a type of -1 bounds nothing."""
-    if left is None:
-        return _NO_BOUND
-    pairs = ((left.memory_mib, need.memory_mib), (left.vcores, need.vcores))
-    return min((have // amount for have, amount in pairs if amount > 0 and have >= 0), default=_NO_BOUND)
+        return fitting(None if kind.label else self._left_of(kind.queue, ()), kind.resource)
