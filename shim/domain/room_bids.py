@@ -7,7 +7,7 @@ from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind
 from shim.domain.messages import Rank
 
-__all__ = ["OfferCounts", "RoomBid", "RoomBidLine", "RoomOffer", "ToldOffers"]
+__all__ = ["OfferCounts", "RoomBid", "RoomBidLine", "RoomOffer", "RoomPromise", "ToldRoom"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +60,19 @@ class RoomOffer:
 
 
 @dataclass(frozen=True, slots=True)
+class RoomPromise:
+    """Containers that somebody was promised, or granted, and that no report shows yet.
+
+    Attributes:
+        to: Whose proposal it was.
+    """
+
+    to: str
+    kind: ContainerKind
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class OfferCounts:
     """Containers that a Local Master has offered to one Global Master, in this life of both.
 
@@ -77,13 +90,15 @@ class OfferCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldOffers:
-    """The offers that stand at a Local Master.
+class ToldRoom:
+    """Room of a sub-cluster that is spoken for and that its report shows as free.
 
     Attributes:
-        offers: To all Global Masters.
+        promised: To all Global Masters, the oldest first.
+        offers: Those that stand, to all Global Masters.
         counts: What became of offers so far, by who got them.
     """
 
+    promised: tuple[RoomPromise, ...] = ()
     offers: tuple[RoomOffer, ...] = ()
     counts: Mapping[str, OfferCounts] = field(default_factory=dict)

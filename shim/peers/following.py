@@ -6,15 +6,16 @@ the view ages, and tells so; nothing else is concluded from it, as the ResourceM
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import structlog
 
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict, proposer
 from shim.domain.leases import Lease
+from shim.domain.room_bids import RoomBid, ToldRoom
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict, Verdict
@@ -24,7 +25,7 @@ from shim.federation.poller import PollListener
 from shim.peers.clock_offset import ClockOffset, shifted
 from shim.peers.correspondence import Correspondence
 from shim.peers.launch_batches import batches, fits
-from shim.peers.roster import Roster, local_master_role
+from shim.peers.roster import Roster, global_master_role, local_master_role
 from shim.peers.verification import stripped
 from shim.ports.clock import Clock
 from shim.ports.master_links import MasterDialer, MasterLink
@@ -45,6 +46,13 @@ from shim.protocol.peers import (
 __all__ = ["Following", "FollowingSettings", "LinkStatus"]
 
 _log = structlog.get_logger("heddle.masters")
+
+
+HearRoom = Callable[[SubClusterId, ToldRoom], None]
+
+
+def _ignored(subcluster: SubClusterId, room: ToldRoom) -> None:
+    """Nobody plans on what is free there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,8 @@ class _Follower:
         self._view = view
         self._clock = clock
         self._listeners = tuple(listeners)
+        self.bid: RoomBid | None = None
+        self.hear_room: HearRoom = _ignored
 
     async def follow(self, link: MasterLink) -> None:
         """Take reports from a link until it ends.
@@ -142,13 +152,21 @@ class _Follower:
                     return taken
                 for report in taken:
                     self._apply(shifted(report, self._offset.offset_s))
+                self._hear(frame.room)
             case TroubleFrame(reason, at_s):
                 self._fail(reason, at_s + self._offset.offset_s)
-            case VerdictFrame() | LaunchedFrame():
+            case VerdictFrame():
+                questions.take(frame)
+            case LaunchedFrame():
+                self._hear(frame.room)
                 questions.take(frame)
             case _:
                 raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Global Master is told")
         return None
+
+    def _hear(self, room: ToldRoom | None) -> None:
+        if room is not None:
+            self.hear_room(self.subcluster, room)
 
     def _apply(self, report: SubClusterReport) -> None:
         if report.subcluster != self.subcluster:
@@ -211,6 +229,25 @@ class Following:
         for follower in self._followers.values():
             follower.listen(listener)
 
+    def listen_to_room(self, hear: HearRoom) -> None:
+        """Have somebody told what is spoken for at a Local Master, right after each report."""
+        for follower in self._followers.values():
+            follower.hear_room = hear
+
+    @property
+    def incarnation(self) -> int:
+        """Number of this life, as Local Masters are told."""
+        return self._life
+
+    @property
+    def sender(self) -> str:
+        """See `TakesBids`."""
+        return proposer(global_master_role(self.me), self._life)
+
+    def bid(self, subcluster: SubClusterId, bid: RoomBid) -> None:
+        """See `TakesBids`: it goes with the next launches; a lost one is made again in time."""
+        self._followers[subcluster].bid = bid
+
     def start(self) -> None:
         """Begin to follow."""
         self._tasks = [
@@ -272,7 +309,7 @@ class Following:
     ) -> Sequence[LaunchVerdict]:
         """See `VerifiesLaunches`: a Local Master that says nothing stands in nobody's way."""
         verdicts: list[LaunchVerdict] = []
-        for some, told in batches(proposals, news):
+        for some, told in tuple(batches(proposals, news)) or (((), ()),):
             verdicts += await self._verify_some(subcluster, some, told)
         too_large = [each for each in proposals if not fits(each)]
         return (*verdicts, *_unverified(subcluster, too_large, "it names too many places"))
@@ -280,10 +317,13 @@ class Following:
     async def _verify_some(
         self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
     ) -> Sequence[LaunchVerdict]:
-        questions = self._followers[subcluster].questions
+        follower = self._followers[subcluster]
+        questions, bid, follower.bid = follower.questions, follower.bid, None
         if questions is None:
-            return _unverified(subcluster, proposals, f"no link: {self._followers[subcluster].trouble}")
-        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life)
+            return _unverified(subcluster, proposals, f"no link: {follower.trouble}")
+        if not proposals and not news and bid is None:
+            return ()
+        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life, bid)
         try:
             answer = await questions.ask(question, timeout_s=self._settings.verify_within_s)
         except MasterLinkError as exc:

@@ -225,7 +225,15 @@ LAUNCH_CONFLICTS = MetricDefinition(
     "Proposals for containers that Local Masters rejected, by what was in the way",
     ("subcluster", "kind"),
     "counter",
-    notes="`claimed`: others had it first; `used` by a newer report; `queue`: its limit; `node`: none could hold it",
+    notes="`claimed`: others had it first; `used` by a newer report; `queue`: its limit; `node`: none could hold it; "
+    "`offered`: kept for a better bid",
+)
+ROOM_OFFERS = MetricDefinition(
+    "heddle_room_offers",
+    "Containers for which a Local Master kept room for this Global Master",
+    ("subcluster", "fate"),
+    "counter",
+    notes="`made`; of these `taken`, `returned` as not wanted any more, or `expired`, which is room that stood idle",
 )
 LAUNCH_REPAIRS = MetricDefinition(
     "heddle_launch_repairs",

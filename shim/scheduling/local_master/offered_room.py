@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shim.domain.launches import ContainerKind
-from shim.domain.room_bids import OfferCounts, RoomOffer, ToldOffers
+from shim.domain.room_bids import OfferCounts, RoomOffer, RoomPromise, ToldRoom
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
 
 __all__ = ["OfferedRoom", "StandingOffer"]
@@ -149,10 +149,15 @@ class OfferedRoom:
                 self.standing.append(StandingOffer(each.to, each.kind, at_s + each.for_s, places))
         self._changed()
 
-    def told(self, at_s: float) -> ToldOffers:
-        """Tell of the offers that stand, and what became of all so far; of very many offers the oldest."""
+    def told(self, at_s: float, promised: Sequence[RoomPromise] = ()) -> ToldRoom:
+        """Tell of the offers that stand, and what became of all so far; of very many offers the oldest.
+
+        Args:
+            at_s: Now.
+            promised: What is spoken for by promises.
+        """
         offers = (RoomOffer(each.to, each.kind, each.count, each.until_s - at_s) for each in self.standing[:_MOST_TOLD])
-        return ToldOffers(tuple(offers), dict(self._counts))
+        return ToldRoom(tuple(promised), tuple(offers), dict(self._counts))
 
     # ------------------------------------------------------------------ books
 

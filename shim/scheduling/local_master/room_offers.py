@@ -17,7 +17,7 @@ import numpy as np
 from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind, proposer
 from shim.domain.messages import Rank
-from shim.domain.room_bids import RoomBid, RoomBidLine, ToldOffers
+from shim.domain.room_bids import RoomBid, RoomBidLine, ToldRoom
 from shim.scheduling.local_master.offers import BidsOf
 from shim.scheduling.local_master.partition import divide_nodes
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
@@ -25,7 +25,7 @@ from shim.scheduling.local_master.tentative_allocations import TentativeAllocati
 __all__ = ["BIDS_LAST_S", "RoomOffers"]
 
 BIDS_LAST_S = 10.0
-"""A bid that is older is no more: who wants room says so again in time."""
+"""At least; longer where reports are rare, as cycles run when one comes."""
 _LONGEST_PASSED_OVER_S = 30.0
 _MOST_NODES = 2000
 """Nodes that are offered after one report, as all of it is one turn of the event loop; the rest is for everybody."""
@@ -51,9 +51,11 @@ class RoomOffers:
     Args:
         book: What the nodes have left, with the offers in it.
         offer_s: How long an offer stands; 0 makes none.
+        bids_last_s: A bid that is older is no more: who wants room says so again in time.
     """
 
-    def __init__(self, book: TentativeAllocations, offer_s: float) -> None:
+    def __init__(self, book: TentativeAllocations, offer_s: float, bids_last_s: float = BIDS_LAST_S) -> None:
+        self._bids_last_s = bids_last_s
         self._book = book
         self._offer_s = offer_s
         self._bids = BidsOf[RoomBid]()
@@ -82,16 +84,16 @@ class RoomOffers:
         """Tell whether a proposal's sender has ever bid: an older Heddle does not know what an offer is."""
         return any(bid is not None and _name(bid) == sender for bid in map(self._bids.of, self._heard_s))
 
-    def told(self, at_s: float) -> ToldOffers:
-        """Tell of the offers that stand now."""
+    def told(self, at_s: float) -> ToldRoom:
+        """Tell what is spoken for now."""
         self._book.expire(at_s)
-        return self._book.offered.told(at_s)
+        return self._book.offered.told(at_s, self._book.promised())
 
     def decide(self, at_s: float) -> None:
         """Offer what is free now: a report has come."""
         self._book.expire(at_s)
         self._learn_patience(at_s)
-        living = sorted(name for name in self._bids.bidders if self._heard_s[name] + BIDS_LAST_S >= at_s)
+        living = sorted(name for name in self._bids.bidders if self._heard_s[name] + self._bids_last_s >= at_s)
         if self._offer_s <= 0.0 or len(living) < 2:  # noqa: PLR2004 - with one there is no choice
             return
         lines: dict[GlobalMasterId, list[RoomBidLine]] = {}

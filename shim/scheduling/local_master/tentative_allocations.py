@@ -23,11 +23,12 @@ from shim.domain.launches import (
 )
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
+from shim.domain.room_bids import RoomPromise
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places, fitting
 from shim.scheduling.local_master.offered_room import OfferedRoom, StandingOffer
-from shim.scheduling.local_master.told_promises import told_in_order
+from shim.scheduling.local_master.told_promises import promises_in_order, told_in_order
 
 __all__ = ["TentativeAllocations"]
 
@@ -49,6 +50,7 @@ class _TentativeAllocation:
         count: How many of them.
         at_s: Since when.
         short_since_s: Since which report nodes lack room for some of them; None if they do not.
+        sender: Who proposed them; empty where nobody did.
     """
 
     holder: str
@@ -57,6 +59,7 @@ class _TentativeAllocation:
     at_s: float
     places: Places = field(default_factory=dict)
     short_since_s: float | None = None
+    sender: str = ""
 
     @property
     def short(self) -> int:
@@ -151,7 +154,7 @@ class TentativeAllocations:
         accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
         conflict = self._conflict(key[0], proposal) if accepted < proposal.count else None
         if accepted:
-            allocation = _TentativeAllocation(proposal.holder, proposal.kind, accepted, at_s)
+            allocation = _TentativeAllocation(proposal.holder, proposal.kind, accepted, at_s, sender=key[0])
             self._allocations[key] = allocation
             self._place(allocation)
         return _Answer(accepted, conflict)
@@ -174,7 +177,8 @@ class TentativeAllocations:
         moved = min(honoured, allocation.count)
         if moved:
             places = self._release(key, moved, keeps_places=True)
-            self._granted.append(_TentativeAllocation(allocation.holder, allocation.kind, moved, at_s, places))
+            granted = _TentativeAllocation(allocation.holder, allocation.kind, moved, at_s, places, sender=sender)
+            self._granted.append(granted)
         self._release(key, withdrawn)
 
     def took(self, holder: str, kind: ContainerKind, at_s: float) -> None:
@@ -236,6 +240,13 @@ class TentativeAllocations:
         memory = max(0, left.memory_mib) if most.memory_mib > 0 else -1
         return ResourceVector(memory, max(0, left.vcores) if most.vcores > 0 else -1)
 
+    def promised(self) -> tuple[RoomPromise, ...]:
+        """Tell what is promised, or granted and in no report: what was granted has its room before all others."""
+        return promises_in_order((each.sender, each.kind, each.count) for each in self._every())
+
+    def _every(self) -> Iterable[_TentativeAllocation]:
+        return (*self._granted, *self._allocations.values())
+
     @property
     def open(self) -> int:
         """Number of containers that are promised and not granted."""
@@ -247,7 +258,7 @@ class TentativeAllocations:
         Raises:
             InvariantViolationError: If something was promised twice, or got lost.
         """
-        counted = [(each.kind, each.places) for each in (*self._allocations.values(), *self._granted)]
+        counted = [(each.kind, each.places) for each in self._every()]
         self._nodes.check([*counted, *((each.kind, each.places) for each in self.offered.standing)])
 
     # ------------------------------------------------------------------ books
@@ -300,7 +311,7 @@ class TentativeAllocations:
         """Lay every promise on the nodes anew, the oldest first; what does not fit any more waits for its time."""
         self._rooms.clear()
         self._nodes.reset()
-        for allocation in (*self._granted, *self._allocations.values()):
+        for allocation in self._every():
             self._place(allocation)
         self.offered.lay_again()
 

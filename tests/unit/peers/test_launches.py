@@ -184,7 +184,7 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     assert 'heddle_shadow_cycles_total{outcome="skipped",queue="root.prod"} 9.0' in text
     assert 'heddle_shadow_differences_total{kind="held",queue="root.prod"} 10.0' in text
     document = shown_matching(status)
-    assert document["conflicts"] == {"claimed": 2, "used": 0, "queue": 0, "node": 0}
+    assert document["conflicts"] == {"claimed": 2, "used": 0, "queue": 0, "node": 0, "offered": 0}
     assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
     assert document["solves"] == {"solved": 6, "unsolved": 7, "solving": 1}
     assert (document["inconsistencies"], document["promised"]) == (2, [{"cluster": "east", "containers": 1}])
