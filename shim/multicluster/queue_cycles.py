@@ -189,7 +189,7 @@ class QueueCycles:
                 for queue in due:
                     if not self.awaits_answer(queue):
                         self.cycle(queue)
-                        self._bid(queue)
+                        self.bid(queue)
                 await self.clock.sleep(self._settings.every_s)
         finally:
             if self.solves is not None:
@@ -248,9 +248,9 @@ class QueueCycles:
             if attempt in attempts:
                 attempts[attempt].hear(told)
 
-    def _bid(self, queue: str) -> None:
-        """Tell Local Masters what the cycle has left waiting."""
-        if self._bids is not None:
+    def bid(self, queue: str) -> None:
+        """Tell Local Masters what the queue's last cycle has left waiting."""
+        if self._bids is not None and queue in self._tables:
             self._bids.look(queue, self._tables[queue], self._names[queue], self.launches)
 
     def plan_alone(self, plans: AttemptPlans) -> tuple[RequestPlan, ...]:
