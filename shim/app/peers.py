@@ -115,7 +115,7 @@ class GlobalMasterParts:
 
     @property
     def are_several(self) -> bool:
-        """Whether another Global Master lives, too."""
+        """Tells whether another Global Master lives, too."""
         return len(self.roster.living(self._clock.monotonic_s())) > 1
 
     def server_address(self, bound: str) -> str:

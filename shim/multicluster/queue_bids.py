@@ -12,7 +12,7 @@ __all__ = ["QueueBids"]
 
 
 class QueueBids:
-    """What waits after a cycle, as bids.
+    """Bids for what waits after a cycle.
 
     Args:
         bidder: Knows what was bid before.

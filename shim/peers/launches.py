@@ -54,7 +54,7 @@ class TakesBids(Protocol):
 
     @property
     def sender(self) -> str:
-        """How they name this life of this Global Master."""
+        """Name that they have for this life of this Global Master."""
         ...
 
     def bid(self, subcluster: SubClusterId, bid: RoomBid) -> None:

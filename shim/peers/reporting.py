@@ -43,7 +43,7 @@ _MOST_WAITING = 16
 
 
 class SpeaksForRoom(Protocol):
-    """Who decides whose the room is that reports show as free."""
+    """Decides whose the room is that reports show as free."""
 
     def hear_bid(self, bid: RoomBid) -> None:
         """Hear what a Global Master would have of room that comes free."""

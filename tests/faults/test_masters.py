@@ -67,7 +67,7 @@ async def started(masters: MasterProcesses, names: tuple[str, ...], **of_local_m
         names: Of Global Masters, by the queue that each is to own.
         **of_local_masters: Their environment.
     """
-    await asyncio.gather(*(masters.start_lm(subcluster, **of_local_masters) for subcluster in masters.managers))
+    await asyncio.gather(*(masters.start_lm(subcluster, 1, **of_local_masters) for subcluster in masters.managers))
     gms = await asyncio.gather(*(masters.start_gm(name) for name in names))
     for gm in gms:
         await sees_everything(masters, gm)

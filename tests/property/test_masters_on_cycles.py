@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.room_bids import RoomBid
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
@@ -86,7 +87,7 @@ class Links:
 
     sender: str
     masters: LocalMasters
-    bids: dict = field(default_factory=dict)
+    bids: dict[SubClusterId, RoomBid] = field(default_factory=dict)
 
     def bid(self, subcluster, bid):
         self.bids[subcluster] = bid

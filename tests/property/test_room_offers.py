@@ -154,7 +154,7 @@ def a_cluster(free):
     free=st.lists(st.integers(0, SIZE), min_size=1, max_size=4),
     wants=st.lists(st.tuples(ranks, st.integers(1, 12)), min_size=2, max_size=4),
 )
-def test_nobody_is_offered_room_while_a_better_bid_goes_without(free, wants):
+def test_nobody_is_kept_room_while_a_better_bid_goes_without(free, wants):
     book, offers, nodes = a_cluster(free)
     for number, (rank, count) in enumerate(wants):
         offers.place(RoomBid(GlobalMasterId(f"gm/{number}"), 1, 1, (RoomBidLine(rank, KINDS[0], count),)), 10.0)
@@ -169,7 +169,7 @@ def test_nobody_is_offered_room_while_a_better_bid_goes_without(free, wants):
 
 @settings(max_examples=40, deadline=None)
 @given(n_better=st.integers(1, 3), every_s=st.sampled_from([0.5, 1.0, 3.0]))
-def test_whoever_keeps_on_bidding_is_offered_room_though_better_bids_take_nothing(n_better, every_s):
+def test_whoever_keeps_on_bidding_is_kept_room_though_better_bids_take_nothing(n_better, every_s):
     book, offers, nodes = a_cluster([4])
     now_s, last_s = 10.0, 10.0
     for number in range(200):

@@ -309,19 +309,9 @@ class OutcomeFrame(msgspec.Struct, frozen=True, tag="outcome"):
 
 Question = ProposalFrame | LaunchFrame | SubmitFrame
 Answer = VerdictFrame | LaunchedFrame | OutcomeFrame
-Frame = (
-    ChallengeFrame
-    | ProofFrame
-    | WelcomeFrame
-    | HelloFrame
-    | ReportFrame
-    | DeltaFrame
-    | PieceFrame
-    | ResyncFrame
-    | TroubleFrame
-    | Question
-    | Answer
-)
+_Handshake = ChallengeFrame | ProofFrame | WelcomeFrame
+_Stream = HelloFrame | ReportFrame | DeltaFrame | PieceFrame | ResyncFrame | TroubleFrame
+Frame = _Handshake | _Stream | Question | Answer
 
 
 def _mappings_are_dicts(value: object) -> object:

@@ -1,4 +1,4 @@
-"""Who is offered room that a report shows free: the best bid among Global Masters, for a short time.
+"""Offers of room that a report shows free: to the best bid among Global Masters, for a short time.
 
 The choice is that of Local Masters which launch by themselves (`offers.py`), node by node: the smallest rank, and among
 equals whose part of the nodes it is (`partition.py`). An offer is room for containers of one kind, and ends by itself.
@@ -33,7 +33,7 @@ _MOST_NODES = 2000
 
 @dataclass(slots=True)
 class _Patience:
-    """How long somebody is passed over who left an offer.
+    """Time for which somebody is passed over who left an offer.
 
     Attributes:
         taken: Containers offered to him that he had taken at the last look; `expired` those that he had left.
@@ -126,7 +126,7 @@ class RoomOffers:
 
 
 class _Round:
-    """What one report shows free, offered node by node.
+    """Room that one report shows free, offered node by node.
 
     Args:
         book: What the nodes have left.

@@ -10,7 +10,7 @@ A Global Master keeps the same book of what it believes, with what it was told o
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import (
@@ -26,8 +26,9 @@ from shim.domain.resources import ResourceVector
 from shim.domain.room_bids import RoomPromise
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.scheduling.local_master.node_capacity import NodeCapacity, Places, fitting
-from shim.scheduling.local_master.offered_room import OfferedRoom, StandingOffer
+from shim.scheduling.local_master.counted_containers import CountedContainers
+from shim.scheduling.local_master.kept_room import KeptRoom, StandingOffer
+from shim.scheduling.local_master.node_capacity import NodeCapacity, fitting
 from shim.scheduling.local_master.told_promises import promises_in_order, told_in_order
 
 __all__ = ["TentativeAllocations"]
@@ -40,31 +41,6 @@ every second or so."""
 
 ProposalKey = tuple[str, int]
 """Who proposed, and the number of the proposal."""
-
-
-@dataclass(slots=True)
-class _TentativeAllocation:
-    """Containers of one kind that are counted though no report shows them.
-
-    Attributes:
-        count: How many of them.
-        at_s: Since when.
-        short_since_s: Since which report nodes lack room for some of them; None if they do not.
-        sender: Who proposed them; empty where nobody did.
-    """
-
-    holder: str
-    kind: ContainerKind
-    count: int
-    at_s: float
-    places: Places = field(default_factory=dict)
-    short_since_s: float | None = None
-    sender: str = ""
-
-    @property
-    def short(self) -> int:
-        """Number of its containers that no node has room for."""
-        return self.count - sum(self.places.values())
 
 
 @dataclass(slots=True)
@@ -93,11 +69,11 @@ class TentativeAllocations:
         self._lasts_s = lasts_s
         self._nodes = NodeCapacity(subcluster)
         self._queues: Mapping[str, QueueReport] = {}
-        self._allocations: dict[ProposalKey, _TentativeAllocation] = {}
-        self._granted: list[_TentativeAllocation] = []
+        self._allocations: dict[ProposalKey, CountedContainers] = {}
+        self._granted: list[CountedContainers] = []
         self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
         self._rooms: dict[ContainerKind, int] = {}
-        self.offered = OfferedRoom(self._nodes, self._rooms.clear)
+        self.offered = KeptRoom(self._nodes, self._rooms.clear)
         self.reported_at_s = float("-inf")
 
     # ------------------------------------------------------------------ what reports tell
@@ -154,7 +130,7 @@ class TentativeAllocations:
         accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
         conflict = self._conflict(key[0], proposal) if accepted < proposal.count else None
         if accepted:
-            allocation = _TentativeAllocation(proposal.holder, proposal.kind, accepted, at_s, sender=key[0])
+            allocation = CountedContainers(proposal.holder, proposal.kind, accepted, at_s, sender=key[0])
             self._allocations[key] = allocation
             self._place(allocation)
         return _Answer(accepted, conflict)
@@ -177,13 +153,13 @@ class TentativeAllocations:
         moved = min(honoured, allocation.count)
         if moved:
             places = self._release(key, moved, keeps_places=True)
-            granted = _TentativeAllocation(allocation.holder, allocation.kind, moved, at_s, places, sender=sender)
+            granted = CountedContainers(allocation.holder, allocation.kind, moved, at_s, places, sender=sender)
             self._granted.append(granted)
         self._release(key, withdrawn)
 
     def took(self, holder: str, kind: ContainerKind, at_s: float) -> None:
         """A container was granted that nobody had promised: its room is gone, though no report shows it yet."""
-        allocation = _TentativeAllocation(holder, kind, 1, at_s)
+        allocation = CountedContainers(holder, kind, 1, at_s)
         self._granted.append(allocation)
         self._place(allocation)
 
@@ -212,7 +188,7 @@ class TentativeAllocations:
         for number, each in enumerate(promised):
             count = min(each.count, self.room(each.kind))
             if count:
-                self._allocations[_OTHERS, number] = allocation = _TentativeAllocation("others", each.kind, count, at_s)
+                self._allocations[_OTHERS, number] = allocation = CountedContainers("others", each.kind, count, at_s)
                 self._place(allocation)
 
     @property
@@ -227,7 +203,7 @@ class TentativeAllocations:
         """
         return self._left_of(path, (*self._allocations.values(), *self._granted, *self.offered.standing))
 
-    def _left_of(self, path: str, counted: Iterable[_TentativeAllocation | StandingOffer]) -> ResourceVector | None:
+    def _left_of(self, path: str, counted: Iterable[CountedContainers | StandingOffer]) -> ResourceVector | None:
         queue = self._queues.get(path)
         if queue is None:
             return None
@@ -244,7 +220,7 @@ class TentativeAllocations:
         """Tell what is promised, or granted and in no report: what was granted has its room before all others."""
         return promises_in_order((each.sender, each.kind, each.count) for each in self._every())
 
-    def _every(self) -> Iterable[_TentativeAllocation]:
+    def _every(self) -> Iterable[CountedContainers]:
         return (*self._granted, *self._allocations.values())
 
     @property
@@ -315,7 +291,7 @@ class TentativeAllocations:
             self._place(allocation)
         self.offered.lay_again()
 
-    def _place(self, allocation: _TentativeAllocation) -> None:
+    def _place(self, allocation: CountedContainers) -> None:
         self._rooms.clear()
         allocation.places = self._nodes.take(allocation.kind, allocation.count)
         if not allocation.short:

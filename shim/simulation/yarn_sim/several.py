@@ -15,7 +15,7 @@ __all__ = ["ModelledFront", "Proposals"]
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """What became of proposals for containers, at all processes.
+    """Fate of proposals for containers, at all processes.
 
     Attributes:
         verdicts: What Local Masters said, by the verdict.
@@ -47,8 +47,10 @@ class ModelledFront:
 
     def start(self) -> None:
         """Start every process."""
-        for process in (*self._local_masters, *self._heddles):
-            process.start()
+        for local_master in self._local_masters:
+            local_master.start()
+        for heddle in self._heddles:
+            heddle.start()
 
     def _next(self) -> ModelledHeddle:
         self._turn += 1

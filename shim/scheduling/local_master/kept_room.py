@@ -8,7 +8,7 @@ from shim.domain.launches import ContainerKind
 from shim.domain.room_bids import OfferCounts, RoomOffer, RoomPromise, ToldRoom
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
 
-__all__ = ["OfferedRoom", "StandingOffer"]
+__all__ = ["KeptRoom", "StandingOffer"]
 
 _MOST_TOLD = 256
 
@@ -33,7 +33,7 @@ class StandingOffer:
         return sum(self.places.values())
 
 
-class OfferedRoom:
+class KeptRoom:
     """The offers that stand. It never reads a clock: times are told, in seconds by one clock.
 
     Args:
