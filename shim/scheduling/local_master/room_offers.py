@@ -85,7 +85,7 @@ class RoomOffers:
         return any(bid is not None and _name(bid) == sender for bid in map(self._bids.of, self._heard_s))
 
     def told(self, at_s: float) -> ToldRoom:
-        """Tell what is spoken for now."""
+        """Tell what is spoken for at this moment."""
         self._book.expire(at_s)
         return self._book.offered.told(at_s, self._book.promised())
 

@@ -293,6 +293,7 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
         {"solved": 6, "unsolved": 7},
         1,
         {(EAST, ConflictKind.CLAIMED): 2},
+        {EAST: OfferCounts(made=9, taken=8, expired=1)},
     )
     registry = CollectorRegistry()
     shadow = ShadowReport("fifo", "delay", 0.0, 8, 9, Counter({DifferenceKind.HELD: 10}))
@@ -300,6 +301,7 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     text = generate_latest(registry).decode()
     assert 'heddle_launch_verdicts_total{subcluster="east",verdict="rejected"} 2.0' in text
     assert 'heddle_launch_conflicts_total{kind="claimed",subcluster="east"} 2.0' in text
+    assert 'heddle_room_offers_total{fate="taken",subcluster="east"} 8.0' in text
     assert "heddle_launch_repairs_total 3.0" in text
     assert "heddle_launch_fallbacks_total 4.0" in text
     assert 'heddle_promised_containers{subcluster="east"} 1.0' in text
@@ -309,6 +311,7 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     assert 'heddle_shadow_differences_total{kind="held",queue="root.prod"} 10.0' in text
     document = shown_matching(status)
     assert document["conflicts"] == {"claimed": 2, "used": 0, "queue": 0, "node": 0, "offered": 0}
+    assert document["offers"] == [{"cluster": "east", "made": 9, "taken": 8, "returned": 0, "expired": 1}]
     assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
     assert document["solves"] == {"solved": 6, "unsolved": 7, "solving": 1}
     assert (document["inconsistencies"], document["promised"]) == (2, [{"cluster": "east", "containers": 1}])

@@ -14,7 +14,7 @@ from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.request_table import RequestTable
-from shim.scheduling.snapshot import Clusters, KeptRoom, Preferred, Queues, RequestClass, Scope, Snapshot
+from shim.scheduling.snapshot import Clusters, OfferedRoom, Preferred, Queues, RequestClass, Scope, Snapshot
 from shim.simulation.engine import seeded
 
 SMALL, LARGE = Need((1, 1)), Need((4, 2))
@@ -139,10 +139,10 @@ def test_a_gang_is_placed_whole_over_clusters_or_not_at_all(policy, count, is_pl
         assert plan.holds[0].reason.text == "all 5 of its containers start together or none does; there was room for 4"
 
 
-def test_kept_room_goes_to_the_first_in_order_unless_the_runner_up_needs_it_more():
+def test_offered_room_goes_to_the_first_in_order_unless_the_runner_up_needs_it_more():
     scene = Scene((0, 0))
     job = scene.ask(3)
-    kept, outbid = KeptRoom(1, 0, (2, 2)), KeptRoom(2, 1, (2, 2), runner_up=(-5, 0, 0))
+    kept, outbid = OfferedRoom(1, 0, (2, 2)), OfferedRoom(2, 1, (2, 2), runner_up=(-5, 0, 0))
     plan = scene.decide(MEGHA, offers=(outbid, kept))
     assert [(grant.request, grant.count, grant.offer, grant.place) for grant in plan.grants] == [(job, 2, 1, 0)]
     assert (plan.declined, plan.used_offers) == ([2], 1)
