@@ -101,8 +101,6 @@ async def test_what_comes_free_goes_first_to_the_queue_that_has_least_of_its_par
     assert (await offers_to(masters, poor))["taken"] >= 1
     taken, since = (await offers_to(masters, poor))["taken"], await conflicts_of(masters, poor)
     assert since["offered"] == 0, (taken, collided, since)
-    others = await conflicts_of(masters, rich)
-    assert others["claimed"] + others["offered"] <= 1, others  # each of its AMs plans once before it hears
 
     await holder.give_back()
     await until(lambda: are_given(min(_EACH * len(waiting), free // _MIB)), within_s=180)
