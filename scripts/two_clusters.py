@@ -12,14 +12,19 @@ from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
 
-__all__ = ["each_run", "played_on", "played_on_two_clusters"]
+__all__ = ["be_silent", "each_run", "played_on", "played_on_two_clusters"]
+
+
+def be_silent() -> None:
+    """Write no log lines but errors."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
 
 
 def each_run(
     orders: Iterable[str], made_jobs: Callable[[int], Sequence[ModelledJob]]
 ) -> Iterator[tuple[int, str, Sequence[ModelledJob]]]:
     """Seeds, as many as the command line says or three, each with every order and the jobs of that seed."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    be_silent()
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     for seed in range(1, seeds + 1):
         jobs = made_jobs(seed)

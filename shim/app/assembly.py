@@ -9,7 +9,7 @@ from shim.app.peers import GlobalMasterParts
 from shim.app.queues import SharesOfQueues, open_shares
 from shim.app.runtime import Runtime
 from shim.app.settings import cycle_settings, identity_rules, poll_schedule, reading_settings, split_settings
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.federation.administration import AdministrationService
 from shim.federation.application_access import ApplicationAccess
@@ -18,14 +18,17 @@ from shim.federation.application_reads import ReadingSettings
 from shim.federation.poller import SubClusterPollers
 from shim.federation.reading import ApplicationReading
 from shim.identity.service import IdentityRules, IdentityService
+from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_cycles import QueueCycles
 from shim.multicluster.splitters import AttemptMatching
 from shim.peers.following import Following
 from shim.peers.launches import LaunchService
+from shim.peers.roster import global_master_role
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.altruism import AltruismService
 from shim.queues.usage import UsageKeeping
+from shim.scheduling.global_master.room_bids import RoomBidder
 from shim.submission.core.home import HomeSettings
 from shim.submission.gate import Gate
 from shim.submission.homes import Homes, out_of_reach
@@ -171,7 +174,7 @@ def submitting_on(base: Foundation) -> Submitting:
 def containers_on(base: Foundation) -> Containers:
     """Make the parts of containers; cycles listen to reports from now on."""
     runtime, shares = base.runtime, base.shares
-    matching = _matching(runtime, base.following, base.pollers, shares)
+    matching = _matching(base)
     spans = open_spans(runtime, runtime.managers, base.administration.current, matching, shares.policy)
     return Containers(matching=matching, spans=spans, altruism=shares.altruism(spans.service))
 
@@ -186,15 +189,14 @@ def listening_on(base: Foundation) -> Listening:
     return Listening(lives=lives, usage=usage)
 
 
-def _matching(
-    runtime: Runtime, following: Following | None, pollers: SubClusterPollers | Following, shares: SharesOfQueues
-) -> AttemptMatching:
+def _matching(base: Foundation) -> AttemptMatching:
     """Make the matching of spanning applications' asks with sub-clusters."""
+    runtime, shares, following = base.runtime, base.shares, base.following
     span = runtime.config.span
     settings = split_settings(runtime.config)
     if span.placement != "heddle":
         return AttemptMatching(settings)
-    launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following)
+    launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following, following)
     cycles = QueueCycles(
         launches,
         shares.container_order,
@@ -206,10 +208,28 @@ def _matching(
         solve=runtime.solve,
         shadow_of=shares.shadow_policy,
         outline_of=shares.outlines.of,
+        bids=_bids(base),
     )
     for each in (launches, cycles):
-        pollers.listen(each)
+        base.pollers.listen(each)
+    if following is not None:
+        following.listen_to_room(launches.spoken_for)
     return AttemptMatching(settings, launches, cycles)
+
+
+def _bids(base: Foundation) -> QueueBids | None:
+    """Bids for room that comes free; none where no other Global Master plans, or no room is kept for the best bid."""
+    following, master, runtime = base.following, base.global_master, base.runtime
+    if following is None or master is None or runtime.config.masters.offer_s <= 0.0:
+        return None
+    return QueueBids(
+        RoomBidder(GlobalMasterId(global_master_role(following.me)), following.incarnation),
+        runtime.view.subclusters,
+        standing_of=base.shares.standing,
+        term_of=master.ownership.term_of,
+        are_several=lambda: master.are_several,
+        clock=runtime.clock,
+    )
 
 
 def _draws(runtime: Runtime) -> Random:

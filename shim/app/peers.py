@@ -80,6 +80,7 @@ class GlobalMasterParts:
         leases, listeners = runtime.stores.leases, runtime.listeners
         self.name, self.address, self.roster = GlobalMasterId(name), address, Roster()
         self._dialer = dialer
+        self._clock = clock
         self._queue_of = _QueueNames(view, clock)
         self._counts = PassedOnCounts(global_master_role(name))
         self._observer = observer
@@ -111,6 +112,11 @@ class GlobalMasterParts:
     def owner_of(self, queue: str) -> Owner | None:
         """Owner of the queue that a submission names; None if nobody knows."""
         return self.ownership.owner_of(self._queue_of(queue))
+
+    @property
+    def are_several(self) -> bool:
+        """Tells whether another Global Master lives, too."""
+        return len(self.roster.living(self._clock.monotonic_s())) > 1
 
     def server_address(self, bound: str) -> str:
         """Address of a server of this process for others: its port, and the host that masters are told."""
@@ -262,7 +268,10 @@ def local_master(
         for_s=config.masters.lease_s,
     )
     settings = LocalMasterSettings(
-        heartbeats=poll_schedule(config.poll), view=view_settings(config), promise_s=config.span.promise_s
+        heartbeats=poll_schedule(config.poll),
+        view=view_settings(config),
+        promise_s=config.span.promise_s,
+        offer_s=config.masters.offer_s,
     )
     return StandingLocalMaster(manager, keeper, clock, settings, life=life, random=random)
 

@@ -30,6 +30,7 @@ from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
+from shim.scheduling.global_master.room_bids import HOLDS_ITS_PART, standing_of
 from shim.scheduling.job_outlines import JobOutlines
 from shim.scheduling.queue_policies import goes_by_graphs
 from shim.submission.service import SubmissionService
@@ -65,6 +66,12 @@ class SharesOfQueues:
         """Return the order in which a queue's applications get containers."""
         found = self._queue(queue)
         return UNORDERED if found is None else found.containers
+
+    def standing(self, queue: str) -> int:
+        """Tell how a queue stands against what it is entitled to, for bids; see `standing_of`."""
+        found = self.policy().find(queue)
+        status = None if found is None else self.room.latest.statuses.get(found.path)
+        return HOLDS_ITS_PART if status is None else standing_of(status.used, status.entitlement)
 
     def shadow_policy(self, queue: str) -> str:
         """Name the policy that plans in a queue beside the one in force, only to be compared; `none` for no such."""

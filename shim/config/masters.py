@@ -65,4 +65,13 @@ class MastersConfig:
     verify_within_s: float = key(
         0.3, about=Key("How long a submission waits for a Local Master's word on its home.", least=0.01, most=5)
     )
+    offer_s: float = key(
+        1.0,
+        about=Key(
+            "How long a Local Master keeps room that came free for the Global Master with the best bid, where several "
+            "bid; 0 keeps none.",
+            least=0.0,
+            most=30,
+        ),
+    )
     silent_after_s: float = key(5.0, about=Key("A link on which nothing came for this long is made anew.", least=0.5))

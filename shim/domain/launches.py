@@ -16,6 +16,7 @@ __all__ = [
     "TentativelyAllocated",
     "Waiting",
     "WorkEstimate",
+    "proposer",
 ]
 
 
@@ -83,6 +84,8 @@ class ConflictKind(Enum):
     """The queue may not have so much there."""
     NODE = "node"
     """No node there could hold one any more, were it empty: nodes went, or have other labels."""
+    OFFERED = "offered"
+    """The room is kept for another Global Master for a moment, as its bid is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +145,8 @@ class WorkEstimate:
     running: int
     alike: int
     others: int
+
+
+def proposer(name: str, life: int) -> str:
+    """Name of a Global Master's life, by which a Local Master tells proposals and offers apart."""
+    return f"{name} {life}"

@@ -17,6 +17,7 @@ from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.multicluster.attempt_plans import AttemptPlans
 from shim.multicluster.core import LedgerEvent
+from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_shadows import QueueShadows
 from shim.multicluster.queue_solves import QueueSolves
 from shim.peers.launches import LaunchService
@@ -63,6 +64,7 @@ class QueueCycles:
         solve: Reaches solvers; without, policies that ask one go by their greedy plans.
         shadow_of: The policy that a queue has in its shadow; empty for none.
         outline_of: The graphs of jobs, for policies that go by them.
+        bids: Told after each cycle; None where nobody else plans.
 
     Attributes:
         cycles: Cycles that were run.
@@ -83,7 +85,9 @@ class QueueCycles:
         solve: Solve | None = None,
         shadow_of: Callable[[str], str] = lambda _: "",
         outline_of: OutlineOf = lambda _: None,
+        bids: QueueBids | None = None,
     ) -> None:
+        self._bids = bids
         self._outline_of = outline_of
         self._runs = FormerRuns() if runs is None else runs
         self._rng = rng
@@ -187,6 +191,7 @@ class QueueCycles:
                     is_solving = self.awaits_answer(queue)
                     if not is_solving or is_solved_apart(self._order_of(queue)):
                         self.cycle(queue, is_solving=is_solving)
+                        self.bid(queue)
                 await self.clock.sleep(self._settings.every_s)
         finally:
             if self.solves is not None:
@@ -248,6 +253,11 @@ class QueueCycles:
         for attempt, told in plans.items():
             if attempt in attempts:
                 attempts[attempt].hear(told)
+
+    def bid(self, queue: str) -> None:
+        """Tell Local Masters what the queue's last cycle has left waiting."""
+        if self._bids is not None and queue in self._tables:
+            self._bids.look(queue, self._tables[queue], self._names[queue], self.launches)
 
     def plan_alone(self, plans: AttemptPlans) -> tuple[RequestPlan, ...]:
         """Plan what one attempt asks for by itself, between two cycles.

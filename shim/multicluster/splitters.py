@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import ConflictKind
+from shim.domain.room_bids import OfferCounts
 from shim.domain.verdicts import Verdict
 from shim.domain.work_left import WorkLeft
 from shim.multicluster.attempt_plans import AttemptPlans
@@ -36,6 +37,7 @@ class MatchingStatus:
         solves: Problems of queues' cycles that a solver had an answer to in time (`solved`), or none (`unsolved`).
         solving: Queues whose cycles wait for an answer now.
         conflicts: How often Local Masters rejected something, by what was in the way.
+        offers: Containers for which Local Masters kept room for this Global Master, by what became of them.
     """
 
     verdicts: Mapping[tuple[SubClusterId, Verdict], int] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class MatchingStatus:
     solves: Mapping[str, int] = field(default_factory=dict)
     solving: int = 0
     conflicts: Mapping[tuple[SubClusterId, ConflictKind], int] = field(default_factory=dict)
+    offers: Mapping[SubClusterId, OfferCounts] = field(default_factory=dict)
 
     @property
     def inconsistencies(self) -> int:
@@ -125,6 +128,7 @@ class AttemptMatching:
             solves={} if solves is None else {"solved": solves.solved, "unsolved": solves.unsolved},
             solving=0 if solves is None else solves.solving,
             conflicts={} if self._launches is None else dict(self._launches.conflicts),
+            offers={} if self._launches is None else dict(self._launches.offers),
         )
 
     def shadows(self) -> Mapping[str, ShadowReport]:

@@ -13,32 +13,24 @@ from dataclasses import dataclass
 import structlog
 
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict, proposer
 from shim.domain.leases import Lease
-from shim.domain.subclusters import SubClusterReport
+from shim.domain.room_bids import RoomBid
 from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict, Verdict
-from shim.errors import HeddleError, MasterLinkError, RemoteProtocolError, ResourceManagerError
+from shim.errors import HeddleError, MasterLinkError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.poller import PollListener
-from shim.peers.clock_offset import ClockOffset, shifted
-from shim.peers.correspondence import Correspondence
+from shim.peers.follower import Follower, HearRoom
 from shim.peers.launch_batches import batches, fits
-from shim.peers.roster import Roster, local_master_role
+from shim.peers.roster import Roster, global_master_role, local_master_role
 from shim.peers.verification import stripped
 from shim.ports.clock import Clock
-from shim.ports.master_links import MasterDialer, MasterLink
+from shim.ports.master_links import MasterDialer
 from shim.protocol.peers import (
-    DeltaFrame,
-    Frame,
     LaunchedFrame,
     LaunchFrame,
-    PieceFrame,
     ProposalFrame,
-    ReportFollower,
-    ReportFrame,
-    ResyncFrame,
-    TroubleFrame,
     VerdictFrame,
 )
 
@@ -78,94 +70,6 @@ class LinkStatus:
     resyncs: int
 
 
-class _Follower:
-    """Follows the Local Master of one sub-cluster, whoever that is."""
-
-    def __init__(
-        self,
-        subcluster: SubClusterId,
-        me: GlobalMasterId,
-        view: FederationView,
-        clock: Clock,
-        listeners: Iterable[PollListener],
-    ) -> None:
-        self.subcluster = subcluster
-        self.heard = asyncio.Event()
-        self.questions: Correspondence | None = None
-        self.address = ""
-        self.trouble = "not dialled yet"
-        self.reports = 0
-        self.resyncs = 0
-        self._reader = ReportFollower(me)
-        self._offset = ClockOffset()
-        self._view = view
-        self._clock = clock
-        self._listeners = tuple(listeners)
-
-    async def follow(self, link: MasterLink) -> None:
-        """Take reports from a link until it ends.
-
-        Raises:
-            MasterLinkError: It ended.
-            RemoteProtocolError: What came has no place here.
-        """
-        questions = Correspondence(link)
-        await link.send(self._reader.hello())
-        self.questions, self.trouble = questions, ""
-        _log.info("following", subcluster=self.subcluster, at=self.address)
-        self._offset = ClockOffset()  # another Local Master has another clock
-        try:
-            while True:
-                frame = await link.receive()
-                answer = self._take(frame, questions)
-                if isinstance(frame, PieceFrame):
-                    await asyncio.sleep(0)  # what has come already is read in turns of its own
-                if answer is not None:
-                    self.resyncs += 1
-                    await link.send(answer)
-        finally:
-            self.questions = None
-            questions.end(f"the link to the Local Master of {self.subcluster} has ended")
-
-    def listen(self, listener: PollListener) -> None:
-        """Tell one more of every report and failure."""
-        self._listeners = (*self._listeners, listener)
-
-    def _take(self, frame: Frame, questions: Correspondence) -> ResyncFrame | None:
-        match frame:
-            case PieceFrame():
-                self._reader.receive(frame)
-            case ReportFrame() | DeltaFrame():
-                self._offset.note(sent_at_s=frame.sent_at_s, received_at_s=self._clock.now_s())
-                taken = self._reader.receive(frame)
-                if isinstance(taken, ResyncFrame):
-                    return taken
-                for report in taken:
-                    self._apply(shifted(report, self._offset.offset_s))
-            case TroubleFrame(reason, at_s):
-                self._fail(reason, at_s + self._offset.offset_s)
-            case VerdictFrame() | LaunchedFrame():
-                questions.take(frame)
-            case _:
-                raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Global Master is told")
-        return None
-
-    def _apply(self, report: SubClusterReport) -> None:
-        if report.subcluster != self.subcluster:
-            raise RemoteProtocolError(f"a report of {report.subcluster!r} from the Local Master of {self.subcluster}")
-        applied = self._view.apply(report)
-        self.reports += 1
-        self.heard.set()
-        for listener in self._listeners:
-            listener.reported(report, applied)
-
-    def _fail(self, reason: str, at_s: float) -> None:
-        self._view.note_failure(self.subcluster, reason, at_s=at_s)
-        self.heard.set()
-        for listener in self._listeners:
-            listener.failed(self.subcluster, ResourceManagerError(self.subcluster, reason))
-
-
 class Following:
     """Follows every sub-cluster's Local Master; in a Global Master it stands in the place of `SubClusterPollers`.
 
@@ -201,7 +105,7 @@ class Following:
         self._clock = clock
         self._life = int(clock.now_s() * 1000.0)
         self._settings = settings
-        self._followers = {each: _Follower(each, me, view, clock, listeners) for each in view.subclusters}
+        self._followers = {each: Follower(each, me, view, clock, listeners) for each in view.subclusters}
         self._tasks: list[asyncio.Task[None]] = []
         self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
         self.repairs = 0
@@ -210,6 +114,25 @@ class Following:
         """Tell one more of every report and failure."""
         for follower in self._followers.values():
             follower.listen(listener)
+
+    def listen_to_room(self, hear: HearRoom) -> None:
+        """Have somebody told what is spoken for at a Local Master, right after each report."""
+        for follower in self._followers.values():
+            follower.hear_room = hear
+
+    @property
+    def incarnation(self) -> int:
+        """Number of this life, as Local Masters are told."""
+        return self._life
+
+    @property
+    def sender(self) -> str:
+        """See `TakesBids`."""
+        return proposer(global_master_role(self.me), self._life)
+
+    def bid(self, subcluster: SubClusterId, bid: RoomBid) -> None:
+        """See `TakesBids`: it goes with the next launches; a lost one is made again in time."""
+        self._followers[subcluster].bid = bid
 
     def start(self) -> None:
         """Begin to follow."""
@@ -272,7 +195,7 @@ class Following:
     ) -> Sequence[LaunchVerdict]:
         """See `VerifiesLaunches`: a Local Master that says nothing stands in nobody's way."""
         verdicts: list[LaunchVerdict] = []
-        for some, told in batches(proposals, news):
+        for some, told in tuple(batches(proposals, news)) or (((), ()),):
             verdicts += await self._verify_some(subcluster, some, told)
         too_large = [each for each in proposals if not fits(each)]
         return (*verdicts, *_unverified(subcluster, too_large, "it names too many places"))
@@ -280,10 +203,13 @@ class Following:
     async def _verify_some(
         self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
     ) -> Sequence[LaunchVerdict]:
-        questions = self._followers[subcluster].questions
+        follower = self._followers[subcluster]
+        questions, bid, follower.bid = follower.questions, follower.bid, None
         if questions is None:
-            return _unverified(subcluster, proposals, f"no link: {self._followers[subcluster].trouble}")
-        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life)
+            return _unverified(subcluster, proposals, f"no link: {follower.trouble}")
+        if not proposals and not news and bid is None:
+            return ()
+        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life, bid)
         try:
             answer = await questions.ask(question, timeout_s=self._settings.verify_within_s)
         except MasterLinkError as exc:
@@ -294,7 +220,7 @@ class Following:
         silent = [each for each in proposals if each.number not in said]
         return (*said.values(), *_unverified(subcluster, silent, "its Local Master did not say"))
 
-    async def _follow_for_ever(self, follower: _Follower) -> None:
+    async def _follow_for_ever(self, follower: Follower) -> None:
         while True:
             lease = self._roster.local_master(follower.subcluster)
             try:
@@ -308,7 +234,7 @@ class Following:
                 follower.trouble = f"{type(exc).__name__}: {exc}"
             await self._clock.sleep(self._settings.retry_s)
 
-    async def _follow_once(self, follower: _Follower, lease: Lease | None) -> None:
+    async def _follow_once(self, follower: Follower, lease: Lease | None) -> None:
         if lease is None or not lease.holder:
             follower.address = ""
             raise MasterLinkError(f"no Local Master of {follower.subcluster} has a lease: run heddle lm")

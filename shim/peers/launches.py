@@ -10,17 +10,26 @@ import asyncio
 import itertools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import (
+    ConflictKind,
+    ContainerKind,
+    LaunchNews,
+    LaunchProposal,
+    LaunchVerdict,
+    TentativelyAllocated,
+)
+from shim.domain.room_bids import OfferCounts, RoomBid, ToldRoom
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView, Part
 from shim.ports.clock import Clock
 from shim.scheduling.capacity import Capacity
+from shim.scheduling.local_master.room_offers import BIDS_LAST_S, RoomOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 __all__ = ["LaunchService", "LaunchVerification", "VerifiesLaunches"]
@@ -40,6 +49,19 @@ class VerifiesLaunches(Protocol):
         ...
 
 
+class TakesBids(Protocol):
+    """Local Masters elsewhere that offer room to the best bid."""
+
+    @property
+    def sender(self) -> str:
+        """Name that they have for this life of this Global Master."""
+        ...
+
+    def bid(self, subcluster: SubClusterId, bid: RoomBid) -> None:
+        """Have a bid go with what is said to a Local Master next."""
+        ...
+
+
 class LaunchVerification:
     """A Local Master's word on proposals: its book of tentative allocations, kept up with its view.
 
@@ -48,13 +70,24 @@ class LaunchVerification:
         view: Of this sub-cluster, among others or alone.
         clock: For times.
         lasts_s: How long a tentative allocation holds.
+        offer_s: How long an offer to the best bidder stands; 0 makes none.
+        bids_last_s: How long a bid counts.
     """
 
-    def __init__(self, subcluster: SubClusterId, view: FederationView, clock: Clock, lasts_s: float) -> None:
+    def __init__(
+        self,
+        subcluster: SubClusterId,
+        view: FederationView,
+        clock: Clock,
+        lasts_s: float,
+        offer_s: float = 0.0,
+        bids_last_s: float = BIDS_LAST_S,
+    ) -> None:
         self._subcluster = subcluster
         self._view = view
         self._clock = clock
         self._book = TentativeAllocations(subcluster, lasts_s)
+        self._offers = RoomOffers(self._book, offer_s, bids_last_s)
 
     @property
     def book(self) -> TentativeAllocations:
@@ -63,6 +96,8 @@ class LaunchVerification:
         if polled_at_s is not None and polled_at_s > self._book.reported_at_s:
             seen = self._view.look(self._subcluster, self._clock.now_s())
             self._book.apply(seen.nodes, seen.queues, polled_at_s)
+            self._offers.decide(self._clock.now_s())
+        self._book.offered.expire(self._clock.now_s())
         return self._book
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
@@ -88,7 +123,22 @@ class LaunchVerification:
         if book.reported_at_s < 0:
             why = "its Local Master has not polled yet"
             return tuple(LaunchVerdict(self._subcluster, each.number, Verdict.UNVERIFIED, 0, why) for each in proposals)
-        return tuple(book.propose(sender, each, now_s) for each in proposals)
+        verdicts = (book.propose(sender, each, now_s) for each in proposals)
+        return tuple(verdicts if self._offers.knows(sender) else map(_without_offers, verdicts))
+
+    def hear_bid(self, bid: RoomBid) -> None:
+        """Hear what a Global Master would have of room that comes free."""
+        _ = self.book
+        self._offers.place(bid, self._clock.now_s())
+
+    def spoken_for(self) -> ToldRoom:
+        """Room that reports show as free and that is spoken for."""
+        return self._offers.told(self._clock.now_s())
+
+
+def _without_offers(verdict: LaunchVerdict) -> LaunchVerdict:
+    """A verdict for whoever has never bid: an older Heddle knows no conflict of that name."""
+    return replace(verdict, conflict=ConflictKind.CLAIMED) if verdict.conflict is ConflictKind.OFFERED else verdict
 
 
 @dataclass(slots=True)
@@ -107,15 +157,25 @@ class LaunchService:
         clock: For times.
         lasts_s: How long a tentative allocation holds.
         elsewhere: The Local Masters, if they are processes of their own.
+        bids: The same, where they take bids.
 
     Attributes:
         verdicts: How often Local Masters said what.
         conflicts: How often they rejected something, by what was in the way.
+        offers: What became of the room that each offered to this one, in its present life.
     """
 
     def __init__(
-        self, view: FederationView, clock: Clock, lasts_s: float, elsewhere: VerifiesLaunches | None = None
+        self,
+        view: FederationView,
+        clock: Clock,
+        lasts_s: float,
+        elsewhere: VerifiesLaunches | None = None,
+        bids: TakesBids | None = None,
     ) -> None:
+        self._bids = bids
+        self.offers: dict[SubClusterId, OfferCounts] = {}
+        self._tells: dict[SubClusterId, None] = {}
         self._books = {each: LaunchVerification(each, view, clock, lasts_s) for each in view.subclusters}
         self._clock = clock
         self._elsewhere = elsewhere
@@ -188,6 +248,22 @@ class LaunchService:
         """Number of a proposal's containers that have a tentative allocation no more, though nobody withdrew it."""
         return self._books[subcluster].book.lost(_ME, number)
 
+    def bid(self, subcluster: SubClusterId, bid: RoomBid) -> None:
+        """Have a Local Master hear a bid, with what is said to it in this turn anyway."""
+        if self._bids is not None:
+            self._bids.bid(subcluster, bid)
+            self._out(subcluster)
+
+    def spoken_for(self, subcluster: SubClusterId, told: ToldRoom) -> None:
+        """A Local Master tells what its report shows as free and is others': it is not there to plan on."""
+        me = "" if self._bids is None else self._bids.sender
+        book, now_s = self._books[subcluster].book, self._clock.now_s()
+        book.learn((TentativelyAllocated(each.kind, each.count) for each in told.promised if each.to != me), now_s)
+        book.offered.believe((each for each in told.offers if each.to != me), now_s)
+        self._tells[subcluster] = None
+        if me in told.counts:
+            self.offers[subcluster] = told.counts[me]
+
     async def close(self) -> None:
         """Say nothing more."""
         for task in tuple(self._sending):
@@ -223,6 +299,7 @@ class LaunchService:
             if verdict.verdict is Verdict.REJECTED:
                 book = self._books[subcluster].book
                 book.correct(_ME, verdict.number, verdict.accepted)
-                book.learn(verdict.promised, self._clock.now_s())
+                if subcluster not in self._tells:  # else all of it came with the verdict
+                    book.learn(verdict.promised, self._clock.now_s())
         for judge, told in heard.items():
             judge(told)

@@ -24,8 +24,11 @@ from shim.ports.clock import Clock
 from shim.ports.master_links import MasterLink
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
+from shim.scheduling.local_master.room_offers import BIDS_LAST_S
 
 __all__ = ["LocalMasterSettings", "StandingLocalMaster"]
+
+_REPORTS_A_BID = 4
 
 _log = structlog.get_logger("heddle.masters")
 
@@ -38,11 +41,15 @@ class LocalMasterSettings:
         heartbeats: How its ResourceManager is polled.
         view: Limits of its own view.
         promise_s: How long promised room is kept.
+        offer_s: How long room is kept for the best bid among Global Masters; 0 keeps none.
+        tells: Whether it tells with each report what is spoken for; for measurements of what that is worth.
     """
 
     heartbeats: PollSchedule
     view: ViewSettings
     promise_s: float
+    offer_s: float = 0.0
+    tells: bool = True
 
 
 @dataclass(slots=True)
@@ -128,15 +135,18 @@ class StandingLocalMaster:
         subcluster = self.subcluster
         view = FederationView((subcluster,), self._settings.view)
         verification = HomeVerification(subcluster, view, self._clock)
-        launches = LaunchVerification(subcluster, view, self._clock, self._settings.promise_s)
+        settings = self._settings
+        bids_last_s = max(BIDS_LAST_S, _REPORTS_A_BID * settings.heartbeats.interval_s)
+        launches = LaunchVerification(subcluster, view, self._clock, settings.promise_s, settings.offer_s, bids_last_s)
         life = f"{self._life_of_process}-{fence}"
-        service = ReportService(subcluster, life, verification.verify, self._clock, launches.verify)
+        room = launches if settings.tells else None
+        service = ReportService(subcluster, life, verification.verify, self._clock, launches.verify, room)
         master = SubClusterPoller(
             self._manager,
             view,
             self._clock,
-            self._settings.heartbeats,
-            (service, launches, *self._listeners),
+            settings.heartbeats,
+            (launches, service, *self._listeners),  # what is offered goes with the report that shows it
             incarnation=fence,
         )
         polling = asyncio.create_task(master.run(self._random), name=f"polling-{subcluster}")

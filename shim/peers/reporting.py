@@ -6,12 +6,15 @@ whole report instead.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
+import msgspec
 import structlog
 
-from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict, proposer
+from shim.domain.room_bids import RoomBid, ToldRoom
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict
@@ -32,11 +35,23 @@ from shim.protocol.peers import (
     in_pieces,
 )
 
-__all__ = ["ReportService", "VerifyLaunches"]
+__all__ = ["ReportService", "SpeaksForRoom", "VerifyLaunches"]
 
 VerifyLaunches = Callable[[str, Sequence[LaunchProposal], Sequence[LaunchNews]], tuple[LaunchVerdict, ...]]
 
 _MOST_WAITING = 16
+
+
+class SpeaksForRoom(Protocol):
+    """Decides whose the room is that reports show as free."""
+
+    def hear_bid(self, bid: RoomBid) -> None:
+        """Hear what a Global Master would have of room that comes free."""
+
+    def spoken_for(self) -> ToldRoom:
+        """Room that reports show as free and that is spoken for."""
+        ...
+
 
 _log = structlog.get_logger("heddle.masters")
 
@@ -67,6 +82,7 @@ class ReportService:
         verify: Answers proposals.
         clock: For the times that are told.
         verify_launches: Answers proposals for containers; the first argument is who proposes, in which life.
+        room: Hears bids, and tells with each report and verdict what is spoken for; None for what tells nothing.
     """
 
     def __init__(
@@ -76,7 +92,9 @@ class ReportService:
         verify: Callable[[HomeProposal], HomeVerdict],
         clock: Clock,
         verify_launches: VerifyLaunches,
+        room: SpeaksForRoom | None = None,
     ) -> None:
+        self._room = room
         self._subcluster = subcluster
         self._publisher = ReportPublisher(life)
         self._verify = verify
@@ -94,7 +112,9 @@ class ReportService:
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
         """See `PollListener`."""
         del applied
-        data = tuple(map(encode_frame, in_pieces(self._publisher.publish(report, now_s=self._clock.now_s()))))
+        frame = self._publisher.publish(report, now_s=self._clock.now_s())
+        frame = msgspec.structs.replace(frame, room=self._spoken_for())
+        data = tuple(map(encode_frame, in_pieces(frame)))
         for follower in self._followers:
             follower.offer(data)
 
@@ -140,7 +160,7 @@ class ReportService:
                 continue
             whole = self._publisher.resync(now_s=self._clock.now_s())
             if whole is not None:
-                for frame in in_pieces(whole):
+                for frame in in_pieces(msgspec.structs.replace(whole, room=self._spoken_for())):
                     await follower.link.send(frame)
                     await asyncio.sleep(0)  # each is encoded in a turn of its own
 
@@ -153,8 +173,17 @@ class ReportService:
                     follower.offer(None)
                 case ProposalFrame(number, proposal):
                     await follower.link.send(VerdictFrame(number, self._verify(proposal)))
-                case LaunchFrame(number, proposals, news, life):
-                    verdicts = self._verify_launches(f"{follower.link.peer} {life}", proposals, news)
-                    await follower.link.send(LaunchedFrame(number, verdicts))
+                case LaunchFrame():
+                    await follower.link.send(self._launched(follower.link.peer, frame))
                 case _:
                     raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Local Master is told")
+
+    def _launched(self, peer: str, frame: LaunchFrame) -> LaunchedFrame:
+        """Judge proposals, then hear the bid: it is of what they leave."""
+        verdicts = self._verify_launches(proposer(peer, frame.life), frame.proposals, frame.news)
+        if frame.bid is not None and self._room is not None:  # who bids is who proved to be at the other end
+            self._room.hear_bid(replace(frame.bid, global_master=GlobalMasterId(peer), incarnation=frame.life))
+        return LaunchedFrame(frame.number, verdicts, self._spoken_for())
+
+    def _spoken_for(self) -> ToldRoom | None:
+        return None if self._room is None else self._room.spoken_for()

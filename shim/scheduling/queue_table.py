@@ -7,17 +7,18 @@ where no other attempt goes first, as the ResourceManager would serve by an orde
 It never reads a clock: times are told, in seconds by one clock.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
-from shim.domain.launches import Waiting
+from shim.domain.launches import ContainerKind, Waiting
 from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
+from shim.scheduling.global_master.room_bids import WaitingRoom, rank_among_queues
 from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
@@ -118,6 +119,30 @@ class QueueTable:
         """An attempt wants nothing any more."""
         self._rows.leave(attempt)
         self._attempts.leave(attempt)
+
+    def waiting_room(
+        self, names: Mapping[SubClusterId, str], standing: int, at_s: float
+    ) -> Mapping[SubClusterId, Sequence[WaitingRoom]]:
+        """Tell what waits and nobody has promised, by the sub-clusters that may have it.
+
+        Args:
+            names: What sub-clusters call the queue.
+            standing: How the queue stands, see `standing_of`.
+            at_s: Now.
+        """
+        found: dict[SubClusterId, list[WaitingRoom]] = {name: [] for name in names}
+        for attempt in self._rows.attempts:
+            is_overdue = self._attempts.is_overdue(attempt)
+            for request in self._rows.of(attempt):
+                if not request.unallocated:
+                    continue
+                waited_s = at_s - self._rows.since_s(attempt, request.key)
+                rank = rank_among_queues(is_overdue=is_overdue, standing=standing, waited_s=waited_s)
+                key = request.key
+                for name in (request.may_use - request.avoided) & names.keys():
+                    kind = ContainerKind(names[name], key.resource, key.label, request.places)
+                    found[name].append(WaitingRoom(rank, kind, request.unallocated))
+        return found
 
     # ------------------------------------------------------------------ a cycle
 

@@ -1,8 +1,7 @@
 """Every metric of Heddle, by subject: its name, labels and meaning, once.
 
 Whoever counts makes its series of these definitions; docs/monitoring/metrics.md is written from them by
-scripts/metrics_page.py. Names follow Prometheus' conventions: base units, and `_total` for counters, which the client
-library appends.
+scripts/metrics_page.py. Names follow Prometheus' conventions; the client library appends `_total` to counters.
 """
 
 from collections.abc import Mapping
@@ -225,7 +224,10 @@ LAUNCH_CONFLICTS = MetricDefinition(
     "Proposals for containers that Local Masters rejected, by what was in the way",
     ("subcluster", "kind"),
     "counter",
-    notes="`claimed`: others had it first; `used` by a newer report; `queue`: its limit; `node`: none could hold it",
+    notes="`claimed` by others; `used` by a newer report; `queue`: its limit; `node`: none fits; `offered` to others",
+)
+ROOM_OFFERS = MetricDefinition(
+    "heddle_room_offers", "Containers that a Local Master kept room for, by fate", ("subcluster", "fate"), "counter"
 )
 LAUNCH_REPAIRS = MetricDefinition(
     "heddle_launch_repairs",
@@ -324,6 +326,7 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             AM_ADDED_SECONDS,
             LAUNCH_VERDICTS,
             LAUNCH_CONFLICTS,
+            ROOM_OFFERS,
             LAUNCH_REPAIRS,
             LAUNCH_FALLBACKS,
             PROMISED_CONTAINERS,

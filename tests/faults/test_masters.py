@@ -59,9 +59,15 @@ async def sees_everything(masters: MasterProcesses, master: MasterProcess) -> No
     await until(does)
 
 
-async def started(masters: MasterProcesses, names: tuple[str, ...]) -> list[MasterProcess]:
-    """A Local Master for each cluster, and Global Masters that see all of them and share the queues."""
-    await asyncio.gather(*(masters.start_lm(subcluster) for subcluster in masters.managers))
+async def started(masters: MasterProcesses, names: tuple[str, ...], **of_local_masters: str) -> list[MasterProcess]:
+    """A Local Master for each cluster, and Global Masters that see all of them and share the queues.
+
+    Args:
+        masters: None of them runs yet.
+        names: Of Global Masters, by the queue that each is to own.
+        **of_local_masters: Their environment.
+    """
+    await asyncio.gather(*(masters.start_lm(subcluster, 1, **of_local_masters) for subcluster in masters.managers))
     gms = await asyncio.gather(*(masters.start_gm(name) for name in names))
     for gm in gms:
         await sees_everything(masters, gm)

@@ -2,28 +2,32 @@
 
 The model: two clusters, reports that reach each Global Master when they please, and ResourceManagers that grant what is
 asked for while there is room. *Safety*: Local Masters never accept more than is free by their own report. *Liveness*: a
-rejection is an event of the next cycle, so that everybody is served in the end and no tentative allocation stays.
+rejection is an event of the next cycle, so that everybody is served in the end and no tentative allocation stays. Both
+with offers to the best bidder and without.
 """
 
 import asyncio
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.room_bids import RoomBid
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings
+from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.ports.attempt_calls import Attempt
+from shim.scheduling.global_master.room_bids import RoomBidder
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 from shim.testing.settings import usual
@@ -42,13 +46,13 @@ def gib(count):
 class LocalMasters:
     """Two clusters with the books of their Local Masters; `used` is what really runs, each for `lasts` beats."""
 
-    def __init__(self, lasts):
+    def __init__(self, lasts, offer_s):
         self.lasts = lasts
         self.beat = 0
         self.ends = []
         self.clock = FakeClock()
         self.view = FederationView(CLUSTERS, usual(ViewSettings))
-        self.books = {name: LaunchVerification(name, self.view, self.clock, 30.0) for name in CLUSTERS}
+        self.books = {name: LaunchVerification(name, self.view, self.clock, 30.0, offer_s) for name in CLUSTERS}
         self.used = Counter()
         self.number = 0
 
@@ -73,16 +77,20 @@ class LocalMasters:
             node = NodeReport(NodeId(name, 1), "/r", "RUNNING", gib(SIZE), gib(self.used[name]))
             reports.append(a_report(name, self.number, nodes=(node,), **told))
         for each in reports:
-            self.view.apply(each)
+            self.books[each.subcluster].reported(each, self.view.apply(each))
         return reports
 
 
 @dataclass
 class Links:
-    """Implements `VerifiesLaunches` for one Global Master."""
+    """Implements `VerifiesLaunches` and `TakesBids` for one Global Master."""
 
     sender: str
     masters: LocalMasters
+    bids: dict[SubClusterId, RoomBid] = field(default_factory=dict)
+
+    def bid(self, subcluster, bid):
+        self.bids[subcluster] = bid
 
     async def verify_launches(self, subcluster, proposals, news):
         await asyncio.sleep(0)
@@ -90,7 +98,10 @@ class Links:
         local.verify(self.sender, (), news)
         room = local.book.room(proposals[0].kind) if proposals else 0
         verdicts = local.verify(self.sender, proposals, ())
-        assert sum(each.accepted for each in verdicts) <= room, "a Local Master accepts no more than it has"
+        own = sum(local.book.offered.left_to(self.sender).values())
+        assert sum(each.accepted for each in verdicts) <= room + own, "a Local Master accepts no more than it has"
+        if subcluster in self.bids:
+            local.hear_bid(self.bids.pop(subcluster))
         return verdicts
 
 
@@ -101,9 +112,19 @@ class PlanningMaster:
         self.queue = f"root.q{number}"
         self.masters = masters
         self.view = FederationView(CLUSTERS, usual(ViewSettings))
-        self.launches = LaunchService(self.view, masters.clock, 30.0, Links(f"gm/{number}", masters))
+        links = Links(f"gm/{number} 1", masters)
+        self.launches = LaunchService(self.view, masters.clock, 30.0, links, links)
         rng = Random(number)  # noqa: S311 - a test
-        self.cycles = QueueCycles(self.launches, lambda _: "fifo", self.view, masters.clock, rng, usual(CycleSettings))
+        bids = QueueBids(
+            RoomBidder(GlobalMasterId(f"gm/{number}"), 1),
+            CLUSTERS,
+            standing_of=lambda _: number,
+            term_of=lambda _: 1,
+            are_several=lambda: True,
+            clock=masters.clock,
+        )
+        settings_ = usual(CycleSettings)
+        self.cycles = QueueCycles(self.launches, lambda _: "fifo", self.view, masters.clock, rng, settings_, bids=bids)
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, self.queue, "ada")
         self.splitter = DrivenSplitter(self.cycles, attempt, lambda _: self.queue, usual(SplitSettings, patience=3))
         self.demand = Demand(KEY, wanted)
@@ -112,6 +133,7 @@ class PlanningMaster:
     def hear(self, reports):
         for each in reports:
             self.launches.reported(each, self.view.apply(each))
+            self.launches.spoken_for(each.subcluster, self.masters.books[each.subcluster].spoken_for())
 
     def call(self):
         """The ApplicationMaster calls, and says what it lacks."""
@@ -141,9 +163,9 @@ async def settle():
         await asyncio.sleep(0)
 
 
-async def play(wants, hears, lasts):
+async def play(wants, hears, lasts, offer_s=0.0):
     """Play until everybody is served; return how many proposals were rejected."""
-    local = LocalMasters(lasts)
+    local = LocalMasters(lasts, offer_s)
     masters = [PlanningMaster(number, wanted, local) for number, wanted in enumerate(wants, start=1)]
     for beat in range(MOST_BEATS):
         local.pass_a_beat()
@@ -159,6 +181,7 @@ async def play(wants, hears, lasts):
         await settle()
         for each in masters:
             each.cycles.cycle(each.queue)
+            each.cycles.bid(each.queue)
         await settle()
         if not any(each.demand.total for each in masters):
             break
@@ -178,10 +201,12 @@ async def play(wants, hears, lasts):
     wants=st.lists(st.integers(1, 2 * SIZE), min_size=2, max_size=4),
     hears=st.lists(st.integers(1, 4), min_size=4, max_size=4),
     lasts=st.integers(1, 6),
+    offer_s=st.sampled_from([0.0, 1.0, 2.5]),
 )
-@example(wants=[12, 12], hears=[1, 4, 1, 1], lasts=6)
-def test_masters_that_plan_on_their_own_views_are_served_in_the_end(wants, hears, lasts):
-    rejections = asyncio.run(play(wants, hears, lasts))
+@example(wants=[12, 12], hears=[1, 4, 1, 1], lasts=6, offer_s=0.0)
+@example(wants=[12, 12], hears=[1, 4, 1, 1], lasts=6, offer_s=2.5)
+def test_masters_that_plan_on_their_own_views_are_served_in_the_end(wants, hears, lasts, offer_s):
+    rejections = asyncio.run(play(wants, hears, lasts, offer_s))
     event("rejected" if rejections else "no collision")
 
 

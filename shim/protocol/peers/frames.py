@@ -22,6 +22,7 @@ import msgspec
 
 from shim.domain import ApplicationDocument, NodeReport, QueueReport, SubClusterReport
 from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.room_bids import RoomBid, ToldRoom
 from shim.domain.submissions import HomeProposal, Submission
 from shim.domain.verdicts import HomeVerdict
 from shim.errors import RemoteProtocolError
@@ -127,6 +128,7 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
         earlier: Older reports of this life, oldest first, for the parts that the newest does not hold.
         ended: Applications that ended in earlier reports of this life, which the receiver may have missed.
         pieces: In how many pieces its bulk went ahead; see `pieces`.
+        room: What the newest report shows as free and is spoken for; None if it is not told.
     """
 
     life: str
@@ -135,6 +137,7 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
     earlier: tuple[ToldReport, ...] = ()
     ended: tuple[ApplicationDocument, ...] = ()
     pieces: int = 0
+    room: ToldRoom | None = None
 
     @property
     def sequence(self) -> int:
@@ -176,6 +179,7 @@ class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):
     delta: ReportDelta
     sent_at_s: float = 0.0
     pieces: int = 0
+    room: ToldRoom | None = None
 
     @property
     def sequence(self) -> int:
@@ -241,19 +245,22 @@ class LaunchFrame(msgspec.Struct, frozen=True, tag="launch"):
 
     Attributes:
         life: Of the Global Master: what an earlier one was promised, this one does not know.
+        bid: What it would have of room that comes free, if that is another than before.
     """
 
     number: int
     proposals: Annotated[tuple[LaunchProposal, ...], msgspec.Meta(max_length=MAX_LAUNCHES)]
     news: Annotated[tuple[LaunchNews, ...], msgspec.Meta(max_length=MAX_LAUNCHES)] = ()
     life: int = 0
+    bid: RoomBid | None = None
 
 
 class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):
-    """Local Master to Global Master: the answer to each proposal of a launch frame."""
+    """Local Master to Global Master: the answer to each proposal of a launch frame, and what is spoken for since."""
 
     number: int
     verdicts: Annotated[tuple[LaunchVerdict, ...], msgspec.Meta(max_length=MAX_LAUNCHES)]
+    room: ToldRoom | None = None
 
 
 class SubmitFrame(msgspec.Struct, frozen=True, tag="submit"):
@@ -302,19 +309,9 @@ class OutcomeFrame(msgspec.Struct, frozen=True, tag="outcome"):
 
 Question = ProposalFrame | LaunchFrame | SubmitFrame
 Answer = VerdictFrame | LaunchedFrame | OutcomeFrame
-Frame = (
-    ChallengeFrame
-    | ProofFrame
-    | WelcomeFrame
-    | HelloFrame
-    | ReportFrame
-    | DeltaFrame
-    | PieceFrame
-    | ResyncFrame
-    | TroubleFrame
-    | Question
-    | Answer
-)
+_Handshake = ChallengeFrame | ProofFrame | WelcomeFrame
+_Stream = HelloFrame | ReportFrame | DeltaFrame | PieceFrame | ResyncFrame | TroubleFrame
+Frame = _Handshake | _Stream | Question | Answer
 
 
 def _mappings_are_dicts(value: object) -> object:

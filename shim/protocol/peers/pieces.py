@@ -52,9 +52,11 @@ def _head(frame: ReportFrame | DeltaFrame, pieces: int) -> ReportFrame | DeltaFr
     if isinstance(frame, DeltaFrame):
         delta = frame.delta
         head = replace(delta, nodes=(), queues=None if delta.queues is None else (), documents={}, applications=())
-        return DeltaFrame(frame.life, head, frame.sent_at_s, pieces)
+        return DeltaFrame(frame.life, head, frame.sent_at_s, pieces, frame.room)
     earlier = tuple(_without_bulk(told) for told in frame.earlier)
-    return ReportFrame(frame.life, _without_bulk(frame.newest), frame.sent_at_s, earlier, pieces=pieces)
+    return ReportFrame(
+        frame.life, _without_bulk(frame.newest), frame.sent_at_s, earlier, pieces=pieces, room=frame.room
+    )
 
 
 @dataclass(slots=True)

@@ -7,34 +7,51 @@ along. So a stale bid costs a round trip when it matters, and nothing when it do
 report is being waited for: offers could not be told from older ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from shim.domain.ids import LocalMasterId
-from shim.domain.messages import Bid, BidLine, Need
+from shim.domain.messages import Bid, BidLine, Rank
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import SendMessage
 from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.plan import Turn
 from shim.scheduling.ranks import rank_of
 
-__all__ = ["CurrentBid", "bid_for"]
+__all__ = ["CurrentBid", "bid_for", "urgent_needs"]
 
 _MOST_LINES = 8
 _FIRST_PATIENCE_S = 2.0
 
 
-def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
-    """Present bid of the waiting work: one line for each need, the most urgent ones first."""
-    lines: list[BidLine] = []
-    seen: set[Need] = set()
-    needs, wanted = core.book.requests.needs, core.book.requests.wanted
-    for turn in turns:
-        need = needs[turn.request]
+_NeedT = TypeVar("_NeedT")
+
+
+def urgent_needs(
+    ranked: Iterable[tuple[_NeedT, Rank]], wanted: Mapping[_NeedT, int]
+) -> Sequence[tuple[Rank, _NeedT, int]]:
+    """The needs that a bid tells of, each once with its best rank and how many wait; only so many.
+
+    Args:
+        ranked: Needs with ranks, the most urgent ones first.
+        wanted: How many wait, by need.
+    """
+    found: list[tuple[Rank, _NeedT, int]] = []
+    seen: set[_NeedT] = set()
+    for need, rank in ranked:
         if need not in seen:
             seen.add(need)
-            lines.append(BidLine(rank_of(core.policy, turn), need, wanted[need]))
-            if len(lines) == _MOST_LINES or len(seen) == len(wanted):
+            found.append((rank, need, wanted[need]))
+            if len(found) == _MOST_LINES or len(seen) == len(wanted):
                 break
+    return found
+
+
+def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
+    """Present bid of the waiting work: one line for each need, the most urgent ones first."""
+    needs = core.book.requests.needs
+    ranked = ((needs[turn.request], rank_of(core.policy, turn)) for turn in turns)
+    lines = (BidLine(*each) for each in urgent_needs(ranked, core.book.requests.wanted))
     return CurrentBid(core, tuple(lines), now_s)
 
 

@@ -11,10 +11,11 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.errors import InvariantViolationError
 
-__all__ = ["NodeCapacity", "Places"]
+__all__ = ["NodeCapacity", "Places", "fitting"]
 
 _MEMORY, _VCORES = "memory-mb", "vcores"
 _RUNNING = "RUNNING"
+_NO_BOUND = 1 << 31
 
 Places = dict[int, int]
 """Rows of nodes, and how many containers are counted there."""
@@ -65,8 +66,7 @@ class NodeCapacity:
 
     def count(self, kind: ContainerKind) -> int:
         """Number of containers of a kind that the nodes could hold."""
-        need, columns = self._need(kind)
-        return int(self._slots(kind, need, columns).sum()) if columns and self._left.size else 0
+        return int(self.slots(kind).sum())
 
     def could_hold(self, kind: ContainerKind) -> bool:
         """Tell whether a node could hold one of a kind if it were empty."""
@@ -75,12 +75,24 @@ class NodeCapacity:
         totals = (self._amounts(self._nodes[row].total) for row in rows.tolist())  # mostly the first one could
         return bool(columns) and any((np.array(total) >= need).all() for total in totals)
 
-    def take(self, kind: ContainerKind, count: int) -> Places:
-        """Count containers on nodes that could hold them; fewer, if there are too few such nodes."""
+    def slots(self, kind: ContainerKind) -> NDArray[np.int64]:
+        """Number of containers of a kind that each node could hold; int64 array of shape (n_nodes,)."""
         need, columns = self._need(kind)
         if not columns or not self._left.size:
-            return {}
-        slots = self._slots(kind, need, columns)
+            return np.zeros(len(self._nodes), dtype=np.int64)
+        return self._slots(kind, need, columns)
+
+    def slots_on(self, row: int, kind: ContainerKind) -> int:
+        """Number of containers of a kind that one node could hold."""
+        need, columns = self._need(kind)
+        if not columns or not self._mask(kind)[row]:
+            return 0
+        return max(0, min(int(self._left[row, column] // need[column]) for column in columns))
+
+    def take(self, kind: ContainerKind, count: int) -> Places:
+        """Count containers on nodes that could hold them; fewer, if there are too few such nodes."""
+        need, _ = self._need(kind)
+        slots = self.slots(kind)
         before = np.cumsum(slots) - slots
         taken = np.clip(count - before, 0, slots)
         rows = np.flatnonzero(taken)
@@ -153,3 +165,11 @@ def _left_on(nodes: Sequence[NodeReport], others: Sequence[str]) -> NDArray[np.i
         left[:, column] = [each.others.get(name, 0) for each in totals]
         left[:, column] -= np.array([each.others.get(name, 0) for each in used], dtype=np.int64)
     return left
+
+
+def fitting(left: ResourceVector | None, need: ResourceVector) -> int:
+    """Number of containers that fit in what is left; a type of -1 bounds nothing."""
+    if left is None:
+        return _NO_BOUND
+    pairs = ((left.memory_mib, need.memory_mib), (left.vcores, need.vcores))
+    return min((have // amount for have, amount in pairs if amount > 0 and have >= 0), default=_NO_BOUND)

@@ -5,14 +5,15 @@ The rule: whoever needs it most (smallest rank), the owner of the partition firs
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from shim.domain.ids import GlobalMasterId
 from shim.domain.messages import Bid, BidLine, Rank
 from shim.scheduling.local_master.verify import Truth
 
-__all__ = ["BidBook", "Reservation", "Winner"]
+__all__ = ["AnyBid", "BidBook", "BidsOf", "Reservation", "Winner"]
 
 
 @dataclass(slots=True)
@@ -38,15 +39,51 @@ class Winner:
     runner_up: Rank | None
 
 
-class BidBook:
+class AnyLine(Protocol):
+    """A line of a bid, whatever it is for."""
+
+    @property
+    def count(self) -> int:
+        """Number of containers or tasks that wait."""
+        ...
+
+
+class AnyBid(Protocol):
+    """A bid, for whatever its lines are for."""
+
+    @property
+    def global_master(self) -> GlobalMasterId:
+        """The bidder."""
+        ...
+
+    @property
+    def incarnation(self) -> int:
+        """Life of the bidder."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Grows with each bid of a life."""
+        ...
+
+    @property
+    def lines(self) -> Sequence[AnyLine]:
+        """Kinds of room that are wanted, the most urgent first."""
+        ...
+
+
+BidT = TypeVar("BidT", bound=AnyBid)
+
+
+class BidsOf(Generic[BidT]):
     """The newest bid of each Global Master, and how many offers to it are unanswered."""
 
     def __init__(self) -> None:
-        self._bids: dict[GlobalMasterId, Bid] = {}
+        self._bids: dict[GlobalMasterId, BidT] = {}
         self._wanted: dict[GlobalMasterId, int] = {}
         self.unanswered: Counter[GlobalMasterId] = Counter()
 
-    def place(self, bid: Bid) -> bool:
+    def place(self, bid: BidT) -> bool:
         """Take a bid if it is newer than the one before; says whether it was."""
         known = self._bids.get(bid.global_master)
         if known is not None and (known.incarnation, known.version) >= (bid.incarnation, bid.version):
@@ -67,28 +104,51 @@ class BidBook:
         bid = self._bids.get(global_master)
         return 0 if bid is None else bid.version
 
+    def of(self, global_master: GlobalMasterId) -> BidT | None:
+        """Give the newest bid of a Global Master."""
+        return self._bids.get(global_master)
+
+    @property
+    def bidders(self) -> Sequence[GlobalMasterId]:
+        """Global Masters that bid for something."""
+        return tuple(self._wanted)
+
     @property
     def is_empty(self) -> bool:
         """True if there is no bid."""
         return not self._wanted
 
-    def best_for(self, truth: Truth, node: int, released_by: GlobalMasterId | None) -> Winner | None:
-        """Winner of the free capacity of a node; None when no bid can use it.
+    def best_among(
+        self, rank_of: Callable[[BidT], Rank | None], owner: GlobalMasterId, released_by: GlobalMasterId | None
+    ) -> Winner | None:
+        """Winner of room that came free; None when no bid can use it.
 
         A Global Master with as many unanswered offers as waiting tasks is passed over.
+
+        Args:
+            rank_of: The rank of the most urgent line of a bid that the room would do for; None if there is none.
+            owner: Of the partition that the room is in.
+            released_by: Who had the room before, if that is known.
         """
         ranked: list[tuple[Rank, bool, bool, GlobalMasterId]] = []
-        owner = truth.owners[node]
         for global_master, wanted in self._wanted.items():
             if self.unanswered[global_master] >= wanted:
                 continue
-            rank = _best_rank(self._bids[global_master].lines, truth, node)
+            rank = rank_of(self._bids[global_master])
             if rank is not None:
                 ranked.append((rank, global_master != owner, global_master != released_by, global_master))
         if not ranked:
             return None
         ranked.sort()
         return Winner(ranked[0][3], ranked[1][0] if len(ranked) > 1 else None)
+
+
+class BidBook(BidsOf[Bid]):
+    """Bids for nodes where masters launch by themselves."""
+
+    def best_for(self, truth: Truth, node: int, released_by: GlobalMasterId | None) -> Winner | None:
+        """Winner of the free capacity of a node; None when no bid can use it."""
+        return self.best_among(lambda bid: _best_rank(bid.lines, truth, node), truth.owners[node], released_by)
 
 
 def _best_rank(lines: Sequence[BidLine], truth: Truth, node: int) -> Rank | None:

@@ -10,7 +10,7 @@ A Global Master keeps the same book of what it believes, with what it was told o
 
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import (
@@ -23,45 +23,24 @@ from shim.domain.launches import (
 )
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
+from shim.domain.room_bids import RoomPromise
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
-from shim.scheduling.local_master.told_promises import told_in_order
+from shim.scheduling.local_master.counted_containers import CountedContainers
+from shim.scheduling.local_master.kept_room import KeptRoom, StandingOffer
+from shim.scheduling.local_master.node_capacity import NodeCapacity, fitting
+from shim.scheduling.local_master.told_promises import promises_in_order, told_in_order
 
 __all__ = ["TentativeAllocations"]
 
 _OTHERS = ""
 _MOST_ANSWERS = 8192
-_NO_BOUND = 1 << 31
 _SHORT_FOR_S = 3.0
 """A container that was granted and not heard of yet looks as if its promise had no room: a scheduler's client calls
 every second or so."""
 
 ProposalKey = tuple[str, int]
 """Who proposed, and the number of the proposal."""
-
-
-@dataclass(slots=True)
-class _TentativeAllocation:
-    """Containers of one kind that are counted though no report shows them.
-
-    Attributes:
-        count: How many of them.
-        at_s: Since when.
-        short_since_s: Since which report nodes lack room for some of them; None if they do not.
-    """
-
-    holder: str
-    kind: ContainerKind
-    count: int
-    at_s: float
-    places: Places = field(default_factory=dict)
-    short_since_s: float | None = None
-
-    @property
-    def short(self) -> int:
-        """Number of its containers that no node has room for."""
-        return self.count - sum(self.places.values())
 
 
 @dataclass(slots=True)
@@ -80,6 +59,9 @@ class TentativeAllocations:
     Args:
         subcluster: Whose.
         lasts_s: A tentative allocation that is older than this is no more.
+
+    Attributes:
+        offered: Room that is kept for some Global Master; of a Global Master's belief: for others.
     """
 
     def __init__(self, subcluster: SubClusterId, lasts_s: float) -> None:
@@ -87,10 +69,11 @@ class TentativeAllocations:
         self._lasts_s = lasts_s
         self._nodes = NodeCapacity(subcluster)
         self._queues: Mapping[str, QueueReport] = {}
-        self._allocations: dict[ProposalKey, _TentativeAllocation] = {}
-        self._granted: list[_TentativeAllocation] = []
+        self._allocations: dict[ProposalKey, CountedContainers] = {}
+        self._granted: list[CountedContainers] = []
         self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
         self._rooms: dict[ContainerKind, int] = {}
+        self.offered = KeptRoom(self._nodes, self._rooms.clear)
         self.reported_at_s = float("-inf")
 
     # ------------------------------------------------------------------ what reports tell
@@ -114,7 +97,8 @@ class TentativeAllocations:
         self._place_again()
 
     def expire(self, at_s: float) -> None:
-        """Forget promises that are too old."""
+        """Forget promises and offers that are too old."""
+        self.offered.expire(at_s)
         for key, allocation in list(self._allocations.items()):
             if allocation.at_s + self._lasts_s < at_s:
                 self._release(key, allocation.count)
@@ -128,7 +112,7 @@ class TentativeAllocations:
         """Number of containers of a kind that could be promised now."""
         known = self._rooms.get(kind)
         if known is None:
-            known = self._rooms[kind] = min(self._queue_room(kind), self._nodes.count(kind))
+            known = self._rooms[kind] = min(self.queue_room(kind), self._nodes.count(kind))
         return known
 
     def propose(self, sender: str, proposal: LaunchProposal, at_s: float) -> LaunchVerdict:
@@ -137,15 +121,19 @@ class TentativeAllocations:
         key = (sender, proposal.number)
         known = self._answers.get(key)
         if known is None:
-            accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
-            conflict = self._conflict(sender, proposal) if accepted < proposal.count else None
-            if accepted:
-                self._allocations[key] = allocation = _TentativeAllocation(
-                    proposal.holder, proposal.kind, accepted, at_s
-                )
-                self._place(allocation)
-            known = self._remember(key, _Answer(accepted, conflict))
+            offers = self.offered.lift(sender)
+            known = self._remember(key, self._judge(key, proposal, at_s))
+            self.offered.put_back(offers, proposal.kind, known.accepted)
         return self._verdict(sender, proposal, known, at_s)
+
+    def _judge(self, key: ProposalKey, proposal: LaunchProposal, at_s: float) -> _Answer:
+        accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
+        conflict = self._conflict(key[0], proposal) if accepted < proposal.count else None
+        if accepted:
+            allocation = CountedContainers(proposal.holder, proposal.kind, accepted, at_s, sender=key[0])
+            self._allocations[key] = allocation
+            self._place(allocation)
+        return _Answer(accepted, conflict)
 
     def tell(self, sender: str, news: LaunchNews, at_s: float) -> None:
         """Hear what became of a proposal.
@@ -165,12 +153,13 @@ class TentativeAllocations:
         moved = min(honoured, allocation.count)
         if moved:
             places = self._release(key, moved, keeps_places=True)
-            self._granted.append(_TentativeAllocation(allocation.holder, allocation.kind, moved, at_s, places))
+            granted = CountedContainers(allocation.holder, allocation.kind, moved, at_s, places, sender=sender)
+            self._granted.append(granted)
         self._release(key, withdrawn)
 
     def took(self, holder: str, kind: ContainerKind, at_s: float) -> None:
         """A container was granted that nobody had promised: its room is gone, though no report shows it yet."""
-        allocation = _TentativeAllocation(holder, kind, 1, at_s)
+        allocation = CountedContainers(holder, kind, 1, at_s)
         self._granted.append(allocation)
         self._place(allocation)
 
@@ -199,7 +188,7 @@ class TentativeAllocations:
         for number, each in enumerate(promised):
             count = min(each.count, self.room(each.kind))
             if count:
-                self._allocations[_OTHERS, number] = allocation = _TentativeAllocation("others", each.kind, count, at_s)
+                self._allocations[_OTHERS, number] = allocation = CountedContainers("others", each.kind, count, at_s)
                 self._place(allocation)
 
     @property
@@ -212,9 +201,9 @@ class TentativeAllocations:
 
         None where nothing bounds it, or where the queue is not known.
         """
-        return self._left_of(path, (*self._allocations.values(), *self._granted))
+        return self._left_of(path, (*self._allocations.values(), *self._granted, *self.offered.standing))
 
-    def _left_of(self, path: str, counted: Iterable[_TentativeAllocation]) -> ResourceVector | None:
+    def _left_of(self, path: str, counted: Iterable[CountedContainers | StandingOffer]) -> ResourceVector | None:
         queue = self._queues.get(path)
         if queue is None:
             return None
@@ -227,6 +216,13 @@ class TentativeAllocations:
         memory = max(0, left.memory_mib) if most.memory_mib > 0 else -1
         return ResourceVector(memory, max(0, left.vcores) if most.vcores > 0 else -1)
 
+    def promised(self) -> tuple[RoomPromise, ...]:
+        """Tell what is promised, or granted and in no report: what was granted has its room before all others."""
+        return promises_in_order((each.sender, each.kind, each.count) for each in self._every())
+
+    def _every(self) -> Iterable[CountedContainers]:
+        return (*self._granted, *self._allocations.values())
+
     @property
     def open(self) -> int:
         """Number of containers that are promised and not granted."""
@@ -238,18 +234,20 @@ class TentativeAllocations:
         Raises:
             InvariantViolationError: If something was promised twice, or got lost.
         """
-        counted = [(each.kind, each.places) for each in (*self._allocations.values(), *self._granted)]
-        self._nodes.check(counted)
+        counted = [(each.kind, each.places) for each in self._every()]
+        self._nodes.check([*counted, *((each.kind, each.places) for each in self.offered.standing)])
 
     # ------------------------------------------------------------------ books
 
     def _conflict(self, sender: str, proposal: LaunchProposal) -> ConflictKind:
         """Find what is in the way of a proposal for which there is too little room now."""
-        kind, by_queue = proposal.kind, self._queue_room(proposal.kind)
+        kind, by_queue = proposal.kind, self.queue_room(proposal.kind)
         if by_queue < self._nodes.count(kind):
             return ConflictKind.QUEUE if self._reported_queue_room(kind) < proposal.count else ConflictKind.CLAIMED
         if not self._nodes.could_hold(kind):
             return ConflictKind.NODE
+        if self.offered.standing and self.offered.has_room_besides(kind, proposal.count):
+            return ConflictKind.OFFERED
         others = [each for (who, _), each in self._allocations.items() if who != sender]
         claims = [each for each in (*self._granted, *others) if each.places]
         for each in claims:
@@ -266,6 +264,8 @@ class TentativeAllocations:
         others = [allocation for (who, _), allocation in self._allocations.items() if who != sender]
         total = sum(allocation.count for allocation in others)
         reason = f"room for {accepted} of {proposal.count}; {total} are promised to others"
+        if answer.conflict is ConflictKind.OFFERED:
+            reason += f"; {self.offered.to_others(sender)} are offered to others, whose bids are better"
         return LaunchVerdict(
             self._subcluster,
             proposal.number,
@@ -287,10 +287,11 @@ class TentativeAllocations:
         """Lay every promise on the nodes anew, the oldest first; what does not fit any more waits for its time."""
         self._rooms.clear()
         self._nodes.reset()
-        for allocation in (*self._granted, *self._allocations.values()):
+        for allocation in self._every():
             self._place(allocation)
+        self.offered.lay_again()
 
-    def _place(self, allocation: _TentativeAllocation) -> None:
+    def _place(self, allocation: CountedContainers) -> None:
         self._rooms.clear()
         allocation.places = self._nodes.take(allocation.kind, allocation.count)
         if not allocation.short:
@@ -318,22 +319,14 @@ class TentativeAllocations:
             del self._allocations[key]
         return freed
 
-    def _queue_room(self, kind: ContainerKind) -> int:
+    def queue_room(self, kind: ContainerKind) -> int:
         """Number of further containers that the queue may have; of its part of labelled nodes reports tell nothing.
 
         What is promised on labelled nodes is not counted, as limits and use are those of nodes without a label.
         Source: `AbstractCSQueue.getUsedResources`, the use of the default partition.
         """
-        return _fitting(None if kind.label else self.left_of(kind.queue), kind.resource)
+        return fitting(None if kind.label else self.left_of(kind.queue), kind.resource)
 
     def _reported_queue_room(self, kind: ContainerKind) -> int:
         """Number of further containers that the queue may have by the newest report alone."""
-        return _fitting(None if kind.label else self._left_of(kind.queue, ()), kind.resource)
-
-
-def _fitting(left: ResourceVector | None, need: ResourceVector) -> int:
-    """Number of containers that fit in what is left; a type of -1 bounds nothing."""
-    if left is None:
-        return _NO_BOUND
-    pairs = ((left.memory_mib, need.memory_mib), (left.vcores, need.vcores))
-    return min((have // amount for have, amount in pairs if amount > 0 and have >= 0), default=_NO_BOUND)
+        return fitting(None if kind.label else self._left_of(kind.queue, ()), kind.resource)

@@ -1,6 +1,7 @@
 """Metrics of how containers of spanning applications are matched, read off when somebody asks."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -37,6 +38,8 @@ class MatchingCollector(Collector):
         yield definitions.LAUNCH_VERDICTS.counters(verdicts)
         conflicts = {(name, kind.value): count for (name, kind), count in status.conflicts.items()}
         yield definitions.LAUNCH_CONFLICTS.counters(conflicts)
+        fates = {(name, fate): count for name, each in status.offers.items() for fate, count in asdict(each).items()}
+        yield definitions.ROOM_OFFERS.counters(fates)
         yield definitions.LAUNCH_REPAIRS.counters({(): status.repairs})
         yield definitions.LAUNCH_FALLBACKS.counters({(): status.fallbacks})
         yield definitions.PROMISED_CONTAINERS.gauges({(name,): count for name, count in status.promised.items()})

@@ -27,6 +27,7 @@ def shown_matching(status: MatchingStatus) -> dict[str, Any]:
         "verdicts": {verdict.value: said[verdict] for verdict in Verdict},
         "inconsistencies": status.inconsistencies,
         "conflicts": {kind.value: conflicts[kind] for kind in ConflictKind},
+        "offers": [{"cluster": name, **asdict(each)} for name, each in status.offers.items()],
         "repairs": status.repairs,
         "fallbacks": status.fallbacks,
         "promised": [{"cluster": name, "containers": count} for name, count in status.promised.items()],

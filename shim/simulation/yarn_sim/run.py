@@ -18,10 +18,10 @@ from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.engine import seeded
 from shim.simulation.results import Summary
 from shim.simulation.virtual_time import EPOCH_S, VirtualClock, VirtualTimeLoop, run_in_virtual_time
-from shim.simulation.yarn_sim.heddle import ModelledHeddle
 from shim.simulation.yarn_sim.links import ModelledLinks
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.process import own_tasks
+from shim.simulation.yarn_sim.several import ModelledFront, Proposals
 from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.simulation.yarn_sim.world import HeddleWorld
 from shim.testing.stores import in_memory_stores
@@ -56,6 +56,7 @@ class YarnSetting:
         config: Sections of `heddle.toml`, without the sub-clusters; or all of it, with those that are modelled.
         hop_s: How long a message takes.
         masters: How ApplicationMasters behave.
+        global_masters: How many, with a Local Master for each cluster; 0 for one `heddle serve`.
     """
 
     clusters: tuple[ModelledClusterSpec, ...]
@@ -64,6 +65,7 @@ class YarnSetting:
     seed: int = 1
     hop_s: float = 0.0005
     masters: MasterSettings = field(default_factory=MasterSettings)
+    global_masters: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,7 @@ class YarnOutcome:
         surplus: Containers that ApplicationMasters got and gave back, as their last ask came after the grant.
         times: Of each job that succeeded, by its name.
         failed: Jobs that did not succeed, with the reason.
+        proposals: What became of proposals for containers.
         turns: Steps of the loop: what a run costs, the same on any machine.
         ended_s: When the last job had ended, in virtual time.
     """
@@ -110,6 +113,7 @@ class YarnOutcome:
     surplus: int = 0
     times: dict[str, ManagerTimes] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    proposals: Proposals = field(default_factory=Proposals)
     turns: int = 0
     ended_s: float = 0.0
 
@@ -160,9 +164,9 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Call
     federation = ModelledFederation.of(setting.clusters, clock, setting.seed, setting.masters)
     network = ModelledNetwork(seeded(setting.seed, "network"), hop_s=setting.hop_s)
     federation.begin()
-    submit = _Dealt(federation).submit
+    submit, heddle = _Dealt(federation).submit, None
     if setting.front is SimulatedFront.HEDDLE:
-        heddle = ModelledHeddle(
+        heddle = ModelledFront(
             HeddleWorld(
                 config=_whole(setting),
                 clock=clock,
@@ -172,10 +176,11 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Call
                 faults=StoreFaults(seeded(setting.seed, "store")),
                 seed=setting.seed,
                 links=ModelledLinks(network),
-            )
+            ),
+            setting.global_masters,
         )
         heddle.start()
-        federation.connect = lambda cluster, attempt: heddle.connect(f"{cluster} nodes", attempt)
+        federation.connect = heddle.connect
         submit = _Submitting(heddle).submit
     begun_s = await _warm_up(clock)
     accounts = [federation.add(job) for job in jobs]
@@ -187,6 +192,7 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Call
         await clock.sleep(_LOOK_S)
     watch.cancel()
     outcome = _outcome(begun_s, jobs, accounts, ends)
+    outcome.proposals = Proposals() if heddle is None else heddle.proposals()
     outcome.messages, outcome.turns, outcome.ended_s = network.messages, loop.turns, clock.monotonic_s() - begun_s
     for task in asyncio.all_tasks():
         if task is not asyncio.current_task():
@@ -243,7 +249,7 @@ class _Dealt:
 class _Submitting:
     """Clients that know Heddle."""
 
-    heddle: ModelledHeddle
+    heddle: ModelledFront
 
     async def submit(self, job: ModelledJob) -> ApplicationId:
         """Until it is acknowledged; under the same id, once there is one."""

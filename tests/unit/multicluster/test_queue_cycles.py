@@ -50,7 +50,7 @@ class LateMasters:
 class Queue:
     """One queue over two clusters, with the attempts that its test lets in."""
 
-    def __init__(self, order="fifo", elsewhere=None):
+    def __init__(self, order="fifo", elsewhere=None, bids=None):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.order = order
@@ -63,6 +63,7 @@ class Queue:
             self.clock,
             Random(0),  # noqa: S311
             usual(CycleSettings, every_s=0.25),
+            bids=bids,
         )
         self.number = 0
 
@@ -86,6 +87,30 @@ class Queue:
     def enters(self, number):
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, QUEUE, "ada")
         return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, patience=3))
+
+
+class SeenBids:
+    """In the place of `QueueBids`: what it was told to look at."""
+
+    def __init__(self):
+        self.seen = []
+
+    def look(self, queue, table, queue_at, launches):
+        del launches
+        (here,) = table.waiting_room({EAST: queue_at(EAST)}, 3, 0.0).values()
+        self.seen.append((queue, sum(each.count for each in here)))
+
+
+async def test_after_a_cycle_local_masters_are_told_what_it_left_waiting():
+    bids = SeenBids()
+    queue = Queue(bids=bids)
+    queue.report(east=1, west=0)
+    running = asyncio.create_task(queue.cycles.run())
+    queue.enters(1).split(Demand(KEY, 3), CAPACITIES)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert bids.seen == [(QUEUE, 2)]
+    running.cancel()
 
 
 async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():

@@ -29,13 +29,13 @@ NEWLY = Applied(is_new=True)
 class FollowedLocalMaster:
     """A Global Master that follows one Local Master, whose polls the test makes up."""
 
-    def __init__(self):
+    def __init__(self, name="a"):
         self.clock = FakeClock()
-        self.dialer = MemoryDialer("gm/a")
+        self.dialer = MemoryDialer(f"gm/{name}")
         self.roster = Roster()
         self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=6.0))
         self.following = Following(
-            GlobalMasterId("a"),
+            GlobalMasterId(name),
             self.view,
             self.dialer,
             self.roster,
@@ -44,14 +44,15 @@ class FollowedLocalMaster:
         )
         self.sequence = 0
 
-    def a_local_master_lives(self, address="east:1", life="one"):
+    def a_local_master_lives(self, address="east:1", life="one", offer_s=None):
+        """One that offers room for so long; that tells nothing of room at all if None."""
         self.sequence = 0
         own = FederationView((EAST,), usual(ViewSettings))
         self.truth = own
-        launches = LaunchVerification(EAST, own, self.clock, lasts_s=30)
-        self.service = ReportService(
-            EAST, life, HomeVerification(EAST, own, self.clock).verify, self.clock, launches.verify
-        )
+        self.launches = launches = LaunchVerification(EAST, own, self.clock, lasts_s=30, offer_s=offer_s or 0.0)
+        homes = HomeVerification(EAST, own, self.clock)
+        room = None if offer_s is None else launches
+        self.service = ReportService(EAST, life, homes.verify, self.clock, launches.verify, room)
         self.dialer.listeners[address] = self.service.serve
         self.roster.update([Lease("lm/east", life, address, 1, 9.0)], read_at_s=self.clock.monotonic_s())
 
@@ -59,7 +60,9 @@ class FollowedLocalMaster:
         self.sequence += 1
         report = {"polled_at_s": self.clock.now_s()} | report
         made = a_report("east", self.sequence, incarnation=incarnation, **report)
-        self.service.reported(made, self.truth.apply(made))
+        applied = self.truth.apply(made)
+        self.launches.reported(made, applied)
+        self.service.reported(made, applied)
         await self.clock.settle()
 
     @property

@@ -1,0 +1,104 @@
+"""Messages between a Global and a Local Master about room that comes free on a real cluster: bids, and offers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shim.domain.ids import GlobalMasterId
+from shim.domain.launches import ContainerKind
+from shim.domain.messages import Rank
+
+__all__ = ["OfferCounts", "RoomBid", "RoomBidLine", "RoomOffer", "RoomPromise", "ToldRoom"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomBidLine:
+    """Containers of one kind that wait and that nobody has promised.
+
+    Attributes:
+        rank: Urgency of the most urgent of them.
+        count: How many wait.
+        queue: The federation's queue in which they wait; `kind` has the sub-cluster's word for it.
+        term: Fence of the lease by which the bidder owns that queue; 0 if it has none.
+    """
+
+    rank: Rank
+    kind: ContainerKind
+    count: int
+    queue: str = ""
+    term: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RoomBid:
+    """A Global Master's bid for room of one sub-cluster that it does not see; no lines: nothing.
+
+    Attributes:
+        incarnation: Life of the Global Master.
+        version: Grows with each bid of this life to this sub-cluster; an older one never replaces a newer one.
+    """
+
+    global_master: GlobalMasterId
+    incarnation: int
+    version: int
+    lines: tuple[RoomBidLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RoomOffer:
+    """Containers for which a Local Master keeps room for one Global Master.
+
+    Attributes:
+        to: Who proposes, in which life, as a proposal's sender is named.
+        count: How many of them are left.
+        for_s: How much longer they are kept, in seconds.
+    """
+
+    to: str
+    kind: ContainerKind
+    count: int
+    for_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoomPromise:
+    """Containers that somebody was promised, or granted, and that no report shows yet.
+
+    Attributes:
+        to: Whose proposal it was.
+    """
+
+    to: str
+    kind: ContainerKind
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class OfferCounts:
+    """Containers that a Local Master has offered to one Global Master, in this life of both.
+
+    Attributes:
+        made: Those that were offered.
+        taken: Those of them that it proposed in time, and was promised.
+        returned: Those that it did not want any more, by a later bid, or that had no room any more.
+        expired: Those that it left until their time was over.
+    """
+
+    made: int = 0
+    taken: int = 0
+    returned: int = 0
+    expired: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ToldRoom:
+    """Room of a sub-cluster that is spoken for and that its report shows as free.
+
+    Attributes:
+        promised: To all Global Masters, the oldest first.
+        offers: Those that stand, to all Global Masters.
+        counts: What became of offers so far, by who got them.
+    """
+
+    promised: tuple[RoomPromise, ...] = ()
+    offers: tuple[RoomOffer, ...] = ()
+    counts: Mapping[str, OfferCounts] = field(default_factory=dict)

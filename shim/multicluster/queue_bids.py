@@ -1,0 +1,67 @@
+"""Bids for room of the queues whose cycles run here, told to Local Masters after each cycle."""
+
+from collections.abc import Callable, Sequence
+
+from shim.domain.ids import SubClusterId
+from shim.peers.launches import LaunchService
+from shim.ports.clock import Clock
+from shim.scheduling.global_master.room_bids import RoomBidder
+from shim.scheduling.queue_table import QueueTable
+
+__all__ = ["QueueBids"]
+
+
+class QueueBids:
+    """Bids for what waits after a cycle.
+
+    Args:
+        bidder: Knows what was bid before.
+        subclusters: Whose Local Masters are told.
+        standing_of: How a queue stands against what it is entitled to, by its path.
+        term_of: Fence of the lease by which it is owned here; 0 for none.
+        are_several: Whether there are other Global Masters: without, there is nobody to bid against.
+        clock: For the times that are told.
+    """
+
+    def __init__(
+        self,
+        bidder: RoomBidder,
+        subclusters: Sequence[SubClusterId],
+        *,
+        standing_of: Callable[[str], int],
+        term_of: Callable[[str], int],
+        are_several: Callable[[], bool],
+        clock: Clock,
+    ) -> None:
+        self._bidder = bidder
+        self._subclusters = tuple(subclusters)
+        self._standing_of = standing_of
+        self._term_of = term_of
+        self._are_several = are_several
+        self._clock = clock
+
+    def look(
+        self,
+        queue: str,
+        table: QueueTable,
+        queue_at: Callable[[SubClusterId], str | None],
+        launches: LaunchService,
+    ) -> None:
+        """Bid for what waits in a queue now.
+
+        Args:
+            queue: Its full path.
+            table: What waits in it.
+            queue_at: What a sub-cluster calls it; None if it has no such queue.
+            launches: The way to Local Masters.
+        """
+        now_s = self._clock.now_s()
+        names = {each: queue_at(each) for each in self._subclusters} if self._are_several() else {}
+        waiting = table.waiting_room(
+            {each: name for each, name in names.items() if name}, self._standing_of(queue), now_s
+        )
+        self._bidder.put(queue, self._term_of(queue), waiting)
+        for subcluster in self._subclusters:
+            bid = self._bidder.next_bid(subcluster, now_s)
+            if bid is not None:
+                launches.bid(subcluster, bid)

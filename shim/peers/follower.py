@@ -1,0 +1,143 @@
+"""One Local Master as a Global Master follows it: reports in, answers to questions, and who is told."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import structlog
+
+from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.room_bids import RoomBid, ToldRoom
+from shim.domain.subclusters import SubClusterReport
+from shim.errors import RemoteProtocolError, ResourceManagerError
+from shim.federation.core.federation_view import FederationView
+from shim.federation.poller import PollListener
+from shim.peers.clock_offset import ClockOffset, shifted
+from shim.peers.correspondence import Correspondence
+from shim.ports.clock import Clock
+from shim.ports.master_links import MasterLink
+from shim.protocol.peers import (
+    DeltaFrame,
+    Frame,
+    LaunchedFrame,
+    PieceFrame,
+    ReportFollower,
+    ReportFrame,
+    ResyncFrame,
+    TroubleFrame,
+    VerdictFrame,
+)
+
+__all__ = ["Follower", "HearRoom"]
+
+_log = structlog.get_logger("heddle.masters")
+
+HearRoom = Callable[[SubClusterId, ToldRoom], None]
+
+
+def _ignored(subcluster: SubClusterId, room: ToldRoom) -> None:
+    """Do nothing: no plan is made on what is free there."""
+
+
+class Follower:
+    """Follows the Local Master of one sub-cluster, whoever that is.
+
+    Attributes:
+        heard: Set when something was heard.
+        questions: The correspondence over the present link; None while there is none.
+        bid: What goes with the next launches; None if it was said.
+        hear_room: Told what is spoken for, right after each report.
+    """
+
+    def __init__(
+        self,
+        subcluster: SubClusterId,
+        me: GlobalMasterId,
+        view: FederationView,
+        clock: Clock,
+        listeners: Iterable[PollListener],
+    ) -> None:
+        self.subcluster = subcluster
+        self.heard = asyncio.Event()
+        self.questions: Correspondence | None = None
+        self.address = ""
+        self.trouble = "not dialled yet"
+        self.reports = 0
+        self.resyncs = 0
+        self._reader = ReportFollower(me)
+        self._offset = ClockOffset()
+        self._view = view
+        self._clock = clock
+        self._listeners = tuple(listeners)
+        self.bid: RoomBid | None = None
+        self.hear_room: HearRoom = _ignored
+
+    async def follow(self, link: MasterLink) -> None:
+        """Take reports from a link until it ends.
+
+        Raises:
+            MasterLinkError: It ended.
+            RemoteProtocolError: What came has no place here.
+        """
+        questions = Correspondence(link)
+        await link.send(self._reader.hello())
+        self.questions, self.trouble = questions, ""
+        _log.info("following", subcluster=self.subcluster, at=self.address)
+        self._offset = ClockOffset()  # another Local Master has another clock
+        try:
+            while True:
+                frame = await link.receive()
+                answer = self._take(frame, questions)
+                if isinstance(frame, PieceFrame):
+                    await asyncio.sleep(0)  # what has come already is read in turns of its own
+                if answer is not None:
+                    self.resyncs += 1
+                    await link.send(answer)
+        finally:
+            self.questions = None
+            questions.end(f"the link to the Local Master of {self.subcluster} has ended")
+
+    def listen(self, listener: PollListener) -> None:
+        """Tell one more of every report and failure."""
+        self._listeners = (*self._listeners, listener)
+
+    def _take(self, frame: Frame, questions: Correspondence) -> ResyncFrame | None:
+        match frame:
+            case PieceFrame():
+                self._reader.receive(frame)
+            case ReportFrame() | DeltaFrame():
+                self._offset.note(sent_at_s=frame.sent_at_s, received_at_s=self._clock.now_s())
+                taken = self._reader.receive(frame)
+                if isinstance(taken, ResyncFrame):
+                    return taken
+                for report in taken:
+                    self._apply(shifted(report, self._offset.offset_s))
+                self._hear(frame.room)
+            case TroubleFrame(reason, at_s):
+                self._fail(reason, at_s + self._offset.offset_s)
+            case VerdictFrame():
+                questions.take(frame)
+            case LaunchedFrame():
+                self._hear(frame.room)
+                questions.take(frame)
+            case _:
+                raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Global Master is told")
+        return None
+
+    def _hear(self, room: ToldRoom | None) -> None:
+        if room is not None:
+            self.hear_room(self.subcluster, room)
+
+    def _apply(self, report: SubClusterReport) -> None:
+        if report.subcluster != self.subcluster:
+            raise RemoteProtocolError(f"a report of {report.subcluster!r} from the Local Master of {self.subcluster}")
+        applied = self._view.apply(report)
+        self.reports += 1
+        self.heard.set()
+        for listener in self._listeners:
+            listener.reported(report, applied)
+
+    def _fail(self, reason: str, at_s: float) -> None:
+        self._view.note_failure(self.subcluster, reason, at_s=at_s)
+        self.heard.set()
+        for listener in self._listeners:
+            listener.failed(self.subcluster, ResourceManagerError(self.subcluster, reason))

@@ -1,0 +1,109 @@
+"""Bids for room of real clusters: what a Global Master would have of each, over all queues that it plans for.
+
+A bid is made when it differs from the one before, and again when that is old, as Local Masters forget old ones. Ranks
+are compared between queues of different policies, whose keys are not: so they go by what holds for all of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.launches import ContainerKind
+from shim.domain.messages import Rank
+from shim.domain.room_bids import RoomBid, RoomBidLine
+from shim.scheduling.global_master.bidding import urgent_needs
+from shim.scheduling.plan import Turn
+from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.ranks import rank_of
+
+__all__ = ["HOLDS_ITS_PART", "RoomBidder", "WaitingRoom", "rank_among_queues", "standing_of"]
+
+HOLDS_ITS_PART = 8
+"""Standing of a queue that holds what it is entitled to, or is entitled to nothing in particular."""
+_AGAIN_S = 3.0
+
+_Need = tuple[ContainerKind, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRoom:
+    """Containers of one kind that wait in a queue, for one sub-cluster.
+
+    Attributes:
+        rank: Of the one that goes first.
+        count: How many nobody has promised.
+    """
+
+    rank: Rank
+    kind: ContainerKind
+    count: int
+
+
+def standing_of(used: float, entitled: float) -> int:
+    """Standing of a queue by what it holds of what it is entitled to, in eighths, so that little changes no bid."""
+    return min(HOLDS_ITS_PART, int(HOLDS_ITS_PART * used / entitled)) if entitled > 0 else HOLDS_ITS_PART
+
+
+def rank_among_queues(*, is_overdue: bool, standing: int, waited_s: float) -> Rank:
+    """Rank of a request: overtaken for too long, then by what its queue has of its part, then by how long it waits.
+
+    Args:
+        is_overdue: Whether others were granted before it for too long.
+        standing: See `standing_of`.
+        waited_s: For how long it waits.
+    """
+    return rank_of(FIFO, Turn(0, 1.0 / (1.0 + max(0.0, waited_s)), float(standing), float(is_overdue)))
+
+
+class RoomBidder:
+    """See the module. It never reads a clock: times are told, in seconds by one clock.
+
+    Args:
+        me: Name of the role of this Global Master, as its links tell it.
+        incarnation: Its life.
+    """
+
+    def __init__(self, me: GlobalMasterId, incarnation: int) -> None:
+        self._me = me
+        self._incarnation = incarnation
+        self._waiting: dict[str, tuple[int, Mapping[SubClusterId, Sequence[WaitingRoom]]]] = {}
+        self._last: dict[SubClusterId, tuple[RoomBid, float]] = {}
+
+    def put(self, queue: str, term: int, waiting: Mapping[SubClusterId, Sequence[WaitingRoom]]) -> None:
+        """Note what waits in a queue, in the place of what waited before.
+
+        Args:
+            queue: Its full path.
+            term: Fence of the lease by which it is this Global Master's; 0 if it has none.
+            waiting: By the sub-cluster that may have it.
+        """
+        if any(waiting.values()):
+            self._waiting[queue] = term, waiting
+        else:
+            self._waiting.pop(queue, None)
+
+    def next_bid(self, subcluster: SubClusterId, at_s: float) -> RoomBid | None:
+        """The bid that a Local Master is to hear now; None if it knows."""
+        lines = tuple(self._lines(subcluster))
+        last = self._last.get(subcluster)
+        if last is None and not lines:
+            return None
+        if last is not None and last[0].lines == lines and (not lines or at_s < last[1] + _AGAIN_S):
+            return None
+        version = 1 if last is None else last[0].version + 1
+        bid = RoomBid(self._me, self._incarnation, version, lines)
+        self._last[subcluster] = bid, at_s
+        return bid
+
+    def _lines(self, subcluster: SubClusterId) -> Iterable[RoomBidLine]:
+        wanted = Counter[_Need]()
+        ranked: list[tuple[_Need, Rank]] = []
+        for queue, (term, waiting) in self._waiting.items():
+            for each in waiting.get(subcluster, ()):
+                need = (each.kind, queue, term)
+                wanted[need] += each.count
+                ranked.append((need, each.rank))
+        ranked.sort(key=lambda each: each[1])
+        for rank, (kind, queue, term), count in urgent_needs(ranked, wanted):
+            yield RoomBidLine(rank, kind, count, queue, term)
