@@ -16,8 +16,8 @@ from shim.ports.state_store import StateStore
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.failing_stores import TakesItsTime
 from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import ChokesOn, FailsWithoutWords
-from shim.testing.resource_manager import Behaviour, ScriptedResourceManager
+from shim.testing.misbehaviours import ChokesOn, FailsWithoutWords, RejectsSubmissions
+from shim.testing.resource_manager import AnswersProperly, Behaviour, ScriptedResourceManager
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
@@ -211,3 +211,17 @@ async def test_what_another_has_changed_while_its_home_was_asked_is_not_given_up
     assert [await store.find(AN_ID)] == by_then
     assert heddle.repair.attempts.given_up == 0
     assert sends(federation) == 0
+
+
+@pytest.mark.parametrize("then", [AnswersProperly, RejectsSubmissions], ids=lambda kind: kind.__name__)
+async def test_failures_are_forgotten_when_it_is_taken_or_refused(
+    federation: ScriptedFederation, then: type[Behaviour]
+) -> None:
+    await left_behind(federation)
+    heddle = await federation.start()
+    federation["east"].behave(ChokesOn(frozenset({AN_ID}), FailsWithoutWords()))
+    await federation.wait_for(heddle.repair.repair_one(AN_ID))
+    assert set(heddle.repair.attempts.failing) == {AN_ID}
+    federation["east"].behave(then())
+    await federation.wait_for(heddle.repair.repair_one(AN_ID))
+    assert heddle.repair.attempts.find(AN_ID) is None
