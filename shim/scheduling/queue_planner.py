@@ -149,14 +149,7 @@ class QueuePlanner:
             estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
             plans[attempt] = tuple(
                 replace(
-                    self._rest(
-                        policy,
-                        attempt,
-                        request,
-                        placed.reasons.get(row, ""),
-                        first,
-                        is_on_purpose=row in placed.on_purpose,
-                    ),
+                    self._rest(policy, attempt, request, first, placed, row),
                     starts=placed.starts.get(row, {}),
                     hosts=placed.hosts.get(row, {}) if policy and Fact.LOCALITY in policy.needs else None,
                     capacity=placed.capacities.get(row, {}),
@@ -172,20 +165,19 @@ class QueuePlanner:
         policy: Policy | None,
         attempt: ApplicationAttemptId,
         request: PendingRequest,
-        reason: str,
         first: ApplicationAttemptId | None,
-        *,
-        is_on_purpose: bool,
+        placed: PlacedRows,
+        row: int,
     ) -> RequestPlan:
         """Decide where the rest of a request may wait: at a scheduler if nobody goes first there, else here."""
-        rule = policy.name if policy else ""
+        rule, reason = policy.name if policy else "", placed.reasons.get(row, "")
         if request.gang:  # a scheduler would grant a part of it
             return RequestPlan(request.key, reason=reason, rule=rule)
         if first is not None and attempt != first:
             told = f"room is kept free for the gang of {first.application}, which others overtook for too long"
             return RequestPlan(request.key, reason=told, rule=rule)
         if policy and policy.placement.kernel:
-            return self._kept_back(policy, attempt, request, reason, is_on_purpose=is_on_purpose)
+            return self._kept_back(policy, attempt, request, reason, is_on_purpose=row in placed.on_purpose)
         if policy and policy.placement.samples:
             return self._sampled(policy, attempt, request)
         may_queue = self._ahead.may_queue(attempt, spot_of(request))

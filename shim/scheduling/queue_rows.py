@@ -254,7 +254,7 @@ class QueueRows:
         clusters = Clusters(names, np.full(len(names), at_s), np.ones(len(names), dtype=np.bool_))
         columns[Column.QUEUE] = 0.0
         found: dict[bool, Snapshot] = {}
-        bounds = _bounded(capacity.limits(self._types)), Queues()
+        bounds = Queues.bounded(capacity.limits(self._types)), Queues()
         for has_label, rows, queues in zip((False, True), live, bounds, strict=True):
             if rows:
                 order: NDArray[np.intp] = np.array(rows, dtype=np.intp)
@@ -339,17 +339,3 @@ def _count_fitting(nodes: SharedNodes, need: Need) -> list[int]:
     """Count the containers that fit on the nodes of each sub-cluster."""
     slots = slots_on(nodes, need)
     return [int(slots[cell.rows].sum()) for cell in nodes.cells]
-
-
-def _bounded(limits: IntArray) -> Queues:
-    """One queue, with what it may still have in each cluster; its share is another's to look at."""
-    n_types = limits.shape[2]
-    return Queues(
-        ("",),
-        np.ones(1),
-        np.zeros((1, n_types)),
-        np.zeros((1, *limits.shape[1:])),
-        np.zeros(n_types),
-        np.zeros(1, dtype=np.bool_),
-        limits,
-    )

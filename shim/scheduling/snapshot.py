@@ -11,6 +11,7 @@ learnt from what has ended, or stated by the submitter.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, IntEnum
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,6 +195,20 @@ class Queues:
     total: FloatArray = field(default_factory=lambda: np.zeros(0))
     is_patient: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
     room_at: IntArray = field(default_factory=lambda: np.zeros((0, 0, 0), dtype=np.int64))
+
+    @classmethod
+    def bounded(cls, room_at: IntArray) -> Self:
+        """One queue, with what it may still have in each cluster; its share is another's to look at."""
+        n_types = room_at.shape[2]
+        return cls(
+            ("",),
+            np.ones(1),
+            np.zeros((1, n_types)),
+            np.zeros((1, *room_at.shape[1:])),
+            np.zeros(n_types),
+            np.zeros(1, dtype=np.bool_),
+            room_at,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
