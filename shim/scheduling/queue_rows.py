@@ -1,7 +1,7 @@
 """The request rows of one queue on real clusters, and the snapshots that its cycles start from."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -18,7 +18,7 @@ from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.policy import Fact, Policy
-from shim.scheduling.queue_tags import KinPromises, TagBook, slots_on
+from shim.scheduling.queue_tags import KinPromises, TagBook, slots_at
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import (
     Clusters,
@@ -55,6 +55,7 @@ class QueueRows:
         self._nodes = NodeRows()
         self._requests: dict[ApplicationAttemptId, dict[AskKey, PendingRequest]] = {}
         self._rows: dict[RowKey, int] = {}
+        self._with_rows: dict[ApplicationAttemptId, Sequence[tuple[PendingRequest, int]]] = {}
         self._since_s: dict[RowKey, float] = {}
         self._jobs: dict[ApplicationAttemptId, int] = {}
         self._named: Counter[Need] = Counter()
@@ -85,9 +86,14 @@ class QueueRows:
         """Yield the requests of an attempt."""
         return self._requests.get(attempt, {}).values()
 
-    def with_rows(self, attempt: ApplicationAttemptId) -> Iterator[tuple[PendingRequest, int]]:
-        """Yield the requests of an attempt, with their rows."""
-        return ((request, self._rows[attempt, key]) for key, request in self._requests.get(attempt, {}).items())
+    def with_rows(self, attempt: ApplicationAttemptId) -> Sequence[tuple[PendingRequest, int]]:
+        """Return the requests of an attempt, with their rows."""
+        known = self._with_rows.get(attempt)
+        if known is None:  # kept until one of them changes: a cycle of thousands asks several times
+            requests = self._requests.get(attempt, {})
+            known = tuple((request, self._rows[attempt, key]) for key, request in requests.items())
+            self._with_rows[attempt] = known
+        return known
 
     def by_row(self) -> Mapping[int, RowKey]:
         """Tell what each row stands for, which is another thing once it was given back."""
@@ -126,6 +132,7 @@ class QueueRows:
         requests = self._requests.get(attempt, {})
         self._since_s.pop((attempt, key), None)
         self._promised.forget(attempt)
+        self._with_rows.pop(attempt, None)
         if requests.pop(key, None) is None:
             return False
         self._remove(self._rows.pop((attempt, key)))
@@ -137,11 +144,13 @@ class QueueRows:
         """Forget an attempt."""
         for key in tuple(self._requests.get(attempt, ())):
             self.drop(attempt, key)
+        self._with_rows.pop(attempt, None)
         self._jobs.pop(attempt, None)
 
     def _write(self, attempt: ApplicationAttemptId, request: PendingRequest) -> None:
         """Write a request's row anew: what is queued or wanted in a sub-cluster by name is placed there first."""
         key = request.key
+        self._with_rows.pop(attempt, None)
         known = self._rows.pop((attempt, key), None)
         if known is not None:
             self._remove(known)
@@ -195,12 +204,13 @@ class QueueRows:
         """
         self._left_out = left_out
         self._tag_bounds = found = dict[int, TagBounds]()
+        rows = [(attempt, *each) for attempt in planned for each in self.with_rows(attempt) if each[0].most_at]
+        if not rows:
+            return
         book = TagBook(self._subclusters, nodes, self.node_names(), tagged)
-        for attempt in planned:
-            for request, row in self.with_rows(attempt):
-                if request.most_at:
-                    promised = self._promised.of(attempt, request)
-                    found[row] = book.bounds_of(attempt, request, self._table.needs[row], promised)
+        for attempt, request, row in rows:
+            promised = self._promised.of(attempt, request)
+            found[row] = book.bounds_of(attempt, request, self._table.needs[row], promised)
 
     @property
     def n_types(self) -> int:
@@ -241,9 +251,9 @@ class QueueRows:
         """
         live: tuple[list[int], list[int]] = ([], [])
         for attempt in planned:
-            for key, request in self._requests.get(attempt, {}).items():
-                if request.unallocated and (row := self._rows[attempt, key]) not in self._left_out:
-                    live[bool(key.label)].append(row)
+            for request, row in self.with_rows(attempt):
+                if request.unallocated and row not in self._left_out:
+                    live[bool(request.key.label)].append(row)
         columns = jobs.all_columns.copy()
         if container_s is not None:
             columns[Column.EXPECTED_S] = container_s
@@ -310,9 +320,8 @@ class QueueRows:
         """The numbers of requests with the stage of each; -1 for an ask that is of no stage that is known."""
         found = numbers.copy()
         for attempt, outline in outlines.items():
-            for key in self._requests.get(attempt, {}):
-                stage = outline.by_priority.get(key.priority, -1)
-                found[RequestColumn.STAGE, self._rows[attempt, key]] = stage
+            for request, row in self.with_rows(attempt):
+                found[RequestColumn.STAGE, row] = outline.by_priority.get(request.key.priority, -1)
         return found
 
     def capacity_for(
@@ -320,22 +329,22 @@ class QueueRows:
     ) -> Mapping[int, Mapping[SubClusterId, int]]:
         """Containers of each request that the sub-clusters have capacity for, whoever goes first; by row."""
         counted: dict[Need, list[int]] = {}
+        shared: dict[tuple[Need, frozenset[SubClusterId]], Mapping[SubClusterId, int]] = {}
         found: dict[int, Mapping[SubClusterId, int]] = {}
-        for attempt in attempts:
-            for key, request in self._requests.get(attempt, {}).items():
-                row = self._rows[attempt, key]
-                need = self._table.needs[row]
-                if need not in counted:
-                    counted[need] = _count_fitting(nodes, need)
-                counts = counted[need]
-                if row in self._tag_bounds:
-                    counts = np.minimum(counts, self._tag_bounds[row].at_cluster).tolist()
-                by_place = zip(self._subclusters, counts, strict=True)
-                found[row] = {name: count for name, count in by_place if count and name in request.may_use}
+        for request, row in (each for attempt in attempts for each in self.with_rows(attempt)):
+            need, bounds = self._table.needs[row], self._tag_bounds.get(row)
+            if need not in counted:
+                counted[need] = slots_at(nodes, need)
+            if bounds is not None:
+                found[row] = self._usable(request, np.minimum(counted[need], bounds.at_cluster).tolist())
+                continue
+            kind = need, request.may_use
+            if kind not in shared:
+                shared[kind] = self._usable(request, counted[need])
+            found[row] = shared[kind]
         return found
 
-
-def _count_fitting(nodes: SharedNodes, need: Need) -> list[int]:
-    """Count the containers that fit on the nodes of each sub-cluster."""
-    slots = slots_on(nodes, need)
-    return [int(slots[cell.rows].sum()) for cell in nodes.cells]
+    def _usable(self, request: PendingRequest, counts: Sequence[int]) -> Mapping[SubClusterId, int]:
+        """Those of counts by sub-cluster that are of one which a request may use."""
+        by_place = zip(self._subclusters, counts, strict=True)
+        return {name: count for name, count in by_place if count and name in request.may_use}

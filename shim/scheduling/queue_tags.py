@@ -18,12 +18,18 @@ from shim.scheduling.snapshot import NO_BOUND, IntArray
 from shim.scheduling.tag_bounds import TagBounds
 from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagConstraint, TagCount, TaggedContainers
 
-__all__ = ["KinPromises", "TagBook", "is_service", "service_facts", "services_among", "slots_on"]
+__all__ = ["KinPromises", "TagBook", "is_service", "service_facts", "services_among", "slots_at"]
 
 _Kin = tuple[ApplicationAttemptId, frozenset[str]]
 
 
-def slots_on(nodes: SharedNodes, need: Need) -> IntArray:
+def slots_at(nodes: SharedNodes, need: Need) -> list[int]:
+    """Count the containers that fit on the nodes of each cell."""
+    slots = _slots_on(nodes, need)
+    return [int(slots[cell.rows].sum()) for cell in nodes.cells]
+
+
+def _slots_on(nodes: SharedNodes, need: Need) -> IntArray:
     """Containers that fit on each node that will do; int64 array of shape (N,)."""
     columns = [column for column, amount in enumerate(need.demand) if amount]
     if not columns:
@@ -117,7 +123,7 @@ class TagBook:
     def _usable_at(self, need: Need, at_node: IntArray) -> Sequence[int]:
         """Containers that the nodes of each sub-cluster have room for, and may have."""
         if need not in self._slots:
-            self._slots[need] = slots_on(self._nodes, need)
+            self._slots[need] = _slots_on(self._nodes, need)
         usable, counts = np.minimum(self._slots[need], at_node), [0] * len(self._subclusters)
         for cell in self._nodes.cells:
             counts[cell.cluster] += int(usable[cell.rows].sum())

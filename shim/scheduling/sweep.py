@@ -323,7 +323,7 @@ class Sweep:
             if allowed >> cell.cluster & 1:
                 is_free = not need.is_constrained
                 mask[cell.rows] = is_free or unpack_bits(self._snapshot.nodes.eligible(need, index), cell.size)
-        return mask
+        return None if mask[:-1].all() else mask
 
     def _note(
         self, request: int, rows: IntArray, cells: IntArray, taken: IntArray, grants: list[PlannedGrant], reason: Reason
