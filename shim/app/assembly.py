@@ -28,7 +28,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.altruism import AltruismService
 from shim.queues.usage import UsageKeeping
-from shim.scheduling.global_master.room_bids import RoomBidder
+from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.submission.core.home import HomeSettings
 from shim.submission.gate import Gate
 from shim.submission.homes import Homes, out_of_reach
@@ -223,7 +223,7 @@ def _bids(base: Foundation) -> QueueBids | None:
     if following is None or master is None or runtime.config.masters.offer_s <= 0.0:
         return None
     return QueueBids(
-        RoomBidder(GlobalMasterId(global_master_role(following.me)), following.incarnation),
+        CapacityBidder(GlobalMasterId(global_master_role(following.me)), following.incarnation),
         runtime.view.subclusters,
         standing_of=base.shares.standing,
         term_of=master.ownership.term_of,

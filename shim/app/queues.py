@@ -30,7 +30,7 @@ from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
-from shim.scheduling.global_master.room_bids import HOLDS_ITS_PART, standing_of
+from shim.scheduling.global_master.capacity_bids import HOLDS_ITS_PART, standing_of
 from shim.scheduling.job_outlines import JobOutlines
 from shim.scheduling.queue_policies import goes_by_graphs
 from shim.submission.service import SubmissionService

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from shim.domain.ids import SubClusterId
 from shim.peers.launches import LaunchService
 from shim.ports.clock import Clock
-from shim.scheduling.global_master.room_bids import RoomBidder
+from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.scheduling.queue_table import QueueTable
 
 __all__ = ["QueueBids"]
@@ -25,7 +25,7 @@ class QueueBids:
 
     def __init__(
         self,
-        bidder: RoomBidder,
+        bidder: CapacityBidder,
         subclusters: Sequence[SubClusterId],
         *,
         standing_of: Callable[[str], int],
@@ -57,7 +57,7 @@ class QueueBids:
         """
         now_s = self._clock.now_s()
         names = {each: queue_at(each) for each in self._subclusters} if self._are_several() else {}
-        waiting = table.waiting_room(
+        waiting = table.waiting_demand(
             {each: name for each, name in names.items() if name}, self._standing_of(queue), now_s
         )
         self._bidder.put(queue, self._term_of(queue), waiting)

@@ -5,9 +5,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shim.domain.capacity_bids import OfferCounts
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import ConflictKind
-from shim.domain.room_bids import OfferCounts
 from shim.domain.verdicts import Verdict
 from shim.domain.work_left import WorkLeft
 from shim.multicluster.attempt_plans import AttemptPlans

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
+from shim.domain.capacity_bids import CapacityBid, CapacityNotice
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.room_bids import RoomBid, ToldRoom
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import RemoteProtocolError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
@@ -31,10 +31,10 @@ __all__ = ["Follower", "HearRoom"]
 
 _log = structlog.get_logger("heddle.masters")
 
-HearRoom = Callable[[SubClusterId, ToldRoom], None]
+HearRoom = Callable[[SubClusterId, CapacityNotice], None]
 
 
-def _ignored(subcluster: SubClusterId, room: ToldRoom) -> None:
+def _ignored(subcluster: SubClusterId, room: CapacityNotice) -> None:
     """Do nothing: no plan is made on what is free there."""
 
 
@@ -68,7 +68,7 @@ class Follower:
         self._view = view
         self._clock = clock
         self._listeners = tuple(listeners)
-        self.bid: RoomBid | None = None
+        self.bid: CapacityBid | None = None
         self.hear_room: HearRoom = _ignored
 
     async def follow(self, link: MasterLink) -> None:
@@ -123,7 +123,7 @@ class Follower:
                 raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Global Master is told")
         return None
 
-    def _hear(self, room: ToldRoom | None) -> None:
+    def _hear(self, room: CapacityNotice | None) -> None:
         if room is not None:
             self.hear_room(self.subcluster, room)
 

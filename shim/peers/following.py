@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import structlog
 
+from shim.domain.capacity_bids import CapacityBid
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict, proposer
 from shim.domain.leases import Lease
-from shim.domain.room_bids import RoomBid
 from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.errors import HeddleError, MasterLinkError
@@ -130,7 +130,7 @@ class Following:
         """See `TakesBids`."""
         return proposer(global_master_role(self.me), self._life)
 
-    def bid(self, subcluster: SubClusterId, bid: RoomBid) -> None:
+    def bid(self, subcluster: SubClusterId, bid: CapacityBid) -> None:
         """See `TakesBids`: it goes with the next launches; a lost one is made again in time."""
         self._followers[subcluster].bid = bid
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from shim.domain.capacity_bids import CapacityBid, CapacityNotice, OfferCounts
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import (
     ConflictKind,
@@ -22,14 +23,13 @@ from shim.domain.launches import (
     LaunchVerdict,
     TentativelyAllocated,
 )
-from shim.domain.room_bids import OfferCounts, RoomBid, ToldRoom
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView, Part
 from shim.ports.clock import Clock
 from shim.scheduling.capacity import Capacity
-from shim.scheduling.local_master.room_offers import BIDS_LAST_S, RoomOffers
+from shim.scheduling.local_master.capacity_offers import BIDS_LAST_S, CapacityOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 __all__ = ["LaunchService", "LaunchVerification", "VerifiesLaunches"]
@@ -57,7 +57,7 @@ class TakesBids(Protocol):
         """Name that they have for this life of this Global Master."""
         ...
 
-    def bid(self, subcluster: SubClusterId, bid: RoomBid) -> None:
+    def bid(self, subcluster: SubClusterId, bid: CapacityBid) -> None:
         """Have a bid go with what is said to a Local Master next."""
         ...
 
@@ -87,7 +87,7 @@ class LaunchVerification:
         self._view = view
         self._clock = clock
         self._book = TentativeAllocations(subcluster, lasts_s)
-        self._offers = RoomOffers(self._book, offer_s, bids_last_s)
+        self._offers = CapacityOffers(self._book, offer_s, bids_last_s)
 
     @property
     def book(self) -> TentativeAllocations:
@@ -126,12 +126,12 @@ class LaunchVerification:
         verdicts = (book.propose(sender, each, now_s) for each in proposals)
         return tuple(verdicts if self._offers.knows(sender) else map(_without_offers, verdicts))
 
-    def hear_bid(self, bid: RoomBid) -> None:
+    def hear_bid(self, bid: CapacityBid) -> None:
         """Hear what a Global Master would have of room that comes free."""
         _ = self.book
         self._offers.place(bid, self._clock.now_s())
 
-    def spoken_for(self) -> ToldRoom:
+    def spoken_for(self) -> CapacityNotice:
         """Room that reports show as free and that is spoken for."""
         return self._offers.told(self._clock.now_s())
 
@@ -248,13 +248,13 @@ class LaunchService:
         """Number of a proposal's containers that have a tentative allocation no more, though nobody withdrew it."""
         return self._books[subcluster].book.lost(_ME, number)
 
-    def bid(self, subcluster: SubClusterId, bid: RoomBid) -> None:
+    def bid(self, subcluster: SubClusterId, bid: CapacityBid) -> None:
         """Have a Local Master hear a bid, with what is said to it in this turn anyway."""
         if self._bids is not None:
             self._bids.bid(subcluster, bid)
             self._out(subcluster)
 
-    def spoken_for(self, subcluster: SubClusterId, told: ToldRoom) -> None:
+    def spoken_for(self, subcluster: SubClusterId, told: CapacityNotice) -> None:
         """A Local Master tells what its report shows as free and is others': it is not there to plan on."""
         me = "" if self._bids is None else self._bids.sender
         book, now_s = self._books[subcluster].book, self._clock.now_s()

@@ -24,7 +24,7 @@ from shim.ports.clock import Clock
 from shim.ports.master_links import MasterLink
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
-from shim.scheduling.local_master.room_offers import BIDS_LAST_S
+from shim.scheduling.local_master.capacity_offers import BIDS_LAST_S
 
 __all__ = ["LocalMasterSettings", "StandingLocalMaster"]
 

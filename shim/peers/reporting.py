@@ -12,9 +12,9 @@ from typing import Protocol
 import msgspec
 import structlog
 
+from shim.domain.capacity_bids import CapacityBid, CapacityNotice
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict, proposer
-from shim.domain.room_bids import RoomBid, ToldRoom
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict
@@ -35,20 +35,20 @@ from shim.protocol.peers import (
     in_pieces,
 )
 
-__all__ = ["ReportService", "SpeaksForRoom", "VerifyLaunches"]
+__all__ = ["ReportService", "TellsOfOffers", "VerifyLaunches"]
 
 VerifyLaunches = Callable[[str, Sequence[LaunchProposal], Sequence[LaunchNews]], tuple[LaunchVerdict, ...]]
 
 _MOST_WAITING = 16
 
 
-class SpeaksForRoom(Protocol):
+class TellsOfOffers(Protocol):
     """Decides whose the room is that reports show as free."""
 
-    def hear_bid(self, bid: RoomBid) -> None:
+    def hear_bid(self, bid: CapacityBid) -> None:
         """Hear what a Global Master would have of room that comes free."""
 
-    def spoken_for(self) -> ToldRoom:
+    def spoken_for(self) -> CapacityNotice:
         """Room that reports show as free and that is spoken for."""
         ...
 
@@ -92,7 +92,7 @@ class ReportService:
         verify: Callable[[HomeProposal], HomeVerdict],
         clock: Clock,
         verify_launches: VerifyLaunches,
-        room: SpeaksForRoom | None = None,
+        room: TellsOfOffers | None = None,
     ) -> None:
         self._room = room
         self._subcluster = subcluster
@@ -185,5 +185,5 @@ class ReportService:
             self._room.hear_bid(replace(frame.bid, global_master=GlobalMasterId(peer), incarnation=frame.life))
         return LaunchedFrame(frame.number, verdicts, self._spoken_for())
 
-    def _spoken_for(self) -> ToldRoom | None:
+    def _spoken_for(self) -> CapacityNotice | None:
         return None if self._room is None else self._room.spoken_for()

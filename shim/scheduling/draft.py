@@ -10,7 +10,7 @@ from shim.scheduling.policy import CellChoice, Policy
 from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import OfferedRoom, RequestColumn, Scope, Snapshot
 from shim.scheduling.sweep import Sweep
-from shim.scheduling.tag_bounds import TagRoom
+from shim.scheduling.tag_bounds import TagHeadroom
 
 __all__ = ["Draft"]
 
@@ -38,7 +38,7 @@ class Draft:
         self._holds: list[Hold] = []
         self._declined: list[int] = []
         self._used_offers = 0
-        self._tags = TagRoom(snapshot.requests.tag_bounds)
+        self._tags = TagHeadroom(snapshot.requests.tag_bounds)
         self._gangs = self._members()
         has_room = snapshot.nodes.has_room_for
         self._placeable = {need for need in snapshot.requests.distinct_needs() if has_room(need.demand)}

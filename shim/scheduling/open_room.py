@@ -14,7 +14,7 @@ from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, PlannedReservation, Reason, ReasonCode, TakeBack
 from shim.scheduling.snapshot import IntArray, RequestColumn, Scope, Snapshot
-from shim.scheduling.tag_bounds import TagRoom
+from shim.scheduling.tag_bounds import TagHeadroom
 
 __all__ = ["OpenRoom"]
 
@@ -52,7 +52,7 @@ class OpenRoom:
         weights = np.repeat([cell.weight for cell in nodes.cells], sizes)
         self._is_closed = weights <= 0.0
         self._queue_left: IntArray = snapshot.queues.room_at.copy()
-        self._tags = TagRoom(snapshot.requests.tag_bounds)
+        self._tags = TagHeadroom(snapshot.requests.tag_bounds)
 
     # ------------------------------------------------------------------ what there is
 

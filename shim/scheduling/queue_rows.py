@@ -18,7 +18,7 @@ from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.policy import Fact, Policy
-from shim.scheduling.queue_tags import KinPromises, TagBook, slots_at
+from shim.scheduling.queue_tags import TagBook, TentativeByTags, slots_at
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import (
     Clusters,
@@ -63,7 +63,7 @@ class QueueRows:
         self._weights: Mapping[SubClusterId, float] = {}
         self._tag_bounds: Mapping[int, TagBounds] = NO_TAG_BOUNDS
         self._left_out: frozenset[int] = frozenset()
-        self._promised = KinPromises(self.of)
+        self._promised = TentativeByTags(self.of)
 
     def __bool__(self) -> bool:
         return bool(self._requests)

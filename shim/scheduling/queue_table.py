@@ -17,8 +17,8 @@ from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
+from shim.scheduling.global_master.capacity_bids import WaitingDemand, rank_among_queues
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
-from shim.scheduling.global_master.room_bids import WaitingRoom, rank_among_queues
 from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
@@ -120,9 +120,9 @@ class QueueTable:
         self._rows.leave(attempt)
         self._attempts.leave(attempt)
 
-    def waiting_room(
+    def waiting_demand(
         self, names: Mapping[SubClusterId, str], standing: int, at_s: float
-    ) -> Mapping[SubClusterId, Sequence[WaitingRoom]]:
+    ) -> Mapping[SubClusterId, Sequence[WaitingDemand]]:
         """Tell what waits and nobody has promised, by the sub-clusters that may have it.
 
         Args:
@@ -130,7 +130,7 @@ class QueueTable:
             standing: How the queue stands, see `standing_of`.
             at_s: Now.
         """
-        found: dict[SubClusterId, list[WaitingRoom]] = {name: [] for name in names}
+        found: dict[SubClusterId, list[WaitingDemand]] = {name: [] for name in names}
         for attempt in self._rows.attempts:
             is_overdue = self._attempts.is_overdue(attempt)
             for request in self._rows.of(attempt):
@@ -141,7 +141,7 @@ class QueueTable:
                 key = request.key
                 for name in (request.may_use - request.avoided) & names.keys():
                     kind = ContainerKind(names[name], key.resource, key.label, request.places)
-                    found[name].append(WaitingRoom(rank, kind, request.unallocated))
+                    found[name].append(WaitingDemand(rank, kind, request.unallocated))
         return found
 
     # ------------------------------------------------------------------ a cycle

@@ -18,9 +18,9 @@ from shim.scheduling.snapshot import NO_BOUND, IntArray
 from shim.scheduling.tag_bounds import TagBounds
 from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagConstraint, TagCount, TaggedContainers
 
-__all__ = ["KinPromises", "TagBook", "is_service", "service_facts", "services_among", "slots_at"]
+__all__ = ["TagBook", "TentativeByTags", "is_service", "service_facts", "services_among", "slots_at"]
 
-_Kin = tuple[ApplicationAttemptId, frozenset[str]]
+_TagGroup = tuple[ApplicationAttemptId, frozenset[str]]
 
 
 def slots_at(nodes: SharedNodes, need: Need) -> list[int]:
@@ -41,7 +41,7 @@ def _slots_on(nodes: SharedNodes, need: Need) -> IntArray:
     return slots
 
 
-class KinPromises:
+class TentativeByTags:
     """Counts of what is tentatively allocated to an attempt's requests, by the tags that their containers shall have.
 
     Args:
@@ -92,10 +92,10 @@ class TagBook:
         self._nodes = nodes
         self._rows = {name: row for row, name in enumerate(names)}
         self._tagged = tagged
-        self._kin: dict[_Kin, int] = {}
+        self._kin: dict[_TagGroup, int] = {}
         self._slots: dict[Need, IntArray] = {}
-        self._left: dict[tuple[_Kin, int | None], IntArray] = {}
-        self._usable: dict[tuple[_Kin, int | None, Need], Sequence[int]] = {}
+        self._left: dict[tuple[_TagGroup, int | None], IntArray] = {}
+        self._usable: dict[tuple[_TagGroup, int | None, Need], Sequence[int]] = {}
 
     def bounds_of(
         self, attempt: ApplicationAttemptId, request: PendingRequest, need: Need, promised: Mapping[SubClusterId, int]

@@ -17,7 +17,7 @@ from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
 from shim.scheduling.snapshot import ANY_CLUSTER, IntArray, Preferred, RequestColumn, Scope, Snapshot
-from shim.scheduling.tag_bounds import TagRoom
+from shim.scheduling.tag_bounds import TagHeadroom
 
 __all__ = ["Sweep", "spread"]
 
@@ -114,7 +114,7 @@ class Sweep:
         self._cell_free: list[IntArray] = [by_cell[:, kind].copy() for kind in range(nodes.n_resources)]
         self._supplies: dict[tuple[Need, int], _Supply] = {}
         self._queue_held: dict[int, IntArray] = {}
-        self._tags = TagRoom(snapshot.requests.tag_bounds)
+        self._tags = TagHeadroom(snapshot.requests.tag_bounds)
 
     # ------------------------------------------------------------------ Matcher
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NO_TAG_BOUNDS", "TagBounds", "TagRoom"]
+__all__ = ["NO_TAG_BOUNDS", "TagBounds", "TagHeadroom"]
 
 IntArray = NDArray[np.int64]
 
@@ -33,7 +33,7 @@ class TagBounds:
 NO_TAG_BOUNDS: Mapping[int, TagBounds] = MappingProxyType({})
 
 
-class TagRoom:
+class TagHeadroom:
     """Bounds less what a cycle has granted so far.
 
     Args:

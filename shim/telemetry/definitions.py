@@ -227,7 +227,7 @@ LAUNCH_CONFLICTS = MetricDefinition(
     notes="`claimed` by others; `used` by a newer report; `queue`: its limit; `node`: none fits; `offered` to others",
 )
 ROOM_OFFERS = MetricDefinition(
-    "heddle_room_offers", "Containers that a Local Master kept room for, by fate", ("subcluster", "fate"), "counter"
+    "heddle_capacity_offers", "Containers that a Local Master kept room for, by fate", ("subcluster", "fate"), "counter"
 )
 LAUNCH_REPAIRS = MetricDefinition(
     "heddle_launch_repairs",

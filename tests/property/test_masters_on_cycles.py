@@ -15,9 +15,9 @@ from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
+from shim.domain.capacity_bids import CapacityBid
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.domain.room_bids import RoomBid
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
@@ -27,7 +27,7 @@ from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.ports.attempt_calls import Attempt
-from shim.scheduling.global_master.room_bids import RoomBidder
+from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 from shim.testing.settings import usual
@@ -87,7 +87,7 @@ class Links:
 
     sender: str
     masters: LocalMasters
-    bids: dict[SubClusterId, RoomBid] = field(default_factory=dict)
+    bids: dict[SubClusterId, CapacityBid] = field(default_factory=dict)
 
     def bid(self, subcluster, bid):
         self.bids[subcluster] = bid
@@ -116,7 +116,7 @@ class PlanningMaster:
         self.launches = LaunchService(self.view, masters.clock, 30.0, links, links)
         rng = Random(number)  # noqa: S311 - a test
         bids = QueueBids(
-            RoomBidder(GlobalMasterId(f"gm/{number}"), 1),
+            CapacityBidder(GlobalMasterId(f"gm/{number}"), 1),
             CLUSTERS,
             standing_of=lambda _: number,
             term_of=lambda _: 1,

@@ -21,8 +21,8 @@ from typing import Annotated
 import msgspec
 
 from shim.domain import ApplicationDocument, NodeReport, QueueReport, SubClusterReport
+from shim.domain.capacity_bids import CapacityBid, CapacityNotice
 from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
-from shim.domain.room_bids import RoomBid, ToldRoom
 from shim.domain.submissions import HomeProposal, Submission
 from shim.domain.verdicts import HomeVerdict
 from shim.errors import RemoteProtocolError
@@ -137,7 +137,7 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
     earlier: tuple[ToldReport, ...] = ()
     ended: tuple[ApplicationDocument, ...] = ()
     pieces: int = 0
-    room: ToldRoom | None = None
+    room: CapacityNotice | None = None
 
     @property
     def sequence(self) -> int:
@@ -179,7 +179,7 @@ class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):
     delta: ReportDelta
     sent_at_s: float = 0.0
     pieces: int = 0
-    room: ToldRoom | None = None
+    room: CapacityNotice | None = None
 
     @property
     def sequence(self) -> int:
@@ -252,7 +252,7 @@ class LaunchFrame(msgspec.Struct, frozen=True, tag="launch"):
     proposals: Annotated[tuple[LaunchProposal, ...], msgspec.Meta(max_length=MAX_LAUNCHES)]
     news: Annotated[tuple[LaunchNews, ...], msgspec.Meta(max_length=MAX_LAUNCHES)] = ()
     life: int = 0
-    bid: RoomBid | None = None
+    bid: CapacityBid | None = None
 
 
 class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):
@@ -260,7 +260,7 @@ class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):
 
     number: int
     verdicts: Annotated[tuple[LaunchVerdict, ...], msgspec.Meta(max_length=MAX_LAUNCHES)]
-    room: ToldRoom | None = None
+    room: CapacityNotice | None = None
 
 
 class SubmitFrame(msgspec.Struct, frozen=True, tag="submit"):

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from shim.domain.capacity_bids import UnreportedContainers
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import (
     ConflictKind,
@@ -23,12 +24,11 @@ from shim.domain.launches import (
 )
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
-from shim.domain.room_bids import RoomPromise
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.counted_containers import CountedContainers
-from shim.scheduling.local_master.kept_room import KeptRoom, StandingOffer
 from shim.scheduling.local_master.node_capacity import NodeCapacity, fitting
+from shim.scheduling.local_master.offer_book import OfferBook, StandingOffer
 from shim.scheduling.local_master.told_promises import promises_in_order, told_in_order
 
 __all__ = ["TentativeAllocations"]
@@ -73,7 +73,7 @@ class TentativeAllocations:
         self._granted: list[CountedContainers] = []
         self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
         self._rooms: dict[ContainerKind, int] = {}
-        self.offered = KeptRoom(self._nodes, self._rooms.clear)
+        self.offered = OfferBook(self._nodes, self._rooms.clear)
         self.reported_at_s = float("-inf")
 
     # ------------------------------------------------------------------ what reports tell
@@ -216,7 +216,7 @@ class TentativeAllocations:
         memory = max(0, left.memory_mib) if most.memory_mib > 0 else -1
         return ResourceVector(memory, max(0, left.vcores) if most.vcores > 0 else -1)
 
-    def promised(self) -> tuple[RoomPromise, ...]:
+    def promised(self) -> tuple[UnreportedContainers, ...]:
         """Tell what is promised, or granted and in no report: what was granted has its room before all others."""
         return promises_in_order((each.sender, each.kind, each.count) for each in self._every())
 

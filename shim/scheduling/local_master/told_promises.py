@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from itertools import groupby, islice
 
+from shim.domain.capacity_bids import UnreportedContainers
 from shim.domain.launches import ContainerKind, TentativelyAllocated
-from shim.domain.room_bids import RoomPromise
 
 __all__ = ["promises_in_order", "told_in_order"]
 
@@ -30,12 +30,12 @@ def told_in_order(promises: Iterable[tuple[ContainerKind, int]]) -> tuple[Tentat
     return tuple(TentativelyAllocated(kind, count) for kind, count in runs[:_MOST])
 
 
-def promises_in_order(promises: Iterable[tuple[str, ContainerKind, int]]) -> tuple[RoomPromise, ...]:
+def promises_in_order(promises: Iterable[tuple[str, ContainerKind, int]]) -> tuple[UnreportedContainers, ...]:
     """Tell of promises in their order, with whose they are; those of one holder and kind in a row together.
 
     Args:
         promises: Holder, kind and count of each, the oldest first.
     """
     grouped = groupby(promises, key=lambda each: each[:2])
-    runs = (RoomPromise(to, kind, sum(each[2] for each in run)) for (to, kind), run in grouped)
+    runs = (UnreportedContainers(to, kind, sum(each[2] for each in run)) for (to, kind), run in grouped)
     return tuple(islice(runs, _MOST))

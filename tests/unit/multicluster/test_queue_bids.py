@@ -2,7 +2,7 @@ from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.launches import ContainerKind
 from shim.domain.resources import ResourceVector
 from shim.multicluster.queue_bids import QueueBids
-from shim.scheduling.global_master.room_bids import RoomBidder, WaitingRoom
+from shim.scheduling.global_master.capacity_bids import CapacityBidder, WaitingDemand
 from shim.testing.clock import FakeClock
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -11,10 +11,10 @@ EAST, WEST = SubClusterId("east"), SubClusterId("west")
 class Waits:
     """In the place of a queue's table: two containers wait, wherever the queue is."""
 
-    def waiting_room(self, names, standing, at_s):
+    def waiting_demand(self, names, standing, at_s):
         del at_s
         return {
-            name: [WaitingRoom((0, standing, 0), ContainerKind(queue, ResourceVector(1024, 1)), 2)]
+            name: [WaitingDemand((0, standing, 0), ContainerKind(queue, ResourceVector(1024, 1)), 2)]
             for name, queue in names.items()
         }
 
@@ -33,7 +33,7 @@ def looked(several, queue_at):
     """Bids after one look, and after another for which there is nobody else."""
     told, is_several = Told(), [several]
     bids = QueueBids(
-        RoomBidder(GlobalMasterId("gm/a"), 1),
+        CapacityBidder(GlobalMasterId("gm/a"), 1),
         (EAST, WEST),
         standing_of=len,
         term_of=lambda _: 7,

@@ -97,7 +97,7 @@ class SeenBids:
 
     def look(self, queue, table, queue_at, launches):
         del launches
-        (here,) = table.waiting_room({EAST: queue_at(EAST)}, 3, 0.0).values()
+        (here,) = table.waiting_demand({EAST: queue_at(EAST)}, 3, 0.0).values()
         self.seen.append((queue, sum(each.count for each in here)))
 
 

@@ -8,10 +8,17 @@ from random import Random
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
+from shim.domain.capacity_bids import (
+    CapacityBid,
+    CapacityBidLine,
+    CapacityNotice,
+    CapacityOffer,
+    OfferCounts,
+    UnreportedContainers,
+)
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
 from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.resources import ResourceVector
-from shim.domain.room_bids import OfferCounts, RoomBid, RoomBidLine, RoomOffer, RoomPromise, ToldRoom
 from shim.domain.shares import UNORDERED
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
@@ -23,7 +30,7 @@ from shim.multicluster.splitters import AttemptMatching, MatchingStatus
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.protocol.peers import LaunchedFrame, LaunchFrame, decode_frame_untrusted, encode_frame
-from shim.scheduling.global_master.room_bids import RoomBidder, WaitingRoom, rank_among_queues
+from shim.scheduling.global_master.capacity_bids import CapacityBidder, WaitingDemand, rank_among_queues
 from shim.scheduling.shadow_report import DifferenceKind, ShadowReport
 from shim.server.peers import MatchingCollector
 from shim.server.rest.asks_shown import shown_asks, shown_matching
@@ -75,14 +82,20 @@ def test_frames_of_launches_travel():
         LaunchFrame(1, (LaunchProposal(4, "a", KIND, 2),), (LaunchNews(3, 1, 1),)),
         LaunchFrame(2, (LaunchProposal(5, "a", replace(KIND, places=("e1", "/r")), 2),), (), life=7),
         LaunchFrame(
-            3, (), (), 7, RoomBid(GlobalMasterId("gm/a"), 7, 1, (RoomBidLine((0, 8, -9), KIND, 3, "root.a", 4),))
+            3,
+            (),
+            (),
+            7,
+            CapacityBid(GlobalMasterId("gm/a"), 7, 1, (CapacityBidLine((0, 8, -9), KIND, 3, "root.a", 4),)),
         ),
         LaunchedFrame(1, (verdict,)),
         LaunchedFrame(
             2,
             (),
-            ToldRoom(
-                (RoomPromise("gm/a 7", KIND, 2),), (RoomOffer("gm/b 7", KIND, 1, 0.5),), {"gm/b 7": OfferCounts(1)}
+            CapacityNotice(
+                (UnreportedContainers("gm/a 7", KIND, 2),),
+                (CapacityOffer("gm/b 7", KIND, 1, 0.5),),
+                {"gm/b 7": OfferCounts(1)},
             ),
         ),
     ):
@@ -140,7 +153,7 @@ class BiddingMaster:
         self.service = LaunchService(other.view, other.clock, 30.0, other.following, other.following)
         other.following.listen(self.service)
         other.following.listen_to_room(self.service.spoken_for)
-        self.bidder = RoomBidder(GlobalMasterId(f"gm/{name}"), other.following.incarnation)
+        self.bidder = CapacityBidder(GlobalMasterId(f"gm/{name}"), other.following.incarnation)
         self.heard = []
 
     async def begin(self):
@@ -149,7 +162,7 @@ class BiddingMaster:
 
     async def bid(self, standing, count):
         rank = rank_among_queues(is_overdue=False, standing=standing, waited_s=1.0)
-        self.bidder.put("root.default", 0, {EAST: [WaitingRoom(rank, KIND, count)]})
+        self.bidder.put("root.default", 0, {EAST: [WaitingDemand(rank, KIND, count)]})
         self.service.bid(EAST, self.bidder.next_bid(EAST, self.followed.clock.now_s()))
         await self.followed.clock.settle()
 
@@ -301,7 +314,7 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     text = generate_latest(registry).decode()
     assert 'heddle_launch_verdicts_total{subcluster="east",verdict="rejected"} 2.0' in text
     assert 'heddle_launch_conflicts_total{kind="claimed",subcluster="east"} 2.0' in text
-    assert 'heddle_room_offers_total{fate="taken",subcluster="east"} 8.0' in text
+    assert 'heddle_capacity_offers_total{fate="taken",subcluster="east"} 8.0' in text
     assert "heddle_launch_repairs_total 3.0" in text
     assert "heddle_launch_fallbacks_total 4.0" in text
     assert 'heddle_promised_containers{subcluster="east"} 1.0' in text

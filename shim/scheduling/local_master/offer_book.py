@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from shim.domain.capacity_bids import CapacityNotice, CapacityOffer, OfferCounts, UnreportedContainers
 from shim.domain.launches import ContainerKind
-from shim.domain.room_bids import OfferCounts, RoomOffer, RoomPromise, ToldRoom
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
 
-__all__ = ["KeptRoom", "StandingOffer"]
+__all__ = ["OfferBook", "StandingOffer"]
 
 _MOST_TOLD = 256
 
@@ -33,7 +33,7 @@ class StandingOffer:
         return sum(self.places.values())
 
 
-class KeptRoom:
+class OfferBook:
     """The offers that stand. It never reads a clock: times are told, in seconds by one clock.
 
     Args:
@@ -140,7 +140,7 @@ class KeptRoom:
         for each in over:
             self._count(each.to, expired=each.count)
 
-    def believe(self, told: Iterable[RoomOffer], at_s: float) -> None:
+    def believe(self, told: Iterable[CapacityOffer], at_s: float) -> None:
         """Believe what a Local Master tells: these stand, and no others."""
         self._remove(list(self.standing))
         for each in told:
@@ -149,15 +149,17 @@ class KeptRoom:
                 self.standing.append(StandingOffer(each.to, each.kind, at_s + each.for_s, places))
         self._changed()
 
-    def told(self, at_s: float, promised: Sequence[RoomPromise] = ()) -> ToldRoom:
+    def told(self, at_s: float, promised: Sequence[UnreportedContainers] = ()) -> CapacityNotice:
         """Tell of the offers that stand, and what became of all so far; of very many offers the oldest.
 
         Args:
             at_s: Now.
             promised: What is spoken for by promises.
         """
-        offers = (RoomOffer(each.to, each.kind, each.count, each.until_s - at_s) for each in self.standing[:_MOST_TOLD])
-        return ToldRoom(tuple(promised), tuple(offers), dict(self._counts))
+        offers = (
+            CapacityOffer(each.to, each.kind, each.count, each.until_s - at_s) for each in self.standing[:_MOST_TOLD]
+        )
+        return CapacityNotice(tuple(promised), tuple(offers), dict(self._counts))
 
     # ------------------------------------------------------------------ books
 

@@ -1,11 +1,11 @@
+from shim.domain.capacity_bids import CapacityBidLine
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.launches import ContainerKind
 from shim.domain.resources import ResourceVector
-from shim.domain.room_bids import RoomBidLine
-from shim.scheduling.global_master.room_bids import (
+from shim.scheduling.global_master.capacity_bids import (
     HOLDS_ITS_PART,
-    RoomBidder,
-    WaitingRoom,
+    CapacityBidder,
+    WaitingDemand,
     rank_among_queues,
     standing_of,
 )
@@ -15,11 +15,11 @@ SMALL, LARGE = (ContainerKind("root.a", ResourceVector(1024 * size, size)) for s
 
 
 def a_bidder():
-    return RoomBidder(GlobalMasterId("gm/a"), 7)
+    return CapacityBidder(GlobalMasterId("gm/a"), 7)
 
 
 def waiting(rank, count, kind=SMALL):
-    return WaitingRoom((0, 8, rank), kind, count)
+    return WaitingDemand((0, 8, rank), kind, count)
 
 
 def test_those_overtaken_for_too_long_go_first_then_queues_with_least_of_their_part_then_those_who_wait_longest():
@@ -46,9 +46,9 @@ def test_a_bid_tells_each_kind_once_with_its_best_rank_over_all_queues():
     bid = bidder.next_bid(EAST, 10.0)
     assert (bid.global_master, bid.incarnation, bid.version) == ("gm/a", 7, 1)
     assert bid.lines == (
-        RoomBidLine((0, 8, 1), SMALL, 6, "root.b", 4),
-        RoomBidLine((0, 8, 2), SMALL, 3, "root.a", 3),
-        RoomBidLine((0, 8, 4), LARGE, 1, "root.a", 3),
+        CapacityBidLine((0, 8, 1), SMALL, 6, "root.b", 4),
+        CapacityBidLine((0, 8, 2), SMALL, 3, "root.a", 3),
+        CapacityBidLine((0, 8, 4), LARGE, 1, "root.a", 3),
     )
 
 

@@ -25,7 +25,7 @@ async def masters(
 ) -> AsyncIterator[MasterProcesses]:
     """Queues of equal weight, whose policy places by itself: what it does not place waits in Heddle."""
     more = 'weight = 1.0\ncontainers = "tetris"\n'
-    async with masters_that_span(nursery, fault_lab, postgres_url, tmp_path, "room_offers", more=more) as prepared:
+    async with masters_that_span(nursery, fault_lab, postgres_url, tmp_path, "capacity_offers", more=more) as prepared:
         yield prepared
 
 

@@ -14,15 +14,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shim.domain.capacity_bids import CapacityBid, CapacityBidLine, CapacityNotice
 from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind, proposer
 from shim.domain.messages import Rank
-from shim.domain.room_bids import RoomBid, RoomBidLine, ToldRoom
 from shim.scheduling.local_master.offers import BidsOf
 from shim.scheduling.local_master.partition import divide_nodes
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
-__all__ = ["BIDS_LAST_S", "RoomOffers"]
+__all__ = ["BIDS_LAST_S", "CapacityOffers"]
 
 BIDS_LAST_S = 10.0
 """At least; longer where reports are rare, as cycles run when one comes."""
@@ -45,7 +45,7 @@ class _Patience:
     expired: int = 0
 
 
-class RoomOffers:
+class CapacityOffers:
     """See the module. It never reads a clock: times are told, in seconds by one clock.
 
     Args:
@@ -58,12 +58,12 @@ class RoomOffers:
         self._bids_last_s = bids_last_s
         self._book = book
         self._offer_s = offer_s
-        self._bids = BidsOf[RoomBid]()
+        self._bids = BidsOf[CapacityBid]()
         self._heard_s: dict[GlobalMasterId, float] = {}
         self._terms: dict[str, int] = {}
         self._patience: dict[str, _Patience] = {}
 
-    def place(self, bid: RoomBid, at_s: float) -> None:
+    def place(self, bid: CapacityBid, at_s: float) -> None:
         """Hear a bid. Offers that the bidder does not want any more end; an old bid changes nothing."""
         known = self._bids.of(bid.global_master)
         if not self._bids.place(bid):
@@ -84,7 +84,7 @@ class RoomOffers:
         """Tell whether a proposal's sender has ever bid: an older Heddle does not know what an offer is."""
         return any(bid is not None and _name(bid) == sender for bid in map(self._bids.of, self._heard_s))
 
-    def told(self, at_s: float) -> ToldRoom:
+    def told(self, at_s: float) -> CapacityNotice:
         """Tell what is spoken for at this moment."""
         self._book.expire(at_s)
         return self._book.offered.told(at_s, self._book.promised())
@@ -96,7 +96,7 @@ class RoomOffers:
         living = sorted(name for name in self._bids.bidders if self._heard_s[name] + self._bids_last_s >= at_s)
         if self._offer_s <= 0.0 or len(living) < 2:  # noqa: PLR2004 - with one there is no choice
             return
-        lines: dict[GlobalMasterId, list[RoomBidLine]] = {}
+        lines: dict[GlobalMasterId, list[CapacityBidLine]] = {}
         for name in living:
             bid = self._bids.of(name)
             if bid is not None and self._patience_with(_name(bid)).until_s <= at_s:
@@ -106,7 +106,7 @@ class RoomOffers:
             at_s + self._offer_s
         )
 
-    def _valid(self, bid: RoomBid) -> list[RoomBidLine]:
+    def _valid(self, bid: CapacityBid) -> list[CapacityBidLine]:
         """Lines of queues that nobody is known to have taken over since."""
         return [line for line in bid.lines if line.count > 0 and line.term >= self._terms.get(line.queue, 0)]
 
@@ -138,8 +138,8 @@ class _Round:
     def __init__(
         self,
         book: TentativeAllocations,
-        bids: BidsOf[RoomBid],
-        lines: Mapping[GlobalMasterId, Sequence[RoomBidLine]],
+        bids: BidsOf[CapacityBid],
+        lines: Mapping[GlobalMasterId, Sequence[CapacityBidLine]],
         owners: Sequence[GlobalMasterId],
     ) -> None:
         self._book = book
@@ -177,11 +177,11 @@ class _Round:
             self._left[name, line.kind] -= count
             self._bids.unanswered[name] += count
 
-    def _rank_at(self, bid: RoomBid, row: int) -> Rank | None:
+    def _rank_at(self, bid: CapacityBid, row: int) -> Rank | None:
         line = self._line_at(bid.global_master, row)
         return None if line is None else line.rank
 
-    def _line_at(self, name: GlobalMasterId, row: int) -> RoomBidLine | None:
+    def _line_at(self, name: GlobalMasterId, row: int) -> CapacityBidLine | None:
         """Most urgent line of somebody that a node has room for; lines are in the order of their ranks."""
         for line in self._lines.get(name, ()):
             if self._book.nodes.slots_on(row, line.kind) > 0 and self._fitting(name, line.kind) > 0:
@@ -194,5 +194,5 @@ class _Round:
         return min(left, self._book.queue_room(kind)) if left > 0 else 0
 
 
-def _name(bid: RoomBid) -> str:
+def _name(bid: CapacityBid) -> str:
     return proposer(bid.global_master, bid.incarnation)

@@ -8,16 +8,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from shim.domain.capacity_bids import CapacityBid, CapacityBidLine
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.launches import ContainerKind
 from shim.domain.messages import Rank
-from shim.domain.room_bids import RoomBid, RoomBidLine
 from shim.scheduling.global_master.bidding import urgent_needs
 from shim.scheduling.plan import Turn
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.ranks import rank_of
 
-__all__ = ["HOLDS_ITS_PART", "RoomBidder", "WaitingRoom", "rank_among_queues", "standing_of"]
+__all__ = ["HOLDS_ITS_PART", "CapacityBidder", "WaitingDemand", "rank_among_queues", "standing_of"]
 
 HOLDS_ITS_PART = 8
 """Standing of a queue that holds what it is entitled to, or is entitled to nothing in particular."""
@@ -27,7 +27,7 @@ _Need = tuple[ContainerKind, str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingRoom:
+class WaitingDemand:
     """Containers of one kind that wait in a queue, for one sub-cluster.
 
     Attributes:
@@ -56,7 +56,7 @@ def rank_among_queues(*, is_overdue: bool, standing: int, waited_s: float) -> Ra
     return rank_of(FIFO, Turn(0, 1.0 / (1.0 + max(0.0, waited_s)), float(standing), float(is_overdue)))
 
 
-class RoomBidder:
+class CapacityBidder:
     """See the module. It never reads a clock: times are told, in seconds by one clock.
 
     Args:
@@ -67,10 +67,10 @@ class RoomBidder:
     def __init__(self, me: GlobalMasterId, incarnation: int) -> None:
         self._me = me
         self._incarnation = incarnation
-        self._waiting: dict[str, tuple[int, Mapping[SubClusterId, Sequence[WaitingRoom]]]] = {}
-        self._last: dict[SubClusterId, tuple[RoomBid, float]] = {}
+        self._waiting: dict[str, tuple[int, Mapping[SubClusterId, Sequence[WaitingDemand]]]] = {}
+        self._last: dict[SubClusterId, tuple[CapacityBid, float]] = {}
 
-    def put(self, queue: str, term: int, waiting: Mapping[SubClusterId, Sequence[WaitingRoom]]) -> None:
+    def put(self, queue: str, term: int, waiting: Mapping[SubClusterId, Sequence[WaitingDemand]]) -> None:
         """Note what waits in a queue, in the place of what waited before.
 
         Args:
@@ -83,7 +83,7 @@ class RoomBidder:
         else:
             self._waiting.pop(queue, None)
 
-    def next_bid(self, subcluster: SubClusterId, at_s: float) -> RoomBid | None:
+    def next_bid(self, subcluster: SubClusterId, at_s: float) -> CapacityBid | None:
         """The bid that a Local Master is to hear now; None if it knows."""
         lines = tuple(self._lines(subcluster))
         last = self._last.get(subcluster)
@@ -92,11 +92,11 @@ class RoomBidder:
         if last is not None and last[0].lines == lines and (not lines or at_s < last[1] + _AGAIN_S):
             return None
         version = 1 if last is None else last[0].version + 1
-        bid = RoomBid(self._me, self._incarnation, version, lines)
+        bid = CapacityBid(self._me, self._incarnation, version, lines)
         self._last[subcluster] = bid, at_s
         return bid
 
-    def _lines(self, subcluster: SubClusterId) -> Iterable[RoomBidLine]:
+    def _lines(self, subcluster: SubClusterId) -> Iterable[CapacityBidLine]:
         wanted = Counter[_Need]()
         ranked: list[tuple[_Need, Rank]] = []
         for queue, (term, waiting) in self._waiting.items():
@@ -106,4 +106,4 @@ class RoomBidder:
                 ranked.append((need, each.rank))
         ranked.sort(key=lambda each: each[1])
         for rank, (kind, queue, term), count in urgent_needs(ranked, wanted):
-            yield RoomBidLine(rank, kind, count, queue, term)
+            yield CapacityBidLine(rank, kind, count, queue, term)

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
+from shim.domain.capacity_bids import CapacityBid, CapacityBidLine
 from shim.domain.ids import GlobalMasterId, NodeId, SubClusterId
 from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal
 from shim.domain.resources import ResourceVector
-from shim.domain.room_bids import RoomBid, RoomBidLine
 from shim.domain.subclusters import NodeReport
-from shim.scheduling.local_master.room_offers import RoomOffers
+from shim.scheduling.local_master.capacity_offers import CapacityOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 MASTERS = tuple(GlobalMasterId(name) for name in ("gm/a", "gm/b", "gm/c"))
@@ -23,7 +23,7 @@ NODES, SIZE = 3, 8
 OFFER_S = 2.0
 KINDS = tuple(ContainerKind("root.default", ResourceVector(size, size)) for size in (1, 3))
 ranks = st.tuples(st.integers(-1, 0), st.integers(0, 8), st.integers(-5, 5))
-lines = st.builds(RoomBidLine, ranks, st.sampled_from(KINDS), st.integers(0, 20), term=st.integers(0, 2))
+lines = st.builds(CapacityBidLine, ranks, st.sampled_from(KINDS), st.integers(0, 20), term=st.integers(0, 2))
 
 
 class Offers(RuleBasedStateMachine):
@@ -32,7 +32,7 @@ class Offers(RuleBasedStateMachine):
     @initialize()
     def start(self):
         self.book = TentativeAllocations(SubClusterId("east"), 20.0)
-        self.offers = RoomOffers(self.book, OFFER_S)
+        self.offers = CapacityOffers(self.book, OFFER_S)
         self.now_s = 1000.0
         self.used = [0] * NODES
         self.lives = dict.fromkeys(MASTERS, 1)
@@ -48,7 +48,7 @@ class Offers(RuleBasedStateMachine):
     @rule(name=st.sampled_from(MASTERS), what=st.lists(lines, max_size=3))
     def bids_for_room(self, name, what):
         self.versions[name] += 1
-        bid = RoomBid(name, self.lives[name], self.versions[name], tuple(sorted(what, key=lambda line: line.rank)))
+        bid = CapacityBid(name, self.lives[name], self.versions[name], tuple(sorted(what, key=lambda line: line.rank)))
         self.bids.append(bid)
         self.offers.place(bid, self.now_s)
 
@@ -146,7 +146,7 @@ def a_cluster(free):
         for row, count in enumerate(free)
     )
     book = TentativeAllocations(SubClusterId("east"), 20.0)
-    return book, RoomOffers(book, OFFER_S), nodes
+    return book, CapacityOffers(book, OFFER_S), nodes
 
 
 @settings(max_examples=80, deadline=None)
@@ -154,10 +154,10 @@ def a_cluster(free):
     free=st.lists(st.integers(0, SIZE), min_size=1, max_size=4),
     wants=st.lists(st.tuples(ranks, st.integers(1, 12)), min_size=2, max_size=4),
 )
-def test_nobody_is_kept_room_while_a_better_bid_goes_without(free, wants):
+def test_nobody_is_offer_book_while_a_better_bid_goes_without(free, wants):
     book, offers, nodes = a_cluster(free)
     for number, (rank, count) in enumerate(wants):
-        offers.place(RoomBid(GlobalMasterId(f"gm/{number}"), 1, 1, (RoomBidLine(rank, KINDS[0], count),)), 10.0)
+        offers.place(CapacityBid(GlobalMasterId(f"gm/{number}"), 1, 1, (CapacityBidLine(rank, KINDS[0], count),)), 10.0)
     book.apply(nodes, {}, 10.0)
     offers.decide(10.0)
     had = [sum(book.offered.left_to(f"gm/{number} 1").values()) for number in range(len(wants))]
@@ -169,14 +169,16 @@ def test_nobody_is_kept_room_while_a_better_bid_goes_without(free, wants):
 
 @settings(max_examples=40, deadline=None)
 @given(n_better=st.integers(1, 3), every_s=st.sampled_from([0.5, 1.0, 3.0]))
-def test_whoever_keeps_on_bidding_is_kept_room_though_better_bids_take_nothing(n_better, every_s):
+def test_whoever_keeps_on_bidding_is_offer_book_though_better_bids_take_nothing(n_better, every_s):
     book, offers, nodes = a_cluster([4])
     now_s, last_s = 10.0, 10.0
     for number in range(200):
         for better in range(n_better):
-            line = RoomBidLine((0, 0, better), KINDS[0], 9)
-            offers.place(RoomBid(GlobalMasterId(f"gm/{better}"), 1, number + 1, (line,)), now_s)
-        offers.place(RoomBid(GlobalMasterId("gm/z"), 1, number + 1, (RoomBidLine((0, 8, 9), KINDS[0], 4),)), now_s)
+            line = CapacityBidLine((0, 0, better), KINDS[0], 9)
+            offers.place(CapacityBid(GlobalMasterId(f"gm/{better}"), 1, number + 1, (line,)), now_s)
+        offers.place(
+            CapacityBid(GlobalMasterId("gm/z"), 1, number + 1, (CapacityBidLine((0, 8, 9), KINDS[0], 4),)), now_s
+        )
         book.apply(nodes, {}, now_s)
         offers.decide(now_s)
         left = book.offered.left_to("gm/z 1")

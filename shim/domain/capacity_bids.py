@@ -7,11 +7,11 @@ from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind
 from shim.domain.messages import Rank
 
-__all__ = ["OfferCounts", "RoomBid", "RoomBidLine", "RoomOffer", "RoomPromise", "ToldRoom"]
+__all__ = ["CapacityBid", "CapacityBidLine", "CapacityNotice", "CapacityOffer", "OfferCounts", "UnreportedContainers"]
 
 
 @dataclass(frozen=True, slots=True)
-class RoomBidLine:
+class CapacityBidLine:
     """Containers of one kind that wait and that nobody has promised.
 
     Attributes:
@@ -29,7 +29,7 @@ class RoomBidLine:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomBid:
+class CapacityBid:
     """A Global Master's bid for room of one sub-cluster that it does not see; no lines: nothing.
 
     Attributes:
@@ -40,11 +40,11 @@ class RoomBid:
     global_master: GlobalMasterId
     incarnation: int
     version: int
-    lines: tuple[RoomBidLine, ...] = ()
+    lines: tuple[CapacityBidLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class RoomOffer:
+class CapacityOffer:
     """Containers for which a Local Master keeps room for one Global Master.
 
     Attributes:
@@ -60,7 +60,7 @@ class RoomOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class RoomPromise:
+class UnreportedContainers:
     """Containers that somebody was promised, or granted, and that no report shows yet.
 
     Attributes:
@@ -90,7 +90,7 @@ class OfferCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldRoom:
+class CapacityNotice:
     """Room of a sub-cluster that is spoken for and that its report shows as free.
 
     Attributes:
@@ -99,6 +99,6 @@ class ToldRoom:
         counts: What became of offers so far, by who got them.
     """
 
-    promised: tuple[RoomPromise, ...] = ()
-    offers: tuple[RoomOffer, ...] = ()
+    promised: tuple[UnreportedContainers, ...] = ()
+    offers: tuple[CapacityOffer, ...] = ()
     counts: Mapping[str, OfferCounts] = field(default_factory=dict)

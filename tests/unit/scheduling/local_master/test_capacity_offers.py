@@ -1,14 +1,14 @@
-"""Rules of offers one by one; all of them together are in tests/property/test_room_offers.py."""
+"""Rules of offers one by one; all of them together are in tests/property/test_capacity_offers.py."""
 
 import pytest
 
+from shim.domain.capacity_bids import CapacityBid, CapacityBidLine, OfferCounts
 from shim.domain.ids import GlobalMasterId, NodeId, SubClusterId
 from shim.domain.launches import ConflictKind, ContainerKind, LaunchProposal
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
-from shim.domain.room_bids import OfferCounts, RoomBid, RoomBidLine
 from shim.domain.subclusters import NodeReport
-from shim.scheduling.local_master.room_offers import BIDS_LAST_S, RoomOffers
+from shim.scheduling.local_master.capacity_offers import BIDS_LAST_S, CapacityOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 A, B = GlobalMasterId("gm/a"), GlobalMasterId("gm/b")
@@ -28,7 +28,7 @@ class Desk:
 
     def __init__(self, offer_s: float = OFFER_S) -> None:
         self.book = TentativeAllocations(SubClusterId("east"), 30.0)
-        self.offers = RoomOffers(self.book, offer_s)
+        self.offers = CapacityOffers(self.book, offer_s)
         self.at_s = 100.0
         self.version = self.number = 0
 
@@ -59,8 +59,8 @@ class Desk:
         version: int = 0,
     ) -> None:
         self.version += 1
-        line = RoomBidLine((0, 8, rank), kind or a_kind(), count, "root.prod", term)
-        self.offers.place(RoomBid(name, life, version or self.version, (line,) if count else ()), self.at_s)
+        line = CapacityBidLine((0, 8, rank), kind or a_kind(), count, "root.prod", term)
+        self.offers.place(CapacityBid(name, life, version or self.version, (line,) if count else ()), self.at_s)
         self.book.check()
 
     def propose(self, name: GlobalMasterId, count: int, *, life: int = 1) -> tuple[int, ConflictKind | None]:
