@@ -345,6 +345,6 @@ class QueueRows:
         return found
 
     def _usable(self, request: PendingRequest, counts: Sequence[int]) -> Mapping[SubClusterId, int]:
-        """Those of counts by sub-cluster that are of one which a request may use."""
+        """Counts of the sub-clusters that a request may use."""
         by_place = zip(self._subclusters, counts, strict=True)
         return {name: count for name, count in by_place if count and name in request.may_use}
