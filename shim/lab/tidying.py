@@ -12,12 +12,14 @@ from shim.lab.lifecycle import Lab
 __all__ = ["end_applications", "end_applications_at"]
 
 _APPS = "/ws/v1/cluster/apps"
+_METRICS = "/ws/v1/cluster/metrics"
 _LIVE = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 _AT_ONCE = 8
+_FREE_WITHIN_S = 10.0
 
 
 def end_applications(lab: Lab, *, within_s: float = 60.0) -> None:
-    """Kill every live application of a lab's clusters, and return when none is left.
+    """Kill every live application of a lab's clusters, and return when none is left; their containers are waited for, for a while.
 
     Raises:
         LabError: If some do not end within `within_s` on one cluster.
@@ -40,6 +42,15 @@ def end_applications_at(urls: Sequence[str], user: str, *, within_s: float = 60.
                     raise LabError(f"{url}: applications do not end within {within_s:g} s: {', '.join(live)}")
                 list(threads.map(lambda state: client.put(state, json={"state": "KILLED"}), live))
                 time.sleep(0.2)
+            # a killed application's containers are taken off the nodes a moment later: room would be counted without
+            deadline_s = time.monotonic() + _FREE_WITHIN_S
+            while _holds_containers(client, url, user) and time.monotonic() < deadline_s:
+                time.sleep(0.2)
+
+
+def _holds_containers(client: httpx.Client, url: str, user: str) -> bool:
+    told = client.get(f"{url}{_METRICS}", params={"user.name": user}).json()["clusterMetrics"]
+    return bool(told["containersAllocated"])
 
 
 def _live(client: httpx.Client, url: str, user: str) -> list[str]:
