@@ -66,7 +66,7 @@ class MastersConfig:
         0.3, about=Key("How long a submission waits for a Local Master's word on its home.", least=0.01, most=5)
     )
     offer_s: float = key(
-        1.0,
+        0.0,
         about=Key(
             "How long a Local Master keeps room that came free for the Global Master with the best bid, where several "
             "bid; 0 keeps none.",

@@ -19,7 +19,7 @@ _FREE_WITHIN_S = 10.0
 
 
 def end_applications(lab: Lab, *, within_s: float = 60.0) -> None:
-    """Kill every live application of a lab's clusters, and return when none is left; their containers are waited for, for a while.
+    """Kill every live application of a lab's clusters; return when none is left, nor their containers, as a rule.
 
     Raises:
         LabError: If some do not end within `within_s` on one cluster.
