@@ -39,6 +39,17 @@ _C = submissions.c
 _KEY = ("cluster_timestamp", "sequence")
 ONLY = 1  # the id of the one row of `federation`
 _IS_KEY = and_(_C.cluster_timestamp == bindparam("key_timestamp"), _C.sequence == bindparam("key_sequence"))
+_AS_IT_WAS = (
+    _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
+    _C.sequence == bindparam("was_sequence"),
+    _C.state == bindparam("was_state"),
+    _C.home_subcluster == bindparam("was_home_subcluster"),
+    _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
+    _C.intended_at_ms == bindparam("was_intended_at_ms"),
+    _C.intent_id == bindparam("was_intent_id"),
+    _C.finished_at_ms.is_(None),
+)
+"""The record stands as its `SubmissionProgress` says, and is not closed."""
 _OLDEST_FIRST = (_C.intended_at_ms, _C.cluster_timestamp, _C.sequence)
 Insert = sqlite.Insert | postgresql.Insert
 DIALECT_INSERT: Mapping[str, Callable[[Table], Insert]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -54,6 +65,16 @@ def _new_or_rejected(dialect: str) -> ReturningInsert[Any]:
         set_={**replaced, "finished_at_ms": null()},
         where=_C.state == SubmissionState.REJECTED.value,
     ).returning(_C.sequence)
+
+
+def _ended(state: SubmissionState) -> Mapping[str, Any]:
+    """Values of a record that ends, without its context, which may hold tokens."""
+    return {
+        "state": state.value,
+        "rejection": bindparam("new_rejection"),
+        "finished_at_ms": bindparam("new_finished_at_ms"),
+        "body": b"",
+    }
 
 
 INSERT_INTENT = Prepared({dialect: _new_or_rejected(dialect) for dialect in DIALECT_INSERT})
@@ -78,16 +99,7 @@ DESCRIBED = select(*(column for column in _C if column.name not in ("body", "dec
 STATE = select(_C.state).where(_IS_KEY)
 REHOME = (
     update(submissions)
-    .where(
-        _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
-        _C.sequence == bindparam("was_sequence"),
-        _C.state == bindparam("was_state"),
-        _C.home_subcluster == bindparam("was_home_subcluster"),
-        _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
-        _C.intended_at_ms == bindparam("was_intended_at_ms"),
-        _C.intent_id == bindparam("was_intent_id"),
-        _C.finished_at_ms.is_(None),
-    )
+    .where(*_AS_IT_WAS)
     .values(
         state=SubmissionState.INTENDED.value,
         home_subcluster=bindparam("new_home_subcluster"),
@@ -100,23 +112,8 @@ REHOME = (
 )
 REJECT = (
     update(submissions)
-    .where(
-        _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
-        _C.sequence == bindparam("was_sequence"),
-        _C.state == bindparam("was_state"),
-        _C.state.in_([SubmissionState.INTENDED.value, SubmissionState.WAITING.value]),
-        _C.home_subcluster == bindparam("was_home_subcluster"),
-        _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
-        _C.intended_at_ms == bindparam("was_intended_at_ms"),
-        _C.intent_id == bindparam("was_intent_id"),
-        _C.finished_at_ms.is_(None),
-    )
-    .values(
-        state=SubmissionState.REJECTED.value,
-        rejection=bindparam("new_rejection"),
-        finished_at_ms=bindparam("new_finished_at_ms"),
-        body=b"",
-    )
+    .where(*_AS_IT_WAS, _C.state.in_([SubmissionState.INTENDED.value, SubmissionState.WAITING.value]))
+    .values(**_ended(SubmissionState.REJECTED))
 )
 INTENDED = (
     select(*(literal(b"").label("body") if column is _C.body else column for column in _C))
@@ -155,12 +152,7 @@ WAITED = (
 WITHDRAW = (
     update(submissions)
     .where(_IS_KEY, _C.state == SubmissionState.WAITING.value)
-    .values(
-        state=SubmissionState.KILLED.value,
-        rejection=bindparam("new_rejection"),
-        finished_at_ms=bindparam("new_finished_at_ms"),
-        body=b"",
-    )
+    .values(**_ended(SubmissionState.KILLED))
 )
 GIVE_UP = (
     update(submissions)
@@ -170,12 +162,7 @@ GIVE_UP = (
         _C.home_subcluster == bindparam("home"),
         _C.finished_at_ms.is_(None),
     )
-    .values(
-        state=SubmissionState.LOST.value,
-        rejection=bindparam("new_rejection"),
-        finished_at_ms=bindparam("new_finished_at_ms"),
-        body=b"",
-    )
+    .values(**_ended(SubmissionState.LOST))
 )
 LOCK_SEQUENCE = (
     update(federation)
