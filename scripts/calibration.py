@@ -2,6 +2,7 @@
 
     python -m scripts.calibration                                60 jobs, all rows, on labs of its own; a table
     python -m scripts.calibration --jobs 12 --rows "one cluster" fewer
+    python -m scripts.calibration --gap 1.1                      more jobs than there is room for
     python -m scripts.calibration --json runs.json               every completion, too
 
 Before each row counts, jobs of another draw run under the same conditions. They tell how long a container takes to
@@ -22,7 +23,7 @@ from statistics import fmean
 
 import structlog
 
-from scripts.calibrating.draw import DrawnJob, drawn_jobs
+from scripts.calibrating.draw import GAP_S, DrawnJob, drawn_jobs
 from scripts.calibrating.lab_side import Masters, RealRun, masters_of, run_on_lab
 from scripts.calibrating.model_side import Measured, clusters_of, measured_on, run_in_model
 from scripts.calibrating.rows import NODE_OVERRIDES, NODES, ROWS, Row
@@ -45,12 +46,14 @@ class Plan:
         jobs: That are compared.
         seed: Of their draw.
         runs: Of them, for each row.
+        gap_s: Mean time from one arrival to the next.
         measuring: How many jobs of another draw run before.
     """
 
     jobs: tuple[DrawnJob, ...]
     seed: int
     runs: int = 1
+    gap_s: float = GAP_S
     measuring: int = _MEASURING
 
 
@@ -76,7 +79,7 @@ def _on_lab(lab: Lab, masters: Masters, folder: Path, row: Row, plan: Plan) -> O
     found: list[RealRun] = []
     load: list[float] = []
     for number in range(plan.runs + 1):
-        drawn = plan.jobs if number else drawn_jobs(plan.seed + _OTHER_DRAW, plan.measuring)
+        drawn = plan.jobs if number else drawn_jobs(plan.seed + _OTHER_DRAW, plan.measuring, plan.gap_s)
         name = f"{label}-{number}"
         run = run_on_lab(lab, masters, folder / name, row, [replace(job, name=f"{name}-{job.name}") for job in drawn])
         found.append(run)
@@ -127,11 +130,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=60, help="that are compared")
     parser.add_argument("--seed", type=int, default=1, help="of their draw")
+    parser.add_argument("--gap", type=float, default=GAP_S, help="seconds from one arrival to the next, in the mean")
     parser.add_argument("--runs", type=int, default=1, help="on the lab, of each row")
     parser.add_argument("--rows", nargs="*", choices=tuple(ROWS), default=tuple(ROWS), metavar="ROW", help="of all")
     parser.add_argument("--json", type=Path, help="where to write every completion")
     arguments = parser.parse_args()
-    plan = Plan(drawn_jobs(arguments.seed, arguments.jobs), arguments.seed, arguments.runs)
+    jobs = drawn_jobs(arguments.seed, arguments.jobs, arguments.gap)
+    plan = Plan(jobs, arguments.seed, arguments.runs, arguments.gap)
     found = list(rows_on_labs([ROWS[name] for name in arguments.rows], plan))
     rows: list[Compared] = []
     for each in found:  # the model after all labs: it keeps a core busy

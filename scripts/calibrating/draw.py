@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from random import Random
 
-__all__ = ["DrawnJob", "drawn_jobs"]
+__all__ = ["GAP_S", "DrawnJob", "drawn_jobs"]
 
-_GAP_S = 1.6
+GAP_S = 1.6
 _LONG = 0.25
 
 
@@ -29,7 +29,7 @@ class DrawnJob:
         return sum(self.durations_s)
 
 
-def drawn_jobs(seed: int, count: int, gap_s: float = _GAP_S) -> tuple[DrawnJob, ...]:
+def drawn_jobs(seed: int, count: int, gap_s: float = GAP_S) -> tuple[DrawnJob, ...]:
     """Draw jobs with exponential gaps: three of four have 4 to 8 tasks of 1 to 3 s, the rest 12 to 20 of 5 to 10 s.
 
     Args:

@@ -51,6 +51,7 @@ ROWS = {
         Row("heddle, fewest-tasks", "fewest-tasks"),
         Row("heddle, fifo", "fifo"),
         Row("heddle, unordered", "unordered"),
+        Row("heddle, tetris", "tetris"),
         Row("each cluster by itself"),
         Row("one cluster", clusters=1),
     )
