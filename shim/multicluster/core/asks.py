@@ -201,7 +201,8 @@ class AskBook:
             places: Host and rack where it was; if asks named these, they do so again.
         """
         group = self._groups.get(key)
-        if group is None:
+        if group is None:  # the ApplicationMaster registered since, and says anew what it wants
+            self._on_way -= Counter([key])
             return
         group.wanted += 1
         self._wanting = None
@@ -325,7 +326,11 @@ class AskBook:
         return wanted, withheld
 
     def forget_quiet(self, asked: Iterable[AskKey]) -> None:
-        """Drop groups that want nothing and that no session is asked for: memory grows with what lives."""
+        """Drop groups that want nothing, but for those in `asked`: memory grows with what lives.
+
+        Args:
+            asked: Keys that a session is asked for, or may be again: what was granted and not given may be lost yet.
+        """
         kept = set(asked)
         for key in [key for key, group in self._groups.items() if not group.wanted and key not in kept]:
             del self._groups[key]

@@ -387,6 +387,14 @@ def test_a_count_with_a_placement_adds_to_the_one_before_where_the_home_adds_up(
     assert wanted(book)[KEY] == 1, "it has no placement"
 
 
+def test_what_is_lost_on_its_way_before_the_master_says_anew_what_it_wants_is_taken_off_nothing():
+    book = AskBook()
+    book.clear({PLACED: 2})
+    book.give_back(PLACED)
+    book.tell([Ask(PLACED, ANY, 3)], {}, adds=True)
+    assert wanted(book) == {PLACED: 2}
+
+
 def test_what_other_asks_are_asked_for_takes_room_and_what_the_same_ask_is_asked_for_does_not():
     book = AskBook()
     book.tell([Ask(PLACED, ANY, 3), Ask(OTHERS, ANY, 2)], {})

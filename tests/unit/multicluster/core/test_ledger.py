@@ -13,6 +13,7 @@ from shim.multicluster.core import (
     Finished,
     RefuseAM,
     SessionAnswered,
+    ReleaseOrder,
     SessionLost,
     SessionOpened,
     SessionRefused,
@@ -37,6 +38,25 @@ def test_a_container_that_is_lost_before_it_was_given_is_wanted_again(talk):
     assert talk.wants().grants == ()
     talk.opens()
     assert talk.asked() == [3], "all three, not the two that were left"
+
+
+@pytest.mark.parametrize(
+    ("gone", "wanted", "speaks_again"),
+    [
+        (SessionLost(WEST, "silent"), 3, LedgerTalk.opens),
+        (ReleaseOrder((a_grant(1).container,)), 1, LedgerTalk.beats),
+    ],
+)
+def test_so_it_is_while_the_call_that_would_have_given_it_is_under_way(talk, gone, wanted, speaks_again):
+    talk.beats()
+    talk.hears(WEST, *map(a_grant, (1, 2, 3)))
+    talk.tell(AMCalled(AllocateCall(talk.answered.response_id), CAPACITIES))
+    talk.tell(gone)
+    talk.hears(EAST)
+    assert len(talk.answered.grants) == 3 - wanted
+    talk.wants()
+    speaks_again(talk)
+    assert talk.asked() == [wanted]
 
 
 def test_what_was_given_is_reported_as_lost_once(talk):
