@@ -206,6 +206,7 @@ def _matching(base: Foundation) -> AttemptMatching:
         cycle_settings(runtime.config),
         shares.room.former_runs,
         solve=runtime.solve,
+        shadow_solve=runtime.shadow_solve,
         shadow_of=shares.shadow_policy,
         outline_of=shares.outlines.of,
         bids=_bids(base),

@@ -41,7 +41,7 @@ from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
 from shim.app.settings import rate_limits, token_limits
 from shim.app.use_cases import UseCases, assemble
-from shim.concurrency.solver_child import SolverBeside
+from shim.concurrency.solver_child import SolverBeside, SolverChild, serve_in_shadow
 from shim.config.loader import Config
 from shim.config.roles import stated_groups
 from shim.errors import ConfigError, InvariantViolationError, StoreError
@@ -287,8 +287,9 @@ class Heddle:
         stack.push_async_callback(opened.close)
         if not opened.seals_bodies:
             _log.warning("submission contexts are stored in clear until they are final: set security.secret_file")
-        solver = SolverBeside()
+        solver, shadow_solver = SolverBeside(), SolverBeside(SolverChild(serve_in_shadow))
         stack.callback(solver.close)
+        stack.callback(shadow_solver.close)
         return Runtime(
             config=config,
             clock=clock,
@@ -303,6 +304,7 @@ class Heddle:
             listeners=(PollCounter(metrics),),
             crash_points=self._crash_points,
             solve=solver.solve,
+            shadow_solve=shadow_solver.solve,
         )
 
     def _open_provider(self, secret: bytes, others: Sequence[bytes]) -> ProviderLogin | None:

@@ -72,6 +72,7 @@ class Runtime:
         listeners: Told of every report and failure.
         crash_points: Called at each step of each submission.
         solve: Reaches solvers; None where policies go by their greedy plans alone.
+        shadow_solve: Reaches those of policies in the shadow, likewise.
     """
 
     config: Config
@@ -87,6 +88,7 @@ class Runtime:
     listeners: tuple[PollListener, ...] = ()
     crash_points: CrashPoints = nothing_happens
     solve: Solve | None = None
+    shadow_solve: Solve | None = None
 
     @property
     def managers(self) -> Mapping[SubClusterId, ResourceManager]:

@@ -17,6 +17,7 @@ _QUEUES = (
     ("SHADOW", "shadow"),
     ("CYCLES", "cycles"),
     ("SKIPPED", "skipped"),
+    ("UNSOLVED", "unsolved"),
     ("HELD", "held"),
     ("GRANTED", "granted"),
     ("OTHER CLUSTER", "other-cluster"),
@@ -44,7 +45,9 @@ def shadow(
     """Print how often the policy in the shadow of each queue would have decided otherwise. For operators.
 
     HELD: it would start fewer containers of a request; GRANTED: more of them; OTHER CLUSTER: as many, elsewhere; ORDER:
-    another application would be first in line. A difference counts once for as long as it stands.
+    another application would be first in line. A difference counts once for as long as it stands. SKIPPED: cycles that
+    were not compared, to save time, or before its solver had answered; UNSOLVED: compared by its own plan, as the
+    solver had no answer in time.
     """
     with front(server, user) as heddle:
         queues = heddle.get("/heddle/v1/policy/shadow")["queues"]

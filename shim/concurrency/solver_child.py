@@ -6,6 +6,7 @@ problem starts a new one.
 
 import asyncio
 import multiprocessing
+import os
 import signal
 import time
 from collections.abc import Callable, Mapping
@@ -16,12 +17,14 @@ from typing import Any
 
 from shim.scheduling.solvers import SOLVERS, load_libraries
 
-__all__ = ["SolverBeside", "SolverChild", "solve_here"]
+__all__ = ["SolverBeside", "SolverChild", "serve_in_shadow", "solve_here"]
 
 _GRACE = 0.8
 """Part of the limit that the solver itself is told, so that what it has found so far still comes through."""
 _START_S = 20.0
 _READY = "ready"
+_YIELDS = 10
+"""Niceness of a child whose answers nobody waits for."""
 
 
 def solve_here(name: str, arrays: Mapping[str, object], limit_s: float) -> object | None:
@@ -33,7 +36,8 @@ class SolverChild:
     """Solves in a child process.
 
     Args:
-        work: What the child runs; tests hand in solvers that hang, die or answer rubbish.
+        work: What the child runs: `serve_solvers` if nothing is said, or `serve_in_shadow`; tests hand in solvers that
+            hang, die or answer rubbish.
 
     Attributes:
         killed: How many children were given up.
@@ -153,3 +157,9 @@ def serve_solvers(pipe: Connection) -> None:
         except Exception:  # noqa: BLE001 - whatever a solver raises: there is no answer
             answer = None
         pipe.send((number, answer))
+
+
+def serve_in_shadow(pipe: Connection) -> None:
+    """The same for policies in the shadow: everything else has the processor first."""
+    os.nice(_YIELDS)
+    serve_solvers(pipe)

@@ -62,6 +62,7 @@ class QueueCycles:
         settings: How cycles run.
         runs: Takes what runs of recurring jobs have taught; others may read it.
         solve: Reaches solvers; without, policies that ask one go by their greedy plans.
+        shadow_solve: The same for policies in the shadow, which must not keep those in force waiting.
         shadow_of: The policy that a queue has in its shadow; empty for none.
         outline_of: The graphs of jobs, for policies that go by them.
         bids: Told after each cycle; None where nobody else plans.
@@ -83,6 +84,7 @@ class QueueCycles:
         runs: FormerRuns | None = None,
         *,
         solve: Solve | None = None,
+        shadow_solve: Solve | None = None,
         shadow_of: Callable[[str], str] = lambda _: "",
         outline_of: OutlineOf = lambda _: None,
         bids: QueueBids | None = None,
@@ -105,7 +107,7 @@ class QueueCycles:
         self._has_more: set[str] = set()
         self._again_at_s: dict[str, float] = {}
         self._wake = asyncio.Event()
-        self.shadows = QueueShadows(shadow_of, clock)
+        self.shadows = QueueShadows(shadow_of, clock, shadow_solve, self._settings.solve_s)
         self.solves = None if solve is None else QueueSolves(solve, self._settings.solve_s, self.is_due)
 
     # ------------------------------------------------------------------ who takes part
@@ -196,6 +198,7 @@ class QueueCycles:
         finally:
             if self.solves is not None:
                 self.solves.close()
+            self.shadows.close()
 
     async def _something_due(self) -> None:
         """Wait until something changed, or until the time of a request that waits on purpose is over."""

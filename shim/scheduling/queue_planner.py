@@ -90,9 +90,8 @@ class QueuePlanner:
         policy = QUEUE_POLICIES.get(order)
         if policy is None or policy.solver is None:
             return None
-        nodes, problems = self._rows.nodes(capacity), dict[bool, Problem]()
-        attempts = self._attempts.in_order(order, at_s)
-        for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, attempts):
+        nodes, problems, snapshots = self._rows.nodes(capacity), dict[bool, Problem](), dict[bool, Snapshot]()
+        for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, self._attempts.in_order(order, at_s)):
             if snapshot.requests.has_gangs and not policy.solves_gangs:
                 continue
             state = self._states[has_label]
@@ -101,8 +100,8 @@ class QueuePlanner:
             greedy = run_cycle(snapshot, policy, state)
             problem = policy.solver.prepare(snapshot, greedy)
             if problem is not None:
-                problems[has_label] = problem
-        return StatedProblems.of(order, problems, self._rows) if problems else None
+                problems[has_label], snapshots[has_label] = problem, snapshot
+        return StatedProblems.of(order, problems, snapshots, self._rows) if problems else None
 
     def plan(
         self,

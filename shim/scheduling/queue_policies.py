@@ -19,6 +19,7 @@ __all__ = [
     "QUEUE_FACTS",
     "QUEUE_POLICIES",
     "SHADOW_POLICIES",
+    "asks_solver",
     "goes_by_graphs",
     "is_solved_apart",
     "queue_objection",
@@ -88,6 +89,12 @@ def goes_by_graphs(name: str) -> bool:
     """Tell whether a queue's policy of that name reads the graphs of its jobs; False for what is none."""
     policy = QUEUE_POLICIES.get(name)
     return policy is not None and Fact.DAG in policy.needs
+
+
+def asks_solver(name: str) -> bool:
+    """Tell whether a queue's policy of that name has plans of its cycles improved by a solver."""
+    policy = QUEUE_POLICIES.get(name)
+    return policy is not None and policy.solver is not None
 
 
 def is_solved_apart(name: str) -> bool:

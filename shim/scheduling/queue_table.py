@@ -24,6 +24,7 @@ from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
 from shim.scheduling.queue_rows import QueueRows
+from shim.scheduling.shadow_plans import ShadowPlans
 from shim.scheduling.stated_problems import StatedProblems
 from shim.scheduling.turnover import Turnover
 
@@ -171,3 +172,7 @@ class QueueTable:
     def plan_in_shadow(self, capacity: Capacity, order: str, at_s: float) -> QueuePlans:
         """Plan what waits by another policy, to be told and not carried out; no solver is asked."""
         return self._shadow.plan(capacity, order, at_s)
+
+    def state_in_shadow(self, capacity: Capacity, order: str, at_s: float) -> ShadowPlans | None:
+        """Plan likewise, and state what a solver may better; None where the policy asks none, or has no choice."""
+        return ShadowPlans.of(self._shadow, self._rows, capacity, order, at_s)

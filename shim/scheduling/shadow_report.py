@@ -67,7 +67,10 @@ class ShadowReport:
         shadow: The other one.
         since_s: Since when, in seconds since the epoch.
         cycles: Cycles that both planned.
-        skipped: Cycles that only the policy in force planned, as the other had taken its part of the time.
+        skipped: Cycles that only the policy in force planned, as the other had taken its part of the time, or its
+            solver was busy.
+        solved: Cycles that were compared by what a solver answered.
+        unsolved: Those for which it was asked and had no answer in time: the greedy plan was compared.
         counts: Differences, by kind.
         newest: The newest of them, the oldest first.
     """
@@ -77,6 +80,8 @@ class ShadowReport:
     since_s: float
     cycles: int = 0
     skipped: int = 0
+    solved: int = 0
+    unsolved: int = 0
     counts: Counter[DifferenceKind] = field(default_factory=Counter)
     newest: deque[Difference] = field(default_factory=lambda: deque(maxlen=MOST_REMEMBERED))
     _standing: set[_What] = field(default_factory=set)

@@ -9,7 +9,7 @@ learnt from what has ended, or stated by the submitter.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
 from typing import Self
 
@@ -150,6 +150,17 @@ class Requests:
         """One time of some rows, in seconds."""
         times: FloatArray = self.times[column][rows]
         return times
+
+    def kept(self) -> "Requests":
+        """A copy that later changes of the table leave alone."""
+        return replace(
+            self,
+            live=self.live.copy(),
+            numbers=self.numbers.copy(),
+            times=self.times.copy(),
+            needs=tuple(self.needs),
+            preferred=tuple(self.preferred),
+        )
 
     def prefers(self, row: int) -> tuple[Preferred, ...]:
         """Preferred places of one row."""

@@ -20,6 +20,7 @@ class StatedProblems:
     Attributes:
         order: The policy that asks.
         problems: Of nodes without a label (False), and of those with labels.
+        snapshots: What they were stated on, likewise; good until the next change of the queue's rows.
         rows: What each row stood for: by the time of the answer it may stand for something else.
         nodes: By their rows, likewise.
         answers: As far as there are any, in time.
@@ -27,14 +28,17 @@ class StatedProblems:
 
     order: str
     problems: Mapping[bool, Problem]
+    snapshots: Mapping[bool, Snapshot]
     rows: Mapping[int, RowKey]
     nodes: tuple[NodeId, ...]
     answers: Mapping[bool, object] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, order: str, problems: Mapping[bool, Problem], rows: QueueRows) -> "StatedProblems":
+    def of(
+        cls, order: str, problems: Mapping[bool, Problem], snapshots: Mapping[bool, Snapshot], rows: QueueRows
+    ) -> "StatedProblems":
         """Note what the rows of problems stand for."""
-        return cls(order, problems, rows.by_row(), rows.node_names())
+        return cls(order, problems, snapshots, rows.by_row(), rows.node_names())
 
     def answers_for(self, order: str, rows: QueueRows) -> "AnswersNow | None":
         """Read the answers by what rows stand for at present; None if the policy or the nodes have changed."""

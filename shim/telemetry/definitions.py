@@ -255,7 +255,7 @@ SHADOW_CYCLES = MetricDefinition(
     "Cycles of queues with a policy in their shadow",
     ("queue", "outcome"),
     "counter",
-    notes="`compared`; `skipped`: the policy in the shadow had taken its part of the time",
+    notes="`compared`; `skipped`: the policy in the shadow had taken its part of the time, or its solver was busy",
 )
 SHADOW_DIFFERENCES = MetricDefinition(
     "heddle_shadow_differences",

@@ -43,6 +43,8 @@ def shown_shadow(queue: str, report: ShadowReport) -> dict[str, Any]:
         "since_ms": int(report.since_s * 1000),
         "cycles": report.cycles,
         "skipped": report.skipped,
+        "solved": report.solved,
+        "unsolved": report.unsolved,
         "differences": {kind.value: report.counts[kind] for kind in DifferenceKind},
         "newest": [_shown(each) for each in reversed(report.newest)],
     }

@@ -154,6 +154,7 @@ class ModelledHeddle:
             user="heddle",
             secret=b"s" * 32,
             solve=_solved_at_once,
+            shadow_solve=_solved_at_once,
         )
 
     async def _begin(self) -> None:

@@ -26,6 +26,8 @@ QUEUE = {
     "since_ms": 2000,
     "cycles": 5,
     "skipped": 4,
+    "solved": 0,
+    "unsolved": 7,
     "differences": {"held": 31, "granted": 0, "other-cluster": 2, "order": 0},
     "newest": [NEWEST, NEWEST | {"application": "application_1_0008"}],
 }
@@ -54,7 +56,7 @@ def run(*arguments):
 
 
 def test_a_line_for_each_queue_and_differences_where_they_are_asked_for(asked):
-    assert run().splitlines()[1].split() == ["root.prod", "fifo", "delay", "5", "4", "31", "0", "2", "0"]
+    assert run().splitlines()[1].split() == ["root.prod", "fifo", "delay", "5", "4", "7", "31", "0", "2", "0"]
     assert asked == ["/heddle/v1/policy/shadow"]
     told = run("--newest", "1")
     assert "application_1_0007" in told

@@ -178,7 +178,7 @@ async def test_an_answer_that_nobody_waits_for_any_more_is_forgotten(queue, two)
 async def test_a_change_while_a_cycle_waits_makes_another_due(has_changed):
     due, solver = [], SlowSolver()
     solves = QueueSolves(solver, 1.0, due.append)
-    solves.begin(QUEUE, StatedProblems("quincy", {}, {}, ()))
+    solves.begin(QUEUE, StatedProblems("quincy", {}, {}, {}, ()))
     if has_changed:
         assert solves.is_busy(QUEUE)
     solver.may_answer.set()

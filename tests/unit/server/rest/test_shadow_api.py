@@ -35,6 +35,8 @@ async def test_each_queue_is_told_with_counts_and_its_newest_differences(api):
         "since_ms": 2000,
         "cycles": 1,
         "skipped": 4,
+        "solved": 0,
+        "unsolved": 0,
         "differences": {"held": 1, "granted": 0, "other-cluster": 0, "order": 0},
     }
     assert newest == {
