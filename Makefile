@@ -21,6 +21,9 @@ units := tests/property tests/unit $(pages:%=tests/packaging/%.py)
 # each of these uses one core
 side_by_side := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 
+# of properties: "heddle" draws as many examples as each test says, "quick" a fifth of them (tests/conftest.py)
+profile := heddle
+
 # failed tests are kept by name, so that `make test` can end with all of them
 define pytest
 $(python) -m pytest --color=yes -p tests.support.failure_log --failure-log $(logs)/$(1).failures -m '$(2)' $(3)
@@ -50,9 +53,9 @@ test: setup ## Everything: check, real clusters, containers; ends with each part
 	done
 	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
 
-check: ## What needs no server, in a few minutes: lint, types, layers, unit tests and properties
+check: ## What needs no server, in under three minutes: lint, types, layers, unit tests, and properties on fewer examples
 	@$(side_by_side) lint pyright mypy tsc layers
-	$(MAKE) --no-print-directory unit
+	$(MAKE) --no-print-directory unit profile=quick
 
 fmt: ## Format the code and sort its imports
 	@.venv/bin/ruff format $(code)
@@ -78,8 +81,8 @@ tsc:
 layers: ## Which part may import which
 	@.venv/bin/lint-imports
 
-unit: ## Tests of code alone: tables, properties, and whether pages and code agree
-	@$(call pytest,unit,$(without_clusters),-n auto --dist loadfile --no-loadscope-reorder $(units))
+unit: ## Tests of code alone: tables, properties (profile=quick: on fewer examples), whether pages and code agree
+	@$(call pytest,unit,$(without_clusters),-n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile $(profile) $(units))
 
 integration: ## Tests on servers and databases of this machine, and of what is shipped
 	@$(call pytest,integration,$(without_clusters),-n auto --dist loadfile $(units:%=--ignore %) --ignore tests/simulation tests)
