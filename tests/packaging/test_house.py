@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from tests.support.examples import WHOLE
+from tests.support.longest_first import LONGEST
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("shim", "adapters", "fairness", "altruism")
@@ -148,3 +149,8 @@ def test_properties_draw_all_their_examples_but_in_the_quick_check():
     assert makefile.count("profile=quick") == check.count("profile=quick") + 1 == 2, "the other names it in its help"
     files = tracked("tests/unit/*.py", "tests/property/*.py")
     assert [named(path) for path in files if re.search(r"max_examples=\d", path.read_text("utf-8"))] == []
+
+
+def test_files_that_are_served_first_are_there():
+    assert [file for file in LONGEST if not (ROOT / file).is_file()] == []
+    assert len(set(LONGEST)) == len(LONGEST)
