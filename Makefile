@@ -53,7 +53,7 @@ test: setup ## Everything: check, real clusters, containers; ends with each part
 	done
 	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
 
-check: ## What needs no server, in under three minutes: lint, types, layers, unit tests, and properties on fewer examples
+check: ## What needs no server: lint, types, layers, unit tests, and properties on fewer examples
 	@$(side_by_side) lint pyright mypy tsc layers
 	$(MAKE) --no-print-directory unit profile=quick
 
