@@ -15,14 +15,21 @@ parts := lint types layers unit integration figures lab-tests containers
 
 without_clusters := not lab and not containers and not versions
 pages := test_house test_architecture_page test_contributing_page test_documented_attacks
-units := tests/unit tests/property $(pages:%=tests/packaging/%.py)
+# the machines of properties take longest: they go first, so that no process ends with one alone
+units := tests/property tests/unit $(pages:%=tests/packaging/%.py)
+
+# each of these uses one core
+side_by_side := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
+
+# of properties: "heddle" draws as many examples as each test says, "quick" a fifth of them (tests/conftest.py)
+profile := heddle
 
 # failed tests are kept by name, so that `make test` can end with all of them
 define pytest
 $(python) -m pytest --color=yes -p tests.support.failure_log --failure-log $(logs)/$(1).failures -m '$(2)' $(3)
 endef
 
-.PHONY: help setup up down test check fmt lint types layers unit integration figures lab-tests containers test-versions bench man docs vulnerabilities lock
+.PHONY: help setup up down test check fmt lint types pyright mypy tsc layers unit integration figures lab-tests containers test-versions bench man docs vulnerabilities lock
 
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
@@ -46,7 +53,9 @@ test: setup ## Everything: check, real clusters, containers; ends with each part
 	done
 	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
 
-check: lint types layers unit ## What needs no server: lint, types, layers, unit tests and properties
+check: ## What needs no server: lint, types, layers, unit tests, and properties on fewer examples
+	@$(side_by_side) lint pyright mypy tsc layers
+	$(MAKE) --no-print-directory unit profile=quick
 
 fmt: ## Format the code and sort its imports
 	@.venv/bin/ruff format $(code)
@@ -61,20 +70,24 @@ lint: ## Style, spelling, formatting
 	$(python) -m scripts.console_checks lint
 
 types: ## mypy --strict and pyright; tsc over the console's modules
-	@.venv/bin/mypy
-	.venv/bin/pyright
-	$(python) -m scripts.console_checks types
+	@$(side_by_side) pyright mypy tsc
+
+pyright mypy:
+	@.venv/bin/$@
+
+tsc:
+	@$(python) -m scripts.console_checks types
 
 layers: ## Which part may import which
 	@.venv/bin/lint-imports
 
-unit: ## Tests of code alone: tables, properties, and whether pages and code agree
-	@$(call pytest,unit,$(without_clusters),-n auto --dist loadfile $(units))
+unit: ## Tests of code alone: tables, properties (profile=quick: on fewer examples), whether pages and code agree
+	@$(call pytest,unit,$(without_clusters),-n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile $(profile) $(units))
 
 integration: ## Tests on servers and databases of this machine, and of what is shipped
 	@$(call pytest,integration,$(without_clusters),-n auto --dist loadfile $(units:%=--ignore %) --ignore tests/simulation tests)
 
-figures: ## Small versions of the figures in docs/evaluation.md and docs/fairness.md
+figures: ## Small versions of the figures in docs/evaluation.md and docs/fairness.md, and policies over modelled YARN
 	@$(call pytest,figures,not lab,-n auto --dist load tests/simulation)
 
 lab-tests: ## Tests on real YARN clusters; two files of them at a time, as most of it is waiting for JVMs

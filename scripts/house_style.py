@@ -11,6 +11,7 @@ import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,7 +105,7 @@ def private_members_in_tests(sources: Sources) -> Iterator[str]:
     for path, text in sources.items():
         if not (path.startswith("tests/") and path.endswith(".py")):
             continue
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(_parsed(text)):
             if not isinstance(node, ast.Attribute) or not re.match(r"_[a-z]", node.attr):
                 continue
             if ast.unparse(node.value) not in {"self", "cls", "super()"}:
@@ -146,7 +147,12 @@ def tracked(root: Path = ROOT) -> Sources:
 def _packages(sources: Sources) -> Iterator[tuple[str, ast.Module]]:
     for path, text in sources.items():
         if path.startswith(PACKAGES) and path.endswith(".py"):
-            yield path, ast.parse(text)
+            yield path, _parsed(text)
+
+
+@cache  # four rules read the packages
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

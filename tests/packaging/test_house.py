@@ -10,6 +10,10 @@ from pathlib import Path
 
 import grimp
 import pytest
+from hypothesis import settings
+
+from tests.support.examples import WHOLE
+from tests.support.longest_first import LONGEST
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("shim", "adapters", "fairness", "altruism")
@@ -134,3 +138,19 @@ def test_every_public_thing_is_documented_by_order_of_the_linter():
     assert lint["select"] == ["ALL"]
     missing = {f"D10{number}" for number in range(8)} & set(lint["ignore"])
     assert missing == {"D105", "D107"}
+
+
+def test_properties_draw_all_their_examples_but_in_the_quick_check():
+    drawn = {name: settings.get_profile(name).max_examples for name in ("heddle", "quick")}
+    assert drawn == {"heddle": WHOLE, "quick": WHOLE // 5}
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert "\nprofile := heddle\n" in makefile
+    (check,) = re.findall(r"^check:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert makefile.count("profile=quick") == check.count("profile=quick") + 1 == 2, "the other names it in its help"
+    files = tracked("tests/unit/*.py", "tests/property/*.py")
+    assert [named(path) for path in files if re.search(r"max_examples=\d", path.read_text("utf-8"))] == []
+
+
+def test_files_that_are_served_first_are_there():
+    assert [file for file in LONGEST if not (ROOT / file).is_file()] == []
+    assert len(set(LONGEST)) == len(LONGEST)

@@ -17,6 +17,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.local_master.capacity_offers import CapacityOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
+from tests.support.examples import examples
 
 MASTERS = tuple(GlobalMasterId(name) for name in ("gm/a", "gm/b", "gm/c"))
 NODES, SIZE = 3, 8
@@ -135,7 +136,7 @@ class Offers(RuleBasedStateMachine):
 
 
 TestOffers = Offers.TestCase
-TestOffers.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestOffers.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 
 
 def a_cluster(free):
@@ -149,7 +150,7 @@ def a_cluster(free):
     return book, CapacityOffers(book, OFFER_S), nodes
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(
     free=st.lists(st.integers(0, SIZE), min_size=1, max_size=4),
     wants=st.lists(st.tuples(ranks, st.integers(1, 12)), min_size=2, max_size=4),
@@ -167,7 +168,7 @@ def test_nobody_is_offer_book_while_a_better_bid_goes_without(free, wants):
             assert not any(had[other] for other, (its, _) in enumerate(wants) if its > rank)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(n_better=st.integers(1, 3), every_s=st.sampled_from([0.5, 1.0, 3.0]))
 def test_whoever_keeps_on_bidding_is_offer_book_though_better_bids_take_nothing(n_better, every_s):
     book, offers, nodes = a_cluster([4])

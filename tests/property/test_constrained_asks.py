@@ -29,6 +29,7 @@ from tests.property.test_relay_ledger import (
     Relay,
     Scheduler,
 )
+from tests.support.examples import examples
 
 WEST, NORTH = OTHERS
 TOTALS, ADDS, NONE = ConstraintHandling.TOTALS, ConstraintHandling.ADDS, ConstraintHandling.NONE
@@ -254,4 +255,4 @@ TestAdding = AddingRelay.TestCase
 TestAddingHome = AddingHomeRelay.TestCase
 TestAddingElsewhere = AddingElsewhereRelay.TestCase
 for case in (TestConstrained, TestAdding, TestAddingHome, TestAddingElsewhere):
-    case.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)
+    case.settings = settings(max_examples=examples(60), stateful_step_count=15, deadline=None)

@@ -15,6 +15,7 @@ from shim.domain.ids import SubClusterId
 from tests.property.test_constrained_asks import ADDS, AT_HOME, NONE, PLACED, TOTALS, AddingRelay, ConstrainedRelay
 from tests.property.test_planned_asks import PlannedRelay
 from tests.property.test_relay_ledger import HOME, KEYS, NAMES, OTHERS
+from tests.support.examples import examples
 
 WEST, NORTH = OTHERS
 
@@ -47,4 +48,4 @@ TestPlannedConstrained = PlannedConstrainedRelay.TestCase
 TestPlannedAdding = PlannedAddingRelay.TestCase
 TestPlannedMixed = PlannedMixedRelay.TestCase
 for case in (TestPlannedConstrained, TestPlannedAdding, TestPlannedMixed):
-    case.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)
+    case.settings = settings(max_examples=examples(40), stateful_step_count=15, deadline=None)

@@ -27,6 +27,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
 from shim.testing.settings import usual
+from tests.support.examples import examples
 from tests.support.planned import DrivenSplitter
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -268,7 +269,7 @@ FIRST = {
 """Who is first, said once more."""
 
 
-@settings(max_examples=90, deadline=None)
+@settings(max_examples=examples(90), deadline=None)
 @given(
     order=st.sampled_from(sorted(FIRST)),
     wants=WANTS,
@@ -306,7 +307,7 @@ HELD_UP_BY_LABELS = [((1, ""), 9, 6), ((3, ""), 1, 1), ((2, "gpu"), 2, 1), ((1, 
 """The last 1 GiB of the queue at east is for the fourth: what is promised on the labelled node is none of it."""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     order=st.sampled_from(sorted(FIRST)),
     wanted=st.lists(

@@ -33,6 +33,7 @@ from shim.multicluster.core.gangs import GangTries
 from shim.multicluster.core.session import SessionState
 from tests.property.test_planned_asks import PlannedRelay
 from tests.property.test_relay_ledger import ATTEMPT, HOME, KEYS, NAMES, Relay
+from tests.support.examples import examples
 
 LIMIT_S = 10.0
 GANG = Gang(4, LIMIT_S)
@@ -97,7 +98,7 @@ class GangRelay(Relay):
 
 
 TestGangRelay = GangRelay.TestCase
-TestGangRelay.settings = settings(max_examples=80, stateful_step_count=15, deadline=None)
+TestGangRelay.settings = settings(max_examples=examples(80), stateful_step_count=15, deadline=None)
 
 
 class PlannedGangRelay(GangRelay, PlannedRelay):
@@ -105,7 +106,7 @@ class PlannedGangRelay(GangRelay, PlannedRelay):
 
 
 TestPlannedGangRelay = PlannedGangRelay.TestCase
-TestPlannedGangRelay.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)
+TestPlannedGangRelay.settings = settings(max_examples=examples(60), stateful_step_count=15, deadline=None)
 
 
 # ---------------------------------------------------------------------- several gangs, and not room for all
@@ -202,7 +203,7 @@ class GangMaster:
         self.tell(Beat(WEST, now_s))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     slots=st.tuples(st.integers(1, 6), st.integers(1, 6)),
     sizes=st.lists(st.tuples(st.integers(2, 12), st.integers(5, 9)), min_size=2, max_size=4),

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from shim.domain.messages import Need, NodeState
 from shim.scheduling.global_master.view import GlobalView
+from tests.support.examples import examples
 
 OWNERS = ("ga", "gb", "gc")
 CLUSTERS = ("la", "lb")
@@ -41,7 +42,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(clusters(), clusters(), st.lists(steps, max_size=20))
 def test_a_view_is_what_was_reported_less_what_is_on_its_way(first, second, history):
     view = GlobalView("ga", 2)

@@ -11,6 +11,7 @@ from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.jobs import JobBook
 from shim.scheduling.job_table import Column
 from shim.scheduling.snapshot import RequestColumn, RequestTime
+from tests.support.examples import examples
 
 NEEDS = (Need((1, 2)), Need((3, 1)))
 QUEUES = {"root.a": 0, "root.b": 1}
@@ -110,7 +111,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(steps, min_size=3, max_size=25))
 def test_every_count_is_what_counting_the_tasks_gives(history):
     book, plain = JobBook(QUEUES), PlainBook()

@@ -12,6 +12,7 @@ from hypothesis import settings
 from shim.multicluster.core import CapacitySplitter
 from shim.multicluster.core.splitter import may_have
 from tests.property.test_relay_ledger import HOME, NAMES, OTHERS, Relay
+from tests.support.examples import examples
 
 DRAWN = (HOME, OTHERS[0])
 
@@ -55,4 +56,4 @@ class LateBindingRelay(Relay):
 
 
 TestLateBinding = LateBindingRelay.TestCase
-TestLateBinding.settings = settings(max_examples=120, stateful_step_count=15, deadline=None)
+TestLateBinding.settings = settings(max_examples=examples(120), stateful_step_count=15, deadline=None)

@@ -21,6 +21,7 @@ from shim.peers.launches import LaunchService, LaunchVerification
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 from shim.testing.settings import usual
+from tests.support.examples import examples
 
 EAST = SubClusterId("east")
 MASTERS = ("a", "b")
@@ -213,4 +214,4 @@ class LaunchServices(RuleBasedStateMachine):
 
 
 TestDesks = LaunchServices.TestCase
-TestDesks.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)
+TestDesks.settings = settings(max_examples=examples(100), stateful_step_count=30, deadline=None)

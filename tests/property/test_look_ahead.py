@@ -13,6 +13,7 @@ from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.scheduling.policy import Fact
 from shim.scheduling.queue_policies import QUEUE_POLICIES
+from tests.support.examples import examples
 from tests.unit.scheduling.test_queue_table import BOTH, EAST, WEST, a_capacity, a_key, a_request, a_table
 
 KERNELS = sorted(name for name, policy in QUEUE_POLICIES.items() if policy.placement.kernel is not None)
@@ -47,7 +48,7 @@ def a_busy_table(requests, grants, **more):
     return table
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     name=st.sampled_from(KERNELS),
     requests=REQUESTS,

@@ -15,6 +15,7 @@ from shim.scheduling.local_master.events import NodeChanged, NodeSpec
 from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.testing.masters import Federation
+from tests.support.examples import examples
 
 GLOBAL_MASTERS = ("ga", "gb")
 NODES = (
@@ -218,7 +219,9 @@ class HostileNetworkMegha(HostileNetwork):
     policy = MEGHA
 
 
-SETTINGS = settings(max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(
+    max_examples=examples(30), stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+)
 
 TestHeddle = HostileNetwork.TestCase
 TestHeddle.settings = SETTINGS

@@ -31,6 +31,7 @@ from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 from shim.testing.settings import usual
+from tests.support.examples import examples
 from tests.support.planned import DrivenSplitter
 
 EAST, WEST = CLUSTERS = SubClusterId("east"), SubClusterId("west")
@@ -196,7 +197,7 @@ async def play(wants, hears, lasts, offer_s=0.0):
     return sum(count for (_, verdict), count in verdicts.items() if verdict is Verdict.REJECTED)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     wants=st.lists(st.integers(1, 2 * SIZE), min_size=2, max_size=4),
     hears=st.lists(st.integers(1, 4), min_size=4, max_size=4),

@@ -31,6 +31,7 @@ from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
 from shim.testing.settings import usual
 from tests.property.test_relay_ledger import KEYS, NAMES, Relay
+from tests.support.examples import examples
 
 PATIENCE = 2
 A_PLAN = st.tuples(
@@ -204,4 +205,4 @@ class PlannedRelay(Relay):
 
 
 TestPlannedRelay = PlannedRelay.TestCase
-TestPlannedRelay.settings = settings(max_examples=100, stateful_step_count=15, deadline=None)
+TestPlannedRelay.settings = settings(max_examples=examples(100), stateful_step_count=15, deadline=None)

@@ -27,6 +27,7 @@ from shim.queues.core.preemption import Preemption
 from shim.queues.core.preemption_effects import CapDemand, Remind, Step
 from shim.queues.core.preemption_memory import memory_of
 from shim.queues.core.preemption_sizes import lacking
+from tests.support.examples import examples
 
 CLUSTERS = (SubClusterId("east"), SubClusterId("west"))
 SLOTS = 8
@@ -405,7 +406,7 @@ def test_what_was_released_before_a_restart_is_released_though_its_queue_needs_i
 
 TestGivingBack = GivingBack.TestCase
 TestGivingBack.settings = settings(
-    max_examples=30,
+    max_examples=examples(30),
     stateful_step_count=20,
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),

@@ -26,6 +26,7 @@ from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
 from shim.testing.settings import usual
+from tests.support.examples import examples
 from tests.support.planned import DrivenSplitter
 from tests.support.solver_in_step import SolverInStep
 
@@ -195,7 +196,7 @@ applications = st.lists(
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(other=st.sampled_from(POLICIES), drawn=applications, answers=st.lists(st.booleans(), min_size=1, max_size=4))
 def test_neither_queue_takes_from_the_other_and_everybody_is_served(policy, other, drawn, answers):
     federation = Federation((policy, other), drawn, cycle(answers).__next__)
@@ -205,7 +206,7 @@ def test_neither_queue_takes_from_the_other_and_everybody_is_served(policy, othe
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=examples(8), deadline=None)
 @given(shadow=st.sampled_from(sorted(QUEUE_POLICIES)), drawn=applications)
 def test_a_policy_in_the_shadow_changes_nothing(policy, shadow, drawn):
     alone, shadowed = (Federation((policy, policy), drawn, shadow=each) for each in ("none", shadow))

@@ -51,6 +51,7 @@ from shim.multicluster.core import (
     SessionRefused,
 )
 from shim.multicluster.core.session import SessionState
+from tests.support.examples import examples
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
 HOME = SubClusterId("east")
@@ -603,4 +604,4 @@ def test_a_container_whose_answer_died_with_heddle_is_released():
 
 
 TestRelay = Relay.TestCase
-TestRelay.settings = settings(max_examples=120, stateful_step_count=15, deadline=None)
+TestRelay.settings = settings(max_examples=examples(120), stateful_step_count=15, deadline=None)

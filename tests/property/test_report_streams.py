@@ -34,6 +34,7 @@ from shim.protocol.peers import (
     delta_between,
     encode_frame,
 )
+from tests.support.examples import examples
 
 EAST = SubClusterId("east")
 vectors = st.builds(ResourceVector, st.integers(0, 9), st.integers(0, 9), st.just({}) | st.just({"gpu": 1}))
@@ -218,7 +219,7 @@ class LossyStream(RuleBasedStateMachine):
 
 
 TestLossyStream = LossyStream.TestCase
-TestLossyStream.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLossyStream.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
 
 
 @given(reports(1))

@@ -38,6 +38,7 @@ from shim.testing.misbehaviours import (
 )
 from shim.testing.resource_manager import AnswersProperly, Behaviour
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from tests.support.examples import examples
 
 NAMES = ("east", "west", "north")
 names = st.sampled_from(NAMES)
@@ -439,7 +440,7 @@ class SubmissionMachine(RuleBasedStateMachine):
 
 TestSubmissionMachine = SubmissionMachine.TestCase
 TestSubmissionMachine.settings = settings(
-    max_examples=100,
+    max_examples=examples(100),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

@@ -14,6 +14,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
+from tests.support.examples import examples
 
 EAST = SubClusterId("east")
 MASTERS = ("gm/a", "gm/b", "gm/c")
@@ -168,4 +169,4 @@ class TentativeAllocationsMachine(RuleBasedStateMachine):
 
 
 TestPromises = TentativeAllocationsMachine.TestCase
-TestPromises.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestPromises.settings = settings(max_examples=examples(150), stateful_step_count=30, deadline=None)

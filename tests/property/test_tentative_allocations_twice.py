@@ -14,6 +14,7 @@ from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 from tests.property.reference_tentative import PlainTentativeAllocations
+from tests.support.examples import examples
 
 LASTS_S = 4.0
 SENDERS = ("gm/a", "gm/b")
@@ -132,7 +133,7 @@ def compare(first_nodes, first_queues, history):
         book.check()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(nodes(), queues(), st.lists(calls, min_size=1, max_size=25))
 def test_both_books_answer_alike_after_every_call(first_nodes, first_queues, history):
     compare(first_nodes, first_queues, history)
@@ -157,7 +158,7 @@ calls_for_few = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(st.tuples(few, st.just(0), st.just(0)), st.integers(4, 9), st.lists(calls_for_few, min_size=1, max_size=12))
 def test_both_books_move_and_give_up_the_same_parts_of_large_promises(used, first, history):
     proposals = [("propose", "gm/a", LaunchProposal(n, "a", PLAIN, count)) for n, count in ((1, first), (2, 9))]

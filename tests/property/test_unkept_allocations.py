@@ -23,6 +23,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 from shim.testing.settings import usual
+from tests.support.examples import examples
 from tests.support.planned import DrivenSplitter
 
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
@@ -107,7 +108,7 @@ class Asking:
             self.splitter.drop(KEY)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     wanted=st.lists(
         st.tuples(st.sampled_from([EAST, WEST]), st.integers(1, 8), st.sampled_from([None, None, EAST, WEST])),

@@ -14,6 +14,7 @@ from shim.submission.crash_points import CrashPoint
 from shim.testing.builders import a_submission
 from shim.testing.federation import ScriptedHeddle
 from tests.property.test_submission_machine import NAMES, KilledError, KillsAt, SubmissionMachine, sequences, which
+from tests.support.examples import examples
 
 
 class HoldsBackOddOnes:
@@ -88,7 +89,7 @@ class WaitingMachine(SubmissionMachine):
 
 TestWaitingMachine = WaitingMachine.TestCase
 TestWaitingMachine.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],

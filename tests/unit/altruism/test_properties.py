@@ -21,6 +21,7 @@ from altruism import (
     room_over_time,
     share_out,
 )
+from tests.support.examples import examples
 from tests.unit.altruism.aggregate_cluster import AggregateCluster, growing_shares, static_shares
 from tests.unit.altruism.oracles import (
     backward_packing,
@@ -212,7 +213,7 @@ A_NEW_PLAN_IN_THE_WAY = (
 @pytest.mark.parametrize("kind", ["static", "growing", "drf"])
 @example(drawn=A_NEW_PLAN_IN_THE_WAY)
 @given(drawn=jobs_with_capacity())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_no_job_ends_later_than_with_its_share_alone(kind, drawn):
     """The claim, against T_k: the end by the job's first share alone, not against work-conserving DRF."""
     graphs, capacity = drawn

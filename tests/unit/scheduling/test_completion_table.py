@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from shim.scheduling.completion_table import CompletionTable, allocation_grid, build_forecast, simulate_run
 from shim.scheduling.former_runs import FormerStage
 from shim.simulation.engine import seeded
+from tests.support.examples import examples
 
 STAGES = (FormerStage((10.0,), 4), FormerStage((20.0,), 2, (0,)))
 
@@ -39,7 +40,7 @@ def test_allocations_of_the_columns(most, grid):
     assert allocation_grid(most) == grid
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     sizes=st.lists(st.tuples(st.integers(1, 9), st.floats(0.5, 30.0)), min_size=1, max_size=4),
     allocation=st.integers(1, 12),

@@ -16,6 +16,7 @@ from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import Clusters, OfferedRoom, Preferred, Queues, RequestClass, Scope, Snapshot
 from shim.simulation.engine import seeded
+from tests.support.examples import examples
 
 SMALL, LARGE = Need((1, 1)), Need((4, 2))
 
@@ -178,7 +179,7 @@ def test_without_room_nothing_is_looked_at():
     assert (plan.grants, plan.turns) == ((), ())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=3),
     st.lists(

@@ -15,6 +15,7 @@ from shim.scheduling.queue_tags import service_facts
 from shim.scheduling.service_program import placement_of
 from shim.scheduling.solvers import mixed_integer
 from shim.scheduling.tag_constraints import NO_MOST, TagConstraint, TagCount, TaggedContainers
+from tests.support.examples import examples
 from tests.unit.scheduling.test_queue_table import (
     BOTH,
     EAST,
@@ -186,7 +187,7 @@ def test_facts_are_tags_as_they_are_and_of_their_application():
     assert NO_MOST not in {count.most for each in facts.constraints for choice in each.any_of for count in choice}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     free=st.lists(st.integers(0, 4), min_size=4, max_size=4),
     wanted=st.lists(st.integers(1, 5), min_size=1, max_size=3),

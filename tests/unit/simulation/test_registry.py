@@ -15,6 +15,7 @@ from shim.simulation.registry import SCHEDULERS
 from shim.simulation.report import document
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import TraceJob, workload_of
+from tests.support.examples import examples
 
 
 @st.composite
@@ -42,7 +43,7 @@ def small_settings(draw):
 
 @pytest.mark.parametrize("name", SCHEDULERS)
 @given(workload=workloads(), setting=small_settings())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_every_task_runs_exactly_once_within_the_slots(name, workload, setting):
     outcome = SCHEDULERS[name].simulate(Run(workload, setting))
     assert outcome.policy == name
@@ -54,7 +55,7 @@ def test_every_task_runs_exactly_once_within_the_slots(name, workload, setting):
 
 @pytest.mark.parametrize("name", SCHEDULERS)
 @given(workload=workloads(), setting=small_settings())
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 def test_the_same_seed_gives_the_same_result(name, workload, setting):
     first, second = (document(SCHEDULERS[name].simulate(Run(workload, setting)), setting) for _ in range(2))
     for one in (first, second):
@@ -92,7 +93,7 @@ def completions_by_key(workload, n_slots, key):
 
 @pytest.mark.parametrize("name", KEYS)
 @given(workload=workloads(max_jobs=12, max_tasks=9), n_slots=st.integers(1, 5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_central_schedulers_are_list_scheduling_by_their_key(name, workload, n_slots):
     # each job arrives at a fraction of its own, so that no arrival falls together with an end: the order of two
     # such events is the engine's business, not the scheduler's
@@ -108,7 +109,7 @@ CONSTRAINED = ("sparrow", "pigeon", "central-fifo", "central-srpt")
 
 @pytest.mark.parametrize("name", CONSTRAINED)
 @given(workload=workloads(), data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 def test_constrained_tasks_run_as_well(name, workload, data):
     bits = tuple(data.draw(st.lists(st.integers(0, 7), min_size=2, max_size=6)))
     asked = st.sampled_from([*bits, 0])

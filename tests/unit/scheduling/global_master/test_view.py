@@ -7,6 +7,7 @@ from shim.domain.messages import Need, NodeState
 from shim.errors import InvariantViolationError
 from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.node_index import pack_bits
+from tests.support.examples import examples
 
 GPU = frozenset({"label:gpu"})
 BIG = frozenset({"label:gpu", "rack:r1"})
@@ -116,7 +117,7 @@ def test_a_launch_that_is_settled_twice_is_noticed(view):
         view.check()
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(
     changes=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9), st.integers(0, 9)), max_size=20),
     shapes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=5),

@@ -10,6 +10,7 @@ from shim.scheduling.locality import expected_locality, local_chance, longest_wa
 from shim.scheduling.plan import ReasonCode
 from shim.scheduling.policies.delay import DELAY, DelayRules, delay_scheduling
 from tests.support.cycle_scenes import CycleScene
+from tests.support.examples import examples
 
 
 def by_skips(node, rack=0):
@@ -128,7 +129,7 @@ def published_loop(asks, offers, skips):
     return started
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 4), st.sets(st.integers(0, 4), min_size=1)), min_size=1, max_size=4),
     st.lists(st.integers(0, 4), max_size=16),

@@ -11,6 +11,7 @@ from shim.scheduling.knowledge import Knowledge, StageOutline
 from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.virtual_space import VirtualSpace, ancestors_of, lower_bound_s, plan_graph
 from tests.support.cycle_scenes import CycleScene
+from tests.support.examples import examples
 
 POOL = np.array([4.0, 4.0])
 # two short stages feed two long ones: (0) 1 s -> (1) 10 s; (2) 6 s, wide -> (3) 1 s
@@ -69,7 +70,7 @@ def graphs(draw):
     return tuple(stages)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(graphs())
 def test_plans_are_between_the_bound_and_twice_the_best_order(graph):
     begins, length_s = plan_graph(graph, POOL)

@@ -23,6 +23,7 @@ from shim.scheduling.tag_constraints import (
     without_cardinality,
 )
 from tests.support.cycle_scenes import CycleScene
+from tests.support.examples import examples
 
 AT_ONCE = medea(MedeaRules(every_s=0.0, gap=1e-9, search_nodes=5000, weights=PlacementWeights()))
 
@@ -92,7 +93,7 @@ def test_the_program_finds_the_optimum_of_every_placement(constraints, optimum):
     assert worth_of(scene, rows, solved(scene)) == pytest.approx(optimum, abs=5e-5)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(
     st.lists(
         st.builds(

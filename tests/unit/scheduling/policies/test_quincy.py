@@ -14,6 +14,7 @@ from shim.scheduling.policies.quincy import QUINCY
 from shim.scheduling.solvers import min_cost_flow
 from shim.scheduling.solving import run_solved_cycle
 from tests.support.cycle_scenes import CycleScene
+from tests.support.examples import examples
 
 RACKS = np.array([0, 0, 1, 1])
 # name: job, GB, computers with a replica, seconds waited; times ten: a rack switch 10 a GB, the core 20, a second 5
@@ -66,7 +67,7 @@ def test_the_small_graph_costs_what_all_assignments_say():
     assert least_cost([task(name, 20 if name == "a2" else None) for name in TASKS]) == 60
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(sorted(TASKS)), st.integers(0, 30)), min_size=1, max_size=5),
     st.lists(st.integers(0, 2), min_size=4, max_size=4),
@@ -120,7 +121,7 @@ ASKS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.lists(st.integers(0, 2), min_size=4, max_size=4), ASKS)
 def test_a_solved_plan_costs_no_more_than_the_greedy_one(nodes, asks):
     scene, rows = scene_of(nodes, asks)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from shim.scheduling.packing import PackingRules
 from shim.scheduling.policies.tetris import tetris
 from tests.support.cycle_scenes import CycleScene
+from tests.support.examples import examples
 
 PACKING = tetris(PackingRules(short_jobs=0.0, fairness=0.0))
 
@@ -63,7 +64,7 @@ def slow_packing(free, asks, short_jobs):
     return found
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=4),
     st.lists(

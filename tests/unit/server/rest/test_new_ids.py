@@ -21,6 +21,7 @@ from shim.server.rest.messages import Request
 from shim.server.rest.new_ids import NewIdAnswers
 from shim.server.rest.request_records import RequestResponse
 from shim.testing.settings import usual
+from tests.support.examples import examples
 from tests.support.scripted_server import BASE, ScriptedServer
 
 PATH = f"{BASE}/apps/new-application"
@@ -122,7 +123,7 @@ def bare(told: RequestResponse) -> RequestResponse:
     return replace(told, request_id="", duration_s=0.0)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(RULES, st.lists(st.tuples(QUERIES, HEADERS), min_size=4, max_size=12))
 def test_the_short_way_answers_and_reports_as_the_usual_one_does(rules, asked):
     async def compare() -> None:

@@ -9,6 +9,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.scheduler import CapacityScheduler
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
+from tests.support.examples import examples
 
 ONE = ResourceVector(1024, 1)
 KEY = AskKey(1, -1, is_opportunistic=False, resource=ONE)
@@ -133,7 +134,7 @@ SIZES = st.sampled_from([ResourceVector(512, 1), ONE, ResourceVector(3000, 1), R
 ROWS = st.tuples(st.integers(1, 4), SIZES, st.integers(0, 6), st.sampled_from([ANY, "east-n1", "/rack1"]))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.lists(ROWS, max_size=12), st.lists(st.integers(0, 2), max_size=30), st.randoms(use_true_random=False))
 def test_nothing_is_ever_given_beyond_a_node_or_a_count(rows, beats, rng):
     queues = {"root.a": QueueSpec(40.0, 80.0, user_limit_factor=3.0), "root.b": QueueSpec(60.0)}

@@ -1,5 +1,7 @@
 """Every policy that a queue may have, by the code of production over modelled clusters in virtual time."""
 
+from functools import cache
+
 import pytest
 
 from shim.domain.resources import ResourceVector
@@ -40,12 +42,21 @@ def test_every_job_ends_and_nothing_starves(policy):
     assert all(used > 0 for used in outcome.used.values())
 
 
+ALONE = [jobs(1, 16)[0]]
+SHORT = [ModelledJob(f"job-{number}", 2.0 * number, (ModelledStage((3.0,) * 6, (), SMALL),)) for number in range(24)]
+
+
+@cache  # the same for every policy that it is compared with
+def mean_without_an_order(work):
+    return play(setting(config=spanning("unordered")), {"alone": ALONE, "short": SHORT}[work]).completion.mean
+
+
 @pytest.mark.parametrize("policy", QUEUE_POLICIES)
 def test_a_job_that_is_alone_loses_little_to_the_clusters_own_schedulers(policy):
     """Without data anywhere nothing is to be waited for."""
-    plain, found = (play(setting(config=spanning(name)), [jobs(1, 16)[0]]) for name in ("unordered", policy))
+    found = play(setting(config=spanning(policy)), ALONE)
     assert found.failed == {}
-    assert found.completion.mean <= plain.completion.mean * 1.1 + 2.0
+    assert found.completion.mean <= mean_without_an_order("alone") * 1.1 + 2.0
 
 
 def test_delay_scheduling_starts_more_tasks_at_their_data_than_fair_shares_do():
@@ -112,8 +123,6 @@ def test_places_are_kept_busy_though_tasks_are_short(order):
     Without that an order takes 1.8 times as long as schedulers that choose by themselves, and a policy that places by
     itself 2.4 to 2.9 times.
     """
-    stage = ModelledStage((3.0,) * 6, (), SMALL)
-    work = [ModelledJob(f"job-{number}", 2.0 * number, (stage,)) for number in range(24)]
-    plain, ordered = (play(setting(config=spanning(name)), work) for name in ("unordered", order))
+    ordered = play(setting(config=spanning(order)), SHORT)
     assert ordered.failed == {}
-    assert ordered.completion.mean <= 1.5 * plain.completion.mean
+    assert ordered.completion.mean <= 1.5 * mean_without_an_order("short")
