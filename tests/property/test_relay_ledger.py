@@ -228,7 +228,7 @@ class Relay(RuleBasedStateMachine):
         self.am_answer = None
         self.must_register = True
         self.remembered = {name: {} for name in OTHERS}
-        self.registrations = 0
+        self.masters, self.registrations = 1, 0
         self.home_id = 0
         self.begins_a_ledger()
         self.found = None
@@ -282,9 +282,13 @@ class Relay(RuleBasedStateMachine):
                     known = self.remembered[name]
                     for container in containers:
                         if fate is Fate.GIVEN:
-                            known.setdefault(container, (self.registrations, answer))
+                            known.setdefault(container, self.answer_id(answer))
                         else:
                             known.pop(container, None)
+
+    def answer_id(self, response_id):
+        """Name of an answer: of `RegisteredAttempt.answer_id`."""
+        return self.masters, self.registrations, response_id
 
     def _register(self):
         """The ApplicationMaster registers: at its home, or with the ledger alone if the home knows it already."""
@@ -491,7 +495,7 @@ class Relay(RuleBasedStateMachine):
         An end may be told again by it, which ApplicationMasters bear: better twice than never.
         """
         self.master.may_hear_twice = True
-        unheard = (self.registrations, self.master.response_id + 1)  # its next call shows it
+        unheard = self.answer_id(self.master.response_id + 1)  # its next call shows it
         for known in self.remembered.values():
             for container in [each for each, answer in known.items() if answer == unheard]:
                 del known[container]
@@ -513,6 +517,7 @@ class Relay(RuleBasedStateMachine):
     def master_is_killed(self, keeps):
         """Another attempt: it finds the containers of the first, or they are no more."""
         home, before = self.schedulers[HOME], self.master
+        self.masters, self.registrations = self.masters + 1, 0
         home.restart(before.has)
         self.master = self.a_master(may_hear_twice=True, may_hear_of_strangers=True)
         if keeps:
