@@ -8,7 +8,14 @@ from shim.app.multicluster import Spans, open_spans
 from shim.app.peers import GlobalMasterParts
 from shim.app.queues import SharesOfQueues, open_shares
 from shim.app.runtime import Runtime
-from shim.app.settings import cycle_settings, identity_rules, poll_schedule, reading_settings, split_settings
+from shim.app.settings import (
+    cycle_settings,
+    file_systems,
+    identity_rules,
+    poll_schedule,
+    reading_settings,
+    split_settings,
+)
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.federation.administration import AdministrationService
@@ -30,6 +37,7 @@ from shim.queues.altruism import AltruismService
 from shim.queues.usage import UsageKeeping
 from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.submission.core.home import HomeSettings
+from shim.submission.data_homes import data_parts
 from shim.submission.gate import Gate
 from shim.submission.homes import Homes, out_of_reach
 from shim.submission.intent_ids import IntentIds
@@ -154,7 +162,12 @@ def submitting_on(base: Foundation) -> Submitting:
     view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
     remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
     lost_time = LostTime(stores.history, view, managers, clock, remembered)
-    home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(runtime.clusters.rpcs))
+    home_settings = HomeSettings(
+        name_at=shares.name_at,
+        out_of_reach=out_of_reach(runtime.clusters.rpcs),
+        data_parts=data_parts(file_systems(runtime.config)),
+        home_with_data=runtime.config.scheduling.home_with_data,
+    )
     tools = SubmissionTools(
         homes=overrides.homes(view, clock, home_settings, base.administration.current, base.following),
         view=view,

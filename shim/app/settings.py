@@ -12,6 +12,7 @@ from shim.config.loader import Config
 from shim.config.oidc import OIDCConfig
 from shim.config.roles import RolesConfig
 from shim.config.sections import HistoryConfig, PollConfig, ServerConfig, SharesConfig, SubClusterConfig
+from shim.domain.file_systems import FileSystems, file_system_of
 from shim.domain.ids import SubClusterId
 from shim.domain.preemption import PreemptionSettings, settling_s
 from shim.domain.rates import Rate
@@ -28,6 +29,7 @@ from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings
 from shim.multicluster.session_worker import SessionSettings
 from shim.queues.core.entitle import ShareSettings
+from shim.scheduling.reading_costs import DataRules
 from shim.server.rest import ConnectionLimits
 from shim.server.rest.cache import CacheLimits
 from shim.submission.reconciliation import ReconciliationSettings
@@ -37,6 +39,7 @@ __all__ = [
     "claim_rules",
     "connection_limits",
     "cycle_settings",
+    "file_systems",
     "identity_rules",
     "poll_schedule",
     "preemption_settings",
@@ -102,10 +105,21 @@ def split_settings(config: Config) -> SplitSettings:
     return SplitSettings(patience=config.span.move_after_beats, oldest_s=config.span.oldest_view_s)
 
 
+def file_systems(config: Config) -> FileSystems:
+    """Sub-clusters' own file systems."""
+    own = {SubClusterId(each.id): frozenset(map(file_system_of, each.filesystems)) for each in config.subclusters}
+    return FileSystems({name: named - {""} for name, named in own.items()})
+
+
 def cycle_settings(config: Config) -> CycleSettings:
     """Cycles of queues."""
     scheduling = config.scheduling
-    return CycleSettings(every_s=scheduling.cycle_s, starvation_s=config.span.starvation_s, solve_s=scheduling.solve_s)
+    return CycleSettings(
+        every_s=scheduling.cycle_s,
+        starvation_s=config.span.starvation_s,
+        solve_s=scheduling.solve_s,
+        data=DataRules(file_systems(config), scheduling.read_across_s),
+    )
 
 
 def session_settings(config: Config) -> SessionSettings:

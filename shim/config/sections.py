@@ -243,6 +243,15 @@ class SubClusterConfig:
             form='a host; write "node1.example.org", or ".example.org" for all below',
         ),
     )
+    filesystems: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Its own file systems, as URLs name them (`fs.defaultFS`, name services, mount tables). Two clusters that "
+            "name the same one share it ([policies.md](policies.md#data-over-clusters)).",
+            pattern=r"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^/?#\s]{1,300}/?",
+            form='a file system; write "hdfs://namenode:8020", "viewfs://name" or "s3a://bucket"',
+        ),
+    )
     verify_tls: bool = key(
         default=True, about=Key("Whether certificates and names of its web servers are checked; for trials alone.")
     )
@@ -383,6 +392,24 @@ class SchedulingConfig:
             "policy's own plan (docs/policies.md).",
             least=0.05,
             most=30,
+        ),
+    )
+    read_across_s: float = key(
+        0.0,
+        about=Key(
+            "Cost of reading across clusters: how long an ask that names hosts or racks waits for room in clusters "
+            "that hold its data or share their `filesystems`, before it goes to another. 0: it does not wait.",
+            least=0,
+            most=3600,
+        ),
+    )
+    home_with_data: float = key(
+        0.1,
+        about=Key(
+            "How much less free (as a part of the whole) a cluster may be than another, and still be the home of an "
+            "application whose files lie in its `filesystems`. 0: files do not count.",
+            least=0,
+            most=1,
         ),
     )
 

@@ -22,7 +22,7 @@ class PendingRequest:
         avoided: Sub-clusters that granted nothing for too long: nothing new starts there.
         unresponsive: Sub-clusters that grant nothing although there is capacity: this request goes before no other
             there.
-        local: How many are wanted at named hosts of each sub-cluster.
+        local: How many are wanted at named hosts of each sub-cluster, or at racks that tell sub-clusters apart.
         places: Hosts and racks that alone will do; empty for any.
         named: How many are wanted at each host and rack that the asks name.
         weights: How much the queue prefers each sub-cluster; 1 for those that are not in here.

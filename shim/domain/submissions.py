@@ -91,12 +91,14 @@ class Candidate:
         score: Higher is better; None when it was not eligible.
         reason: Why not, or what the score is made of; for people.
         age_s: How old the view of it was.
+        for_data: The part of the score that is for the application's files: what lies there.
     """
 
     subcluster: SubClusterId
     score: float | None
     reason: str
     age_s: float
+    for_data: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

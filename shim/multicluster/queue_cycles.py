@@ -31,6 +31,7 @@ from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_policies import is_solved_apart
 from shim.scheduling.queue_table import QueueTable
+from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 
 __all__ = ["CycleSettings", "QueueCycles"]
 
@@ -43,11 +44,13 @@ class CycleSettings:
         every_s: From one cycle of a queue to the next, at least.
         starvation_s: An attempt that was overtaken for longer goes first.
         solve_s: How long a cycle waits for a solver, where its policy asks one.
+        data: What it costs to read data across sub-clusters.
     """
 
     every_s: float
     starvation_s: float
     solve_s: float
+    data: DataRules = NOTHING_SHARED
 
 
 class QueueCycles:
@@ -135,6 +138,7 @@ class QueueCycles:
                 self._rng,
                 self._times,
                 self._outline_of,
+                self._settings.data,
             )
         self._names[queue] = queue_at
         plans = AttemptPlans(self, self._tables[queue], attempt, queue_at, tell)

@@ -45,7 +45,7 @@ class Draft:
         self._matcher: Matcher = (
             Sweep(snapshot, policy.placement.scope)
             if policy.placement.cells is CellChoice.BY_ROOM
-            else CellSearch(snapshot.nodes, policy.placement, state)
+            else CellSearch(snapshot.nodes, policy.placement, state, snapshot.requests)
         )
 
     @property

@@ -63,8 +63,26 @@ class OpenRoom:
     def slots(self, request: int) -> IntArray:
         """Containers of a request that each node has room for; int64 array of shape (N,), to be read only.
 
-        The limits of the request's queue, and what its constraint leaves, are not in it: `grant` keeps to them.
+        The limits of the request's queue, and what its constraint leaves, are not in it: `grant` keeps to them. Of a
+        request that names data, only the clusters with room where it costs least to read are in it.
         """
+        slots = self._fitting(request)
+        costs = self._costs_of(request)
+        if costs is None or self._snapshot.requests.numbers[RequestColumn.GANG, request]:
+            return slots
+        allows = self._queue_allows(request)
+        has_room = (slots > 0) & ((allows[self._clusters] if allows.size > 1 else allows[0]) > 0)
+        if not has_room.any():
+            return slots
+        return np.where(costs == costs[has_room].min(), slots, 0)
+
+    def _costs_of(self, request: int) -> IntArray | None:
+        """Costs of reading at each node; None where all are the same, or a constraint says where it goes."""
+        costs = self._snapshot.requests.reading_costs.get(request)
+        return None if costs is None or request in self._tags else costs[self._clusters]
+
+    def _fitting(self, request: int) -> IntArray:
+        """Containers that each node has room for, wherever the data is."""
         key = self._key(request)
         known = self._slots.get(key)
         if known is None:
@@ -74,7 +92,7 @@ class OpenRoom:
 
     def has_room(self, request: int) -> bool:
         """Tell whether one container of a request fits anywhere."""
-        self.slots(request)
+        self._fitting(request)
         return self._most[self._key(request)] > 0 and bool(self._queue_allows(request).any())
 
     def _key(self, request: int) -> _Key:
@@ -117,7 +135,7 @@ class OpenRoom:
 
     def grant(self, request: int, node: int, count: int, reason: Reason) -> int:
         """Grant containers of a request on a node, as many as fit of so many; return how many."""
-        count = min(count, int(self.slots(request)[node]))
+        count = min(count, int(self._fitting(request)[node]))
         count = min(count, self.left(request)) if count > 0 else 0
         if count <= 0:
             return 0
@@ -140,9 +158,14 @@ class OpenRoom:
         return count
 
     def fill(self, request: int, nodes: IntArray, count: int, reason: Reason) -> int:
-        """Grant containers on some nodes, in their order, each to the full; return how many."""
-        placed = 0
-        for node in nodes[self.slots(request)[nodes] > 0].tolist():
+        """Grant containers on some nodes, in their order, each to the full; return how many.
+
+        Where data is nearer goes before that order.
+        """
+        placed, costs = 0, self._costs_of(request)
+        if costs is not None:
+            nodes = nodes[np.argsort(costs[nodes], kind="stable")]
+        for node in nodes[self._fitting(request)[nodes] > 0].tolist():
             if placed >= count:
                 break
             placed += self.grant(request, node, count - placed, reason)

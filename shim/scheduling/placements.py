@@ -13,10 +13,11 @@ from shim.domain.messages import Need
 from shim.scheduling.node_index import Cell, NodeIndex
 from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, NodeChoice, Placement
-from shim.scheduling.snapshot import Scope
+from shim.scheduling.snapshot import RequestColumn, Requests, Scope
 
 __all__ = ["CellSearch", "CycleState", "Matcher", "PolicyRandom", "pick_bit"]
 
+_EVERY_CELL = -1
 _ROOM, _BORROWED = Reason(ReasonCode.ROOM), Reason(ReasonCode.BORROWED)
 
 
@@ -90,8 +91,12 @@ class CellSearch:
     Source: Megha, section IV-B and algorithm 1.
     """
 
-    def __init__(self, nodes: NodeIndex[Cell], placement: Placement, state: CycleState) -> None:
+    def __init__(
+        self, nodes: NodeIndex[Cell], placement: Placement, state: CycleState, requests: Requests | None = None
+    ) -> None:
         self._nodes = nodes
+        self._requests = requests
+        self._was_near_data = False
         self._placement = placement
         self._state = state
         self._free: dict[int, list[int]] = {}
@@ -101,8 +106,14 @@ class CellSearch:
     def fill(self, request: int, need: Need, count: int) -> Sequence[PlannedGrant]:
         """See `Matcher`: a grant for each task."""
         grants: list[PlannedGrant] = []
+        levels = self._levels_of(request)
+        self._was_near_data = levels != (_EVERY_CELL,)
         while len(grants) < count:
-            row, is_borrowed = self.find(need)
+            row, is_borrowed = -1, False
+            for cells in levels:
+                row, is_borrowed = self.find(need, cells)
+                if row >= 0:
+                    break
             if row < 0:
                 break
             self.take(row, need.demand)
@@ -111,8 +122,8 @@ class CellSearch:
         return grants
 
     def is_exhausted(self, need: Need) -> bool:  # noqa: ARG002 - a need that found nothing finds nothing later
-        """See `Matcher`."""
-        return True
+        """See `Matcher`: what was looked for near its data alone may be had elsewhere by others."""
+        return not self._was_near_data
 
     def mark(self) -> object:
         """See `Matcher`."""
@@ -126,14 +137,30 @@ class CellSearch:
             self._free[row] = [have + more for have, more in zip(self._free[row], demand, strict=True)]
         self._fitting.clear()
 
-    def find(self, need: Need) -> tuple[int, bool]:
-        """Row of a node that satisfies the need, and whether it is borrowed; row -1 when no cell has one."""
+    def find(self, need: Need, cells: int = _EVERY_CELL) -> tuple[int, bool]:
+        """Row of a node that satisfies the need, and whether it is borrowed; row -1 when no cell has one.
+
+        `cells` are those that will do, as a bit set.
+        """
         fitting = self._fitting_of(need.demand)
         internal = self._nodes.internal_mask
-        row = self._search(need, fitting, fitting.open_cells & internal)
+        row = self._search(need, fitting, fitting.open_cells & cells & internal)
         if row >= 0:
             return row, False
-        return self._search(need, fitting, fitting.open_cells & ~internal), True
+        return self._search(need, fitting, fitting.open_cells & cells & ~internal), True
+
+    def _levels_of(self, request: int) -> Sequence[int]:
+        """Bit sets of the cells to look at, one after the other: where reading a request's data costs least first."""
+        costs = None if self._requests is None else self._requests.reading_costs.get(request)
+        if costs is None or self._requests is None:
+            return (_EVERY_CELL,)
+        allowed = int(self._requests.numbers[RequestColumn.CLUSTERS, request])
+        levels: dict[int, int] = {}
+        for number, cell in enumerate(self._nodes.cells):
+            if allowed >> cell.cluster & 1:
+                cost = int(costs[cell.cluster])
+                levels[cost] = levels.get(cost, 0) | 1 << number
+        return [levels[cost] for cost in sorted(levels)]
 
     def take(self, row: int, demand: tuple[int, ...]) -> None:
         """Subtract a match from the working copy."""

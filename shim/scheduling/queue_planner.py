@@ -17,6 +17,7 @@ from shim.scheduling.job_outlines import JobOutline, OutlineOf, known_graphs, ou
 from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.look_ahead import Place, asked_ahead
+from shim.scheduling.near_data import kept_near
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.placed_rows import PlacedRows
 from shim.scheduling.placements import PolicyRandom
@@ -148,7 +149,10 @@ class QueuePlanner:
             estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
             plans[attempt] = tuple(
                 replace(
-                    self._rest(policy, attempt, request, first, placed, row),
+                    kept_near(
+                        self._rest(policy, attempt, request, first, placed, row),
+                        self._rows.wait_for_data(row, request, at_s),
+                    ),
                     starts=placed.starts.get(row, {}),
                     hosts=placed.hosts.get(row, {}) if policy and Fact.LOCALITY in policy.needs else None,
                     capacity=placed.capacities.get(row, {}),
@@ -176,7 +180,7 @@ class QueuePlanner:
             told = f"room is kept free for the gang of {first.application}, which others overtook for too long"
             return RequestPlan(request.key, reason=told, rule=rule)
         if policy and policy.placement.kernel:
-            return self._kept_back(policy, attempt, request, reason, is_on_purpose=row in placed.on_purpose)
+            return self._kept_back(policy, attempt, request, reason, is_meant=row in placed.on_purpose)
         if policy and policy.placement.samples:
             return self._sampled(policy, attempt, request)
         may_queue = self._ahead.may_queue(attempt, spot_of(request))
@@ -189,16 +193,10 @@ class QueuePlanner:
         return request.unallocated > 0 and request.may_use <= self._rows.closed_by_tags(attempt, request)
 
     def _kept_back(
-        self,
-        policy: Policy,
-        attempt: ApplicationAttemptId,
-        request: PendingRequest,
-        reason: str,
-        *,
-        is_on_purpose: bool,
+        self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest, reason: str, *, is_meant: bool
     ) -> RequestPlan:
         """Let schedulers be asked for what the policy would start next, as much of it as comes free soon."""
-        may_queue = self._may_queue(policy, attempt, request, is_on_purpose=is_on_purpose)
+        may_queue = self._may_queue(policy, attempt, request, is_on_purpose=is_meant)
         before_room = self._before_room.get((attempt, request.key), {})
         bounded = {name: count for name, count in before_room.items() if name not in may_queue}
         told = "" if may_queue == request.may_use else reason or self._waits_for(policy, attempt, request)
@@ -308,7 +306,8 @@ class QueuePlanner:
             for row in partial_rows(self._rows.with_rows(attempt), placed.starts):
                 placed.starts.pop(row, None)
                 placed.hosts.pop(row, None)
-        self.again_at_s = min(ends_s, default=None)
+        waits = (self._rows.wait_for_data(row, request, at_s) for row, (_, request) in waiting.items())
+        self.again_at_s = min([*ends_s, *(each.until_s for each in waits if each)], default=None)
         placed.capacities = self._rows.capacity_for(nodes, planned)
         return placed
 

@@ -16,10 +16,13 @@ from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
 from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
+from shim.scheduling.near_data import DataWait, NearData
 from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.policy import Fact, Policy
 from shim.scheduling.queue_tags import TagBook, TentativeByTags, slots_at
+from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.request_table import RequestTable
+from shim.scheduling.running_rows import running_of
 from shim.scheduling.snapshot import (
     Clusters,
     IntArray,
@@ -29,7 +32,6 @@ from shim.scheduling.snapshot import (
     Requests,
     RequestTime,
     Running,
-    Scope,
     Snapshot,
 )
 from shim.scheduling.tag_bounds import NO_TAG_BOUNDS, TagBounds
@@ -45,10 +47,12 @@ class QueueRows:
 
     Args:
         subclusters: In the order of their rows.
+        data: What it costs to read data across them.
     """
 
-    def __init__(self, subclusters: Sequence[SubClusterId]) -> None:
+    def __init__(self, subclusters: Sequence[SubClusterId], data: DataRules = NOTHING_SHARED) -> None:
         self._subclusters = tuple(subclusters)
+        self._near_data = NearData(self._subclusters, data)
         self._bits = {name: 1 << number for number, name in enumerate(self._subclusters)}
         self._types: tuple[str, ...] = FIRST_TYPES
         self._table = RequestTable()
@@ -167,18 +171,14 @@ class QueueRows:
             gang=self._jobs[attempt] + 1 if request.gang else 0,
             clusters=sum(bit for name, bit in self._bits.items() if name in may_start),
         )
-        local = {
-            name: max(request.queued.get(name, 0), request.local.get(name, 0) - request.tentative.get(name, 0))
-            for name in self._subclusters
-        }
-        places = [Preferred(Scope.CLUSTER, place, local[name]) for place, name in enumerate(self._subclusters)]
-        self._table.prefer(row, [each for each in places if each.count > 0])
+        self._table.prefer(row, self._near_data.note(row, request, self.since_s(attempt, key)))
         self._named_by[row] = request.named
 
     def _remove(self, row: int) -> None:
         need = self._table.needs[row]
         self._table.remove(row)
         del self._named_by[row]
+        self._near_data.forget(row)
         if need in self._named:
             self._named[need] -= 1
             self._named = +self._named
@@ -260,6 +260,7 @@ class QueueRows:
         everything = self._as_read_by(policy, nodes, columns, [*live[False], *live[True]])
         if outlines:
             everything = replace(everything, numbers=self._with_stages(everything.numbers, outlines))
+        everything = self._near_data.bounded(everything, at_s)
         names = tuple(map(str, self._subclusters))
         clusters = Clusters(names, np.full(len(names), at_s), np.ones(len(names), dtype=np.bool_))
         columns[Column.QUEUE] = 0.0
@@ -276,24 +277,12 @@ class QueueRows:
         return found
 
     def running(self, containers: Iterable[tuple[int, float, ResourceVector]], container_s: FloatArray) -> Running:
-        """Containers of the queue's attempts: the attempt's row in the table of jobs, since when it has it, its size.
+        """See `running_of`."""
+        return running_of(containers, container_s, self._types)
 
-        Which nodes they are on is not told here. One of which `container_s` tells nothing does not end.
-        """
-        of_job, since_s, resources = [list(each) for each in zip(*containers, strict=True)] or ([], [], [])
-        rows = np.array(of_job, dtype=np.int64)
-        expected_s = container_s[rows]
-        demands = [need_of(each, "", (), self._types).demand for each in resources]
-        nowhere = np.full(len(rows), -1, dtype=np.int64)
-        return Running(
-            job=rows,
-            cluster=nowhere,
-            node=nowhere,
-            demand=np.array(demands, dtype=np.int64).reshape(len(rows), len(self._types)),
-            since_s=np.array(since_s, dtype=np.float64),
-            expected_s=np.where(expected_s > 0.0, expected_s, np.inf),
-            may_be_taken=np.zeros(len(rows), dtype=np.bool_),
-        )
+    def wait_for_data(self, row: int, request: PendingRequest, at_s: float) -> DataWait | None:
+        """Tell what a request waits for near its data; None if it may start anywhere."""
+        return self._near_data.wait_of(row, request, at_s)
 
     def _as_read_by(self, policy: Policy, nodes: SharedNodes, columns: JobColumns, live: Sequence[int]) -> Requests:
         """The requests as a policy reads them.

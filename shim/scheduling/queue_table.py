@@ -24,6 +24,7 @@ from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
 from shim.scheduling.queue_rows import QueueRows
+from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.shadow_plans import ShadowPlans
 from shim.scheduling.stated_problems import StatedProblems
 from shim.scheduling.turnover import Turnover
@@ -42,6 +43,7 @@ class QueueTable:
         rng: What a policy draws from.
         times_of: When an application was submitted, and its deadline; None if that is not known.
         outline_of: The graphs of jobs.
+        data: What it costs to read data across sub-clusters.
     """
 
     def __init__(
@@ -53,9 +55,10 @@ class QueueTable:
         rng: PolicyRandom,
         times_of: Callable[[ApplicationId], JobTimes | None] = lambda _: None,
         outline_of: OutlineOf = lambda _: None,
+        data: DataRules = NOTHING_SHARED,
     ) -> None:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
-        self._rows = QueueRows(subclusters)
+        self._rows = QueueRows(subclusters, data)
         self._turnover = Turnover()
         told = starvation_s, outline_of, self._turnover.soon
         self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)

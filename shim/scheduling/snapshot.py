@@ -122,6 +122,8 @@ class Requests:
         preferred: Preferred places, by row; no rows at all where nobody prefers anything.
         distinct: The distinct needs of the live rows; found out when they are asked for if not given.
         tag_bounds: What placement constraints leave to a row, by row; no entry where nothing is bounded.
+        reading_costs: Of a row in each cluster, see `reading_costs`: int64 arrays of shape (n_clusters,), by row; no
+            entry where all cost the same.
     """
 
     live: NDArray[np.intp]
@@ -131,6 +133,7 @@ class Requests:
     preferred: Sequence[tuple[Preferred, ...]] = ()
     distinct: Collection[Need] | None = None
     tag_bounds: Mapping[int, TagBounds] = field(default_factory=lambda: NO_TAG_BOUNDS)
+    reading_costs: Mapping[int, IntArray] = field(default_factory=dict)
 
     @property
     def has_gangs(self) -> bool:

@@ -40,8 +40,8 @@ from shim.multicluster.core.splitter import (
     CapacitySplitter,
     Demand,
     SplitSettings,
+    data_in,
     may_have,
-    named_there,
     shares_of,
     sizes_of,
     split_strictly,
@@ -396,7 +396,7 @@ class PlannedSplitter:
         return group.published is not None and group.planned < group.published.wanted
 
     def _publish(self, group: AllocationGroup, look: _Look, avoided: frozenset[SubClusterId]) -> None:
-        local = {name: named_there(room, look.demand) for name, room in look.eligible.items()}
+        local = dict(data_in(tuple(look.eligible.values()), look.demand))
         weights = {name: room.weight for name, room in look.eligible.items()}
         if look.is_placed and look.home in local:
             local[look.home] = look.demand.total

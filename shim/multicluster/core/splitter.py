@@ -36,6 +36,7 @@ __all__ = [
     "GangDemand",
     "SplitSettings",
     "could_hold",
+    "data_in",
     "may_have",
     "named_there",
     "shares_of",
@@ -140,7 +141,7 @@ class CapacitySplitter:
             return {home: demand.total}
         if demand.is_strict:
             return split_strictly(demand, eligible, home)
-        local = {room.subcluster: named_there(room, demand) for room in eligible}
+        local = data_in(eligible, demand)
         kept = {room.subcluster: demand.standing.get(room.subcluster, 0) for room in eligible}
         slots = {room.subcluster: slots_of(room, demand) for room in eligible}
         self._move_starving(demand, kept, slots)
@@ -244,6 +245,15 @@ def _fits(needed: ResourceVector, largest: ResourceVector) -> bool:
 def named_there(room: ClusterCapacity, demand: Demand) -> int:
     """Count the asks at its hosts; a rack's name alone says little, as most are `/default-rack`."""
     return sum(count for place, count in demand.places.items() if place in room.racks)
+
+
+def data_in(rooms: Sequence[ClusterCapacity], demand: Demand) -> Mapping[SubClusterId, int]:
+    """Count the asks at data of each sub-cluster: at its hosts; if no host is known, at racks that not all have."""
+    hosts = {room.subcluster: named_there(room, demand) for room in rooms}
+    if not demand.places or any(hosts.values()):
+        return hosts
+    telling = [place for place in demand.places if not all(place in room.rack_names for room in rooms)]
+    return {room.subcluster: sum(demand.places[each] for each in telling if each in room.rack_names) for room in rooms}
 
 
 def split_strictly(

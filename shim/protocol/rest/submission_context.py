@@ -6,9 +6,10 @@ JAXB forgives in a plain value is forgiven: numbers in quotes, words where a num
 Source: `ApplicationSubmissionContextInfo`, `RMWebAppUtil.createAppSubmissionContext`, recorded answers of 3.4.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from shim.domain.access_lists import ApplicationACLs
+from shim.domain.file_systems import MOST_RESOURCES, file_system_of
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Submission, type_as_shown
@@ -16,7 +17,7 @@ from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
 from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.errors import JavaError
 
-__all__ = ["canonical", "decode_submission", "keeps_containers", "submission_of", "with_queue"]
+__all__ = ["canonical", "decode_submission", "keeps_containers", "resources_of", "submission_of", "with_queue"]
 
 _SHAPE = SHAPES["POST /apps"]
 _KEEPS = "keep-containers-across-application-attempts"
@@ -100,6 +101,17 @@ def _sorted_values(value: Values) -> Values:
 def keeps_containers(body: bytes, *, media_type: str) -> bool:
     """True if the application wants its containers to outlive its attempts."""
     return understand(body, media_type=media_type, shape=_SHAPE).fields.get(_KEEPS) is True
+
+
+def resources_of(body: bytes, *, media_type: str) -> Sequence[str]:
+    """File systems of the files that the ApplicationMaster's container localizes."""
+    container = understand(body, media_type=media_type, shape=_SHAPE).fields.get("am-container-spec")
+    wrapped = container.get("local-resources") if isinstance(container, dict) else None
+    found = wrapped.get("entry", []) if isinstance(wrapped, dict) else []
+    entries = found if isinstance(found, list) else [found]
+    values = (each.get("value") for each in entries[:MOST_RESOURCES] if isinstance(each, dict))
+    urls = (value.get("resource") for value in values if isinstance(value, dict))
+    return [named for url in urls if isinstance(url, str) and (named := file_system_of(url))]
 
 
 def _amount(amounts: Mapping[str, Values], name: str) -> int:

@@ -3,11 +3,13 @@
 Source: `ClientRMService.submitApplication`, `RMAppManager.createAndPopulateNewRMApp`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import islice
 
 from google.protobuf.message import DecodeError
 
 from shim.domain.access_lists import Access, ApplicationACLs
+from shim.domain.file_systems import MOST_RESOURCES, file_system_of
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Submission, type_as_shown
 from shim.errors import BadRequestError
@@ -17,10 +19,11 @@ from shim.protocol.proto.messages import (
     ApplicationSubmissionContextProto,
     ResourceRequestProto,
     SubmitApplicationRequestProto,
+    URLProto,
 )
 from shim.protocol.yarn.records import application_of, resource_of
 
-__all__ = ["RPC_SUBMISSION", "canonical", "decode_submission", "keeps_containers", "with_queue"]
+__all__ = ["RPC_SUBMISSION", "canonical", "decode_submission", "keeps_containers", "resources_of", "with_queue"]
 
 RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
@@ -85,6 +88,18 @@ def keeps_containers(payload: bytes) -> bool:
     """True if the application of a submission that was taken wants its containers to outlive its attempts."""
     context = SubmitApplicationRequestProto.FromString(payload).application_submission_context
     return context.keep_containers_across_application_attempts
+
+
+def resources_of(payload: bytes) -> Sequence[str]:
+    """File systems of the files that the ApplicationMaster's container of a submission that was taken localizes."""
+    context = SubmitApplicationRequestProto.FromString(payload).application_submission_context
+    resources = islice(context.am_container_spec.localResources, MOST_RESOURCES)
+    return [named for each in resources if (named := _file_system(each.value.resource))]
+
+
+def _file_system(url: URLProto) -> str:
+    port = f":{url.port}" if url.port > 0 else ""
+    return file_system_of(f"{text_of(url.scheme)}://{text_of(url.host)}{port}")
 
 
 def _container_request(context: ApplicationSubmissionContextProto) -> ResourceRequestProto | None:

@@ -8,7 +8,7 @@ that is configured first, so that the choice can be repeated.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueReport
@@ -41,6 +41,8 @@ class HomeSettings:
         default_queue: For submissions that name none, as YARN's.
         queue_weight: How much the queue's free share counts against the sub-cluster's, from 0 to 1.
         name_at: What a sub-cluster calls a queue.
+        data_parts: Part of a submission's files that lies in each sub-cluster's own file systems.
+        home_with_data: What is added to the score of a sub-cluster where all of them lie.
         out_of_reach: Why a submission cannot be sent to a sub-cluster in the form in which it came; empty if it can.
     """
 
@@ -48,6 +50,8 @@ class HomeSettings:
     queue_weight: float = 0.5
     name_at: Callable[[SubClusterId, str], str] = lambda _, queue: queue
     out_of_reach: Callable[[SubClusterId, Submission], str] = lambda _, __: ""
+    data_parts: Callable[[Submission], Mapping[SubClusterId, float]] = lambda _: {}
+    home_with_data: float = 0.0
 
 
 def choose_home(
@@ -76,6 +80,7 @@ def choose_home(
     asked = submission.queue or settings.default_queue
     candidates: list[Candidate] = []
     is_lasting = True
+    data_parts = settings.data_parts(submission) if settings.home_with_data > 0.0 else {}
     for subcluster in view.subclusters:
         seen = view.look(subcluster, now_s)
         admission = admissions.get(subcluster, Admission.OPEN)
@@ -85,14 +90,20 @@ def choose_home(
         question = Question(submission, seen, admission, queue_name, queue, barred, unreached)
         objection, lasts = objection_to(question)
         is_lasting = is_lasting and lasts
-        candidates.append(_refused(seen, objection) if objection else _weighed(question, settings))
+        weighed = _refused(seen, objection) if objection else _weighed(question, settings)
+        candidates.append(_with_data(weighed, data_parts.get(subcluster, 0.0), settings.home_with_data))
     return _decide(submission, asked, tuple(candidates), is_lasting=is_lasting)
 
 
 def next_best(decision: HomeDecision) -> float | None:
-    """The score that the home has to keep to stay the best: that of the second; None if it is the only one."""
+    """The score that the home has to keep to stay the best: that of the second; None if it is the only one.
+
+    Its Local Master knows nothing of the application's files: what they are worth is taken off.
+    """
     others = (each.score for each in decision.candidates if each.subcluster != decision.home_subcluster)
-    return max((score for score in others if score is not None), default=None)
+    best = max((score for score in others if score is not None), default=None)
+    own = sum(each.for_data for each in decision.candidates if each.subcluster == decision.home_subcluster)
+    return None if best is None else best - own
 
 
 # ---------------------------------------------------------------------- who is best
@@ -119,6 +130,14 @@ def _weighed(question: Question, settings: HomeSettings) -> Candidate:
     if not any(node.state == "RUNNING" for node in seen.nodes):
         score, reason = _LAST_RESORT, "no node is RUNNING: it would wait there"
     return Candidate(seen.subcluster, score, reason, seen.age_s)
+
+
+def _with_data(candidate: Candidate, part: float, worth: float) -> Candidate:
+    """The candidate with what it is worth that a part of the application's files lies there."""
+    if candidate.score is None or not part:
+        return candidate
+    told = f"{candidate.reason}, {part:.0%} of its files are in its file systems (home_with_data)"
+    return replace(candidate, score=candidate.score + part * worth, reason=told, for_data=part * worth)
 
 
 def _on_way(
