@@ -3,9 +3,10 @@
     python -m scripts.short_task_figures [SEEDS [ORDER ...]]
 
 Two clusters of two nodes with ten places each. Three jobs of four have 4 to 8 tasks of 1 to 3 s, the rest 12 to 20 of 5
-to 10 s, as in `scripts/calibrating/draw.py`: without data, deadlines or graphs. `unordered` leaves every ask to the
-schedulers of the clusters. A draw is *steady* at one job every 1.6 s on average, *crowded* at one every 1.1 s, which is
-more than the places can do; in a *mixed* one every third job asks for containers of four times the size.
+to 10 s, as in `scripts/calibrating/draw.py`: without data, deadlines or graphs. `plain` is no Heddle: the clusters have
+jobs in turn, and each runs its own. `unordered` leaves every ask to the schedulers of the clusters. A draw is *steady*
+at one job every 1.6 s on average, *crowded* at one every 1.1 s, which is more than the places can do; in a *mixed* one
+every third job asks for containers of four times the size.
 """
 
 import logging
@@ -18,14 +19,15 @@ import structlog
 
 from scripts.calibrating.draw import drawn_jobs
 from scripts.figure_tables import print_heading, print_row
-from scripts.two_clusters import played_on
+from scripts.two_clusters import dealt_to, played_on
 from shim.domain.resources import ResourceVector
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 
 __all__ = ["DRAWS", "Draw", "made_jobs", "mean_s"]
 
-PLAIN = "unordered"
+PLAIN = "plain"
+_CLUSTERS = ("east", "west")
 _JOBS, _PLACES, _LARGER, _EVERY_THIRD = 60, 10, 4, 3
 _SIZE = ResourceVector(256, 1)
 
@@ -57,14 +59,16 @@ def made_jobs(seed: int, draw: Draw, count: int = _JOBS) -> list[ModelledJob]:
 
 
 def mean_s(order: str, jobs: Sequence[ModelledJob], seed: int) -> float:
-    """Mean completion of jobs by an order of containers.
+    """Mean completion of jobs by an order of containers, or by each cluster's own means (`plain`).
 
     Raises:
         RuntimeError: A job did not succeed.
     """
     node = ResourceVector(_PLACES * _SIZE.memory_mib, 4 * _PLACES)
+    if order == PLAIN:
+        return dealt_to(_CLUSTERS, jobs, node=node, nodes=2, seed=seed).completion.mean
     queue = f'containers = "{order}"'
-    return played_on(("east", "west"), jobs, node=node, nodes=2, queue=queue, seed=seed).completion.mean
+    return played_on(_CLUSTERS, jobs, node=node, nodes=2, queue=queue, seed=seed).completion.mean
 
 
 def main() -> None:
@@ -73,7 +77,7 @@ def main() -> None:
     seeds = range(1, int(sys.argv[1]) + 1) if sys.argv[1:] else range(1, 4)
     print_heading(["order", *(f"{name}: mean s | of plain" for name in DRAWS)])
     plain = dict[str, list[float]]()
-    for order in (PLAIN, *(sys.argv[2:] or QUEUE_POLICIES)):
+    for order in (PLAIN, *(sys.argv[2:] or ("unordered", *QUEUE_POLICIES))):
         cells = [order]
         for name, draw in DRAWS.items():
             found = [mean_s(order, made_jobs(seed, draw), seed) for seed in seeds]

@@ -10,9 +10,9 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
-from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
+from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
-__all__ = ["be_silent", "each_run", "played_on", "played_on_two_clusters"]
+__all__ = ["be_silent", "dealt_to", "each_run", "played_on", "played_on_two_clusters"]
 
 
 def be_silent() -> None:
@@ -55,14 +55,33 @@ def played_on(
     Raises:
         RuntimeError: A job did not succeed.
     """
-    clusters = tuple(
+    config = f'[[queue]]\nname = "root.default"\nspan = true\n{queue}\n'
+    return _ended(YarnSetting(clusters=_modelled(names, node, nodes), config=config, seed=seed), jobs, queue)
+
+
+def dealt_to(
+    names: Sequence[str], jobs: Sequence[ModelledJob], *, node: ResourceVector, seed: int, nodes: int = 4
+) -> YarnOutcome:
+    """Run jobs to their ends on the same clusters without Heddle: each has the next job, and each runs by itself.
+
+    Raises:
+        RuntimeError: A job did not succeed.
+    """
+    setting = YarnSetting(clusters=_modelled(names, node, nodes), front=SimulatedFront.DEALT, seed=seed)
+    return _ended(setting, jobs, "no Heddle")
+
+
+def _modelled(names: Sequence[str], node: ResourceVector, nodes: int) -> tuple[ModelledClusterSpec, ...]:
+    return tuple(
         ModelledClusterSpec.even(
             SubClusterId(name), nodes=nodes, size=node, epoch=epoch, queues={"root.default": QueueSpec(am_share=0.5)}
         )
         for epoch, name in zip(range(1000, 1000 * len(names) + 1, 1000), names, strict=True)
     )
-    config = f'[[queue]]\nname = "root.default"\nspan = true\n{queue}\n'
-    outcome = play(YarnSetting(clusters=clusters, config=config, seed=seed), jobs)
+
+
+def _ended(setting: YarnSetting, jobs: Sequence[ModelledJob], what: str) -> YarnOutcome:
+    outcome = play(setting, jobs)
     if outcome.failed:
-        raise RuntimeError(f"{queue}: {outcome.failed}")
+        raise RuntimeError(f"{what}: {outcome.failed}")
     return outcome

@@ -1,6 +1,7 @@
 """Space-time requests: who wants how many nodes of which set for how long, what it is worth, and as a linear program.
 
-Nodes are *partitions*: no request tells those of one apart. Time is in quanta. `compile_requests` gives the arrays of
+Nodes are *partitions*: no request tells those of one apart. Time is in quanta. A request may take parts of nodes: then
+what is available is counted by resource type. `compile_requests` gives the arrays of
 `mixed_integer`, whose answer `read_choices` reads.
 
 Source: Tumanov et al., "TetriSched", EuroSys 2016, sections 4 and 5; "alsched", SoCC 2012.
@@ -23,6 +24,7 @@ class NodesFor:
 
     Attributes:
         tag: Whose it is; the caller's.
+        size: What one takes of each resource type, in the units of what is available.
     """
 
     partitions: tuple[int, ...]
@@ -31,6 +33,7 @@ class NodesFor:
     length: int
     value: float
     tag: int = -1
+    size: tuple[float, ...] = (1.0,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class _Program:
     entries: list[tuple[int, int, float]] = field(default_factory=list)
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
-    uses: dict[tuple[int, int], _Terms] = field(default_factory=dict)
+    uses: dict[tuple[int, int, int], _Terms] = field(default_factory=dict)
     leaves: list[tuple[NodesFor, int]] = field(default_factory=list)
 
     def variable(self, most: float, *, is_whole: bool = True) -> int:
@@ -144,7 +147,9 @@ class _Program:
             variable = self.variable(float(nodes.count))
             taken.append(variable)
             for quantum in range(nodes.start, min(nodes.start + nodes.length, self.n_quanta)):
-                self.uses.setdefault((partition, quantum), {})[variable] = 1.0
+                for kind, amount in enumerate(nodes.size):
+                    if amount > 0.0:
+                        self.uses.setdefault((partition, quantum, kind), {})[variable] = amount
         self.row({**dict.fromkeys(taken, 1.0), chosen: -float(nodes.count)}, 0.0 if is_exact else -np.inf, 0.0)
         self.leaves.append((nodes, chosen))
         return taken
@@ -158,20 +163,21 @@ def compile_requests(
     Parameters
     ----------
     requests : sequence of Expression
-    available : int64 array of shape (n_partitions, n_quanta)
-        Nodes that may be used.
+    available : int64 array of shape (n_partitions, n_quanta) or (n_partitions, n_quanta, n_types)
+        Nodes that may be used, or what they have of each resource type.
 
     Returns:
     -------
     tuple
         Arrays for `mixed_integer`, and leaves with the variable that says whether each is chosen.
     """
-    program = _Program(*available.shape)
+    program = _Program(*available.shape[:2])
+    amounts = available.reshape(*available.shape[:2], -1)
     everything = program.variable(1.0)
     for variable, factor in program.generate(Total(tuple(requests)), everything).items():
         program.value[variable] += factor
-    for (partition, quantum), terms in program.uses.items():
-        program.row(terms, -np.inf, float(available[partition, quantum]))
+    for place, terms in program.uses.items():
+        program.row(terms, -np.inf, float(amounts[place]))
     rows, columns, entries = zip(*program.entries, strict=True) if program.entries else ((), (), ())
     most: FloatArray = np.array(program.most)
     arrays = {

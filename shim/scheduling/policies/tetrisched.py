@@ -64,26 +64,32 @@ class SpaceTime:
         turns: Sequence[Turn],
         plan: Plan,
     ) -> Sequence[tuple[int, int]]:
-        """Rank what waits by since when; see `RankKernel`.
+        """Rank what waits as it would start; see `RankKernel`.
 
         Nothing while a deadline is to be met: what comes free may be for a start that is planned for later.
         """
         left = {turn.request: count for turn, count in waiting_after(snapshot, turns, plan)}
-        deadlines_s = snapshot.requests.times[RequestTime.DEADLINE_S, snapshot.requests.live]
-        if (deadlines_s < math.inf).any():
+        if any(_slack_s(snapshot, row) < math.inf for row in snapshot.requests.live.tolist()):
             return ()
-        return [(row, left[row]) for row in self._urgent_first(snapshot, list(left))]
+        return list(left.items())
 
     def prepare(self, snapshot: Snapshot, greedy: Plan) -> Problem | None:
-        """State the program of the most urgent; None if all of them have started already, or nothing fits now."""
-        rows = self._urgent_first(snapshot, [turn.request for turn in greedy.turns])[: self.rules.most_requests]
+        """State the program of the most urgent; None if nothing is gained by planning ahead.
+
+        That is if all of them have started already, if nothing fits now, and where neither a deadline is to be met nor
+        a gang waits: whatever a later start keeps free then would only stay idle.
+        """
+        waiting = [turn.request for turn in greedy.turns]
+        if not any(self._is_planned(snapshot, row) for row in waiting):
+            return None
+        rows = self._urgent_first(snapshot, waiting)[: self.rules.most_requests]
         started = greedy.granted()
         counts = snapshot.requests.numbers[RequestColumn.COUNT]
         room = OpenRoom(snapshot)
         if all(started.get(row, 0) == counts[row] for row in rows) or not any(room.has_room(row) for row in rows):
             return None
-        available = self._available(snapshot, rows)
-        leaves = [Most(tuple(self._leaves(snapshot, row, int(available.max())))) for row in rows]
+        available = self._available(snapshot, room, rows)
+        leaves = [Most(tuple(self._leaves(snapshot, room, row, available[0]))) for row in rows]
         arrays, chosen = compile_requests([each for each in leaves if each.parts], available)
         arrays = {**arrays, "gap": _GAP, "nodes": _MOST_NODES}
         return Problem("mixed-integer", greedy, arrays, tuple((leaf.tag, leaf.start, at) for leaf, at in chosen))
@@ -123,23 +129,29 @@ class SpaceTime:
                 is_first = not room.left(row)
             room.hold(row, _LATER, snapshot.now_s + starts[row] * self.rules.quantum_s)
 
+    def _is_planned(self, snapshot: Snapshot, row: int) -> bool:
+        """Tell whether a request may gain by what is planned ahead."""
+        return bool(snapshot.requests.numbers[RequestColumn.GANG, row]) or _slack_s(snapshot, row) < math.inf
+
     def _urgent_first(self, snapshot: Snapshot, rows: Sequence[int]) -> list[int]:
-        times = snapshot.requests.times
+        """Sort requests by slack; those that have none to lose stay in their turn."""
+        return sorted(rows, key=lambda row: _slack_s(snapshot, row))
 
-        def slack(row: int) -> float:
-            deadline_s, needs_s = times[[RequestTime.DEADLINE_S, RequestTime.EXPECTED_S], row].tolist()
-            left_s = float(deadline_s - snapshot.now_s - needs_s)
-            return left_s if left_s >= 0.0 else math.inf  # a deadline that is lost is no reason to hurry
+    def _leaves(self, snapshot: Snapshot, room: OpenRoom, row: int, available: IntArray) -> list[NodesFor]:
+        """Every start that is planned of a request: of all of it if it is a gang, else of so many at most.
 
-        return sorted(rows, key=lambda row: (slack(row), float(times[RequestTime.SINCE_S, row])))
-
-    def _leaves(self, snapshot: Snapshot, row: int, most: int) -> list[NodesFor]:
-        """Every start that is planned of a request: of all of it if it is a gang, else of so many at most."""
+        `available` has the shape (n_quanta, n_types). Now it starts only if it fits on nodes: of many small pieces the
+        sum would be enough for a large container, too.
+        """
         count, gang = snapshot.requests.numbers[[RequestColumn.COUNT, RequestColumn.GANG], row].tolist()
+        size = snapshot.requests.needs[row].demand
+        most = min((int(has) // amount for has, amount in zip(available.max(axis=0), size, strict=True) if amount > 0))
         count = count if gang else min(count, most)
-        starts = [start for start in self.rules.starts if start < self.rules.quanta]
+        first = 0 if count <= int(room.slots(row).sum()) else 1
+        starts = [start for start in self.rules.starts if first <= start < self.rules.quanta]
         length = max(1, math.ceil(float(snapshot.requests.times[RequestTime.EXPECTED_S, row]) / self.rules.quantum_s))
-        return [NodesFor((0,), count, at, length, self._value(snapshot, row, at), row) for at in starts]
+        amounts = tuple(map(float, size))
+        return [NodesFor((0,), count, at, length, self._value(snapshot, row, at), row, amounts) for at in starts]
 
     def _value(self, snapshot: Snapshot, row: int, start: int) -> float:
         times = snapshot.requests.times
@@ -154,17 +166,32 @@ class SpaceTime:
         started = plan.granted()
         return sum(self._value(snapshot, row, 0) for row, count in started.items() if count == counts[row])
 
-    def _available(self, snapshot: Snapshot, rows: Sequence[int]) -> IntArray:
-        """Count places for the largest of the requests, by quantum: free ones, and those expected to come free."""
-        demand = np.max([snapshot.requests.needs[row].demand for row in rows], axis=0)
-        asked = demand > 0
-        running, quanta = snapshot.running, np.arange(self.rules.quanta)
+    def _available(self, snapshot: Snapshot, room: OpenRoom, rows: Sequence[int]) -> IntArray:
+        """Count what is free of each resource type, and what is expected to come free, by quantum.
+
+        Of each node as much as any of the requests could use: int64 array of shape (1, n_quanta, n_types). Places of
+        one size would count small containers as large ones.
+        """
+        needs = snapshot.requests.needs
+        usable = [np.multiply.outer(room.slots(row), np.array(needs[row].demand, dtype=np.int64)) for row in rows]
+        free: IntArray = np.max(usable, axis=0).sum(axis=0)
+        found = np.tile(free, (self.rules.quanta, 1))
+        running = snapshot.running
         ends_s = np.maximum(running.since_s + running.expected_s, snapshot.now_s + 1.0) - snapshot.now_s
-        ends = np.ceil(ends_s / self.rules.quantum_s)
-        places = [int((np.maximum(snapshot.nodes.free, 0)[:, asked] // demand[asked]).min(axis=1).sum())]
-        sizes = (running.demand[:, asked] / demand[asked]).min(axis=1) if len(ends) else np.zeros(0)
-        found = [places[0] + int(sizes[ends <= quantum].sum()) for quantum in quanta]
-        return np.array([found], dtype=np.int64)
+        for end, demand in zip(np.ceil(ends_s / self.rules.quantum_s).tolist(), running.demand, strict=True):
+            if end < self.rules.quanta:
+                found[int(end) :] += demand
+        return found[np.newaxis]
+
+
+def _slack_s(snapshot: Snapshot, row: int) -> float:
+    """Seconds for which a request may wait and meet its deadline yet; infinite without one.
+
+    A deadline that is lost is none: it is no reason to hurry, nor to keep anything free.
+    """
+    deadline_s, needs_s = snapshot.requests.times[[RequestTime.DEADLINE_S, RequestTime.EXPECTED_S], row].tolist()
+    left_s = float(deadline_s - snapshot.now_s - needs_s)
+    return left_s if left_s >= 0.0 else math.inf
 
 
 def tetrisched(rules: SpaceTimeRules) -> Policy:

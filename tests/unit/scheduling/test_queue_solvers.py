@@ -173,25 +173,44 @@ def test_who_can_still_meet_its_deadline_goes_before_best_effort():
     assert granted(plans) == {FIRST: 0, SECOND: 2}
 
 
-def test_what_runs_is_expected_to_come_free_so_that_a_start_is_planned_ahead():
+def one_that_is_due_beside_one_in_its_way(wanted):
+    """The second is due at 200 s and wants so many; the first, of 40 s each, wants one. Two of 2 GiB end at 52 s."""
     table = a_table(due({SECOND: 200.0}))
+    taught(table, FIRST, 40.0, 41.0)
     taught(table, THIRD, 40.0, 41.0)
-    begin(table, THIRD, 2, 2, since_s=12.0)  # for 40 s, as far as is known
+    begin(table, THIRD, 2, 2, since_s=12.0)
     table.put(FIRST, [a_request(1)], (), 41.0)
-    table.put(SECOND, [a_request(2, a_key(2))], (), 41.0)
-    capacity = a_capacity([2], [0])
-    greedy = table.plan(capacity, "tetrisched", 42.0)
-    assert granted(greedy) == {FIRST: 0, SECOND: 1}
-    plans = planned(table, a_capacity([1], [0]), "tetrisched", 42.0)
-    assert granted(plans) == {FIRST: 0, SECOND: 0}, "what is left would be in the way of the two that are due"
+    table.put(SECOND, [a_request(wanted, a_key(2))], (), 41.0)
+    return table
+
+
+def test_what_runs_is_expected_to_come_free_so_that_a_start_is_planned_ahead():
+    table = one_that_is_due_beside_one_in_its_way(3)
+    assert granted(table.plan(a_capacity([2], [0]), "tetrisched", 42.0)) == {FIRST: 0, SECOND: 1}
+    plans = planned(table, a_capacity([1], [1]), "tetrisched", 42.0)
+    assert granted(plans) == {FIRST: 0, SECOND: 0}, "what is left would be in the way of the three that are due"
     assert plans[SECOND][0].reason == "a later start leaves more deadlines met"
     assert table.again_at_s > 42.0
 
 
+def test_a_small_container_counts_as_what_it_takes_and_starts_beside_larger_ones_that_are_due_later():
+    table = one_that_is_due_beside_one_in_its_way(2)
+    plans = planned(table, a_capacity([1], [0]), "tetrisched", 42.0)
+    assert granted(plans) == {FIRST: 1, SECOND: 0}
+
+
 def test_what_fits_nowhere_as_a_whole_starts_as_far_as_there_is_room():
-    table = a_table(first=a_request(100))
+    table = a_table(due({FIRST: 60.0}), first=a_request(100))
     plans = planned(table, a_capacity([1], [2]), "tetrisched", 1.0)
     assert granted(plans) == {FIRST: 3}
+
+
+@pytest.mark.parametrize(("deadline_s", "is_asked"), [(0.0, False), (60.0, True), (0.5, False)])
+def test_a_solver_is_asked_only_while_a_deadline_is_to_be_met(deadline_s, is_asked):
+    table = a_table(due({SECOND: deadline_s}), first=a_request(2), second=a_request(2))
+    assert (table.state_problems(a_capacity([1], [0]), "tetrisched", 1.0) is not None) is is_asked
+    table.put(FIRST, [a_request(2, gang="all")], (), 1.0)
+    assert table.state_problems(a_capacity([1], [0]), "tetrisched", 1.0) is not None, "a gang's start is planned, too"
 
 
 def test_a_solver_has_nothing_to_say_while_nothing_is_free():

@@ -56,3 +56,10 @@ def test_linear_barrier_and_scale():
     many = [Scaled(NodesFor(R1, 2, 0, 1, 1.0), 3.0), NodesFor(R1, 1, 0, 1, 2.0)]
     assert worth(many, [[2], [3]])[0] == pytest.approx(3.0)
     assert worth([Total(())], [[1], [1]])[0] == 0.0
+
+
+def test_what_takes_parts_of_a_node_counts_as_what_it_takes_of_each_type():
+    large = Most((NodesFor(R1, 1, 0, 1, 5.0, size=(4.0, 1.0)),))
+    small = [Most((NodesFor(R1, 1, 0, 1, 1.0, size=(1.0, 1.0)),))] * 4
+    assert worth([large, *small], [[[6, 9]]])[0] == pytest.approx(7.0)
+    assert worth([large, *small], [[[6, 2]]])[0] == pytest.approx(6.0)
