@@ -68,10 +68,10 @@ class SharesOfQueues:
         return UNORDERED if found is None else found.containers
 
     def standing(self, queue: str) -> int:
-        """Tell how a queue stands against what it is entitled to, for bids; see `standing_of`."""
+        """Tell how a queue stands against its share, for bids; see `standing_of`."""
         found = self.policy().find(queue)
         status = None if found is None else self.room.latest.statuses.get(found.path)
-        return HOLDS_ITS_PART if status is None else standing_of(status.used, status.entitlement)
+        return HOLDS_ITS_PART if status is None else standing_of(status.used, status.share)
 
     def shadow_policy(self, queue: str) -> str:
         """Name the policy that plans in a queue beside the one in force, only to be compared; `none` for no such."""

@@ -7,7 +7,15 @@ from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind
 from shim.domain.messages import Rank
 
-__all__ = ["CapacityBid", "CapacityBidLine", "CapacityNotice", "CapacityOffer", "OfferCounts", "UnreportedContainers"]
+__all__ = [
+    "CapacityBid",
+    "CapacityBidLine",
+    "CapacityNotice",
+    "CapacityOffer",
+    "OfferCounts",
+    "StandingBid",
+    "UnreportedContainers",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,19 @@ class UnreportedContainers:
 
 
 @dataclass(frozen=True, slots=True)
+class StandingBid:
+    """A Global Master that would have more room of a sub-cluster than it is offered, and could.
+
+    Attributes:
+        to: Whose bid it is, as a proposal's sender is named.
+        rank: Of its most urgent line.
+    """
+
+    to: str
+    rank: Rank
+
+
+@dataclass(frozen=True, slots=True)
 class OfferCounts:
     """Containers that a Local Master has offered to one Global Master, in this life of both.
 
@@ -97,8 +118,10 @@ class CapacityNotice:
         promised: To all Global Masters, the oldest first.
         offers: Those that stand, to all Global Masters.
         counts: What became of offers so far, by who got them.
+        bids: Those of Global Masters that wait for more than they are offered, and would be offered it.
     """
 
     promised: tuple[UnreportedContainers, ...] = ()
     offers: tuple[CapacityOffer, ...] = ()
     counts: Mapping[str, OfferCounts] = field(default_factory=dict)
+    bids: tuple[StandingBid, ...] = ()

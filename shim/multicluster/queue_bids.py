@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from shim.domain.ids import SubClusterId
 from shim.peers.launches import LaunchService
 from shim.ports.clock import Clock
-from shim.scheduling.global_master.capacity_bids import CapacityBidder
+from shim.scheduling.global_master.capacity_bids import CapacityBidder, is_better
 from shim.scheduling.queue_table import QueueTable
 
 __all__ = ["QueueBids"]
@@ -39,6 +39,17 @@ class QueueBids:
         self._term_of = term_of
         self._are_several = are_several
         self._clock = clock
+
+    def outbid_at(self, queue: str, launches: LaunchService) -> frozenset[SubClusterId]:
+        """Name the sub-clusters for whose room another Global Master waits whose queue has less for its share.
+
+        Args:
+            queue: Its full path.
+            launches: Knows what Local Masters told.
+        """
+        standing = self._standing_of(queue)
+        best = ((each, launches.best_of_others(each)) for each in self._subclusters)
+        return frozenset(each for each, rank in best if rank is not None and is_better(rank, standing))
 
     def look(
         self,

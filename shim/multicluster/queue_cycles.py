@@ -251,7 +251,8 @@ class QueueCycles:
             return
         self.cycles += 1
         capacity, order = self._capacity(queue), self._order_of(queue)
-        plans = table.plan(capacity, order, self.clock.now_s(), stated=stated, is_solving=is_solving)
+        outbid = self._outbid_at(queue)
+        plans = table.plan(capacity, order, self.clock.now_s(), stated=stated, is_solving=is_solving, outbid=outbid)
         if not is_solving:
             self.shadows.look(queue, table, capacity, order, plans)
         self._again_at_s.pop(queue, None)
@@ -276,4 +277,8 @@ class QueueCycles:
         now_s, id_ = self.clock.now_s(), plans.attempt.id
         is_stale = queue in self._has_more and self._tables[queue].others_wait(id_)
         capacity = None if is_stale else self._capacity(queue)
-        return self._tables[queue].plan(capacity, self._order_of(queue), now_s, only=id_).get(id_, ())
+        outbid, order = self._outbid_at(queue), self._order_of(queue)
+        return self._tables[queue].plan(capacity, order, now_s, only=id_, outbid=outbid).get(id_, ())
+
+    def _outbid_at(self, queue: str) -> frozenset[SubClusterId]:
+        return frozenset() if self._bids is None else self._bids.outbid_at(queue, self.launches)

@@ -1,12 +1,14 @@
 """One Local Master as a Global Master follows it: reports in, answers to questions, and who is told."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 
 import structlog
 
 from shim.domain.capacity_bids import CapacityBid, CapacityNotice
 from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.launches import LaunchNews
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import RemoteProtocolError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
@@ -16,9 +18,11 @@ from shim.peers.correspondence import Correspondence
 from shim.ports.clock import Clock
 from shim.ports.master_links import MasterLink
 from shim.protocol.peers import (
+    MAX_LAUNCHES,
     DeltaFrame,
     Frame,
     LaunchedFrame,
+    LaunchFrame,
     PieceFrame,
     ReportFollower,
     ReportFrame,
@@ -27,15 +31,56 @@ from shim.protocol.peers import (
     VerdictFrame,
 )
 
-__all__ = ["Follower", "HearRoom"]
+__all__ = ["Follower", "HearRoom", "UnsaidNews"]
 
 _log = structlog.get_logger("heddle.masters")
+
+_MOST_UNSAID = 1024
 
 HearRoom = Callable[[SubClusterId, CapacityNotice], None]
 
 
 def _ignored(subcluster: SubClusterId, room: CapacityNotice) -> None:
     """Do nothing: no plan is made on what is free there."""
+
+
+class UnsaidNews:
+    """News of proposals until the Local Master has answered the frame that had them.
+
+    What is lost with a link would leave its promise standing for `span.promise_s`, and its room idle for as long. News
+    are counts that only grow, so saying them twice does no harm.
+    """
+
+    def __init__(self) -> None:
+        self._news: OrderedDict[int, LaunchNews] = OrderedDict()
+        self._on_way: dict[int, tuple[LaunchNews, ...]] = {}
+
+    def add(self, news: Iterable[LaunchNews]) -> None:
+        """Take in what is to be said; of very many the newest."""
+        for each in news:
+            self._news[each.number] = each
+            self._news.move_to_end(each.number)
+        while len(self._news) > _MOST_UNSAID:
+            self._news.popitem(last=False)
+
+    def take(self) -> tuple[LaunchNews, ...]:
+        """Give what was not said on this link, to be said now."""
+        on_way = {each for some in self._on_way.values() for each in some}
+        return tuple(each for each in self._news.values() if each not in on_way)
+
+    def sent(self, frame: int, news: Iterable[LaunchNews]) -> None:
+        """Note the number of the frame that has these."""
+        self._on_way[frame] = tuple(news)
+
+    def heard(self, frame: int) -> None:
+        """The Local Master has answered a frame: it has heard what was in it."""
+        for each in self._on_way.pop(frame, ()):
+            if self._news.get(each.number) == each:
+                del self._news[each.number]
+
+    def link_ended(self) -> None:
+        """All that was not answered is to be said again."""
+        self._on_way.clear()
 
 
 class Follower:
@@ -46,6 +91,7 @@ class Follower:
         questions: The correspondence over the present link; None while there is none.
         bid: What goes with the next launches; None if it was said.
         hear_room: Told what is spoken for, right after each report.
+        unsaid: News of proposals that it has not been seen to hear, by the proposal's number.
     """
 
     def __init__(
@@ -55,6 +101,7 @@ class Follower:
         view: FederationView,
         clock: Clock,
         listeners: Iterable[PollListener],
+        life: int = 0,
     ) -> None:
         self.subcluster = subcluster
         self.heard = asyncio.Event()
@@ -63,6 +110,7 @@ class Follower:
         self.trouble = "not dialled yet"
         self.reports = 0
         self.resyncs = 0
+        self._life = life
         self._reader = ReportFollower(me)
         self._offset = ClockOffset()
         self._view = view
@@ -70,6 +118,7 @@ class Follower:
         self._listeners = tuple(listeners)
         self.bid: CapacityBid | None = None
         self.hear_room: HearRoom = _ignored
+        self.unsaid = UnsaidNews()
 
     async def follow(self, link: MasterLink) -> None:
         """Take reports from a link until it ends.
@@ -81,6 +130,7 @@ class Follower:
         questions = Correspondence(link)
         await link.send(self._reader.hello())
         self.questions, self.trouble = questions, ""
+        await self._say_again(link, questions)
         _log.info("following", subcluster=self.subcluster, at=self.address)
         self._offset = ClockOffset()  # another Local Master has another clock
         try:
@@ -94,7 +144,16 @@ class Follower:
                     await link.send(answer)
         finally:
             self.questions = None
+            self.unsaid.link_ended()
             questions.end(f"the link to the Local Master of {self.subcluster} has ended")
+
+    async def _say_again(self, link: MasterLink, questions: Correspondence) -> None:
+        """Say what an earlier link may have lost; nobody waits for the answer."""
+        news = self.unsaid.take()[:MAX_LAUNCHES]
+        if news:
+            number = questions.next_number()
+            self.unsaid.sent(number, news)
+            await link.send(LaunchFrame(number, (), news, self._life))
 
     def listen(self, listener: PollListener) -> None:
         """Tell one more of every report and failure."""
@@ -117,6 +176,7 @@ class Follower:
             case VerdictFrame():
                 questions.take(frame)
             case LaunchedFrame():
+                self.unsaid.heard(frame.number)
                 self._hear(frame.room)
                 questions.take(frame)
             case _:

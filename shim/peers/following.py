@@ -105,7 +105,7 @@ class Following:
         self._clock = clock
         self._life = int(clock.now_s() * 1000.0)
         self._settings = settings
-        self._followers = {each: Follower(each, me, view, clock, listeners) for each in view.subclusters}
+        self._followers = {each: Follower(each, me, view, clock, listeners, self._life) for each in view.subclusters}
         self._tasks: list[asyncio.Task[None]] = []
         self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
         self.repairs = 0
@@ -195,7 +195,9 @@ class Following:
     ) -> Sequence[LaunchVerdict]:
         """See `VerifiesLaunches`: a Local Master that says nothing stands in nobody's way."""
         verdicts: list[LaunchVerdict] = []
-        for some, told in tuple(batches(proposals, news)) or (((), ()),):
+        unsaid = self._followers[subcluster].unsaid
+        unsaid.add(news)
+        for some, told in tuple(batches(proposals, unsaid.take())) or (((), ()),):
             verdicts += await self._verify_some(subcluster, some, told)
         too_large = [each for each in proposals if not fits(each)]
         return (*verdicts, *_unverified(subcluster, too_large, "it names too many places"))
@@ -210,6 +212,7 @@ class Following:
         if not proposals and not news and bid is None:
             return ()
         question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life, bid)
+        follower.unsaid.sent(question.number, news)
         try:
             answer = await questions.ask(question, timeout_s=self._settings.verify_within_s)
         except MasterLinkError as exc:

@@ -23,6 +23,7 @@ from shim.domain.launches import (
     LaunchVerdict,
     TentativelyAllocated,
 )
+from shim.domain.messages import Rank
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
 from shim.errors import HeddleError
@@ -35,6 +36,8 @@ from shim.scheduling.local_master.tentative_allocations import TentativeAllocati
 __all__ = ["LaunchService", "LaunchVerification", "VerifiesLaunches"]
 
 _ME = "me"
+_BIDS_TOLD_LAST_S = 10.0
+"""A Local Master that tells nothing for longer bars nobody by the bids of others."""
 _NUMBERS_A_MS = 1 << 16
 """Numbers of a life begin at its start: no later life has the same, unless one proposes 65 million a second."""
 
@@ -176,6 +179,7 @@ class LaunchService:
         self._bids = bids
         self.offers: dict[SubClusterId, OfferCounts] = {}
         self._tells: dict[SubClusterId, None] = {}
+        self._best_of_others: dict[SubClusterId, tuple[float, Rank | None]] = {}
         self._books = {each: LaunchVerification(each, view, clock, lasts_s) for each in view.subclusters}
         self._clock = clock
         self._elsewhere = elsewhere
@@ -261,8 +265,14 @@ class LaunchService:
         book.learn((TentativelyAllocated(each.kind, each.count) for each in told.promised if each.to != me), now_s)
         book.offered.believe((each for each in told.offers if each.to != me), now_s)
         self._tells[subcluster] = None
+        self._best_of_others[subcluster] = now_s, min((each.rank for each in told.bids if each.to != me), default=None)
         if me in told.counts:
             self.offers[subcluster] = told.counts[me]
+
+    def best_of_others(self, subcluster: SubClusterId) -> Rank | None:
+        """Best rank by which another Global Master waits for room of a sub-cluster; None if none is known to."""
+        told_at_s, rank = self._best_of_others.get(subcluster, (float("-inf"), None))
+        return rank if told_at_s + _BIDS_TOLD_LAST_S >= self._clock.now_s() else None
 
     async def close(self) -> None:
         """Say nothing more."""

@@ -8,12 +8,13 @@ It never reads a clock: times are told, in seconds by one clock.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import ContainerKind, Waiting
-from shim.domain.requests import PendingRequest
+from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
@@ -23,6 +24,7 @@ from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
+from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.shadow_plans import ShadowPlans
@@ -30,6 +32,8 @@ from shim.scheduling.stated_problems import StatedProblems
 from shim.scheduling.turnover import Turnover
 
 __all__ = ["QueueTable"]
+
+_OUTBID = "a queue of another Global Master waits there, too, and has less for its share"
 
 
 class QueueTable:
@@ -60,7 +64,9 @@ class QueueTable:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters, data)
         self._turnover = Turnover()
-        told = starvation_s, outline_of, self._turnover.soon
+        self._outbid = frozenset[SubClusterId]()
+        self._planned = frozenset[ApplicationAttemptId]()
+        told = starvation_s, outline_of, self._soon
         self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)
         self._shadow = QueuePlanner(self._attempts, self._rows, rng, *told)
 
@@ -127,7 +133,10 @@ class QueueTable:
     def waiting_demand(
         self, names: Mapping[SubClusterId, str], standing: int, at_s: float
     ) -> Mapping[SubClusterId, Sequence[WaitingDemand]]:
-        """Tell what waits and nobody has promised, by the sub-clusters that may have it.
+        """Tell what waits for room and nobody has promised, by the sub-clusters that may have it.
+
+        What the newest cycle did not plan is left out, as offers of room for it would idle: its ApplicationMaster is
+        silent.
 
         Args:
             names: What sub-clusters call the queue.
@@ -136,6 +145,8 @@ class QueueTable:
         """
         found: dict[SubClusterId, list[WaitingDemand]] = {name: [] for name in names}
         for attempt in self._rows.attempts:
+            if attempt not in self._planned:
+                continue
             is_overdue = self._attempts.is_overdue(attempt)
             for request in self._rows.of(attempt):
                 if not request.unallocated:
@@ -168,9 +179,22 @@ class QueueTable:
         only: ApplicationAttemptId | None = None,
         stated: StatedProblems | None = None,
         is_solving: bool = False,
+        outbid: frozenset[SubClusterId] = frozenset(),
     ) -> QueuePlans:
-        """Plan what waits, to be carried out; see `QueuePlanner.plan`."""
-        return self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
+        """Plan what waits, to be carried out; see `QueuePlanner.plan` for the other arguments.
+
+        `outbid` are sub-clusters for whose room a queue of another Global Master waits that has less for its share. No
+        scheduler there is asked ahead of what comes free, nor by a policy that places by itself for what no Local
+        Master has promised. The first in line of an order may wait there: schedulers serve queues by their use.
+        """
+        self._outbid = outbid
+        plans = self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
+        if only is None:
+            self._planned = frozenset(plans)
+        policy = QUEUE_POLICIES.get(order)
+        if not outbid or policy is None or not policy.placement.kernel:
+            return plans
+        return {attempt: tuple(_only_promised(each, outbid) for each in told) for attempt, told in plans.items()}
 
     def plan_in_shadow(self, capacity: Capacity, order: str, at_s: float) -> QueuePlans:
         """Plan what waits by another policy, to be told and not carried out; no solver is asked."""
@@ -179,3 +203,17 @@ class QueueTable:
     def state_in_shadow(self, capacity: Capacity, order: str, at_s: float) -> ShadowPlans | None:
         """Plan likewise, and state what a solver may better; None where the policy asks none, or has no choice."""
         return ShadowPlans.of(self._shadow, self._rows, capacity, order, at_s)
+
+    def _soon(self, at_s: float) -> Mapping[SubClusterId, float]:
+        """Tell how many containers come free that the queue may ask for before they do."""
+        soon = self._turnover.soon(at_s)
+        return {name: count for name, count in soon.items() if name not in self._outbid}
+
+
+def _only_promised(plan: RequestPlan, outbid: frozenset[SubClusterId]) -> RequestPlan:
+    """Leave the schedulers of some sub-clusters out, but for what is promised there."""
+    barred = plan.may_queue & outbid
+    if not barred:
+        return plan
+    at_most = {name: most for name, most in plan.at_most.items() if name not in outbid}
+    return replace(plan, may_queue=plan.may_queue - outbid, at_most=at_most, reason=plan.reason or _OUTBID)

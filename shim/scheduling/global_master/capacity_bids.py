@@ -17,11 +17,12 @@ from shim.scheduling.plan import Turn
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.ranks import rank_of
 
-__all__ = ["HOLDS_ITS_PART", "CapacityBidder", "WaitingDemand", "rank_among_queues", "standing_of"]
+__all__ = ["HOLDS_ITS_PART", "CapacityBidder", "WaitingDemand", "is_better", "rank_among_queues", "standing_of"]
 
 HOLDS_ITS_PART = 8
-"""Standing of a queue that holds what it is entitled to, or is entitled to nothing in particular."""
+"""Standing of a queue that holds its share, or has none."""
 _AGAIN_S = 3.0
+_ROUNDING = 1e-6
 
 _Need = tuple[ContainerKind, str, int]
 
@@ -40,20 +41,32 @@ class WaitingDemand:
     count: int
 
 
-def standing_of(used: float, entitled: float) -> int:
-    """Standing of a queue by what it holds of what it is entitled to, in eighths, so that little changes no bid."""
-    return min(HOLDS_ITS_PART, int(HOLDS_ITS_PART * used / entitled)) if entitled > 0 else HOLDS_ITS_PART
+def standing_of(used: float, share: float) -> int:
+    """Standing of a queue: what it holds for its share, in eighths of it, so that little changes no bid.
+
+    The share is that of a queue which wants everything. What waits in Heddle is in no report, so a queue that holds
+    nothing would look as if it wanted nothing, and were entitled to nothing.
+    """
+    return int(HOLDS_ITS_PART * used / share + _ROUNDING) if share > 0 else HOLDS_ITS_PART
 
 
 def rank_among_queues(*, is_overdue: bool, standing: int, waited_s: float) -> Rank:
-    """Rank of a request: overtaken for too long, then by what its queue has of its part, then by how long it waits.
+    """Rank of a request: by what its queue has for its share, then overtaken for too long, then how long it waits.
+
+    Who was overtaken was so within its queue: that is no claim on the room of a queue which has less.
 
     Args:
-        is_overdue: Whether others were granted before it for too long.
+        is_overdue: Whether others of its queue went before it for too long.
         standing: See `standing_of`.
         waited_s: For how long it waits.
     """
-    return rank_of(FIFO, Turn(0, 1.0 / (1.0 + max(0.0, waited_s)), float(standing), float(is_overdue)))
+    *_, step = rank_of(FIFO, Turn(0, 1.0 / (1.0 + max(0.0, waited_s)), 0.0, 0.0))
+    return standing, -int(is_overdue), step
+
+
+def is_better(rank: Rank, standing: int) -> bool:
+    """Tell whether a rank is that of a queue which has less for its share than one of this standing."""
+    return rank[0] < standing
 
 
 class CapacityBidder:

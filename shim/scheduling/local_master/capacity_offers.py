@@ -9,12 +9,12 @@ next best has it, and nobody starves. One bidder alone is offered nothing: nobod
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shim.domain.capacity_bids import CapacityBid, CapacityBidLine, CapacityNotice
+from shim.domain.capacity_bids import CapacityBid, CapacityBidLine, CapacityNotice, StandingBid
 from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind, proposer
 from shim.domain.messages import Rank
@@ -87,24 +87,45 @@ class CapacityOffers:
     def told(self, at_s: float) -> CapacityNotice:
         """Tell what is spoken for at this moment."""
         self._book.expire(at_s)
-        return self._book.offered.told(at_s, self._book.promised())
+        notice = self._book.offered.told(at_s, self._book.promised())
+        return replace(notice, bids=tuple(self._standing(at_s)))
 
     def decide(self, at_s: float) -> None:
         """Offer what is free now: a report has come."""
         self._book.expire(at_s)
         self._learn_patience(at_s)
-        living = sorted(name for name in self._bids.bidders if self._heard_s[name] + self._bids_last_s >= at_s)
+        living = self._living(at_s)
         if self._offer_s <= 0.0 or len(living) < 2:  # noqa: PLR2004 - with one there is no choice
             return
         lines: dict[GlobalMasterId, list[CapacityBidLine]] = {}
-        for name in living:
-            bid = self._bids.of(name)
-            if bid is not None and self._patience_with(_name(bid)).until_s <= at_s:
-                lines[name] = self._valid(bid)
-                self._bids.unanswered[name] = sum(self._book.offered.left_to(_name(bid)).values())
+        for name, bid in self._in_turn(living, at_s):
+            lines[name] = self._valid(bid)
+            self._bids.unanswered[name] = sum(self._book.offered.left_to(_name(bid)).values())
         _Round(self._book, self._bids, lines, divide_nodes(len(self._book.nodes.reports), living)).run(
             at_s + self._offer_s
         )
+
+    def _living(self, at_s: float) -> list[GlobalMasterId]:
+        return sorted(name for name in self._bids.bidders if self._heard_s[name] + self._bids_last_s >= at_s)
+
+    def _in_turn(self, living: Sequence[GlobalMasterId], at_s: float) -> Iterator[tuple[GlobalMasterId, CapacityBid]]:
+        """Bids of those that are not passed over."""
+        for name in living:
+            bid = self._bids.of(name)
+            if bid is not None and self._patience_with(_name(bid)).until_s <= at_s:
+                yield name, bid
+
+    def _standing(self, at_s: float) -> Iterator[StandingBid]:
+        """Bids for more than is offered, of which some node and the queue's limit could have at least one container."""
+        if self._offer_s <= 0.0:
+            return
+        for _, bid in self._in_turn(self._living(at_s), at_s):
+            left = self._book.offered.left_to(_name(bid))
+            for line in self._valid(bid):
+                known, left[line.kind] = left[line.kind], max(0, left[line.kind] - line.count)
+                if line.count > known and self._book.could_have(line.kind):
+                    yield StandingBid(_name(bid), line.rank)
+                    break
 
     def _valid(self, bid: CapacityBid) -> list[CapacityBidLine]:
         """Lines of queues that nobody is known to have taken over since."""

@@ -53,5 +53,28 @@ def test_each_local_master_hears_what_waits_for_it_in_its_own_words_under_the_fe
     assert then == [(EAST, [])], "who is alone takes his bid back"
 
 
+def test_a_queue_is_outbid_where_another_has_less_for_its_share():
+    bids = QueueBids(
+        CapacityBidder(GlobalMasterId("gm/a"), 1),
+        (EAST, WEST),
+        standing_of=lambda _: 5,
+        term_of=lambda _: 7,
+        are_several=lambda: True,
+        clock=FakeClock(),
+    )
+
+    class Ranks:
+        """In the place of `LaunchService`: the best bids of others."""
+
+        def __init__(self, **ranks):
+            self.ranks = ranks
+
+        def best_of_others(self, subcluster):
+            return self.ranks.get(subcluster)
+
+    assert bids.outbid_at("root.a", Ranks(east=(4, 0, 0), west=(5, -1, -9))) == {EAST}
+    assert bids.outbid_at("root.a", Ranks()) == frozenset()
+
+
 def test_where_there_is_no_other_global_master_nobody_bids():
     assert looked(several=False, queue_at=lambda _: "root.a") == ([], [])

@@ -95,6 +95,10 @@ class SeenBids:
     def __init__(self):
         self.seen = []
 
+    def outbid_at(self, queue, launches):
+        del queue, launches
+        return frozenset()
+
     def look(self, queue, table, queue_at, launches):
         del launches
         (here,) = table.waiting_demand({EAST: queue_at(EAST)}, 3, 0.0).values()

@@ -373,3 +373,30 @@ async def test_a_global_masters_book_is_kept_up_by_what_it_follows(story):
     await story.polled(nodes=nodes(2), documents=DOCUMENTS, queues=())
     story.view.look = None
     assert asker.service.room(EAST, KIND) == 2
+
+
+async def test_the_bids_of_others_that_wait_for_more_are_told_until_nothing_is_told_any_more(bidders):
+    story, rich, poor = bidders
+    await rich.bid(8, 6)
+    await poor.bid(2, 6)
+    await report_of(story, 4, rich, poor)
+    assert rich.service.best_of_others(EAST)[0] == 2
+    assert poor.service.best_of_others(EAST)[0] == 8
+    await rich.followed.clock.advance(10.1)
+    assert rich.service.best_of_others(EAST) is None
+
+
+async def test_news_that_were_lost_with_a_link_are_said_on_the_next_one(story):
+    asker = Asker(story, story.following)
+    number, _ = asker.propose(4)
+    await story.clock.settle()
+    assert story.launches.open == 4
+    story.dialer.is_cut.add("east:1")
+    await story.dialer.links[0].close()
+    await story.clock.settle()
+    asker.service.tell(EAST, LaunchNews(number, 1, 2))
+    await story.clock.settle()
+    assert story.launches.open == 4, "nothing was heard of it"
+    story.dialer.is_cut.clear()
+    await story.clock.advance(1.0)
+    assert story.launches.open == 1, "one is granted, two are withdrawn"

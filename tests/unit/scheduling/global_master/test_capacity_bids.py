@@ -6,6 +6,7 @@ from shim.scheduling.global_master.capacity_bids import (
     HOLDS_ITS_PART,
     CapacityBidder,
     WaitingDemand,
+    is_better,
     rank_among_queues,
     standing_of,
 )
@@ -22,21 +23,27 @@ def waiting(rank, count, kind=SMALL):
     return WaitingDemand((0, 8, rank), kind, count)
 
 
-def test_those_overtaken_for_too_long_go_first_then_queues_with_least_of_their_part_then_those_who_wait_longest():
+def test_queues_with_least_for_their_share_go_first_then_those_overtaken_for_too_long_then_those_who_wait_longest():
     ranks = [
-        rank_among_queues(is_overdue=True, standing=8, waited_s=0.0),
         rank_among_queues(is_overdue=False, standing=0, waited_s=0.0),
+        rank_among_queues(is_overdue=True, standing=3, waited_s=0.0),
         rank_among_queues(is_overdue=False, standing=3, waited_s=90.0),
         rank_among_queues(is_overdue=False, standing=3, waited_s=2.0),
-        rank_among_queues(is_overdue=False, standing=8, waited_s=900.0),
+        rank_among_queues(is_overdue=True, standing=8, waited_s=900.0),
+        rank_among_queues(is_overdue=False, standing=16, waited_s=900.0),
     ]
     assert ranks == sorted(ranks)
     assert len(set(ranks)) == len(ranks)
 
 
-def test_a_standing_tells_eighths_of_what_a_queue_is_entitled_to():
-    assert [standing_of(used, 0.4) for used in (0.0, 0.049, 0.05, 0.2, 0.399, 0.4, 0.9)] == [0, 0, 1, 4, 7, 8, 8]
-    assert standing_of(0.0, 0.0) == HOLDS_ITS_PART, "a queue that is entitled to nothing is owed nothing"
+def test_a_standing_tells_eighths_of_a_queues_share():
+    assert [standing_of(used, 0.4) for used in (0.0, 0.049, 0.05, 0.2, 0.399, 0.4, 0.9)] == [0, 0, 1, 4, 7, 8, 18]
+    assert standing_of(0.0, 0.0) == HOLDS_ITS_PART, "a queue without a share is owed nothing"
+
+
+def test_only_a_queue_that_has_less_for_its_share_is_better():
+    assert is_better(rank_among_queues(is_overdue=False, standing=2, waited_s=0.0), 3)
+    assert not is_better(rank_among_queues(is_overdue=True, standing=3, waited_s=900.0), 3)
 
 
 def test_a_bid_tells_each_kind_once_with_its_best_rank_over_all_queues():

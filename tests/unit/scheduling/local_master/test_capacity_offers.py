@@ -251,6 +251,54 @@ def test_an_offer_for_which_a_report_shows_no_room_is_one_no_more(desk):
     assert desk.offered() == {"gm/b 1": 1}
 
 
+def standing(desk):
+    """Whose bids are told, with what ranks them."""
+    return {each.to: each.rank[-1] for each in desk.offers.told(desk.at_s).bids}
+
+
+def test_bids_for_more_than_is_offered_are_told(desk):
+    desk.bid(A, 5, 6)
+    desk.bid(B, 3, 2)
+    desk.report(3)
+    assert desk.offered() == {"gm/b 1": 2, "gm/a 1": 1}
+    assert standing(desk) == {"gm/a 1": 5}, "the other is offered all that it wants"
+
+
+def test_a_bid_is_told_no_more_while_its_offers_are_left_or_when_it_is_old(desk):
+    desk.bid(A, 5, 6)
+    desk.bid(B, 3, 6)
+    desk.report(4)
+    assert standing(desk) == {"gm/a 1": 5, "gm/b 1": 3}
+    desk.at_s += OFFER_S
+    desk.report(4)
+    assert standing(desk) == {"gm/a 1": 5}, "whoever leaves what it is offered bars nobody"
+    desk.at_s += BIDS_LAST_S + 0.1
+    assert standing(desk) == {}
+
+
+@pytest.mark.parametrize("kind", [a_kind(size=9), a_kind(label="gpu")])
+def test_a_bid_for_what_no_node_could_hold_is_not_told(desk, kind):
+    desk.bid(A, 5, 6)
+    desk.bid(B, 3, 6, kind=kind)
+    desk.report(4)
+    assert standing(desk) == {"gm/a 1": 5}
+
+
+def test_a_bid_of_a_queue_at_its_limit_is_not_told(desk):
+    desk.bid(A, 5, 6, kind=a_kind(queue="root.dev"))
+    desk.bid(B, 3, 6)
+    desk.report(8, most=3)
+    assert desk.offered() == {"gm/b 1": 3, "gm/a 1": 3}
+    assert standing(desk) == {}
+
+
+def test_no_bids_are_told_where_offers_are_off():
+    desk = Desk(offer_s=0.0)
+    desk.bid(A, 5, 6)
+    desk.report(4)
+    assert standing(desk) == {}
+
+
 def test_whoever_has_never_bid_is_not_known(desk):
     desk.bid(A, 5, 6)
     assert desk.offers.knows("gm/a 1")
