@@ -6,8 +6,6 @@ much a job can put off without ending later, also where the reversed packing of 
 
 from collections import defaultdict
 
-import numpy as np
-
 from altruism.graph import Progress, StageGraph
 from altruism.packing import Packing, reserved
 from altruism.profile import RoomProfile
@@ -67,7 +65,7 @@ def justify_in_room(graph: StageGraph, packing: Packing, room: RoomProfile) -> P
 
 
 def _moved_right(graph: StageGraph, packing: Packing, end: float, room: RoomProfile) -> Packing:
-    bound = np.full(graph.n_stages, end)  # when the tasks of a stage have to have ended: before its first child starts
+    bound = [end] * graph.n_stages  # when the tasks of a stage have to have ended: before its first child starts
     placed: dict[tuple[float, int], int] = defaultdict(int)
     parents, position = graph.parents(), {stage: index for index, stage in enumerate(graph.order)}
     durations = graph.duration.tolist()
@@ -78,12 +76,13 @@ def _moved_right(graph: StageGraph, packing: Packing, end: float, room: RoomProf
 
     for earliest, stage, count in sorted(packing.groups(), key=latest_end_first):
         demand, duration, left = graph.demand[stage], durations[stage], count
-        latest = float(bound[stage]) - duration
+        latest = bound[stage] - duration
         while left:
             start = room.latest_start(demand, duration, latest, earliest)
             fit = left if start <= earliest else max(1, min(left, room.fits(start, start + duration, demand)))
             room.reserve(start, start + duration, fit * demand)
             placed[start, stage] += fit
             left, latest = left - fit, start
-            bound[parents[stage]] = np.minimum(bound[parents[stage]], start)
+            for parent in parents[stage]:
+                bound[parent] = min(bound[parent], start)
     return Packing.of(end, [(start, stage, count) for (start, stage), count in placed.items()])

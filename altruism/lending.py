@@ -108,7 +108,10 @@ def adopt_plans(
     capacity, now_s
         As of `room_over_time`.
     """
-    adopted, room = list(jobs), room_over_time(jobs, capacity, now_s)
+    adopted = list(jobs)
+    if all(new is job.plan for new, job in zip(proposals, jobs, strict=True)):
+        return adopted
+    room = room_over_time(jobs, capacity, now_s)
     lowest = _lowest(room)
     shortest_first = sorted(range(len(jobs)), key=lambda at: jobs[at].progress.remaining_work(jobs[at].graph))
     for at in shortest_first:
@@ -177,6 +180,8 @@ def share_out(
 
 def _lend_to_job(job: PlannedJob, lender: "_Lender", room: RoomProfile, score: Packer, *, by_plan: bool) -> None:
     """Lend to the stages of one job: the first by its plan, or the one that packs best into what is then left."""
+    if not _any_fits(job, room.lowest(0.0, EPSILON)):
+        return  # lending leaves less free now, never more: what does not fit at first never does
     left = [stage for stage in job.runnable() if lender.has_more(stage)]
     demand = {stage: job.graph.demand[stage].tolist() for stage in left}
     while left:
@@ -187,6 +192,12 @@ def _lend_to_job(job: PlannedJob, lender: "_Lender", room: RoomProfile, score: P
         left.remove(stage)
         if how_many_fit(demand[stage], free):
             lender.lend(stage, room)
+
+
+def _any_fits(job: PlannedJob, free: FloatArray) -> bool:
+    """True if one task of any stage that has tasks left fits into what is free."""
+    demand = job.graph.demand[job.progress.waiting > 0]
+    return bool(((demand <= free + EPSILON) | (demand == 0)).all(axis=1).any())
 
 
 def _lend_best_fit(
@@ -217,23 +228,24 @@ class _Lender:
     def __init__(self, job: PlannedJob, now_s: float, lead_s: float, *, strict: bool) -> None:
         self.granted = np.zeros(job.graph.n_stages, dtype=np.int64)
         self._graph, self._strict = job.graph, strict
-        later = [(start_s - now_s, stage, count) for start_s, stage, count in job.plan.groups()]
-        self._later = [group for group in later if group[0] > lead_s + EPSILON]
+        packing = job.plan.packing
+        start = job.plan.made_at_s + packing.start - now_s
+        is_later = start > lead_s + EPSILON
+        self._start, self._stage, self._count = start[is_later], packing.stage[is_later], packing.count[is_later]
 
     def has_more(self, stage: int) -> bool:
         """True if a task of a stage is put off."""
-        return any(of_stage == stage for _, of_stage, _ in self._later)
+        return bool((self._stage == stage).any())
 
     def next_start(self, stage: int) -> float:
         """Seconds until the next task of a stage has to start; infinite if none is put off."""
-        return min((start for start, of_stage, _ in self._later if of_stage == stage), default=math.inf)
+        return float(self._start[self._stage == stage].min(initial=math.inf))
 
     def lend(self, stage: int, room: RoomProfile) -> None:
         """Start as many tasks of a stage now as there is room for, those planned last first."""
         demand, duration = self._graph.demand[stage], float(self._graph.duration[stage])
-        for start, of_stage, count in reversed(self._later):
-            if of_stage != stage:
-                continue
+        for row in np.flatnonzero(self._stage == stage)[::-1].tolist():
+            start, count = float(self._start[row]), int(self._count[row])
             # a task's own later place is free once it runs now: beyond the start of that place it needs no other
             beside = min(duration, start) if self._strict else duration
             moved = min(count, room.fits(0.0, beside, demand)) if beside > EPSILON else count

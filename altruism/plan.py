@@ -77,6 +77,8 @@ class JobPlan:
             The time.
         """
         gone = self.packing.starting_by(float("inf"), waiting.size) - waiting
+        if not (gone > 0).any():
+            return self
         due_s, left = now_s - self.made_at_s + EPSILON, list[tuple[float, int, int]]()
         due = [group for group in self.packing.groups() if group[0] <= due_s]
         latest = [group for group in reversed(self.packing.groups()) if group[0] > due_s]

@@ -38,6 +38,7 @@ class LiveJob:
     running: list[tuple[float, float, int, int]] = field(default_factory=list)
     held: FloatArray = field(default_factory=lambda: np.zeros(1))
     ended_stages: int = 0
+    _begun: tuple[int, list[int]] = (-1, [])
 
     @property
     def graph(self) -> StageGraph:
@@ -47,17 +48,19 @@ class LiveJob:
     def progress(self, now_s: float) -> Progress:
         """Give its progress, as it is believed."""
         rows = self.running
-        return Progress.of(
-            self.waiting,
-            [stage for _, _, stage, _ in rows],
-            [count for _, _, _, count in rows],
-            [max(0.0, believed_s - now_s) for _, believed_s, _, _ in rows],
+        return Progress(  # as `Progress.of`, whose checks would cost as much again: there is one a job and look
+            self.waiting.copy(),
+            np.array([stage for _, _, stage, _ in rows], dtype=np.int64),
+            np.array([count for _, _, _, count in rows], dtype=np.int64),
+            np.array([max(0.0, believed_s - now_s) for _, believed_s, _, _ in rows], dtype=np.float64),
         )
 
     def runnable(self) -> list[int]:
         """Stages with tasks that may start, in the order of the graph."""
-        blocked = np.asarray((self.graph.needs & (self.unfinished > 0)[None, :]).any(axis=1), dtype=np.bool_)
-        return [stage for stage in self.graph.order if self.waiting[stage] and not blocked[stage]]
+        if self._begun[0] != self.ended_stages:  # only the end of a stage lets others begin
+            blocked = np.asarray((self.graph.needs & (self.unfinished > 0)[None, :]).any(axis=1), dtype=np.bool_)
+            self._begun = self.ended_stages, [stage for stage in self.graph.order if not blocked[stage]]
+        return [stage for stage in self._begun[1] if self.waiting[stage]]
 
 
 class PoolPolicy(Protocol):
