@@ -1,4 +1,4 @@
-"""What it costs to read a request's data from each sub-cluster, in every placement.
+"""Costs of reading a request's data from each sub-cluster, in every placement.
 
 Sub-clusters that hold data which a request names come first, then those that share a file system with one of them, then
 the others. To these a request goes once it has waited for `read_across_s`: a bound, after which it goes anywhere.
@@ -32,7 +32,7 @@ class ReadingCost:
 
 @dataclass(frozen=True, slots=True)
 class DataRules:
-    """What operators say of data.
+    """Rules of operators on data.
 
     Attributes:
         file_systems: Sub-clusters' own.
@@ -43,7 +43,7 @@ class DataRules:
     read_across_s: float = 0.0
 
     def sharing(self, names: Sequence[SubClusterId]) -> NDArray[np.bool_]:
-        """Which sub-clusters share a file system: bool array of shape (n_clusters, n_clusters), symmetric."""
+        """Pairs of sub-clusters that share a file system: bool array of shape (n_clusters, n_clusters), symmetric."""
         shared = [self.file_systems.shared_with(name) for name in names]
         return np.array([[other in each for other in names] for each in shared], dtype=np.bool_).reshape(
             len(names), len(names)

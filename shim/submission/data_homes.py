@@ -1,4 +1,4 @@
-"""Where the files of a submission lie: the file systems that its local resources name."""
+"""File systems that a submission's local resources name, and the sub-clusters where they are.
 
 from collections.abc import Callable, Mapping
 
