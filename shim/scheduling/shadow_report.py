@@ -69,10 +69,10 @@ class ShadowReport:
         cycles: Cycles that both planned.
         skipped: Cycles that only the policy in force planned, as the other had taken its part of the time, or its
             solver was busy.
-        solved: Cycles that were compared by what a solver answered.
-        unsolved: Those for which it was asked and had no answer in time: the greedy plan was compared.
         counts: Differences, by kind.
         newest: The newest of them, the oldest first.
+        solved: Cycles that were compared by what a solver answered.
+        unsolved: Those for which it was asked and had no answer in time: the greedy plan was compared.
     """
 
     in_force: str
@@ -80,10 +80,10 @@ class ShadowReport:
     since_s: float
     cycles: int = 0
     skipped: int = 0
-    solved: int = 0
-    unsolved: int = 0
     counts: Counter[DifferenceKind] = field(default_factory=Counter)
     newest: deque[Difference] = field(default_factory=lambda: deque(maxlen=MOST_REMEMBERED))
+    solved: int = 0
+    unsolved: int = 0
     _standing: set[_What] = field(default_factory=set)
 
     def compare(self, in_force: QueuePlans, shadow: QueuePlans, at_s: float) -> None:

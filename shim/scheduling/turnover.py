@@ -1,11 +1,8 @@
 """Turnover of a queue's containers: how many come free before whoever is next could be told.
 
-Between the end of a container and the grant that takes its place lie up to four heartbeats, as news goes with the calls
-of ApplicationMasters: one hears of the end, the first in line is told what it was granted, the call of the next carries
+Between the end of a container and the grant that takes its place lie four heartbeats, as news goes with the calls of
+ApplicationMasters: one hears of the end, the first in line is told what it was granted, the call of the next carries
 its ask, and a node allocates. What comes free meanwhile would stay idle if nobody else waited for it.
-
-The rate is one of places that are idle in part, and ends come in bursts: asking ahead for just four heartbeats lets
-places run dry, which lowers the rate, and with it what is asked for. So it is done for twice as long.
 """
 
 from collections import deque
@@ -16,8 +13,8 @@ from shim.domain.ids import SubClusterId
 __all__ = ["Turnover"]
 
 _WINDOW_S = 10.0
-_EXCHANGE_S = 8.0
-"""Twice four heartbeats of a second, as most ApplicationMasters have them."""
+_EXCHANGE_S = 4.0
+"""Four heartbeats of a second, as most ApplicationMasters have them."""
 _MOST = 1024
 
 

@@ -1,4 +1,4 @@
-"""File systems that a submission's local resources name, and the sub-clusters where they are.
+"""File systems that a submission's local resources name, and the sub-clusters where they are."""
 
 from collections.abc import Callable, Mapping
 

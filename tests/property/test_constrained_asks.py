@@ -16,7 +16,7 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint, RejectedAsk
 from shim.domain.ids import SubClusterId
-from shim.multicluster.core import AskLedger, SessionLost
+from shim.multicluster.core import AskLedger, DemandCap, SessionLost
 from tests.property.test_relay_ledger import (
     ATTEMPT,
     CAPACITIES,
@@ -208,6 +208,7 @@ class ConstrainedRelay(Relay):
     def teardown(self):
         if not hasattr(self, "ledger"):
             return
+        self.tell(DemandCap(None))  # first of all: what it held back is asked for once more where a scheduler adds up
         for _ in range(3):
             self._settle()
         for _ in range(40):  # what was asked for before a restart cannot be taken back: it is granted, and given back

@@ -17,6 +17,7 @@ from shim.scheduling.local_master.node_capacity import NodeCapacity
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules, ReadingCost, reading_costs
+from tests.support.examples import examples
 from tests.unit.scheduling.test_queue_table import FIRST, SECOND, a_request, gib
 
 EAST, NORTH, WEST = SubClusterId("east"), SubClusterId("north"), SubClusterId("west")
@@ -138,7 +139,7 @@ def test_replicas_in_two_clusters_are_divided_between_them():
 free = st.lists(st.integers(0, 6), max_size=3)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(sorted(set(QUEUE_POLICIES) - {"medea"})), st.integers(1, 12), free, free, free)
 def test_without_named_data_every_policy_plans_as_before(policy, wanted, east, north, west):
     capacity, request = a_capacity(east=east, north=north, west=west), a_request(wanted, may_use=frozenset(ALL))
@@ -146,7 +147,7 @@ def test_without_named_data_every_policy_plans_as_before(policy, wanted, east, n
     assert a_table(WAITS, first=request).plan(capacity, policy, 1.0) == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.sampled_from(BY_ROOM), st.integers(1, 12), free, free, free, st.sampled_from([1.0, 30.0]))
 def test_a_cheaper_cluster_with_room_is_never_passed_by(policy, wanted, east, north, west, at_s):
     capacity = a_capacity(east=east, north=north, west=west)
