@@ -8,7 +8,7 @@ Source: Carbyne, section 4.1; docs/altruism.md tells what differs.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -131,7 +131,6 @@ class _Standing:
         seen: See `_seen`.
         rank: Order of its stages; None for the packer's own.
         ranked_for_s: Durations that it was found for; None before it was looked for.
-        promised_s: The earliest time by which any of its plans let it end.
     """
 
     mean_demand: FloatArray
@@ -144,7 +143,6 @@ class _Standing:
     yields: bool = True
     rank: Sequence[float] | None = None
     ranked_for_s: FloatArray | None = None
-    promised_s: float = math.inf
 
     def ranked(self, graph: StageGraph, share: FloatArray) -> Sequence[float] | None:
         """Order the stages; anew only where durations have changed, as that takes a hundred packings."""
@@ -174,7 +172,6 @@ class QueueYields:
         if not jobs or (capacity <= 0).any():
             self._standing.clear()
             return {job.attempt: Yield(reason="nothing is known of the queue's share") for job in jobs}
-        jobs = [replace(job, yields=False) if self._is_late(job, rules) else job for job in jobs]
         known = [job for job in jobs if job.stages is not None and not isinstance(job.facts, str)]
         graphs = {job.attempt: _graph_of(job, capacity) for job in known}
         shares = self._shares(jobs, graphs, capacity)
@@ -192,15 +189,11 @@ class QueueYields:
             yields[job.attempt] = self._yield_of(job, plan, more.tolist(), rules, now_s)
         return yields
 
-    def _is_late(self, job: QueueJob, rules: YieldRules) -> bool:
-        """True if a job has nothing to give: what it puts off in a share that fell makes it later and later."""
-        kept = self._standing.get(job.attempt)
-        return kept is not None and kept.plan is not None and kept.plan.ends_by_s > kept.promised_s + rules.lead_s
-
     def _shares(
         self, jobs: Sequence[QueueJob], graphs: Mapping[ApplicationAttemptId, StageGraph], capacity: FloatArray
     ) -> Mapping[ApplicationAttemptId, FloatArray]:
-        self._standing = {job.attempt: self._standing[job.attempt] for job in jobs if job.attempt in self._standing}
+        here = {job.attempt for job in jobs}
+        self._standing = {attempt: kept for attempt, kept in self._standing.items() if attempt in here}
         for job in jobs:
             graph = graphs.get(job.attempt)
             mean = _mean_size(job, capacity) if graph is None else graph.mean_demand()
@@ -243,8 +236,7 @@ class QueueYields:
             proposed.append(new)
         found = adopt_plans(kept, proposed, room, now_s)
         for job, plan in zip(jobs, found, strict=True):
-            standing = self._standing[job.attempt]
-            standing.plan, standing.promised_s = plan.plan, min(standing.promised_s, plan.plan.ends_by_s)
+            self._standing[job.attempt].plan = plan.plan
         return found
 
     def _yield_of(

@@ -191,15 +191,3 @@ def test_reduces_that_are_asked_for_as_maps_end_are_put_off_no_longer_than_maps_
     held(20 - ended_meanwhile, (1001.0,) * 3, 2, 1001.0)
     held(0, (1030.0,), 2, 1034.0)
     assert held(0, (), 2, 1100.0) == {}
-
-
-def test_a_job_that_is_later_than_promised_puts_nothing_more_off():
-    """Others that come cut its share: by its new, later promise it could put off ever more."""
-    yields = QueueYields()
-    large, other = job(ONE, 5, seconds=(20.0, 1.0)), job(TWO, 5)
-    first = look(large, other, yields=yields)
-    assert first[ONE].held_back == {MAP: 2}
-    more = (job(STRANGE, 8), *(job(ApplicationAttemptId(ApplicationId(1, number), 1), 8) for number in (4, 5)))
-    arrived = look(large, other, *more, at_s=1.0, yields=yields)
-    assert arrived[ONE].ends_by_s > first[ONE].ends_by_s, "its share is smaller"
-    assert look(large, other, *more, at_s=2.0, yields=yields)[ONE].held_back == {}
