@@ -12,17 +12,9 @@ __all__ = ["LONGEST", "longest_first"]
 LONGEST: Sequence[str] = (
     "tests/faults/test_lent_containers.py",
     "tests/e2e/test_constraints.py",
-    "tests/e2e/test_kerberos.py",
-    "tests/e2e/test_graphs_in_queues.py",
-    "tests/e2e/test_console.py",
-    "tests/e2e/test_application_pages.py",
-    "tests/differential/test_versions.py",
-    "tests/e2e/test_admin.py",
-    "tests/e2e/test_aggregated_logs.py",
-    "tests/e2e/test_altruism_of_tez.py",
     "tests/e2e/test_medea_in_queues.py",
 )
-"""Files that take minutes, by how many: of those that `make lab-tests` lists as slow (`--durations`)."""
+"""Files that take minutes, on clusters of their own, by how many: of those that `make lab-tests` lists as slow."""
 
 
 def longest_first(items: list[pytest.Item]) -> None:
