@@ -9,7 +9,7 @@ either: what reading across takes is not modelled, so that the mean shows what w
 
 from collections.abc import Sequence
 
-from scripts.two_clusters import each_run, played_on_two_clusters
+from scripts.two_clusters import arriving, each_run, played_on_two_clusters
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.engine import seeded
@@ -31,12 +31,7 @@ def made_jobs(seed: int, count: int = _JOBS) -> list[ModelledJob]:
         hosts = tuple(f"{cluster}-n{number + 1}" for number in range(_NODES))
         durations = tuple(_TASK_S * rng.uniform(0.5, 1.5) for _ in range(rng.randint(1, _MOST_TASKS)))
         stages.append(ModelledStage(durations, size=_SIZE, hosts=(hosts,) * len(durations)))
-    gap_s = sum(sum(each.durations_s) for each in stages) / (count * _PLACES * _LOAD)
-    made, at_s = list[ModelledJob](), 0.0
-    for number, stage in enumerate(stages):
-        made.append(ModelledJob(f"job-{number}", at_s, (stage,)))
-        at_s += rng.expovariate(1 / gap_s)
-    return made
+    return arriving(stages, rng, places=_PLACES, load=_LOAD)
 
 
 def found_with(run: str, jobs: Sequence[ModelledJob], seed: int) -> tuple[float, float]:

@@ -9,7 +9,7 @@ is the memory and time that containers held, as a multiple of what tasks took: w
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scripts.two_clusters import each_run, played_on
+from scripts.two_clusters import arriving, each_run, played_on
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.engine import seeded
@@ -45,12 +45,7 @@ def made_jobs(seed: int, count: int = _JOBS) -> list[ModelledJob]:
         mean_s = _TASK_S * (_LONGER if rng.random() < _LONG_PART else 1.0)
         durations = tuple(mean_s * rng.uniform(0.75, 1.25) for _ in range(rng.randint(1, _MOST_TASKS)))
         stages.append(ModelledStage(durations, size=_SIZE))
-    gap_s = sum(sum(each.durations_s) for each in stages) / (count * _PLACES * _LOAD)
-    made, at_s = list[ModelledJob](), 0.0
-    for number, stage in enumerate(stages):
-        made.append(ModelledJob(f"job-{number}", at_s, (stage,)))
-        at_s += rng.expovariate(1 / gap_s)
-    return made
+    return arriving(stages, rng, places=_PLACES, load=_LOAD)
 
 
 def found_with(order: str, jobs: Sequence[ModelledJob], seed: int) -> Found:

@@ -3,16 +3,17 @@
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from random import Random
 
 import structlog
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.simulation.cluster.jobs import ModelledJob
+from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
-__all__ = ["be_silent", "dealt_to", "each_run", "played_on", "played_on_two_clusters"]
+__all__ = ["arriving", "be_silent", "dealt_to", "each_run", "played_on", "played_on_two_clusters"]
 
 
 def be_silent() -> None:
@@ -69,6 +70,16 @@ def dealt_to(
     """
     setting = YarnSetting(clusters=_modelled(names, node, nodes), front=SimulatedFront.DEALT, seed=seed)
     return _ended(setting, jobs, "no Heddle")
+
+
+def arriving(stages: Sequence[ModelledStage], rng: Random, *, places: int, load: float) -> list[ModelledJob]:
+    """Jobs of one stage each that come at random, at a part of what so many places can do."""
+    gap_s = sum(sum(each.durations_s) for each in stages) / (len(stages) * places * load)
+    made, at_s = list[ModelledJob](), 0.0
+    for number, stage in enumerate(stages):
+        made.append(ModelledJob(f"job-{number}", at_s, (stage,)))
+        at_s += rng.expovariate(1 / gap_s)
+    return made
 
 
 def _modelled(names: Sequence[str], node: ResourceVector, nodes: int) -> tuple[ModelledClusterSpec, ...]:

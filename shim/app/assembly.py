@@ -1,7 +1,7 @@
 """The steps by which use cases are put together: what they all stand on, submissions, containers, listeners."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from shim.app.multicluster import Spans, open_spans
@@ -10,7 +10,7 @@ from shim.app.queues import SharesOfQueues, open_shares
 from shim.app.runtime import Runtime
 from shim.app.settings import (
     cycle_settings,
-    file_systems,
+    home_settings,
     identity_rules,
     poll_schedule,
     reading_settings,
@@ -36,8 +36,6 @@ from shim.protocol.rest.usage import UsageForm
 from shim.queues.altruism import AltruismService
 from shim.queues.usage import UsageKeeping
 from shim.scheduling.global_master.capacity_bids import CapacityBidder
-from shim.submission.core.home import HomeSettings
-from shim.submission.data_homes import data_parts
 from shim.submission.gate import Gate
 from shim.submission.homes import Homes, out_of_reach
 from shim.submission.intent_ids import IntentIds
@@ -162,14 +160,10 @@ def submitting_on(base: Foundation) -> Submitting:
     view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
     remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
     lost_time = LostTime(stores.history, view, managers, clock, remembered)
-    home_settings = HomeSettings(
-        name_at=shares.name_at,
-        out_of_reach=out_of_reach(runtime.clusters.rpcs),
-        data_parts=data_parts(file_systems(runtime.config)),
-        home_with_data=runtime.config.scheduling.home_with_data,
-    )
+    reached = out_of_reach(runtime.clusters.rpcs)
+    homes = replace(home_settings(runtime.config, shares.name_at), out_of_reach=reached)
     tools = SubmissionTools(
-        homes=overrides.homes(view, clock, home_settings, base.administration.current, base.following),
+        homes=overrides.homes(view, clock, homes, base.administration.current, base.following),
         view=view,
         managers=managers,
         store=stores.state,

@@ -11,7 +11,7 @@ from shim.app.host_limits import connections_allowed, one_address_share, own_hos
 from shim.app.kerberos import principals_of
 from shim.app.listening import listening
 from shim.app.oidc import ProviderLogin
-from shim.app.settings import cache_limits, connection_limits, file_systems
+from shim.app.settings import cache_limits, connection_limits, home_settings
 from shim.app.tls import offered_tls
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
@@ -51,8 +51,7 @@ from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI
 from shim.server.rest.usage_api import UsageAPI
 from shim.server.rest.web_tokens import WebTokens
-from shim.submission.core.home import HomeSettings, choose_home
-from shim.submission.data_homes import data_parts
+from shim.submission.core.home import choose_home
 from shim.telemetry import Metrics
 
 __all__ = ["WebLogins", "serve_pages", "serve_web"]
@@ -223,11 +222,7 @@ def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
 def _preview(use_cases: UseCases, submission: Submission) -> HomeDecision:
     """The home that a submission would have now."""
     runtime = use_cases.runtime
-    settings = HomeSettings(
-        name_at=use_cases.shares.name_at,
-        data_parts=data_parts(file_systems(runtime.config)),
-        home_with_data=runtime.config.scheduling.home_with_data,
-    )
+    settings = home_settings(runtime.config, use_cases.shares.name_at)
     admissions = use_cases.administration.current
     return choose_home(submission, runtime.view, admissions, runtime.clock.now_s(), settings)
 

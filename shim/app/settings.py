@@ -32,6 +32,8 @@ from shim.queues.core.entitle import ShareSettings
 from shim.scheduling.reading_costs import DataRules
 from shim.server.rest import ConnectionLimits
 from shim.server.rest.cache import CacheLimits
+from shim.submission.core.home import HomeSettings
+from shim.submission.data_homes import data_parts
 from shim.submission.reconciliation import ReconciliationSettings
 
 __all__ = [
@@ -39,7 +41,7 @@ __all__ = [
     "claim_rules",
     "connection_limits",
     "cycle_settings",
-    "file_systems",
+    "home_settings",
     "identity_rules",
     "poll_schedule",
     "preemption_settings",
@@ -105,10 +107,21 @@ def split_settings(config: Config) -> SplitSettings:
     return SplitSettings(patience=config.span.move_after_beats, oldest_s=config.span.oldest_view_s)
 
 
-def file_systems(config: Config) -> FileSystems:
+def _file_systems(config: Config) -> FileSystems:
     """Sub-clusters' own file systems."""
     own = {SubClusterId(each.id): frozenset(map(file_system_of, each.filesystems)) for each in config.subclusters}
     return FileSystems({name: named - {""} for name, named in own.items()})
+
+
+def home_settings(config: Config, name_at: Callable[[SubClusterId, str], str]) -> HomeSettings:
+    """Choice of homes.
+
+    Args:
+        config: What is configured.
+        name_at: What a sub-cluster calls a queue.
+    """
+    worth = config.scheduling.home_with_data
+    return HomeSettings(name_at=name_at, data_parts=data_parts(_file_systems(config)), home_with_data=worth)
 
 
 def cycle_settings(config: Config) -> CycleSettings:
@@ -118,7 +131,7 @@ def cycle_settings(config: Config) -> CycleSettings:
         every_s=scheduling.cycle_s,
         starvation_s=config.span.starvation_s,
         solve_s=scheduling.solve_s,
-        data=DataRules(file_systems(config), scheduling.read_across_s),
+        data=DataRules(_file_systems(config), scheduling.read_across_s),
     )
 
 

@@ -13,7 +13,7 @@ Times are told with the events, in seconds by one clock that is never set.
 
 from collections.abc import Sequence
 
-from shim.domain.allocations import AskKey, Grant
+from shim.domain.allocations import Grant
 from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId
 from shim.multicluster.core.asks import AskBook
@@ -211,10 +211,6 @@ class GangHold:
             if container.subcluster == home.subcluster:
                 self._containers.forget([container])
                 home.releases[container.id] = None
-
-    def kept_keys(self) -> Sequence[AskKey]:
-        """Keys that may be wanted again."""
-        return [each.key for each in self.held() if each.key is not None]
 
     def _n_asked(self) -> int:
         return sum(group.wanted for group in self._asks.groups if group.key.placement is None) + len(self.held())

@@ -210,8 +210,7 @@ class AskLedger:
             self._owner(update.container).updates.append(update)
         self._gang.pass_time(event.at_s)
         self._split(event.capacities)
-        may_be_wanted_again = [*self._gang.kept_keys(), *self._containers.on_way()]
-        self._asks.forget_quiet(self._talk.asked().union(may_be_wanted_again))
+        self._asks.forget_quiet(self._talk.asked().union(self._containers.on_way()))
         self._is_held = self._splitter.awaits_plan
         if not self._is_held:
             self._pass_on(effects)
