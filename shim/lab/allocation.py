@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shim.errors import LabError
 from shim.lab.layout import PORTS_PER_LAB, ClusterLayout, lay_out
+from shim.lab.processes import marked_processes
 from shim.lab.spec import LabSpec
 from shim.lab.state import STATE_FILE
 
@@ -55,7 +56,8 @@ def claim_slot(spec: LabSpec, folder: Path, registry: Path) -> tuple[ClusterLayo
     Args:
         spec: The lab; its `base_port`, if given, is used as it is.
         folder: The lab's folder; what it held before is given up.
-        registry: Folder with one file per slot in use. A slot whose lab is gone is free.
+        registry: Folder with one file per slot in use. A slot whose lab is gone is free; one whose lab has a state
+            file and no process any more, as after a restart of the machine, is taken when no other is left.
 
     Raises:
         LabError: If the ports asked for are taken, or no slot is free.
@@ -63,10 +65,8 @@ def claim_slot(spec: LabSpec, folder: Path, registry: Path) -> tuple[ClusterLayo
     with exclusive(registry / "lock"):
         release_slot(folder, registry)
         taken: str | None = None
-        for slot in range(SLOTS):
+        for slot in _open_slots(registry):
             claim = registry / f"slot-{slot}"
-            if _is_held(claim):
-                continue
             base = spec.base_port if spec.base_port is not None else _FIRST_PORT + PORTS_PER_LAB * slot
             layouts = lay_out(spec, base_port=base, first_octet=_FIRST_OCTET + _OCTETS_PER_SLOT * slot)
             taken = first_taken(tuple(address for layout in layouts for address in layout.addresses()))
@@ -97,10 +97,22 @@ def _read(claim: Path) -> tuple[int, Path] | None:
         return None
 
 
-def _is_held(claim: Path) -> bool:
+def _open_slots(registry: Path) -> list[int]:
+    """Slots that may be taken: first those of nobody, then those of labs that were left without `down`."""
+    claims = {slot: _read(registry / f"slot-{slot}") for slot in range(SLOTS)}
+    unclaimed = [slot for slot, claim in claims.items() if claim is None or not _is_there(*claim)]
+    return unclaimed + [slot for slot, claim in claims.items() if slot not in unclaimed and claim and _is_dead(*claim)]
+
+
+def _is_there(pid: int, folder: Path) -> bool:
     """True if the claimer is still starting its lab, or the lab has a state file (`down` removes it)."""
-    held = _read(claim)
-    if held is None:
-        return False
-    pid, folder = held
-    return (folder / STATE_FILE).exists() or Path(f"/proc/{pid}").exists()
+    return (folder / STATE_FILE).exists() or _runs(pid)
+
+
+def _is_dead(pid: int, folder: Path) -> bool:
+    """True if neither the claimer nor any process of its lab runs."""
+    return not _runs(pid) and next(marked_processes(folder), None) is None
+
+
+def _runs(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()

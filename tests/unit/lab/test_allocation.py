@@ -1,10 +1,12 @@
 import os
 import socket
+import subprocess
 
 import pytest
 
 from shim.errors import LabError
 from shim.lab.allocation import SLOTS, claim_slot, first_taken, release_slot
+from shim.lab.processes import MARKER
 from shim.lab.spec import LabSpec
 from shim.lab.state import STATE_FILE
 
@@ -72,10 +74,35 @@ def test_a_base_port_that_is_taken_is_named(tmp_path, listener):
         claim_slot(spec, tmp_path / "lab", tmp_path / "slots")
 
 
-def test_more_labs_than_slots_are_refused(tmp_path):
-    for number in range(SLOTS):
-        folder = a_running_lab(tmp_path / str(number))
-        (tmp_path / "slots").mkdir(exist_ok=True)
+@pytest.fixture
+def all_slots(tmp_path):
+    """A process of each of as many labs as there are slots; those who started them have ended."""
+    folders = [a_running_lab(tmp_path / str(number)) for number in range(SLOTS)]
+    (tmp_path / "slots").mkdir()
+    for number, folder in enumerate(folders):
         (tmp_path / "slots" / f"slot-{number}").write_text(f"{1 << 30}\n{folder}\n")
+    daemons = [subprocess.Popen(["sleep", "600"], env={MARKER: str(folder)}) for folder in folders]
+    yield daemons
+    for daemon in daemons:
+        daemon.kill()
+        daemon.wait()
+
+
+def test_more_labs_than_slots_are_refused(tmp_path, all_slots):
     with pytest.raises(LabError, match=f"all {SLOTS} slots"):
         claim_slot(SPEC, tmp_path / "one-more", tmp_path / "slots")
+
+
+def test_a_lab_of_which_no_process_is_left_gives_its_slot_to_one_that_finds_no_other(tmp_path, all_slots):
+    all_slots[7].kill()
+    all_slots[7].wait()
+    claim_slot(SPEC, tmp_path / "one-more", tmp_path / "slots")
+    assert str(tmp_path / "one-more") in (tmp_path / "slots" / "slot-7").read_text()
+
+
+def test_a_lab_of_which_no_process_is_left_keeps_its_slot_while_there_are_others(tmp_path):
+    killed = a_running_lab(tmp_path / "killed")
+    first = claim_slot(SPEC, killed, tmp_path / "slots")
+    (claim,) = (tmp_path / "slots").glob("slot-*")
+    claim.write_text(f"{1 << 30}\n{killed}\n")
+    assert claim_slot(SPEC, tmp_path / "next", tmp_path / "slots") != first
