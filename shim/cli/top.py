@@ -9,11 +9,13 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from shim.cli.front import Front, FrontError, Server, User, front
+from shim.cli.front import EXIT_CODES, Front, FrontError, Server, User, front
 from shim.cli.output import Column, Output, OutputFormat, print_fields, table_of
 from shim.cli.settings import DEFAULT_SERVER
 
-__all__ = ["top"]
+__all__ = ["EPILOG", "top"]
+
+EPILOG = EXIT_CODES
 
 _CLUSTERS: Sequence[Column] = (
     ("CLUSTER", "id"),

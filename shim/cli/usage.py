@@ -8,11 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
-from shim.cli.front import Server, User, front
+from shim.cli.front import EXIT_CODES, Server, User, front
 from shim.cli.output import OutputFormat, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER
 
-__all__ = ["usage"]
+__all__ = ["EPILOG", "usage"]
+
+EPILOG = EXIT_CODES
 
 _AMOUNTS = (
     ("APPS", "applications"),

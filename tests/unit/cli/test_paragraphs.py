@@ -2,27 +2,16 @@
 
 import itertools
 import re
-from collections.abc import Iterator
 
 import pytest
-import typer
+from typer.main import get_command
 from typer.testing import CliRunner
 
+from shim.cli.grammar import grammar_of
 from shim.cli.main import app
 from shim.cli.paragraphs import unwrapped
 
 WIDTH = 80
-
-
-def verbs(of: typer.Typer, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Every group and verb of a command line, as typed."""
-    yield path
-    for command in of.registered_commands:
-        name = command.name or (command.callback.__name__.rstrip("_") if command.callback else "")
-        yield (*path, name)
-    for group in of.registered_groups:
-        assert group.typer_instance is not None
-        yield from verbs(group.typer_instance, (*path, str(group.name)))
 
 
 def help_of(verb: tuple[str, ...]) -> str:
@@ -43,7 +32,7 @@ def prose(shown: str) -> list[list[str]]:
     ]
 
 
-@pytest.mark.parametrize("verb", list(verbs(app)), ids=" ".join)
+@pytest.mark.parametrize("verb", [verb.path for verb in grammar_of(get_command(app))], ids=" ".join)
 def test_no_line_of_a_paragraph_ends_early(verb: tuple[str, ...]) -> None:
     for lines in prose(help_of(verb)):
         for line, after in itertools.pairwise(lines):

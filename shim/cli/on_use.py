@@ -1,0 +1,72 @@
+"""Verbs whose modules are imported when they are called: `heddle app list` needs no simulator and no database."""
+
+import importlib
+from collections.abc import Callable, Iterator, Mapping
+from types import FunctionType
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from shim.cli.paragraphs import let_help_flow
+
+__all__ = ["VerbsOnUse", "group_of"]
+
+
+class VerbsOnUse(Mapping[str, Any]):
+    """Commands by name, each made when it is asked for.
+
+    A module may have an `EPILOG` for the help of its verb.
+
+    Args:
+        places: Where each verb is: `module:name` of a function, or of a `typer.Typer` for a group of verbs.
+    """
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        self._places = places
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, verb: str) -> Any:
+        if verb not in self._made:
+            self._made[verb] = _command(verb, self._places[verb])
+        return self._made[verb]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, verb: object) -> bool:
+        return verb in self._places  # without making it
+
+
+def group_of(places: Mapping[str, str]) -> type[TyperGroup]:
+    """Return the class of a group with these verbs, for `typer.Typer(cls=...)`; see `VerbsOnUse`."""
+
+    class Group(TyperGroup):
+        def __init__(self, **attributes: Any) -> None:
+            super().__init__(**(attributes | {"commands": VerbsOnUse(places)}))
+
+        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the name is Typer's
+            return list(places)
+
+    return Group
+
+
+def _command(verb: str, place: str) -> Any:
+    module, _, name = place.partition(":")
+    imported = importlib.import_module(module)
+    found: typer.Typer | Callable[..., Any] = getattr(imported, name)
+    holder = typer.Typer()
+    holder.callback()(_nothing)
+    if isinstance(found, FunctionType):
+        holder.command(verb, epilog=getattr(imported, "EPILOG", None))(found)
+    else:
+        holder.add_typer(found, name=verb)  # type: ignore[arg-type]  # what is no function is a group
+    let_help_flow(holder)
+    return typer.main.get_group(holder).commands[verb]
+
+
+def _nothing() -> None:
+    """Make a group of an app with one verb."""
