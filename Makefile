@@ -5,6 +5,9 @@ SHELL := /bin/bash
 
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
+# images set it at times: then each of some thousand processes compiles all of its modules anew
+unexport PYTHONDONTWRITEBYTECODE
+
 python := .venv/bin/python
 heddle := .venv/bin/heddle
 logs := .heddle/logs

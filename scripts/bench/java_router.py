@@ -21,7 +21,8 @@ from typing import Self
 import httpx
 
 from shim.lab import Lab
-from shim.lab.hadoop_conf import JAVA_OPENS, to_xml
+from shim.lab.hadoop_conf import to_xml
+from shim.lab.java_options import JAVA_OPENS
 from shim.lab.processes import wait_until
 from shim.lab.readiness import ask
 

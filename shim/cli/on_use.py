@@ -44,14 +44,14 @@ class VerbsOnUse(Mapping[str, Any]):
 def group_of(places: Mapping[str, str]) -> type[TyperGroup]:
     """Return the class of a group with these verbs, for `typer.Typer(cls=...)`; see `VerbsOnUse`."""
 
-    class Group(TyperGroup):
+    class GroupOnUse(TyperGroup):
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**(attributes | {"commands": VerbsOnUse(places)}))
 
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the name is Typer's
             return list(places)
 
-    return Group
+    return GroupOnUse
 
 
 def _command(verb: str, place: str) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shim.errors import LabError
-from shim.lab.hadoop_conf import JAVA_OPENS
+from shim.lab.java_options import JAVA_OPENS, QUICK_START
 from shim.lab.processes import MARKER
 from shim.lab.secured_conf import CONTAINER_VARIABLE
 from shim.lab.spec import Tuning
@@ -20,7 +20,7 @@ KEY_CENTRE = "krb5kdc"
 RM_ADMIN = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
 
 _OPTIONS = {
-    Tuning.BOOT: ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:ReservedCodeCacheSize=64m"),
+    Tuning.BOOT: (*QUICK_START, "-Xshare:auto", "-XX:ReservedCodeCacheSize=64m"),
     Tuning.THROUGHPUT: ("-XX:+UseParallelGC",),
 }
 _HEAP = {

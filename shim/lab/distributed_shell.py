@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shim.lab.hadoop_conf import JAVA_OPENS
+from shim.lab.java_options import JAVA_OPENS, QUICK_START
 
 __all__ = ["DistributedShell"]
 
@@ -60,7 +60,7 @@ class DistributedShell:
             jars: Hadoop jars on the nodes, with DistributedShell's.
             conf: The folder in which its master finds the address of its scheduler: the node's own, or a client's.
         """
-        java = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *JAVA_OPENS)
+        java = ("-Xmx96m", *QUICK_START, *JAVA_OPENS)
         arguments = {
             "--container_type": "GUARANTEED",
             "--container_memory": self.container_mib,

@@ -8,18 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from shim.lab.java_options import JAVA_OPENS, QUICK_START
 from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout
 from shim.lab.processes import MARKER
 from shim.lab.secured_conf import CONTAINER_VARIABLE
 from shim.lab.spec import ClusterSpec, SchedulerKind
 
-__all__ = ["JAVA_OPENS", "FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
-
-JAVA_OPENS = tuple(
-    f"--add-opens=java.base/{package}=ALL-UNNAMED"
-    for package in ("java.lang", "java.util", "java.lang.reflect", "java.net", "java.util.concurrent")
-)
-"""Hadoop reflects into these packages of Java 17."""
+__all__ = ["FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
 
 QUEUES = {"default": 40, "prod": 40, "dev": 20}
 """Leaf queues under root, with their share in percent."""
@@ -152,7 +147,7 @@ def _core_site(around: Surroundings) -> Properties:
 
 
 def _mapred_site(around: Surroundings) -> Properties:
-    java = " ".join(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *JAVA_OPENS))
+    java = " ".join((*QUICK_START, *JAVA_OPENS))
     return {
         "mapreduce.framework.name": "yarn",
         "mapreduce.application.classpath": f"{around.jars}/*",

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shim.errors import LabError
+from shim.lab.java_options import QUICK_START
 
 __all__ = ["MapReduceWordCount", "StockJob", "containers_by_cluster", "readable"]
 
 _RUN_JAR = "org.apache.hadoop.util.RunJar"
-_JVM = ("-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
+_JVM = ("-Xmx128m", *QUICK_START, "-Djava.net.preferIPv4Stack=true")
 _SPACE = re.compile(r"[ \t\n\r\f]+")
 _APPLICATION = re.compile(r"application_\d+_\d+")
 _SHOWN_LINES = 10

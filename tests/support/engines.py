@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from shim.lab import Lab
+from shim.lab.java_options import QUICK_START
 from tests.support.client_jars import spark_jars, tez_jars
 from tests.support.stock_client import NO_LOGIN, Login, Server, StockClient
 
@@ -47,7 +48,7 @@ _TEZ_OPENS = " ".join(
         "java.nio",
     )
 )
-_SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+_SMALL_JVM = " ".join(QUICK_START)
 
 
 def _spark_settings(jars: Path, staging: Path) -> Mapping[str, str]:

@@ -16,14 +16,14 @@ import httpx
 
 from shim.lab import Lab
 from shim.lab.daemons import RESOURCE_MANAGER, find_java
-from shim.lab.hadoop_conf import JAVA_OPENS
+from shim.lab.java_options import JAVA_OPENS, QUICK_START
 from tests.support.heddle_process import free_addresses
 from tests.support.kdc import LocalKDC
 
 __all__ = ["SecureResourceManager"]
 
 _START_S = 240.0
-_OPTIONS = ("-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true")
+_OPTIONS = ("-Xmx384m", *QUICK_START, "-Djava.net.preferIPv4Stack=true")
 _SERVERS = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
 
 

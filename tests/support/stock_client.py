@@ -12,13 +12,14 @@ from typing import Protocol
 from xml.sax.saxutils import escape
 
 from shim.lab import Lab
+from shim.lab.java_options import QUICK_START
 
 __all__ = ["CLI", "JVM", "NO_LOGIN", "Login", "Server", "StockClient"]
 
 CLI = "org.apache.hadoop.yarn.client.cli"
 """Package of the classes behind the `yarn` command."""
 
-JVM = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"]
+JVM = ["java", "-Xmx256m", *QUICK_START, "-Djava.net.preferIPv4Stack=true"]
 _MOST_S = 600
 
 
