@@ -46,7 +46,8 @@ def group_of(places: Mapping[str, str]) -> type[TyperGroup]:
 
     class GroupOnUse(TyperGroup):
         def __init__(self, **attributes: Any) -> None:
-            super().__init__(**(attributes | {"commands": VerbsOnUse(places)}))
+            attributes["commands"] = VerbsOnUse(places)
+            super().__init__(**attributes)
 
         def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the name is Typer's
             return list(places)
