@@ -41,7 +41,8 @@ from shim.submission.homes import Homes, out_of_reach
 from shim.submission.intent_ids import IntentIds
 from shim.submission.lost_time import LostTime, LostTimeSettings, Past
 from shim.submission.repair import Repair
-from shim.submission.service import Listing, SubmissionService, SubmissionSettings, SubmissionTools
+from shim.submission.service import SubmissionService, SubmissionSettings
+from shim.submission.tools import Listing, SubmissionTools
 from shim.telemetry.application_life import ApplicationLives
 
 __all__ = [

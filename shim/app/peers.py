@@ -39,7 +39,8 @@ from shim.ports.resource_manager import ResourceManager
 from shim.protocol.peers import MAX_FRAME_BYTES, Credentials
 from shim.store import open_state_store
 from shim.submission.core.home import HomeSettings
-from shim.submission.service import Listing, TakesSubmissions
+from shim.submission.entrance import TakesSubmissions
+from shim.submission.tools import Listing
 
 __all__ = ["GlobalMasterParts", "LocalMasterProcess", "default_name", "local_master", "open_global_master"]
 

@@ -57,11 +57,13 @@ from shim.server.rest.asks_shown import shown_asks
 from shim.server.rest.backend import Backend
 from shim.store.postgresql import unverified_server
 from shim.submission.application_ids import ApplicationIds
+from shim.submission.entrance import TakesSubmissions
 from shim.submission.lost_time import LostTime
 from shim.submission.reconciliation import Reconciliation
 from shim.submission.repair import Repair
 from shim.submission.retirement import RetirementService
-from shim.submission.service import SubmissionService, SubmissionTools, TakesSubmissions
+from shim.submission.service import SubmissionService
+from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import ApplicationLives
 from shim.telemetry.recent_decisions import RecentDecisions
 

@@ -20,7 +20,7 @@ from shim.federation.routing import Routing
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall, RPCRefusal
 from shim.queues.admission import Kills
-from shim.submission.service import Listing
+from shim.submission.tools import Listing
 
 __all__ = ["CallSettings", "ClientCalls", "Gathered"]
 

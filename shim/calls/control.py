@@ -17,7 +17,7 @@ from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.reservations import ReservationAccess
 from shim.submission.delivery_attempts import Attempts
 from shim.submission.repair import Repair
-from shim.submission.service import Listing
+from shim.submission.tools import Listing
 
 __all__ = ["ControlService", "kill_request"]
 

@@ -29,7 +29,8 @@ from shim.peers.ownership import Owner
 from shim.peers.roster import global_master_role
 from shim.ports.master_links import MasterDialer, MasterLink
 from shim.protocol.peers import OutcomeFrame, OutcomeKind, SubmitFrame
-from shim.submission.service import Accepted, Listing, Rejected, TakesSubmissions
+from shim.submission.entrance import Accepted, Rejected, TakesSubmissions
+from shim.submission.tools import Listing
 
 __all__ = ["ForwardedSubmissionService", "PassedOn", "PassingOn"]
 

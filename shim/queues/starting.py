@@ -14,8 +14,9 @@ from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.queues.admission import AdmissionQueue
 from shim.submission.delivery_attempts import DeliveryAttempts
+from shim.submission.entrance import Rejected
 from shim.submission.repair import as_failed
-from shim.submission.service import Rejected, SubmissionService
+from shim.submission.service import SubmissionService
 from shim.telemetry.application_life import LifeEvent, tell
 
 __all__ = ["Starting"]

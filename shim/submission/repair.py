@@ -27,8 +27,9 @@ from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.kept_failures import KeptFailures
-from shim.submission.service import SubmissionService, SubmissionTools
+from shim.submission.service import SubmissionService
 from shim.submission.standing import find_standing
+from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
 __all__ = ["Repair", "RepairSettings", "as_failed"]

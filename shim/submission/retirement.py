@@ -42,8 +42,9 @@ from shim.federation.rm_questions import ask_applications, ask_part
 from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager import ResourceManager
 from shim.submission.repair import Repair, as_failed
-from shim.submission.service import SubmissionService, SubmissionTools
+from shim.submission.service import SubmissionService
 from shim.submission.standing import find_standing
+from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, tell
 
 __all__ = ["RetirementPlan", "RetirementService", "RetirementSettings"]

@@ -13,87 +13,33 @@ chosen only when the first one provably does not have the request and will not g
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
-from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.same_application import differences
 from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState, Waited
 from shim.domain.submit_replies import Refusal
 from shim.errors import (
-    ConflictError,
-    NoUsableSubClusterError,
     StoreError,
     UnavailableError,
 )
-from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import Life, Uncertain, ask_life
-from shim.ports.clock import Clock
-from shim.ports.resource_manager import ResourceManager
-from shim.ports.state_store import StateStore
 from shim.submission.claims import Claims
 from shim.submission.core.own_tags import check_tags
-from shim.submission.crash_points import CrashPoint, CrashPoints, nothing_happens
+from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Delivery, NotSent, Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
+from shim.submission.entrance import Accepted, Rejected
 from shim.submission.gate import Gate, OpenGate
-from shim.submission.homes import Homes
-from shim.submission.lost_time import NOTHING_LOST, Past
-from shim.submission.same_content import content_hash, is_same_content
+from shim.submission.known_applications import KnownApplications
+from shim.submission.same_content import content_hash
 from shim.submission.settling import Settling
+from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
-__all__ = [
-    "Accepted",
-    "Listing",
-    "Rejected",
-    "SubmissionService",
-    "SubmissionSettings",
-    "SubmissionTools",
-    "TakesSubmissions",
-]
-
-
-class Listing(Protocol):
-    """Display of applications; implemented by `ApplicationReading`."""
-
-    def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
-        """List it as SUBMITTED until its home tells of it."""
-        ...
-
-    def mark_written(self, application_id: ApplicationId) -> None:
-        """The next read of it fetches first."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SubmissionTools:
-    """Collaborators that bring applications to their homes, at first and in repair.
-
-    Attributes:
-        homes: Chooses them.
-        view: What is known of the sub-clusters.
-        managers: The homes.
-        store: Where intents are written.
-        listing: Shows applications.
-        clock: The machine's.
-        new_intent_id: Names an intent as no other is named.
-        crash_points: Called at each step of each submission.
-        past: Whether the store was restored.
-    """
-
-    homes: Homes
-    view: FederationView
-    managers: Mapping[SubClusterId, ResourceManager]
-    store: StateStore
-    listing: Listing
-    clock: Clock
-    new_intent_id: Callable[[], str]
-    crash_points: CrashPoints = nothing_happens
-    past: Past = NOTHING_LOST
+__all__ = ["SubmissionService", "SubmissionSettings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,38 +53,6 @@ class SubmissionSettings:
 
     answer_within_s: float
     fresh_s: float = 3.0
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The federation has the application and will run it: 202.
-
-    Attributes:
-        is_delivered: Whether its home has acknowledged it too.
-    """
-
-    home_subcluster: SubClusterId
-    is_delivered: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """The home refused it; its own words are passed on."""
-
-    home_subcluster: SubClusterId
-    refusal: Refusal
-
-
-class TakesSubmissions(Protocol):
-    """Entrance of submissions that came by any server."""
-
-    async def submit(self, submission: Submission, *, accept: str = "application/json") -> Accepted | Rejected:
-        """Take a submission, or hand on its home's refusal; see `SubmissionService.submit`."""
-        ...
-
-    async def finish(self) -> None:
-        """Return when what homes have taken is written down as taken."""
-        ...
 
 
 class SubmissionService:
@@ -156,6 +70,9 @@ class SubmissionService:
         self._new_intent_id = tools.new_intent_id
         self._reached = tools.crash_points
         self._past = tools.past
+        self._known = KnownApplications(
+            view=tools.view, store=tools.store, past=tools.past, listing=tools.listing, is_taken=self.is_taken
+        )
         self._claims = Claims(tools.store, tools.view, tools.clock)
         self._settling = Settling(tools.store, tools.clock, crash_points=tools.crash_points)
         self.attempts = DeliveryAttempts()
@@ -250,7 +167,7 @@ class SubmissionService:
         deadline_s = self._clock.monotonic_s() + self._settings.answer_within_s
         self._reached(CrashPoint.RECEIVED, submission.application_id)
         try:
-            known = await self._known(submission)
+            known = await self._known.find(submission)
             if known is not None:
                 return known
             digest = content_hash(submission)
@@ -258,13 +175,13 @@ class SubmissionService:
             objection = self._gate.objection(submission)
             decision = HomeDecision(None, objection, ()) if objection else await self._homes.agree(submission)
             if decision.home_subcluster is None and not objection:
-                return await self._known_without_home(submission, digest, decision)
+                return await self._known.without_home(submission, digest, decision)
             record = self._intent(submission, digest, decision)
             stands = await self._store.insert_intent(record)
         except StoreError as exc:
             raise UnavailableError(f"the submission was not taken: {exc}") from exc
         if stands.progress != record.progress:
-            return self._known_as(stands, submission, digest)
+            return self._known.as_known(stands, submission, digest)
         self._reached(CrashPoint.INTENT_WRITTEN, submission.application_id)
         tell(
             LifeEvent.SUBMITTED,
@@ -294,84 +211,6 @@ class SubmissionService:
         self._view.note_submitted_at(record.submission.application_id, told.since_ms)
         self._listing.mark_submitted(record.submission, record.home_subcluster)
         return await self._bring(record, deadline_s, "application/json")
-
-    async def _known(self, submission: Submission) -> Accepted | None:
-        """The answer to an application that the view lists already: usually the second try of a client."""
-        document = self._view.find(submission.application_id)
-        if document is None:
-            return await self._known_at_a_cluster(submission)
-        record = await self._store.find(submission.application_id)
-        if record is None:  # submitted to its sub-cluster directly, or before a restore
-            return await self._known_without_record(submission, document.summary)
-        if record.state is SubmissionState.REJECTED:
-            return None
-        known = self._known_as(record, submission, content_hash(submission))
-        if not self._view.is_synthetic(submission.application_id):
-            # a record proves nothing where a restore brought it back and its id has gone to another application since
-            _refuse_another(record.submission, document.summary)
-        return known
-
-    async def _known_without_record(self, submission: Submission, listed: ApplicationSummary) -> Accepted | None:
-        """The answer to an application that a cluster was last seen to have, and the store has not.
-
-        Nobody would bring it elsewhere if that cluster has lost it since: the cluster's word of now counts, not the
-        view's of some seconds ago.
-
-        Raises:
-            UnavailableError: The cluster does not say, or has lost it and another one does not say.
-        """
-        if listed.state.is_final:
-            return _repeated(submission, listed)
-        application_id, home = submission.application_id, listed.home_subcluster
-        sightings = await self._past.look_for([application_id])
-        if application_id in sightings.found:
-            return _repeated(submission, sightings.found[application_id].summary)
-        if sightings.silent:
-            raise UnavailableError(
-                f"{application_id} was last seen at {home}, and {', '.join(sightings.silent)} does not say now who has"
-                " it; repeat the submission"
-            )
-        return None if home in sightings.told else _repeated(submission, listed)
-
-    async def _known_at_a_cluster(self, submission: Submission) -> Accepted | None:
-        """The answer to a submission under an id that the store does not vouch for; clusters are asked by id.
-
-        Raises:
-            UnavailableError: The id is from before a restore, and a cluster that may know it does not say.
-        """
-        application_id = submission.application_id
-        is_lost_time = self._past.is_lost_time(application_id)
-        if not is_lost_time and not self._past.is_foreign(application_id):
-            return None
-        if await self._store.find(application_id) is not None:
-            return None
-        sightings = await self._past.look_for([application_id])
-        if application_id in sightings.found:
-            return _repeated(submission, sightings.found[application_id].summary)
-        if is_lost_time and sightings.silent:
-            raise UnavailableError(
-                f"{application_id} is from before the state store was restored, and {', '.join(sightings.silent)} "
-                "cannot say now whether it is there; repeat the call"
-            )
-        return None
-
-    def _known_as(self, stands: SubmissionRecord, wanted: Submission, digest: bytes) -> Accepted:
-        _refuse_other_user(stands.submission.user, wanted)
-        if not is_same_content(stands, wanted, digest):
-            message = f"{wanted.application_id} was submitted before with another content; ask for a new id"
-            raise ConflictError(message)
-        is_delivered = self.is_taken(wanted.application_id) or stands.state is SubmissionState.SUBMITTED
-        if not is_delivered and stands.state is SubmissionState.INTENDED:
-            self._listing.mark_submitted(stands.submission, stands.home_subcluster)
-        return Accepted(stands.home_subcluster, is_delivered=is_delivered)
-
-    async def _known_without_home(self, submission: Submission, digest: bytes, decision: HomeDecision) -> Accepted:
-        """Answer for a submission that no sub-cluster may take now; it may have been taken before."""
-        stands = await self._store.find(submission.application_id)
-        if stands is not None and stands.state is not SubmissionState.REJECTED:
-            return self._known_as(stands, submission, digest)
-        reasons = "; ".join(f"{candidate.subcluster}: {candidate.reason}" for candidate in decision.candidates)
-        raise NoUsableSubClusterError(f"{decision.reason} ({reasons})" if reasons else decision.reason)
 
     def _intent(self, submission: Submission, digest: bytes, decision: HomeDecision) -> SubmissionRecord:
         """Record that is written before anything is sent; a decision without a home is to wait."""
@@ -469,28 +308,3 @@ def _tell_home(record: SubmissionRecord, **facts: float | str) -> None:
         reason=record.decision.reason,
         **facts,
     )
-
-
-def _repeated(submission: Submission, seen: ApplicationSummary) -> Accepted:
-    """The answer to a submission whose id a cluster knows and the store does not.
-
-    Raises:
-        ConflictError: It is another application.
-    """
-    _refuse_another(submission, seen, with_queue=True)
-    return Accepted(seen.home_subcluster, is_delivered=True)
-
-
-def _refuse_another(submission: Submission, seen: ApplicationSummary, *, with_queue: bool = False) -> None:
-    found = differences(submission, seen, with_queue=with_queue)
-    if found:
-        message = (
-            f"{submission.application_id} is known at sub-cluster {seen.home_subcluster} as another application "
-            f"({'; '.join(found)}); ask for a new id"
-        )
-        raise ConflictError(message)
-
-
-def _refuse_other_user(owner: str, submission: Submission) -> None:
-    if owner != submission.user:
-        raise ConflictError(f"{submission.application_id} is known and belongs to another user; ask for a new id")

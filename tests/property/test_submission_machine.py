@@ -22,7 +22,7 @@ from shim.errors import ConflictError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery_attempts import BackOff
-from shim.submission.service import Accepted
+from shim.submission.entrance import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle

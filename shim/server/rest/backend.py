@@ -24,7 +24,7 @@ from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import QueueScope
 from shim.protocol.rest.merges import PartialDocument
 from shim.submission.application_ids import ApplicationIds
-from shim.submission.service import TakesSubmissions
+from shim.submission.entrance import TakesSubmissions
 
 __all__ = ["Backend"]
 

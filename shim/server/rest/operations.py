@@ -42,7 +42,7 @@ from shim.server.rest.endpoints import Endpoint, Operation
 from shim.server.rest.forwarding import forwarded_request, public_url
 from shim.server.rest.messages import Request
 from shim.server.rest.new_ids import NewIds
-from shim.submission.service import Rejected
+from shim.submission.entrance import Rejected
 
 __all__ = ["Call", "Operations", "Outcome"]
 

@@ -13,7 +13,7 @@ from shim.identity.service import IdentityService
 from shim.server.rpc.kept_answers import KeptRPCAnswers
 from shim.server.rpc.logins import TicketLogin
 from shim.submission.application_ids import ApplicationIds
-from shim.submission.service import TakesSubmissions
+from shim.submission.entrance import TakesSubmissions
 
 __all__ = ["ClientUseCases"]
 

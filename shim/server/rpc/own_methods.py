@@ -51,7 +51,7 @@ from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
 from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import TicketRequiredError
-from shim.submission.service import Rejected
+from shim.submission.entrance import Rejected
 
 __all__ = ["OwnMethods"]
 

@@ -8,7 +8,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, Su
 from shim.domain.subclusters import Admission
 from shim.errors import NotFoundError, UnavailableError
 from shim.ports.multicluster_store import RemoteSession
-from shim.submission.service import Accepted
+from shim.submission.entrance import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation

@@ -8,7 +8,7 @@ from shim.errors import ConflictError, NoUsableSubClusterError, RemoteProtocolEr
 from shim.peers.ownership import Owner
 from shim.peers.passing_on import ForwardedSubmissionService, PassingOn
 from shim.protocol.peers import OutcomeFrame, OutcomeKind, ResyncFrame
-from shim.submission.service import Accepted, Rejected
+from shim.submission.entrance import Accepted, Rejected
 from shim.testing.builders import a_submission
 from shim.testing.master_links import MemoryDialer, linked
 

@@ -21,7 +21,8 @@ from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.starting import Starting
 from shim.queues.waiting_place import WaitingPlace
-from shim.submission.service import Accepted, SubmissionService, SubmissionSettings
+from shim.submission.entrance import Accepted
+from shim.submission.service import SubmissionService, SubmissionSettings
 from shim.testing import reports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.failing_stores import SwitchableStore

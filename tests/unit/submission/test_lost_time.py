@@ -6,8 +6,8 @@ from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
 from shim.errors import ConflictError, UnavailableError
+from shim.submission.entrance import Accepted
 from shim.submission.lost_time import NOTHING_LOST, LostTime, LostTimeSettings, Sightings
-from shim.submission.service import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import IsNeverReached

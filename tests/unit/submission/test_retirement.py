@@ -13,7 +13,7 @@ from shim.domain.submissions import SubmissionState
 from shim.errors import ConflictError, NeverReachedError, NotFoundError, UnavailableError
 from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager import RestRequest
-from shim.submission.service import Accepted
+from shim.submission.entrance import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle

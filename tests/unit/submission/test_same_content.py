@@ -15,8 +15,8 @@ from shim.protocol.proto.messages import SubmitApplicationRequestProto
 from shim.protocol.rest.submission_context import decode_submission, with_queue
 from shim.protocol.yarn import submissions as rpc
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
+from shim.submission.entrance import Accepted
 from shim.submission.same_content import CONTENT_VERSION, content_hash, is_same_content
-from shim.submission.service import Accepted
 from shim.testing.builders import a_record
 from shim.testing.federation import ScriptedFederation
 

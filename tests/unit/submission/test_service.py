@@ -11,7 +11,7 @@ from shim.domain.submissions import SubmissionState
 from shim.errors import BadRequestError, ConflictError, NoUsableSubClusterError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
 from shim.submission.crash_points import CrashPoint
-from shim.submission.service import Accepted, Rejected
+from shim.submission.entrance import Accepted, Rejected
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.failing_stores import AwayStore, LockedStore, LosesTheAnswerToCommits, SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle

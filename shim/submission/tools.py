@@ -1,0 +1,56 @@
+"""Collaborators of submissions, of their repair and of retirement."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.submissions import Submission
+from shim.federation.core.federation_view import FederationView
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager
+from shim.ports.state_store import StateStore
+from shim.submission.crash_points import CrashPoints, nothing_happens
+from shim.submission.homes import Homes
+from shim.submission.lost_time import NOTHING_LOST, Past
+
+__all__ = ["Listing", "SubmissionTools"]
+
+
+class Listing(Protocol):
+    """Display of applications; implemented by `ApplicationReading`."""
+
+    def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
+        """List it as SUBMITTED until its home tells of it."""
+        ...
+
+    def mark_written(self, application_id: ApplicationId) -> None:
+        """The next read of it fetches first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionTools:
+    """Collaborators that bring applications to their homes, at first and in repair.
+
+    Attributes:
+        homes: Chooses them.
+        view: What is known of the sub-clusters.
+        managers: The homes.
+        store: Where intents are written.
+        listing: Shows applications.
+        clock: The machine's.
+        new_intent_id: Names an intent as no other is named.
+        crash_points: Called at each step of each submission.
+        past: Whether the store was restored.
+    """
+
+    homes: Homes
+    view: FederationView
+    managers: Mapping[SubClusterId, ResourceManager]
+    store: StateStore
+    listing: Listing
+    clock: Clock
+    new_intent_id: Callable[[], str]
+    crash_points: CrashPoints = nothing_happens
+    past: Past = NOTHING_LOST
