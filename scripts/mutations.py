@@ -94,6 +94,7 @@ ROOMS: Mapping[str, Room] = {
             "shim/submission/lost_time.py",
             "shim/submission/reconciliation.py",
             "shim/submission/repair.py",
+            "shim/submission/resending.py",
             "shim/submission/retirement.py",
             "shim/submission/settling.py",
             "shim/submission/standing.py",

@@ -15,7 +15,7 @@ from shim.ports.state_store import StateStore
 from shim.queues.admission import AdmissionQueue
 from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.entrance import Rejected
-from shim.submission.repair import as_failed
+from shim.submission.resending import as_failed
 from shim.submission.service import SubmissionService
 from shim.telemetry.application_life import LifeEvent, tell
 

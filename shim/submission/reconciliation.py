@@ -205,7 +205,7 @@ class Reconciliation:
             application=str(progress.application_id),
             home=progress.home_subcluster,
         )
-        await self._repair.send_again(progress, life)
+        await self._repair.resending.send_again(progress, life)
 
     async def purge(self) -> None:
         """Forget the oldest final records."""

@@ -41,7 +41,8 @@ from shim.federation.home_questions import Uncertain, ask_life
 from shim.federation.rm_questions import ask_applications, ask_part
 from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager import ResourceManager
-from shim.submission.repair import Repair, as_failed
+from shim.submission.repair import Repair
+from shim.submission.resending import as_failed
 from shim.submission.service import SubmissionService
 from shim.submission.standing import find_standing
 from shim.submission.tools import SubmissionTools
@@ -243,7 +244,7 @@ class RetirementService:
             decision=decision,
             intent_id=self._new_intent_id(),
         )
-        await self._repair.send(intent, was=record.progress, since_s=begun_s, why="its home was retired")
+        await self._repair.resending.send(intent, was=record.progress, since_s=begun_s, why="its home was retired")
 
     async def _show(self, document: ApplicationDocument) -> None:
         """Show what became of an application that the view still has at a retired home."""

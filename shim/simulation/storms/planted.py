@@ -27,7 +27,7 @@ from shim.peers.passing_on import PassingOn
 from shim.protocol.peers import OutcomeFrame, OutcomeKind
 from shim.protocol.yarn.allocations import write_allocate_answer
 from shim.queues.admission import AdmissionQueue
-from shim.submission import repair as repairs
+from shim.submission import resending
 from shim.submission import service as submissions
 from shim.submission.delivery import Delivery, NotSent, deliver
 from shim.submission.repair import Repair
@@ -147,7 +147,7 @@ _WRITE = write_allocate_answer
 PLANTED: tuple[PlantedBug, ...] = (
     PlantedBug(
         "a home that is silent is taken for one that was never reached",
-        ((submissions, "deliver", _taken_for_not_sent), (repairs, "deliver", _taken_for_not_sent)),
+        ((submissions, "deliver", _taken_for_not_sent), (resending, "deliver", _taken_for_not_sent)),
     ),
     PlantedBug("an intent is not stored", ((InMemoryStateStore, "insert_intent", _not_inserted),)),
     PlantedBug("nobody repairs submissions", ((Repair, "repair_all", _DONE), (Repair, "begin_round", _DONE))),

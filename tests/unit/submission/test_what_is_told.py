@@ -12,7 +12,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import NoAnswerError
 from shim.ports.resource_manager import RestRequest
-from shim.submission.repair import as_failed
+from shim.submission.resending import as_failed
 from shim.telemetry.application_life import LifeEvent, listen
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
