@@ -1,4 +1,4 @@
-"""What whoever takes submissions answers; servers and peers know no more of them."""
+"""Answers of whoever takes submissions: servers and peers know no more of them."""
 
 from dataclasses import dataclass
 from typing import Protocol
