@@ -23,7 +23,7 @@ from shim.app.runtime import ReachableClusters
 from shim.app.settings import rest_settings, rpc_settings
 from shim.app.tls_files import ClientTLSFiles, ReloadedContext
 from shim.config.loader import Config
-from shim.config.sections import PollConfig, SubClusterConfig
+from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
 from shim.federation.inspection import SubClusterDescription
 from shim.ports.log_archive import LogArchive

@@ -11,7 +11,8 @@ from adapters.yarn.rm_rpc import RPCSettings
 from shim.config.loader import Config
 from shim.config.oidc import OIDCConfig
 from shim.config.roles import RolesConfig
-from shim.config.sections import HistoryConfig, PollConfig, ServerConfig, SharesConfig, SubClusterConfig
+from shim.config.sections import HistoryConfig, ServerConfig, SharesConfig
+from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.domain.file_systems import FileSystems, file_system_of
 from shim.domain.ids import SubClusterId
 from shim.domain.preemption import PreemptionSettings, settling_s

@@ -10,7 +10,8 @@ from shim.app.master_tls import master_tls_files
 from shim.app.tls_files import ReloadedContext, TLSFiles
 from shim.config.loader import Config, is_loopback
 from shim.config.masters import MastersConfig
-from shim.config.sections import ServerConfig, SubClusterConfig
+from shim.config.sections import ServerConfig
+from shim.config.subclusters import SubClusterConfig
 from shim.errors import ConfigError
 from shim.federation.findings import Finding, Level
 from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts, tls_findings

@@ -26,14 +26,13 @@ from shim.config.sections import (
     LimitsConfig,
     LogConfig,
     MultiClusterConfig,
-    PollConfig,
     SchedulingConfig,
     SecurityConfig,
     ServerConfig,
     SharesConfig,
     StoreConfig,
-    SubClusterConfig,
 )
+from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.config.tree import Key, key, read, section
 from shim.domain.addresses import split_address
 from shim.domain.users import USER_NAME

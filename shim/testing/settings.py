@@ -23,7 +23,7 @@ from shim.app.settings import (
 )
 from shim.calls.client import CallSettings
 from shim.config.loader import Config
-from shim.config.sections import SubClusterConfig
+from shim.config.subclusters import SubClusterConfig
 from shim.federation.routing import RoutingSettings
 from shim.peers.following import FollowingSettings
 from shim.submission.service import SubmissionSettings

@@ -7,7 +7,8 @@ from typing import Any
 
 from shim.config.loader import Config
 from shim.config.queues import PolicyConfig, check_queues
-from shim.config.sections import SecurityConfig, SubClusterConfig
+from shim.config.sections import SecurityConfig
+from shim.config.subclusters import SubClusterConfig
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage

@@ -14,7 +14,7 @@ from shim.app.bootstrap import Heddle
 from shim.app.connections import resolve
 from shim.app.tls_files import ReloadedContext, TLSFiles
 from shim.config.loader import parse
-from shim.config.sections import PollConfig, SubClusterConfig
+from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.errors import ConfigError, ResourceManagerError
 from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.messages import Answer, Request

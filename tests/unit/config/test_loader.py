@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shim.config.environment import overlay
 from shim.config.loader import Config, is_loopback, load, parse
-from shim.config.sections import SubClusterConfig
+from shim.config.subclusters import SubClusterConfig
 from shim.config.tree import RemovedKeyWarning, RenamedKeyWarning, read
 from shim.errors import ConfigError
 

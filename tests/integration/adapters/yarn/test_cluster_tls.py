@@ -12,7 +12,7 @@ from cryptography import x509
 from adapters.yarn import RestResourceManager
 from shim.app.connections import SubCluster, resolve
 from shim.app.tls_files import TLSFiles
-from shim.config.sections import PollConfig, SubClusterConfig
+from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.errors import ConfigError, NeverReachedError, ResourceManagerError
 from shim.ports.resource_manager import RestRequest
 from tests.support.certificates import TestAuthority
