@@ -45,9 +45,10 @@ class Watched:
         for each in asks_in(answer.json()):
             self.rules.add(each["rule"])
             self.reasons.add(each["reason"])
-            there = [at["cluster"] for at in each["candidates"] if at["promised"]]
+            # a verdict stays when what was promised is granted, which may be between two looks
+            there = [verdict["cluster"] for verdict in each["verdicts"] if verdict["accepted"]]
             if there:
-                self.promised[each["request"]] = there[0]
+                self.promised[each["request"]] = there[-1]
 
 
 def asks_in(told: Any) -> list[dict[str, Any]]:
@@ -74,6 +75,7 @@ def test_a_service_is_spread_over_clusters_as_planned_and_why_names_medea(lab, h
         until(has_all, f"{count} containers run")
         assert len(set(hosts_of(heddle, spanned))) == count, "no two on one node"
         spanned.has_succeeded()
+    watched.look()
     places = spanned.places()
     assert watched.rules - {""} == {"medea"}, "none before the first plan"
     assert any("services are placed together" in each for each in watched.reasons), watched.reasons
