@@ -24,12 +24,12 @@ from shim.testing.postgresql import LocalPostgreSQL
 from tests.support.masters import (
     MasterProcess,
     MasterProcesses,
-    Nursery,
     fresh_database,
     masters_over,
     names_that_share,
     until,
 )
+from tests.support.nursery import Nursery
 
 _QUEUES = ("root.default", "root.prod")
 _AT_ONCE = 8

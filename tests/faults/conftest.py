@@ -13,7 +13,7 @@ from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
-from tests.support.masters import Nursery
+from tests.support.nursery import Nursery
 
 _PATIENCE = aiohttp.ClientTimeout(total=60)
 

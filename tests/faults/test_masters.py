@@ -11,13 +11,13 @@ from shim.lab import Lab
 from tests.support.masters import (
     MasterProcess,
     MasterProcesses,
-    Nursery,
     fresh_database,
     masters_over,
     names_that_share,
     told,
     until,
 )
+from tests.support.nursery import Nursery
 from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.lab

@@ -30,13 +30,13 @@ from tests.faults.test_passing_on import SERVER, rpc_to, token_of
 from tests.support.masters import (
     MasterProcess,
     MasterProcesses,
-    Nursery,
     fresh_database,
     masters_over,
     names_that_share,
     told,
     until,
 )
+from tests.support.nursery import Nursery
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 

@@ -28,13 +28,13 @@ from tests.faults.test_masters import QUEUES, started
 from tests.support.masters import (
     MasterProcess,
     MasterProcesses,
-    Nursery,
     fresh_database,
     masters_over,
     names_that_share,
     told,
     until,
 )
+from tests.support.nursery import Nursery
 from tests.support.spanning import SPANNING
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]

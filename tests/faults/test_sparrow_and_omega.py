@@ -14,13 +14,8 @@ from tests.faults.test_delay_scheduling import the_host
 from tests.faults.test_masters import QUEUES, started
 from tests.faults.test_matched_asks import AM, asks_of, leave_all_to, masters_that_span, metrics_of
 from tests.faults.test_matched_asks import begin as begin_at
-from tests.support.masters import (
-    MasterProcess,
-    MasterProcesses,
-    Nursery,
-    names_that_share,
-    until,
-)
+from tests.support.masters import MasterProcess, MasterProcesses, names_that_share, until
+from tests.support.nursery import Nursery
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 

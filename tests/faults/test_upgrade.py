@@ -19,15 +19,8 @@ import pytest
 
 from shim.lab import Lab
 from shim.store.schema import HEAD
-from tests.support.masters import (
-    MasterProcess,
-    MasterProcesses,
-    Nursery,
-    fresh_database,
-    masters_over,
-    names_that_share,
-    until,
-)
+from tests.support.masters import MasterProcess, MasterProcesses, fresh_database, masters_over, names_that_share, until
+from tests.support.nursery import Nursery
 
 pytestmark = pytest.mark.lab
 

@@ -4,21 +4,20 @@ import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 import httpx
 
 from shim.lab import Lab
+from tests.support.nursery import shared_nursery
 
 __all__ = ["HeddleProcess", "free_addresses", "until"]
 
-_REPOSITORY = Path(__file__).resolve().parents[2]
 _START_S = 60.0
 _CALLS = re.compile(r'heddle_am_calls_total\{method="(\w+)",subcluster="(\w+)"\} ([0-9.e+]+)')
 
@@ -71,7 +70,7 @@ class HeddleProcess:
         self.store = folder / "heddle.db"
         self.config = folder / "heddle.toml"
         self.log = folder / "heddle.log"
-        self._process: subprocess.Popen[bytes] | None = None
+        self._pid: int | None = None
         self._environment = dict(environment or {})
         behind = [each for id_, each in lab.clusters.items() if not clusters or id_ in clusters]
         sections = (
@@ -95,22 +94,17 @@ class HeddleProcess:
 
     def start(self) -> None:
         """Start it and wait until it serves."""
-        command = [sys.executable, "-m", "shim", "serve", "-c", str(self.config)]
-        with self.log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdout=log,
-                stderr=log,
-                cwd=_REPOSITORY,
-                env={**os.environ, **self._environment, "PYTHONPATH": str(_REPOSITORY)},
-            )
+        environment = {**os.environ, **self._environment}
+        self._pid = shared_nursery().start(self.log, "serve", "-c", str(self.config), **environment)
         until(self._serves, f"Heddle serves; see {self.log}", within_s=_START_S)
 
     def kill(self) -> None:
         """SIGKILL."""
-        if self._process is not None:
-            self._process.send_signal(signal.SIGKILL)
-            self._process.wait()
+        if self._pid is not None:
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(self._pid, signal.SIGKILL)
+            until(lambda: not self._is_running, "it has ended")
+            self._pid = None
 
     def ask(self, path: str) -> Any:
         """A document of its web services."""
@@ -124,9 +118,12 @@ class HeddleProcess:
             counted[method] += int(float(count))
         return counted
 
+    @property
+    def _is_running(self) -> bool:
+        return self._pid is not None and Path(f"/proc/{self._pid}").exists()
+
     def _serves(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, self.log.read_text()
+        assert self._is_running, self.log.read_text()
         try:
             return httpx.get(f"{self.url}/ws/v1/cluster/info", trust_env=False, timeout=5).status_code == 200
         except httpx.HTTPError:

@@ -13,7 +13,13 @@ import sys
 
 __all__ = ["main"]
 
-_IMPORTED_LATE_BY_THE_COMMANDS = ("uvloop", "shim.app.bootstrap", "shim.app.peers")
+_IMPORTED_LATE_BY_THE_COMMANDS = (
+    "uvloop",
+    "shim.app.bootstrap",
+    "shim.app.peers",
+    "shim.cli.masters",
+    "shim.cli.serve",
+)
 
 
 def main() -> None:
@@ -37,7 +43,7 @@ def main() -> None:
 def _become(log: str) -> None:
     """What a process that was started by itself would have."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (output, 1), (output, 2)):
         os.dup2(source, target)

@@ -7,13 +7,11 @@ import os
 import re
 import secrets
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import aiohttp
 import asyncpg
@@ -21,11 +19,11 @@ import asyncpg
 from shim.domain.ids import GlobalMasterId
 from shim.lab import Lab
 from shim.peers.core.queue_assignment import favourite
+from tests.support.nursery import Nursery
 
 __all__ = [
     "MasterProcess",
     "MasterProcesses",
-    "Nursery",
     "fresh_database",
     "masters_over",
     "names_that_share",
@@ -76,44 +74,6 @@ def names_that_share(queues: tuple[str, ...]) -> tuple[str, ...]:
             ):
                 return names
     raise AssertionError(f"no names share {queues}")
-
-
-class Nursery:
-    """Starts processes of the command line in no time; a context manager.
-
-    Args:
-        tree: The source tree whose code they run.
-    """
-
-    def __init__(self, tree: Path = _REPOSITORY) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.master_nursery"],
-            cwd=tree,
-            env={**os.environ, "HEDDLE_LOG_FORMAT": "json", "PYTHONPATH": str(tree)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait(60)
-        self._process.stdout.close()
-
-    def start(self, log: Path, *arguments: str, **environment: str) -> int:
-        """Start a command, with these variables; returns its process id."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(
-            json.dumps({"log": str(log), "arguments": arguments, "environment": environment}) + "\n"
-        )
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
 
 
 @dataclass(slots=True)
