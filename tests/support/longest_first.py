@@ -11,6 +11,7 @@ __all__ = ["LONGEST", "longest_first"]
 
 LONGEST: Sequence[str] = (
     "tests/faults/test_lent_containers.py",
+    "tests/simulation/test_calibration.py",
     "tests/e2e/test_constraints.py",
     "tests/e2e/test_medea_in_queues.py",
 )
