@@ -14,7 +14,10 @@ logs := .heddle/logs
 code := shim adapters fairness altruism tests scripts
 lock_flags := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 
-parts := lint types layers unit integration figures lab-tests containers
+first := lint types layers unit integration
+# containers wait for health checks most of the time, figures compute: side by side
+together := containers figures
+last := lab-tests
 
 without_clusters := not lab and not containers and not versions
 pages := test_house test_architecture_page test_contributing_page test_documented_attacks
@@ -51,10 +54,13 @@ test: setup ## Everything: check, real clusters, containers; ends with each part
 	@rm -rf $(logs)
 	mkdir -p $(logs)
 	failed=
-	for part in $(parts); do
-		$(MAKE) --no-print-directory $$part 2>&1 | tee $(logs)/$$part.log || failed="$$failed $$part"
-	done
-	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
+	run() { $(MAKE) --no-print-directory $$1 2>&1 | tee $(logs)/$$1.log; }
+	for part in $(first); do run $$part || failed="$$failed $$part"; done
+	declare -A begun
+	for part in $(together); do run $$part & begun[$$part]=$$!; done
+	for part in $(together); do wait $${begun[$$part]} || failed="$$failed $$part"; done
+	for part in $(last); do run $$part || failed="$$failed $$part"; done
+	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(first) $(together) $(last)
 
 check: ## What needs no server: lint, types, layers, unit tests, and properties on fewer examples
 	@$(side_by_side) lint pyright mypy tsc layers
@@ -91,7 +97,7 @@ integration: ## Tests on servers and databases of this machine, and of what is s
 	@$(call pytest,integration,$(without_clusters),-n auto --dist loadfile $(units:%=--ignore %) --ignore tests/simulation tests)
 
 figures: ## Small versions of the figures in docs/evaluation.md and docs/fairness.md, and policies over modelled YARN
-	@$(call pytest,figures,not lab,-n auto --dist load tests/simulation)
+	@nice -n 10 $(call pytest,figures,not lab,-n auto --dist load tests/simulation)
 
 lab-tests: ## Tests on real YARN clusters; two files of them at a time, as most of it is waiting for JVMs
 	@$(call pytest,lab-tests,lab and (not versions or each_version),-v -n 2 --dist loadfile --no-loadscope-reorder --durations 15 $(units:%=--ignore %) tests)

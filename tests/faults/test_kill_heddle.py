@@ -1,4 +1,4 @@
-"""Heddle dies by SIGKILL at every step of a submission, two hundred times: nothing acknowledged is lost or doubled."""
+"""Heddle dies by SIGKILL at every step of a submission, a hundred times: nothing acknowledged is lost or doubled."""
 
 import socket
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.support.kill_trials import KillTrials, TrialSettings, federation_toml
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
 
-KILLS = 204
+KILLS = 102
 
 
 def free_port() -> int:
