@@ -8,9 +8,9 @@ import typer
 import shim
 from shim.cli.on_use import group_of
 
-__all__ = ["VERBS", "app", "main"]
+__all__ = ["app", "main"]
 
-VERBS: Mapping[str, str] = {
+_VERBS: Mapping[str, str] = {
     "serve": "shim.cli.serve:serve",
     "gm": "shim.cli.masters:gm",
     "lm": "shim.cli.masters:lm",
@@ -34,7 +34,7 @@ VERBS: Mapping[str, str] = {
 """Module and name of each verb, or group of verbs, in the order of the help."""
 
 app = typer.Typer(
-    cls=group_of(VERBS),
+    cls=group_of(_VERBS),
     name="heddle",
     help="One YARN ResourceManager in front of many YARN clusters.",
     no_args_is_help=True,

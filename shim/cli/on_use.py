@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping
-from types import FunctionType
+from functools import cache
 from typing import Any
 
 import typer
@@ -24,21 +24,15 @@ class VerbsOnUse(Mapping[str, Any]):
 
     def __init__(self, places: Mapping[str, str]) -> None:
         self._places = places
-        self._made: dict[str, Any] = {}
 
     def __getitem__(self, verb: str) -> Any:
-        if verb not in self._made:
-            self._made[verb] = _command(verb, self._places[verb])
-        return self._made[verb]
+        return _command(verb, self._places[verb])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
 
     def __len__(self) -> int:
         return len(self._places)
-
-    def __contains__(self, verb: object) -> bool:
-        return verb in self._places  # without making it
 
 
 def group_of(places: Mapping[str, str]) -> type[TyperGroup]:
@@ -49,22 +43,20 @@ def group_of(places: Mapping[str, str]) -> type[TyperGroup]:
             attributes["commands"] = VerbsOnUse(places)
             super().__init__(**attributes)
 
-        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the name is Typer's
-            return list(places)
-
     return GroupOnUse
 
 
+@cache  # help is let flow once: it would take the indented lines of what flows already for prose
 def _command(verb: str, place: str) -> Any:
     module, _, name = place.partition(":")
     imported = importlib.import_module(module)
     found: typer.Typer | Callable[..., Any] = getattr(imported, name)
     holder = typer.Typer()
     holder.callback()(_nothing)
-    if isinstance(found, FunctionType):
-        holder.command(verb, epilog=getattr(imported, "EPILOG", None))(found)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=verb)
     else:
-        holder.add_typer(found, name=verb)  # type: ignore[arg-type]  # what is no function is a group
+        holder.command(verb, epilog=getattr(imported, "EPILOG", None))(found)
     let_help_flow(holder)
     return typer.main.get_group(holder).commands[verb]
 
