@@ -97,11 +97,18 @@ def _read(claim: Path) -> tuple[int, Path] | None:
         return None
 
 
-def _open_slots(registry: Path) -> list[int]:
+def _open_slots(registry: Path) -> Iterator[int]:
     """Slots that may be taken: first those of nobody, then those of labs that were left without `down`."""
-    claims = {slot: _read(registry / f"slot-{slot}") for slot in range(SLOTS)}
-    unclaimed = [slot for slot, claim in claims.items() if claim is None or not _is_there(*claim)]
-    return unclaimed + [slot for slot, claim in claims.items() if slot not in unclaimed and claim and _is_dead(*claim)]
+    held: dict[int, tuple[int, Path]] = {}
+    for slot in range(SLOTS):
+        claim = _read(registry / f"slot-{slot}")
+        if claim is not None and _is_there(*claim):
+            held[slot] = claim
+        else:
+            yield slot
+    for slot, claim in held.items():  # looks at every process of the machine: only where no slot is free
+        if _is_dead(*claim):
+            yield slot
 
 
 def _is_there(pid: int, folder: Path) -> bool:

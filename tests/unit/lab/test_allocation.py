@@ -27,6 +27,11 @@ def a_running_lab(folder):
     return folder
 
 
+def left_by_its_claimer(claim, folder):
+    """The claim of a process that has ended: nobody has this pid, it is above the kernel's limit."""
+    claim.write_text(f"{1 << 30}\n{folder}\n")
+
+
 def test_a_port_with_a_listener_is_taken_and_one_without_is_free(listener):
     assert first_taken([listener]) == listener
     assert first_taken(["127.0.0.1:0"]) is None
@@ -43,8 +48,7 @@ def test_the_slot_of_a_lab_that_is_gone_is_free_again(tmp_path):
     gone = tmp_path / "gone"
     first = claim_slot(SPEC, gone, tmp_path / "slots")
     (claim,) = (tmp_path / "slots").glob("slot-*")
-    # its claimer has ended without leaving a state file: nobody has this pid, it is above the kernel's limit
-    claim.write_text(f"{1 << 30}\n{gone}\n")
+    left_by_its_claimer(claim, gone)
     assert claim_slot(SPEC, tmp_path / "next", tmp_path / "slots") == first
 
 
@@ -80,7 +84,7 @@ def all_slots(tmp_path):
     folders = [a_running_lab(tmp_path / str(number)) for number in range(SLOTS)]
     (tmp_path / "slots").mkdir()
     for number, folder in enumerate(folders):
-        (tmp_path / "slots" / f"slot-{number}").write_text(f"{1 << 30}\n{folder}\n")
+        left_by_its_claimer(tmp_path / "slots" / f"slot-{number}", folder)
     daemons = [subprocess.Popen(["sleep", "600"], env={MARKER: str(folder)}) for folder in folders]
     yield daemons
     for daemon in daemons:
@@ -104,5 +108,5 @@ def test_a_lab_of_which_no_process_is_left_keeps_its_slot_while_there_are_others
     killed = a_running_lab(tmp_path / "killed")
     first = claim_slot(SPEC, killed, tmp_path / "slots")
     (claim,) = (tmp_path / "slots").glob("slot-*")
-    claim.write_text(f"{1 << 30}\n{killed}\n")
+    left_by_its_claimer(claim, killed)
     assert claim_slot(SPEC, tmp_path / "next", tmp_path / "slots") != first
