@@ -190,7 +190,7 @@ def _reconciliation(runtime: Runtime, repair: Repair, lives: ApplicationLives) -
 def _retirement(base: Foundation, submitting: Submitting) -> RetirementService:
     tools, submissions, repair = submitting.tools, submitting.submissions, submitting.repair
     unfenced, attempts = base.runtime.clusters.managers, base.runtime.stores.spans
-    return RetirementService(tools, submissions, repair, base.administration, unfenced, attempts)
+    return RetirementService(tools, submissions, repair.resending, base.administration, unfenced, attempts)
 
 
 def _logs(base: Foundation, backend: Backend) -> ContainerLogs:

@@ -15,7 +15,7 @@ from shim.ports.state_store import StateStore
 from shim.queues.admission import AdmissionQueue
 from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.entrance import Rejected
-from shim.submission.resending import as_failed
+from shim.submission.resending import as_failed, show_as_failed
 from shim.submission.service import SubmissionService
 from shim.telemetry.application_life import LifeEvent, tell
 
@@ -106,9 +106,8 @@ class Starting:
         self._attempts.forget(application_id)
         self._room.note_start(record.submission)
         self._room.forget(application_id)
-        document = self._view.find(application_id)
-        if isinstance(outcome, Rejected) and document is not None:
-            self._view.note(as_failed(document, outcome.refusal.text, self._clock.now_s()))
+        if isinstance(outcome, Rejected):
+            show_as_failed(self._view, application_id, outcome.refusal.text, self._clock.now_s())
 
     async def _note_failure(self, record: SubmissionRecord, reason: str) -> None:
         """Note a failure: the start is tried again after a pause that doubles, or given up if it was sent nowhere."""

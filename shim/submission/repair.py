@@ -21,7 +21,7 @@ from shim.federation.home_questions import HomeKnows, Life, Uncertain, ask_home,
 from shim.submission.claims import Claims
 from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.kept_failures import KeptFailures
-from shim.submission.resending import Resending, as_failed
+from shim.submission.resending import Resending, show_as_failed
 from shim.submission.service import SubmissionService
 from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, tell
@@ -298,9 +298,7 @@ class Repair:
         self.attempts.note_given_up(application_id)
         _log.error("given up", application=str(application_id), home=record.home_subcluster, reason=reason)
         tell(LifeEvent.ENDED, application_id, cluster=record.home_subcluster, state="REJECTED", reason=reason[:500])
-        document = self._view.find(application_id)
-        if document is not None:
-            self._view.note(as_failed(document, reason[:_LONGEST_REASON], self._clock.now_s()))
+        show_as_failed(self._view, application_id, reason[:_LONGEST_REASON], self._clock.now_s())
         return True
 
     def _now_ms(self) -> int:

@@ -10,9 +10,11 @@ from dataclasses import replace
 import structlog
 
 from shim.domain.applications import FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationId
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import StoreError, VersionConflictError
+from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import Life
 from shim.submission.claims import Claims
 from shim.submission.crash_points import CrashPoint
@@ -22,7 +24,7 @@ from shim.submission.standing import find_standing
 from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
-__all__ = ["Resending", "as_failed"]
+__all__ = ["Resending", "as_failed", "show_as_failed"]
 
 _log = structlog.get_logger("heddle.repair")
 
@@ -173,9 +175,7 @@ class Resending:
         with suppress(StoreError):  # the intent stands; the next pass is refused again
             await self._store.settle(application_id, SubmissionState.REJECTED, rejection=rejection)
         self._attempts.forget(application_id)
-        document = self._view.find(application_id)
-        if document is not None:
-            self._view.note(as_failed(document, rejection, self._clock.now_s()))
+        show_as_failed(self._view, application_id, rejection, self._clock.now_s())
 
     def _now_ms(self) -> int:
         return int(self._clock.now_s() * 1000)
@@ -191,6 +191,13 @@ def _as_it_stood(intent: SubmissionRecord, was: SubmissionProgress) -> Submissio
         intended_at_ms=was.intended_at_ms,
         intent_id=was.intent_id,
     )
+
+
+def show_as_failed(view: FederationView, application_id: ApplicationId, rejection: str, at_s: float) -> None:
+    """Show an application as failed from now on, if it is listed; see `as_failed`."""
+    document = view.find(application_id)
+    if document is not None:
+        view.note(as_failed(document, rejection, at_s))
 
 
 def as_failed(document: ApplicationDocument, rejection: str, at_s: float) -> ApplicationDocument:

@@ -41,8 +41,7 @@ from shim.federation.home_questions import Uncertain, ask_life
 from shim.federation.rm_questions import ask_applications, ask_part
 from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager import ResourceManager
-from shim.submission.repair import Repair
-from shim.submission.resending import as_failed
+from shim.submission.resending import Resending, as_failed
 from shim.submission.service import SubmissionService
 from shim.submission.standing import find_standing
 from shim.submission.tools import SubmissionTools
@@ -95,7 +94,7 @@ class RetirementService:
     Args:
         tools: What it takes to bring applications elsewhere.
         submissions: Knows what this process is submitting just now.
-        repair: Writes intents, and sends for them.
+        resending: Writes intents, and sends for them.
         administration: Keeps the words.
         managers: The sub-clusters' servers, without the fence.
         spans: Where ApplicationMasters of Heddle's own are kept, to be ended.
@@ -105,7 +104,7 @@ class RetirementService:
         self,
         tools: SubmissionTools,
         submissions: SubmissionService,
-        repair: Repair,
+        resending: Resending,
         administration: AdministrationService,
         managers: Mapping[SubClusterId, ResourceManager],
         spans: MultiClusterStore,
@@ -118,7 +117,7 @@ class RetirementService:
         self._clock = tools.clock
         self._new_intent_id = tools.new_intent_id
         self._submissions = submissions
-        self._repair = repair
+        self._resending = resending
         self._administration = administration
         self._managers = managers
         self._spans = spans
@@ -244,7 +243,7 @@ class RetirementService:
             decision=decision,
             intent_id=self._new_intent_id(),
         )
-        await self._repair.resending.send(intent, was=record.progress, since_s=begun_s, why="its home was retired")
+        await self._resending.send(intent, was=record.progress, since_s=begun_s, why="its home was retired")
 
     async def _show(self, document: ApplicationDocument) -> None:
         """Show what became of an application that the view still has at a retired home."""
