@@ -14,7 +14,7 @@ from typing import Any, Self
 import httpx
 
 from shim.lab import Lab
-from tests.support.nursery import shared_nursery
+from tests.support.nursery import is_running, shared_nursery
 
 __all__ = ["HeddleProcess", "free_addresses", "until"]
 
@@ -100,10 +100,10 @@ class HeddleProcess:
 
     def kill(self) -> None:
         """SIGKILL."""
-        if self._pid is not None:
+        if (pid := self._pid) is not None:
             with suppress(ProcessLookupError):  # it has ended by itself
-                os.kill(self._pid, signal.SIGKILL)
-            until(lambda: not self._is_running, "it has ended")
+                os.kill(pid, signal.SIGKILL)
+            until(lambda: not is_running(pid), "it has ended")
             self._pid = None
 
     def ask(self, path: str) -> Any:
@@ -118,12 +118,9 @@ class HeddleProcess:
             counted[method] += int(float(count))
         return counted
 
-    @property
-    def _is_running(self) -> bool:
-        return self._pid is not None and Path(f"/proc/{self._pid}").exists()
-
     def _serves(self) -> bool:
-        assert self._is_running, self.log.read_text()
+        assert self._pid is not None
+        assert is_running(self._pid), self.log.read_text()
         try:
             return httpx.get(f"{self.url}/ws/v1/cluster/info", trust_env=False, timeout=5).status_code == 200
         except httpx.HTTPError:

@@ -19,7 +19,7 @@ import asyncpg
 from shim.domain.ids import GlobalMasterId
 from shim.lab import Lab
 from shim.peers.core.queue_assignment import favourite
-from tests.support.nursery import Nursery
+from tests.support.nursery import Nursery, is_running
 
 __all__ = [
     "MasterProcess",
@@ -31,7 +31,6 @@ __all__ = [
     "until",
 ]
 
-_REPOSITORY = Path(__file__).resolve().parent.parent.parent
 _URL = re.compile(r"at (http://\S+) ")
 _LISTENS = re.compile(r"listens on (\S+)")
 _START_S = 120.0
@@ -88,11 +87,7 @@ class MasterProcess:
     @property
     def is_running(self) -> bool:
         """Whether the process exists."""
-        try:
-            os.kill(self.pid, 0)
-        except ProcessLookupError:
-            return False
-        return True
+        return is_running(self.pid)
 
     def kill(self) -> None:
         """As a machine that loses power."""

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-__all__ = ["Nursery", "shared_nursery"]
+__all__ = ["Nursery", "is_running", "shared_nursery"]
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -54,6 +54,15 @@ class Nursery:
         )
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process that a nursery has started exists; nobody has to wait for it."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 @cache
