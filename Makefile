@@ -18,6 +18,7 @@ first := lint types layers unit integration
 # containers wait for health checks most of the time, figures compute: side by side
 together := containers figures
 last := lab-tests
+parts := $(first) $(together) $(last)
 
 without_clusters := not lab and not containers and not versions
 pages := test_house test_architecture_page test_contributing_page test_documented_attacks
@@ -55,12 +56,13 @@ test: setup ## Everything: check, real clusters, containers; ends with each part
 	mkdir -p $(logs)
 	failed=
 	run() { $(MAKE) --no-print-directory $$1 2>&1 | tee $(logs)/$$1.log; }
-	for part in $(first); do run $$part || failed="$$failed $$part"; done
+	one_by_one() { for part; do run $$part || failed="$$failed $$part"; done; }
+	one_by_one $(first)
 	declare -A begun
 	for part in $(together); do run $$part & begun[$$part]=$$!; done
 	for part in $(together); do wait $${begun[$$part]} || failed="$$failed $$part"; done
-	for part in $(last); do run $$part || failed="$$failed $$part"; done
-	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(first) $(together) $(last)
+	one_by_one $(last)
+	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
 
 check: ## What needs no server: lint, types, layers, unit tests, and properties on fewer examples
 	@$(side_by_side) lint pyright mypy tsc layers
@@ -99,7 +101,7 @@ integration: ## Tests on servers and databases of this machine, and of what is s
 figures: ## Small versions of the figures in docs/evaluation.md and docs/fairness.md, and policies over modelled YARN
 	@nice -n 10 $(call pytest,figures,not lab,-n auto --dist load tests/simulation)
 
-lab-tests: ## Tests on real YARN clusters; two files of them at a time, as most of it is waiting for JVMs
+lab-tests: ## Tests on real YARN clusters; two files of them at a time
 	@$(call pytest,lab-tests,lab and (not versions or each_version),-v -n 2 --dist loadfile --no-loadscope-reorder --durations 15 $(units:%=--ignore %) tests)
 
 containers: ## Tests of the images; starts a Docker daemon if none runs and it may
