@@ -25,7 +25,7 @@ import structlog
 
 from scripts.calibrating.draw import GAP_S, DrawnJob, drawn_jobs
 from scripts.calibrating.lab_side import Masters, RealRun, masters_of, run_on_lab
-from scripts.calibrating.model_side import Measured, clusters_of, measured_on, run_in_model
+from scripts.calibrating.model_side import Measured, clusters_of, measured_on, run_in_model, told_timing
 from scripts.calibrating.rows import NODE_OVERRIDES, NODES, ROWS, Row
 from scripts.calibrating.table import Compared, orders, table
 from shim.lab import Lab, LabSpec
@@ -103,6 +103,13 @@ def rows_on_labs(rows: Sequence[Row], plan: Plan) -> Iterator[OnLab]:
                 for row in rows:
                     if row.clusters == clusters:
                         yield _on_lab(lab, masters, folder, row, plan)
+
+
+def measured_within(found: OnLab) -> OnLab:
+    """The same, but the model is to know times of the compared run itself: where other work slows one run only."""
+    measured = measured_on(found.runs[0])
+    clusters = tuple(replace(each, timing=told_timing(each.timing, measured)) for each in found.clusters)
+    return replace(found, measured=measured, clusters=clusters)
 
 
 def compared(found: OnLab, jobs: Sequence[DrawnJob]) -> Compared:

@@ -16,7 +16,7 @@ from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.spec import ModelledClusterSpec, NodeManagerSpec, QueueSpec, Timing
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
-__all__ = ["Measured", "clusters_of", "measured_on", "run_in_model"]
+__all__ = ["Measured", "clusters_of", "measured_on", "run_in_model", "told_timing"]
 
 _QUEUE = "root.default"
 _POLL = "[poll]\ninterval_s = 0.5\n"
@@ -40,6 +40,11 @@ def measured_on(run: RealRun) -> Measured:
     """Take the means of a run."""
     launches = [one.started_s[task] - at_s for one in run.seen for task, at_s in one.launched_s.items()]
     return Measured(fmean(launches), fmean(one.registered_s - one.begun_s for one in run.seen))
+
+
+def told_timing(timing: Timing, measured: Measured) -> Timing:
+    """Put measured times in the place of others."""
+    return replace(timing, launch_s=measured.launch_s, master_start_s=measured.master_start_s)
 
 
 def properties(folder: Path) -> dict[str, str]:
@@ -89,9 +94,10 @@ def _queue(told: Mapping[str, str]) -> QueueSpec:
 
 def _timing(told: Mapping[str, str], measured: Measured) -> Timing:
     """Heartbeats as configured; limits of a heartbeat are Hadoop's defaults, which the lab keeps."""
+    timing = told_timing(Timing(), measured)
     per_heartbeat = "yarn.scheduler.capacity.per-node-heartbeat"
     return replace(
-        Timing(launch_s=measured.launch_s, master_start_s=measured.master_start_s),
+        timing,
         node_heartbeat_s=int(told["yarn.resourcemanager.nodemanagers.heartbeat-interval-ms"]) / 1000.0,
         off_switch_each=int(told.get(f"{per_heartbeat}.maximum-offswitch-assignments", "1")),
         most_each=int(told.get(f"{per_heartbeat}.maximum-container-assignments", "100")),

@@ -129,6 +129,15 @@ class AskKey:
     resource: ResourceVector
     label: str = ""
     placement: PlacementConstraint | None = None
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Hash once: thousands of rows of a call are kept by key and place, and each is looked up several times."""
+        kind = (self.priority, self.allocation_request_id, self.is_opportunistic, self.label)
+        object.__setattr__(self, "_hash", hash((kind, self.resource, self.placement)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +156,10 @@ class Ask:
     count: int
     relaxes: bool = True
     raw: bytes = b""
+
+    def at_most(self, count: int) -> "Ask":
+        """The same row for no more than so many containers."""
+        return self if self.count <= count else Ask(self.key, self.place, count, self.relaxes, self.raw)
 
 
 @dataclass(frozen=True, slots=True)

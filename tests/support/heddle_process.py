@@ -94,8 +94,7 @@ class HeddleProcess:
 
     def start(self) -> None:
         """Start it and wait until it serves."""
-        environment = {**os.environ, **self._environment}
-        self._pid = shared_nursery().start(self.log, "serve", "-c", str(self.config), **environment)
+        self._pid = shared_nursery().start(self.log, "serve", "-c", str(self.config), **self._environment)
         until(self._serves, f"Heddle serves; see {self.log}", within_s=_START_S)
 
     def kill(self) -> None:

@@ -1,8 +1,8 @@
 """A process that imports Heddle once, and forks a command of it for each line that it reads.
 
 Starting Python and importing everything takes longer than what is tested. The nursery runs nothing but this loop; its
-children are complete processes of the command line. A line is JSON: the arguments, the file for the output, and what
-is different in the environment. The answer is the child's process id.
+children are complete processes of the command line. A line is JSON: the arguments, the file for the output, and the
+whole environment: what was set when the nursery began may be over. The answer is the child's process id.
 """
 
 import importlib
@@ -34,6 +34,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             _become(order["log"])
+            os.environ.clear()
             os.environ.update(order["environment"])
             app(order["arguments"])
             os._exit(0)

@@ -22,10 +22,11 @@ class Nursery:
     """
 
     def __init__(self, tree: Path = _REPOSITORY) -> None:
+        self._tree = tree
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.master_nursery"],
             cwd=tree,
-            env={**os.environ, "HEDDLE_LOG_FORMAT": "json", "PYTHONPATH": str(tree)},
+            env=self._environment(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -46,14 +47,24 @@ class Nursery:
         self._process.stdout.close()
 
     def start(self, log: Path, *arguments: str, **environment: str) -> int:
-        """Start a command, with these variables; returns its process id. Its output is added to the log."""
+        """Start a command; returns its process id.
+
+        Args:
+            log: To which its output is added.
+            arguments: Of the command line.
+            environment: Variables beside those that are set here now.
+        """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(
-            json.dumps({"log": str(log), "arguments": arguments, "environment": environment}) + "\n"
+            json.dumps({"log": str(log), "arguments": arguments, "environment": self._environment() | environment})
+            + "\n"
         )
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "HEDDLE_LOG_FORMAT": "json", "PYTHONPATH": str(self._tree)}
 
 
 def is_running(pid: int) -> bool:

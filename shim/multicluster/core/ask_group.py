@@ -1,12 +1,12 @@
 """Asks of an ApplicationMaster for containers that can stand for each other."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import ANY, Ask, AskKey
 from shim.domain.ids import SubClusterId
 
-__all__ = ["AskGroup", "copy_of"]
+__all__ = ["AskGroup", "copy_of", "new_rows", "rows_by_key"]
 
 
 @dataclass(slots=True)
@@ -74,3 +74,26 @@ def copy_of(group: AskGroup | None) -> AskGroup | None:
         rejected=set(group.rejected),
         spent=dict(group.spent),
     )
+
+
+def new_rows(group: AskGroup | None, asks: Iterable[Ask]) -> int:
+    """Count the rows that a group would keep beside those that it has; None for a group that is not there yet."""
+    places = {ask.place for ask in asks if ask.count}
+    return len(places) if group is None else len(places - group.rows.keys())
+
+
+def rows_by_key(asks: Iterable[Ask]) -> Mapping[AskKey, Sequence[Ask]]:
+    """Rows of each key, both in the order of the call.
+
+    A call may have thousands of rows, nearly all of them of a few keys, and a key is dear to look up: neighbours that
+    share theirs are told by its identity.
+    """
+    found: dict[AskKey, list[Ask]] = {}
+    key: AskKey | None = None
+    rows: list[Ask] = []
+    for ask in asks:
+        if ask.key is not key:
+            key = ask.key
+            rows = found.setdefault(key, [])
+        rows.append(ask)
+    return found

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.ask_group import AskGroup, copy_of
+from shim.multicluster.core.ask_group import AskGroup, copy_of, new_rows, rows_by_key
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.constrained import split_constrained
 from shim.multicluster.core.groups_by_size import GroupsBySize
@@ -85,20 +85,16 @@ class AskBook:
 
     def objection(self, asks: Sequence[Ask]) -> str:
         """Say why these cannot be taken beside those that are kept; empty if they can."""
-        named = {ask.key for ask in asks}
-        if len(self._groups) + len(named) > MOST_GROUPS and len(self._groups.keys() | named) > MOST_GROUPS:
+        named = rows_by_key(asks)
+        if len(self._groups) + len(named) > MOST_GROUPS and len(self._groups.keys() | named.keys()) > MOST_GROUPS:
             return (
                 f"more than {MOST_GROUPS} different requests (by priority, size, label, allocation request id) are open"
             )
         kept = sum(len(group.rows) for group in self._groups.values())
         if kept + len(asks) <= MOST_ROWS:
             return ""
-        new = {(ask.key, ask.place) for ask in asks if ask.count and not self._has_row(ask)}
-        return f"more than {MOST_ROWS} resource requests are open" if kept + len(new) > MOST_ROWS else ""
-
-    def _has_row(self, ask: Ask) -> bool:
-        group = self._groups.get(ask.key)
-        return group is not None and ask.place in group.rows
+        new = sum(new_rows(self._groups.get(key), rows) for key, rows in named.items())
+        return f"more than {MOST_ROWS} resource requests are open" if kept + new > MOST_ROWS else ""
 
     def tell(self, asks: Iterable[Ask], on_way: Mapping[AskKey, int], *, adds: bool = False) -> None:
         """Take in what the ApplicationMaster asks for.
@@ -109,15 +105,17 @@ class AskBook:
             adds: Whether asks with a placement add to earlier ones, as their home takes them.
         """
         self._wanting = None
-        for ask in asks:
-            group = self._groups.setdefault(ask.key, AskGroup(ask.key))
-            group.put(ask)
+        for key, rows in rows_by_key(asks).items():
+            group = self._groups.setdefault(key, AskGroup(key))
             group.rejected.clear()
-            if adds and ask.key.placement is not None:
-                known = min(self._on_way.pop(ask.key, 0), ask.count)
-                group.wanted += ask.count - known
-            elif ask.place == ANY:
-                group.wanted = max(0, ask.count - on_way.get(ask.key, 0))
+            is_added = adds and key.placement is not None
+            for ask in rows:
+                group.put(ask)
+                if is_added:
+                    known = min(self._on_way.pop(key, 0), ask.count)
+                    group.wanted += ask.count - known
+                elif ask.place == ANY:
+                    group.wanted = max(0, ask.count - on_way.get(key, 0))
 
     def hold_back(self, counts: Mapping[AskKey, int]) -> None:
         """Leave so many containers of each ask unasked for, until another word or the eighth call from now."""

@@ -1,7 +1,7 @@
 """Requests to each scheduler: the counts that each session shall believe in, cut so that no two may grant the same."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, SessionRequest
@@ -165,12 +165,13 @@ class Conversations:
         if subcluster in group.pins and not group.is_strict:
             yield from self._pinned(group, subcluster, count)
             return
+        is_there = self._places_of(subcluster)
         is_made = group.key.placement is not None and subcluster != self.home.subcluster
         for place, ask in group.rows.items():
             if place == ANY:
                 yield replace(ask, count=count, raw=b"" if is_made else ask.raw)
-            elif ask.count and self._is_there(place, subcluster):
-                yield replace(ask, count=min(ask.count, count))
+            elif ask.count and is_there(place):
+                yield ask.at_most(count)
 
     def _pinned(self, group: AskGroup, subcluster: SubClusterId, count: int) -> Iterable[Ask]:
         """Rows for the hosts that a plan has chosen. If those take all, no other will do.
@@ -195,11 +196,15 @@ class Conversations:
             yield replace(anywhere, place=rack, count=min(most, count))
         yield from hosts.values()
 
-    def _is_there(self, place: str, subcluster: SubClusterId) -> bool:
-        """True if a host or rack is in a sub-cluster; the home is told of those that nobody knows."""
+    def _places_of(self, subcluster: SubClusterId) -> Callable[[str], bool]:
+        """Tell hosts and racks that are in a sub-cluster; the home is told of those that nobody knows."""
         room = self._capacities.get(subcluster)
-        if room is not None and room.has_place(place):
-            return True
-        return subcluster == self.home.subcluster and not any(
-            each.has_place(place) for each in self._capacities.values()
-        )
+        here = _nowhere if room is None else room.has_place
+        if subcluster != self.home.subcluster:
+            return here
+        elsewhere = [each.has_place for each in self._capacities.values() if each is not room]
+        return lambda place: here(place) or not any(has_place(place) for has_place in elsewhere)
+
+
+def _nowhere(_: str) -> bool:
+    return False

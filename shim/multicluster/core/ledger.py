@@ -18,7 +18,7 @@ from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, Ask, 
 from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.errors import InvariantViolationError
-from shim.multicluster.core.ask_group import AskGroup
+from shim.multicluster.core.ask_group import AskGroup, rows_by_key
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.bounds import refusal_of
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
@@ -197,7 +197,7 @@ class AskLedger:
         self._talk.look(event.capacities)
         self._acknowledge(effects)
         self._master.call = call
-        self._before = self._asks.snapshot({ask.key for ask in call.asks}), self._talk.blacklist
+        self._before = self._asks.snapshot(rows_by_key(call.asks)), self._talk.blacklist
         self._asks.tell(call.asks, self._containers.on_way(), adds=self._home.adds)
         self._asks.count_call()
         self._take_back(call.asks)

@@ -219,9 +219,7 @@ class Session:
     def changes(self, wanted: Mapping[Row, Ask]) -> Sequence[Ask]:
         """Rows that differ from what was told: named places first, as ApplicationMasters send them."""
         changed = [said for row, ask in wanted.items() if (said := self._to_say(row, ask)) is not None]
-        changed += [
-            replace(ask, count=0) for row, ask in self.told.items() if row not in wanted and not self.adds_up(row[0])
-        ]
+        changed += [ask.at_most(0) for row, ask in self.told.items() if row not in wanted and not self.adds_up(row[0])]
         return sorted(changed, key=lambda ask: ask.place == ANY)
 
     def _to_say(self, row: Row, ask: Ask) -> Ask | None:

@@ -4,7 +4,7 @@ Serialized messages of one type, one after the other, are one message in which l
 joined: that is how parts from several schedulers become one answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -118,7 +118,7 @@ def read_allocate_call(payload_untrusted: bytes, registered: RegisteredConstrain
     call = AllocateCall(
         response_id=message.response_id,
         asks=(
-            *(_ask_of(ask) for ask in message.ask),
+            *_asks_of(message.ask),
             *(read_scheduling_request(request, registered) for request in message.scheduling_requests),
         ),
         releases=tuple(container_of(container) for container in message.release),
@@ -134,18 +134,27 @@ def read_allocate_call(payload_untrusted: bytes, registered: RegisteredConstrain
     return replace(call, rest=message.SerializePartialToString())
 
 
-def _ask_of(message: ResourceRequestProto) -> Ask:
+def _asks_of(messages: Iterable[ResourceRequestProto]) -> Iterator[Ask]:
+    """Read rows; those of one key that follow each other share it."""
+    last: AskKey | None = None
+    for message in messages:
+        own = _key_of(message)
+        key = last if last is not None and last == own else own
+        place = text_of(message.resource_name)
+        count = max(0, message.num_containers)  # less than nothing asks for nothing
+        yield Ask(key, place, count, message.relax_locality, message.SerializePartialToString())
+        last = key
+
+
+def _key_of(message: ResourceRequestProto) -> AskKey:
     execution = message.execution_type_request.execution_type
-    key = AskKey(
+    return AskKey(
         priority=message.priority.priority,
         allocation_request_id=message.allocation_request_id,
         is_opportunistic=execution == ExecutionTypeProto.OPPORTUNISTIC,
         resource=resource_of(message.capability),
         label=text_of(message.node_label_expression),
     )
-    place = text_of(message.resource_name)
-    count = max(0, message.num_containers)  # less than nothing asks for nothing
-    return Ask(key, place, count, message.relax_locality, message.SerializePartialToString())
 
 
 def _ask_message(ask: Ask) -> ResourceRequestProto:

@@ -22,6 +22,7 @@ SEALED = (
     "SELECT body FROM submissions UNION ALL SELECT sealed_token FROM span_sessions UNION ALL "
     "SELECT sealed_node_tokens FROM span_sessions UNION ALL SELECT sealed_registration FROM span_attempts"
 )
+AT_ONCE = 20  # more would queue for a connection, and be refused after seconds
 APPLICATION = ApplicationId(1_700_000_000_000, 7)
 SESSION = RemoteSession(APPLICATION, SubClusterId("west"), SubClusterId("east"), "ada", b"a token", b"tokens of nodes")
 ATTEMPT = RegisteredAttempt(ApplicationAttemptId(APPLICATION, 1), b"a key is in here", 3, 2)
@@ -44,7 +45,9 @@ def a_context(sequence: int) -> SubmissionRecord:
 
 async def filled(url: str, secret: bytes | None, sequences: Sequence[int], *others: bytes) -> None:
     store = await opened(url, secret, *others)
-    await asyncio.gather(*(store.insert_intent(a_context(sequence)) for sequence in sequences))
+    for first in range(0, len(sequences), AT_ONCE):
+        some = sequences[first : first + AT_ONCE]
+        await asyncio.gather(*(store.insert_intent(a_context(sequence)) for sequence in some))
     spans = store.stores(secret or OLD, others).spans
     await spans.save_session(SESSION)
     await spans.save_session(replace(SESSION, application=ApplicationId(1, 1), node_tokens=b""))
