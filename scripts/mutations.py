@@ -121,6 +121,7 @@ ROOMS: Mapping[str, Room] = {
         tests=(
             "tests/unit/scheduling/local_master",
             "tests/property/test_masters.py",
+            "tests/property/test_offer_book.py",
             "tests/property/test_report_streams.py",
             "tests/property/test_tentative_allocations.py",
             "tests/property/test_tentative_allocations_twice.py",
