@@ -28,7 +28,8 @@ units := tests/property tests/unit $(pages:%=tests/packaging/%.py)
 # each of these uses one core
 side_by_side := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 
-# of properties: "heddle" draws as many examples as each test says, "quick" a fifth of them (tests/conftest.py)
+# of properties: "heddle" draws as many examples as each test says, "half" and "quick" a half and a fifth of them
+# (tests/conftest.py)
 profile := heddle
 
 # failed tests are kept by name, so that `make test` can end with all of them

@@ -198,18 +198,6 @@ def test_a_giver_whose_own_master_is_killed_has_its_places_in_its_next_attempt(
         lending.both_end_well()
 
 
-def test_a_map_that_takes_longer_than_those_before_keeps_no_place_from_its_job(
-    lending_lab: Lab, tmp_path: Path
-) -> None:
-    with _lending(lending_lab, tmp_path) as lending:
-        giver, before = lending.giver, lending.giver.containers()
-        until(lambda: giver.put_off() == 0, "its reduces are due, as its map should end soon", within_s=2 * TASK_S)
-        until(lambda: len(giver.containers() - before) >= LENT, "the giver has its places while its map goes on")
-        assert len(giver.running) == 1
-        assert not lending.taken("asked back") & lending.ordinary, lending.acts()
-        lending.both_end_well()
-
-
 def test_a_killed_heddle_forgets_who_lent_and_what_waited_is_asked_for(lending_lab: Lab, tmp_path: Path) -> None:
     with _lending(lending_lab, tmp_path) as lending:
         until(lambda: float(lending.giver.altruism()["given_s"]) > 0, "what it gave is counted")
@@ -225,8 +213,11 @@ def test_a_killed_heddle_forgets_who_lent_and_what_waited_is_asked_for(lending_l
         lending.both_end_well()
 
 
-def test_nothing_waits_while_a_cluster_is_not_heard_of(lending_lab: Lab, tmp_path: Path) -> None:
+def test_nothing_waits_while_a_cluster_is_not_heard_of_nor_once_a_map_takes_longer_than_those_before(
+    lending_lab: Lab, tmp_path: Path
+) -> None:
     with _lending(lending_lab, tmp_path) as lending:
+        giver, before = lending.giver, lending.giver.containers()
         (due_ms,) = (row["next_at_ms"] for row in lending.giver.altruism()["puts_off"])
         home = lending.giver.home()
         (other,) = set(lending.lab.clusters) - {home}
@@ -237,4 +228,8 @@ def test_nothing_waits_while_a_cluster_is_not_heard_of(lending_lab: Lab, tmp_pat
             assert not lending.acts(), "nothing is asked back while a cluster does not tell how it is"
         finally:
             lending.lab.resume(f"{other}-rm")
+        until(lambda: giver.put_off() == 0, "its reduces are due, as its map should end soon", within_s=2 * TASK_S)
+        until(lambda: len(giver.containers() - before) >= LENT, "the giver has its places while its map goes on")
+        assert len(giver.running) == 1
+        assert not lending.taken("asked back") & lending.ordinary, lending.acts()
         lending.both_end_well()

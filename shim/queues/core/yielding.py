@@ -8,7 +8,7 @@ Source: Carbyne, section 4.1; docs/altruism.md tells what differs.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -23,23 +23,19 @@ from altruism import (
     drf_shares,
     plan_job,
     share_out,
-    stage_ranks,
 )
-from fairness import FloatArray, IntArray
+from fairness import FloatArray
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.queues.core.held_back import by_stage, given_part, held_ahead, held_back, held_part
+from shim.queues.core.job_standing import JobStanding
 from shim.queues.core.job_watch import StageFacts
 from shim.queues.core.stage_order import may_wait
 
 __all__ = ["QueueJob", "QueueYields", "Yield", "YieldRules", "YieldedStage"]
-
-_ROUNDING = 1e-9
-_ANOTHER = 0.1
-"""An estimate that changed by a larger part makes a new plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,39 +119,11 @@ class Yield:
     beyond: float = 0.0
 
 
-@dataclass(slots=True, eq=False)
-class _Standing:
-    """State of a job from look to look; its mean demand is fixed when it is planned first.
-
-    Attributes:
-        seen: See `_seen`.
-        rank: Order of its stages; None for the packer's own.
-        ranked_for_s: Durations that it was found for; None before it was looked for.
-    """
-
-    mean_demand: FloatArray
-    share: FloatArray
-    stages: StagesOfJob | None = None
-    plan: JobPlan | None = None
-    seconds: FloatArray | None = None
-    tasks: IntArray | None = None
-    seen: tuple[object, ...] = ()
-    yields: bool = True
-    rank: Sequence[float] | None = None
-    ranked_for_s: FloatArray | None = None
-
-    def ranked(self, graph: StageGraph, share: FloatArray) -> Sequence[float] | None:
-        """Order the stages; anew only where durations have changed, as that takes a hundred packings."""
-        if self.ranked_for_s is None or not _are_close(graph.duration, self.ranked_for_s):
-            self.rank, self.ranked_for_s = stage_ranks(graph, share), graph.duration
-        return self.rank
-
-
 class QueueYields:
     """Plans the jobs of one queue."""
 
     def __init__(self) -> None:
-        self._standing: dict[ApplicationAttemptId, _Standing] = {}
+        self._standing: dict[ApplicationAttemptId, JobStanding] = {}
 
     def look(
         self, jobs: Sequence[QueueJob], total: ResourceVector, rules: YieldRules, now_s: float
@@ -172,6 +140,7 @@ class QueueYields:
         if not jobs or (capacity <= 0).any():
             self._standing.clear()
             return {job.attempt: Yield(reason="nothing is known of the queue's share") for job in jobs}
+        jobs = [replace(job, yields=job.yields and not self._is_late(job.attempt)) for job in jobs]
         known = [job for job in jobs if job.stages is not None and not isinstance(job.facts, str)]
         graphs = {job.attempt: _graph_of(job, capacity) for job in known}
         shares = self._shares(jobs, graphs, capacity)
@@ -189,6 +158,10 @@ class QueueYields:
             yields[job.attempt] = self._yield_of(job, plan, more.tolist(), rules, now_s)
         return yields
 
+    def _is_late(self, attempt: ApplicationAttemptId) -> bool:
+        kept = self._standing.get(attempt)
+        return kept is not None and kept.is_late
+
     def _shares(
         self, jobs: Sequence[QueueJob], graphs: Mapping[ApplicationAttemptId, StageGraph], capacity: FloatArray
     ) -> Mapping[ApplicationAttemptId, FloatArray]:
@@ -199,7 +172,7 @@ class QueueYields:
             mean = _mean_size(job, capacity) if graph is None else graph.mean_demand()
             kept = self._standing.get(job.attempt)
             if kept is None or kept.plan is None or _is_another_part(kept.stages, job.stages):
-                self._standing[job.attempt] = _Standing(mean, np.zeros(2), job.stages)  # fixed from the first plan on
+                self._standing[job.attempt] = JobStanding(mean, np.zeros(2), job.stages)  # fixed from the first plan on
         shares = drf_shares([self._standing[job.attempt].mean_demand for job in jobs], np.ones(2))
         found: dict[ApplicationAttemptId, FloatArray] = {}
         for job, share in zip(jobs, shares, strict=True):
@@ -219,10 +192,12 @@ class QueueYields:
     ) -> list[PlannedJob]:
         kept: list[PlannedJob] = []
         proposed: list[JobPlan] = []
+        is_new_work: list[bool] = []
         for job in jobs:
             graph, progress, share = graphs[job.attempt], _progress_of(job, now_s), shares[job.attempt]
             standing = self._standing[job.attempt]
-            previous = standing.plan if _still_holds(standing, graph, share) else None
+            is_new_work.append(not standing.is_same_work(graph))
+            previous = standing.plan if standing.still_holds(graph, share) else None
             old = None if previous is None else previous.without_launched(progress.waiting, now_s)
             is_same = old is not None and job.yields and standing.yields and standing.seen == _seen(progress, share)
             rank = standing.ranked(graph, share) if rules.is_ranked and not is_same else None
@@ -235,8 +210,8 @@ class QueueYields:
             kept.append(PlannedJob(graph, progress, old))
             proposed.append(new)
         found = adopt_plans(kept, proposed, room, now_s)
-        for job, plan in zip(jobs, found, strict=True):
-            self._standing[job.attempt].plan = plan.plan
+        for job, plan, is_new in zip(jobs, found, is_new_work, strict=True):
+            self._standing[job.attempt].promise(plan.plan, is_new_work=is_new)
         return found
 
     def _yield_of(
@@ -253,7 +228,9 @@ class QueueYields:
         put_off = [max(0, off - more) for off, more in zip(not_due, lent, strict=True)]
         sizes = [each.size for each in job.facts]
         held = held_back(job.stages, job.asks, job.containers, planned, put_off)
-        share, has = self._standing[job.attempt].share, held_part(job.stages, job.containers, planned)
+        standing = self._standing[job.attempt]
+        standing.has_put_off |= any(held.values())
+        share, has = standing.share, held_part(job.stages, job.containers, planned)
         return Yield(
             held_back=held,
             not_due=held_back(job.stages, job.asks, job.containers, planned, not_due),
@@ -311,22 +288,6 @@ def _mean_size(job: QueueJob, capacity: FloatArray) -> FloatArray:
 def _seen(progress: Progress, share: FloatArray) -> tuple[object, ...]:
     """Inputs whose change makes a new plan worth its time: the stages that are not over, and the share."""
     return (progress.unfinished() > 0).tobytes(), share.tobytes()
-
-
-def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> bool:
-    """True if the plan in force was made for this share, these estimates and no fewer tasks of any stage."""
-    if standing.plan is None or standing.seconds is None or standing.seconds.shape != graph.duration.shape:
-        return False
-    has_grown = standing.tasks is None or bool((graph.tasks > standing.tasks).any())
-    close = _are_close(graph.duration, standing.seconds)
-    return close and not has_grown and not bool((share < standing.share - _ROUNDING).any())
-
-
-def _are_close(seconds: FloatArray, before: FloatArray) -> bool:
-    """Tell of estimates of the same stages whether they are what they were."""
-    if seconds.shape != before.shape:
-        return False
-    return bool((np.abs(seconds - before) <= _ANOTHER * np.maximum(before, 1.0)).all())
 
 
 def _stages_of(stages: StagesOfJob, counts: Mapping[int, int], plan: JobPlan) -> tuple[YieldedStage, ...]:

@@ -191,3 +191,40 @@ def test_reduces_that_are_asked_for_as_maps_end_are_put_off_no_longer_than_maps_
     held(20 - ended_meanwhile, (1001.0,) * 3, 2, 1001.0)
     held(0, (1030.0,), 2, 1034.0)
     assert held(0, (), 2, 1100.0) == {}
+
+
+def crowd(count):
+    """Jobs of which nothing is known, and which have their share all the same."""
+    attempts = (ApplicationAttemptId(ApplicationId(2, number), 1) for number in range(count))
+    return [QueueJob(each, {MAP: 9}, UNIT, None, "its stages are not known") for each in attempts]
+
+
+def test_a_job_whose_share_falls_after_it_put_something_off_puts_off_no_more():
+    """Alone with its share it would have done by then what it has put off."""
+    yields = QueueYields()
+    slow = job(ONE, 6, seconds=(20.0, 1.0))
+    before = look(slow, *crowd(1), yields=yields)[ONE]
+    assert before.held_back
+    at_fall = look(slow, *crowd(3), at_s=2.0, yields=yields)[ONE]
+    assert at_fall.ends_by_s > before.ends_by_s + 5.0
+    for at_s in (3.0, 30.0):
+        found = look(slow, *crowd(3), at_s=at_s, yields=yields)[ONE]
+        assert found.held_back == {}
+        assert found.given == 0.0
+    assert look(slow, *crowd(1), at_s=31.0, yields=yields)[ONE].held_back == {}, "it still ends later than promised"
+
+
+@pytest.mark.parametrize("later", [job(ONE, 6, seconds=(40.0, 1.0)), job(ONE, 9, seconds=(20.0, 1.0))])
+def test_new_estimates_or_tasks_are_a_reason_for_another_promise(later):
+    yields = QueueYields()
+    assert look(job(ONE, 6, seconds=(20.0, 1.0)), *crowd(1), yields=yields)[ONE].held_back
+    look(later, *crowd(3), at_s=2.0, yields=yields)
+    assert look(later, *crowd(3), at_s=3.0, yields=yields)[ONE].held_back
+
+
+def test_a_job_that_has_put_nothing_off_is_promised_by_the_share_that_it_has():
+    yields = QueueYields()
+    slow = job(ONE, 6, seconds=(20.0, 1.0))
+    assert look(replace(slow, yields=False), *crowd(1), yields=yields)[ONE].held_back == {}
+    look(slow, *crowd(3), at_s=2.0, yields=yields)
+    assert look(slow, *crowd(3), at_s=3.0, yields=yields)[ONE].held_back
