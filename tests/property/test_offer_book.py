@@ -1,6 +1,6 @@
-"""A book of offers beside a plain model of it: each container's room, for whom, until when, and what became of it.
+"""A book of offers beside a plain model of it: for whom room is kept, until when, and what became of it.
 
-The model keeps one entry a container, and the room of each node as a number. *Nothing is lost*: what was offered to
+The model counts containers, and adds up the room of each node by itself. *Nothing is lost*: what was offered to
 somebody stands, was taken, was returned, or has expired. *No room twice*: offers and what is promised beside them never
 hold more of a node than it has. *Others keep theirs*: what is done with one's offers changes no other's.
 """
@@ -34,14 +34,11 @@ class Offers(RuleBasedStateMachine):
     @initialize(used=st.lists(st.integers(0, SIZE), min_size=NODES, max_size=NODES))
     def start(self, used):
         self.nodes = NodeCapacity(SubClusterId("east"))
-        self.now_s, self.changes = 0.0, 0
-        self.book = OfferBook(self.nodes, self.note_a_change)
+        self.now_s = 0.0
+        self.book = OfferBook(self.nodes, lambda: None)
         self.promised: list[tuple[int, dict[int, int]]] = []
         self.made: Counter[str] = Counter()
         self.report(used)
-
-    def note_a_change(self):
-        self.changes += 1
 
     def report(self, used):
         self.used = list(used)

@@ -131,12 +131,15 @@ class Conversations:
     def _rows(self, session: Session) -> Mapping[Row, Ask]:
         """Every row that a scheduler shall believe in."""
         rows: dict[Row, Ask] = {}
+        is_there = self._places_of(session.subcluster)
         for group in self._asks.groups:
             count = min(group.targets.get(session.subcluster, 0), self._most(group, session))
             if session.is_fresh and ANY in group.rows and self._may_take_back(group, session):
                 rows[group.key, ANY] = replace(group.rows[ANY], count=0)  # said, even if there is nothing to take back
             if count > 0:
-                rows |= {(group.key, ask.place): ask for ask in self._rows_of(group, session.subcluster, count)}
+                rows |= {
+                    (group.key, ask.place): ask for ask in self._rows_of(group, session.subcluster, count, is_there)
+                }
         return rows
 
     def _may_take_back(self, group: AskGroup, session: Session) -> bool:
@@ -161,11 +164,12 @@ class Conversations:
         others = sum(each.bound(group.key) for each in self._sessions.values() if each is not session)
         return max(session.told_of(group.key), group.wanted - others)
 
-    def _rows_of(self, group: AskGroup, subcluster: SubClusterId, count: int) -> Iterable[Ask]:
+    def _rows_of(
+        self, group: AskGroup, subcluster: SubClusterId, count: int, is_there: Callable[[str], bool]
+    ) -> Iterable[Ask]:
         if subcluster in group.pins and not group.is_strict:
             yield from self._pinned(group, subcluster, count)
             return
-        is_there = self._places_of(subcluster)
         is_made = group.key.placement is not None and subcluster != self.home.subcluster
         for place, ask in group.rows.items():
             if place == ANY:

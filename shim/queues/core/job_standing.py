@@ -53,14 +53,13 @@ class JobStanding:
         """
         return self.plan is not None and self.plan.ends_by_s > self.promised_s + _LATE_S
 
-    def promise(self, plan: JobPlan, *, is_new_work: bool) -> None:
+    def promise(self, plan: JobPlan) -> None:
         """Take over a plan.
 
-        New estimates or tasks are a reason for another promise, and so is a smaller share of a job that has put nothing
-        off so far: with its share alone it would be no earlier.
+        A job that has put nothing off so far is promised whatever its share allows now: with its share alone it would
+        be no earlier.
         """
         self.plan = plan
-        self.has_put_off = self.has_put_off and not is_new_work
         self.promised_s = min(self.promised_s, plan.ends_by_s) if self.has_put_off else plan.ends_by_s
 
     def ranked(self, graph: StageGraph, share: FloatArray) -> Sequence[float] | None:
@@ -69,9 +68,9 @@ class JobStanding:
             self.rank, self.ranked_for_s = stage_ranks(graph, share), graph.duration
         return self.rank
 
-    def still_holds(self, graph: StageGraph, share: FloatArray) -> bool:
-        """True if the plan in force was made for this share, these estimates and no fewer tasks of any stage."""
-        return self.is_same_work(graph) and not bool((share < self.share - _ROUNDING).any())
+    def covers(self, share: FloatArray) -> bool:
+        """True if the plan in force was made for no larger share than this."""
+        return not bool((share < self.share - _ROUNDING).any())
 
     def is_same_work(self, graph: StageGraph) -> bool:
         """True if the plan in force was made by these estimates, for no fewer tasks of any stage."""

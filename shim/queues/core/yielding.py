@@ -192,12 +192,12 @@ class QueueYields:
     ) -> list[PlannedJob]:
         kept: list[PlannedJob] = []
         proposed: list[JobPlan] = []
-        is_new_work: list[bool] = []
         for job in jobs:
             graph, progress, share = graphs[job.attempt], _progress_of(job, now_s), shares[job.attempt]
             standing = self._standing[job.attempt]
-            is_new_work.append(not standing.is_same_work(graph))
-            previous = standing.plan if standing.still_holds(graph, share) else None
+            is_same_work = standing.is_same_work(graph)
+            standing.has_put_off &= is_same_work  # new estimates or tasks are a reason for another promise
+            previous = standing.plan if is_same_work and standing.covers(share) else None
             old = None if previous is None else previous.without_launched(progress.waiting, now_s)
             is_same = old is not None and job.yields and standing.yields and standing.seen == _seen(progress, share)
             rank = standing.ranked(graph, share) if rules.is_ranked and not is_same else None
@@ -210,8 +210,8 @@ class QueueYields:
             kept.append(PlannedJob(graph, progress, old))
             proposed.append(new)
         found = adopt_plans(kept, proposed, room, now_s)
-        for job, plan, is_new in zip(jobs, found, is_new_work, strict=True):
-            self._standing[job.attempt].promise(plan.plan, is_new_work=is_new)
+        for job, plan in zip(jobs, found, strict=True):
+            self._standing[job.attempt].promise(plan.plan)
         return found
 
     def _yield_of(

@@ -41,7 +41,7 @@ DIAMOND = ((), (0,), (0,), (1, 2))
 )
 def test_a_stage_does_not_wait_while_something_below_it_runs(parents, running, expected):
     job = planned(parents, [1] * len(parents), running)
-    stages = stages_of(parents, dict(enumerate(range(len(parents)))), reuses=False)
+    stages = stages_of(parents, {each: each for each in range(len(parents))}, reuses=False)
     assert may_wait(stages, job) == expected
 
 
