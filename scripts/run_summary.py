@@ -1,5 +1,7 @@
 """End a test run: one line for each part, and every failed test by name. Exits with 1 if anything failed.
 
+Of a test with many cases the first that failed is told, and how many others.
+
 `python -m scripts.run_summary --logs FOLDER --failed "PART ..." PART ...`. FOLDER has what each part printed
 (`PART.log`) and, for parts that ran pytest, its failed tests (`PART.failures`, see tests/support/failure_log.py).
 """
@@ -7,7 +9,7 @@
 import argparse
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,11 +59,20 @@ class Part:
         else:
             ending = "failed" if self.exited_badly else "passed"
         told = [f"{self.name:<14} {ending}"]
-        told += [f"    {failure}" for failure in self.failures]
+        told += [f"    {line}" for line in _told_once(self.failures)]
         told += [f"    {line}" for line in self.lines if line.startswith(_NOT_RUN)]
         if self.has_failed and not (self.failures and self.summary):
             told += [f"    | {line}" for line in self.lines[-_LAST_LINES:]]
         return told
+
+
+def _told_once(failures: Sequence[Failure]) -> Iterator[str]:
+    """Of each test function and phase the first case that failed, and how many others did."""
+    cases: dict[tuple[str, str], list[Failure]] = {}
+    for failure in failures:
+        cases.setdefault((failure.test.partition("[")[0], failure.when), []).append(failure)
+    for first, *others in cases.values():
+        yield f"{first} (and {len(others)} more cases of it)" if others else str(first)
 
 
 def read_part(name: str, logs: Path, *, exited_badly: bool) -> Part:

@@ -64,11 +64,11 @@ def compare(request: RawRequest, rm: RawAnswer, ours: RawAnswer) -> list[str]:
     if Aspect.STATUS not in explained and rm.status != ours.status:
         found.append(f"status {rm.status} != {ours.status}: {rm.body[:300]!r} != {ours.body[:300]!r}")
     if Aspect.HEADERS not in explained and masked_headers(rm) != masked_headers(ours):
-        found.append(f"headers\n   {masked_headers(rm)}\n   {masked_headers(ours)}")
+        found.append(f"headers {masked_headers(rm)}\n   {masked_headers(ours)}")
     if Aspect.BODY not in explained and not found:
         theirs, own = masked_body(rm), masked_body(ours)
         if theirs != own:
-            found.append(f"body\n   {_around(theirs, own)!r}\n   {_around(own, theirs)!r}")
+            found.append(f"body {_around(theirs, own)!r} != {_around(own, theirs)!r}")
     return found
 
 
@@ -84,12 +84,12 @@ def _assert_same(pair: Pair, request: RawRequest) -> None:
         if masked_body(rm) == masked_body(before):
             break
     found = compare(request, rm, ours)
-    assert not found, f"{request}\n" + "\n".join(found)
+    assert not found, "\n".join(found) + f"\n{request}"
 
 
 def _around(one: bytes, other: bytes) -> bytes:
     position = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
-    return one[max(0, position - 150) : position + 150]
+    return one[max(0, position - 70) : position + 70]
 
 
 def _replayed(exchange: RecordedExchange, pair: Pair, node: str) -> RawRequest:

@@ -26,7 +26,7 @@ def folder(tmp_path):
 def test_work_runs_on_both_clusters_is_checked_and_explained_and_down_ends_all(folder, free_addresses):
     rest, client_rpc, scheduler_rpc, admin_rpc = free_addresses(4)
     addresses = ("--rest", rest, "--client-rpc", client_rpc, "--scheduler-rpc", scheduler_rpc, "--admin-rpc", admin_rpc)
-    result = run("demo", "up", "--nodes", 1, "--dir", folder, *addresses)
+    result = run("demo", "up", "--dir", folder, *addresses)
     assert result.exit_code == 0, result.output
     rows = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines() if line.startswith("application_")]
     *own, stock = rows

@@ -70,8 +70,13 @@ async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 async def test_a_copy_of_a_store_in_use_is_whole_and_for_its_owner_alone(site: Site) -> None:
     store = await open_state_store(site.url)
-    await asyncio.gather(*(store.insert_intent(a_record(sequence)) for sequence in range(1, 51)))
-    writes = asyncio.gather(*(store.insert_intent(a_record(sequence)) for sequence in range(51, 301)))
+
+    async def insert(first: int, end: int) -> None:
+        for sequence in range(first, end, 10):
+            await store.insert_intent(a_record(sequence))
+
+    await asyncio.gather(*(insert(first, 51) for first in range(1, 11)))
+    writes = asyncio.gather(*(insert(first, 301) for first in range(51, 61)))
     done = await site.copy()
     await writes
     await store.close()

@@ -60,6 +60,17 @@ def test_each_failed_test_is_named_with_its_reason(tmp_path, capsys):
     assert told[-1] == "failed: unit"
 
 
+def test_of_many_cases_the_first_is_told_and_how_many_others_failed(tmp_path, capsys):
+    cases = [{**FAILURE, "test": f"x.py::test_a[{case}]"} for case in range(40)]
+    written(tmp_path, "unit", RED, *cases, {**FAILURE, "test": "x.py::test_ab[0]"}, {**cases[0], "when": "teardown"})
+    assert main(["--logs", str(tmp_path), "--failed", "unit", "unit"]) == 1
+    assert capsys.readouterr().out.splitlines()[1:-1] == [
+        "    FAILED x.py::test_a[0] - x.py:3: assert 1 == 2 (and 39 more cases of it)",
+        "    FAILED x.py::test_ab[0] - x.py:3: assert 1 == 2",
+        "    FAILED (teardown) x.py::test_a[0] - x.py:3: assert 1 == 2",
+    ]
+
+
 @pytest.mark.parametrize(
     ("log", "failures", "exited_badly"),
     [(GREEN, [FAILURE], False), (GREEN, [], True), (DIED, [], False)],
