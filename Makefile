@@ -56,6 +56,7 @@ down: ## End what `make up` left running
 test: setup ## Everything: check, real clusters, containers; ends with each part and each failed test
 	@rm -rf $(logs)
 	mkdir -p $(logs)
+	$(python) -m scripts.machine_waits note $(logs)/begun
 	failed=
 	run() { $(MAKE) --no-print-directory $$1 2>&1 | tee $(logs)/$$1.log; }
 	one_by_one() { for part; do run $$part || failed="$$failed $$part"; done; }
@@ -64,6 +65,7 @@ test: setup ## Everything: check, real clusters, containers; ends with each part
 	one_by_one $(last)
 	echo "waiting for what $(with_clusters) has left; it prints to $(logs)/$(with_clusters).log"
 	wait $$begun || failed="$$failed $(with_clusters)"
+	$(python) -m scripts.machine_waits told $(logs)/begun
 	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
 
 check: ## What needs no server: lint, types, layers, unit tests, and properties on fewer examples
