@@ -24,6 +24,7 @@ from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.application_reads import ReadingSettings
 from shim.federation.poller import SubClusterPollers
 from shim.federation.reading import ApplicationReading
+from shim.federation.reservation_issuers import ReservationIssuers
 from shim.identity.service import IdentityRules, IdentityService
 from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_cycles import QueueCycles
@@ -41,6 +42,7 @@ from shim.submission.homes import Homes, out_of_reach
 from shim.submission.intent_ids import IntentIds
 from shim.submission.lost_time import LostTime, LostTimeSettings, Past
 from shim.submission.repair import Repair
+from shim.submission.reservations import Reservations
 from shim.submission.service import SubmissionService, SubmissionSettings
 from shim.submission.tools import Listing, SubmissionTools
 from shim.telemetry.application_life import ApplicationLives
@@ -93,6 +95,7 @@ class Foundation:
     reading: ReadingSettings
     applications: ApplicationReading
     identity: IdentityService
+    reservation_issuers: ReservationIssuers
 
     @property
     def following(self) -> Following | None:
@@ -152,6 +155,7 @@ def foundation_on(runtime: Runtime, global_master: GlobalMasterParts | None, ove
         reading=reading,
         applications=ApplicationReading(view, runtime.managers, stores.state, clock, reading, access),
         identity=_identity(runtime, overrides.rules),
+        reservation_issuers=ReservationIssuers(view, clock),
     )
 
 
@@ -161,8 +165,12 @@ def submitting_on(base: Foundation) -> Submitting:
     view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
     remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
     lost_time = LostTime(stores.history, view, managers, clock, remembered)
-    reached = out_of_reach(runtime.clusters.rpcs)
-    homes = replace(home_settings(runtime.config, shares.name_at), out_of_reach=reached)
+    reservations = Reservations(base.reservation_issuers.issuer_of, managers)
+    homes = replace(
+        home_settings(runtime.config, shares.name_at),
+        out_of_reach=out_of_reach(runtime.clusters.rpcs),
+        reserved_at=reservations.issuer_of,
+    )
     tools = SubmissionTools(
         homes=overrides.homes(view, clock, homes, base.administration.current, base.following),
         view=view,
@@ -173,6 +181,7 @@ def submitting_on(base: Foundation) -> Submitting:
         new_intent_id=IntentIds(runtime.random),
         crash_points=runtime.crash_points,
         past=overrides.past or lost_time,
+        reservations=reservations,
     )
     settings = SubmissionSettings(answer_within_s=base.reading.answer_within_s)
     submissions = SubmissionService(tools, settings=settings, gate=overrides.gate or shares.room)

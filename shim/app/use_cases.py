@@ -209,7 +209,15 @@ def _backend(base: Foundation, submitting: Submitting, matching: AttemptMatching
     if global_master is not None:
         takes_submissions = global_master.pass_on(submissions, applications, answer_within_s=within_s)
     places = ContainerPlaces(runtime.stores.spans)
-    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=within_s), places=places)
+    routing = Routing(
+        view,
+        managers,
+        store,
+        clock,
+        RoutingSettings(answer_within_s=within_s),
+        places=places,
+        reservations=base.reservation_issuers,
+    )
     return Backend(
         view=view,
         applications=applications,

@@ -7,6 +7,7 @@ cannot be named, is given what it last told.
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from shim.calls.control import ControlService
@@ -204,6 +205,20 @@ class ClientCalls:
                 continue
         raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
 
+    async def ask_willing(self, call: RPCCall) -> RPCAnswer:
+        """Ask one usable sub-cluster after another until one does not refuse; else the last refusal.
+
+        Raises:
+            NoUsableSubClusterError: If none answers.
+        """
+        answer: RPCAnswer | None = None
+        for subcluster in self._routing.usable():
+            with suppress(HomeUnreachableError):
+                answer = await self.ask(subcluster, call)
+                if answer.refusal is None:
+                    return answer
+        return answer or await self.ask_any(call)
+
     async def ask_issuer(self, reservation_id: str, call: RPCCall, *, queue: str, checks: bool) -> RPCAnswer:
         """Ask the sub-cluster that issued a reservation's id, or any that will say that it did not.
 
@@ -217,7 +232,7 @@ class ClientCalls:
             ForbiddenError: The caller may not submit to the reservation's queue.
             NoUsableSubClusterError: No sub-cluster answers.
         """
-        issuer = self._routing.subcluster_of_reservation(reservation_id)
+        issuer = self._routing.reservations.issuer_of(reservation_id)
         for subcluster in self._routing.usable() if issuer is None else (issuer,):
             try:
                 if checks:

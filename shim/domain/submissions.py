@@ -1,6 +1,6 @@
 """Submissions: what a client asked to run, what was decided, and how far it got."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from shim.domain.access_lists import NO_ACLS, ApplicationACLs
@@ -67,6 +67,7 @@ class Submission:
         body: The context as the client sent it, in the form that `content_type` names.
         application_type: As the ResourceManager will show it; `tags` likewise, lower-cased.
         acls: Who may see and change it beside the user.
+        reservation: Id of the reservation that it is to run in, empty for none; None where only the body says.
     """
 
     application_id: ApplicationId
@@ -81,6 +82,7 @@ class Submission:
     application_type: str = DEFAULT_TYPE
     tags: tuple[str, ...] = ()
     acls: ApplicationACLs = NO_ACLS
+    reservation: str | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableErr
 from shim.federation.container_places import ContainerPlaces
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import HomeKnows, ask_home
+from shim.federation.reservation_issuers import ReservationIssuers
 from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
@@ -31,7 +32,7 @@ class RoutingSettings:
 
     Attributes:
         answer_within_s: Nobody waits longer for a sub-cluster that is asked whether it knows an id.
-        remembered: How many homes and reservations are remembered beside the view.
+        remembered: How many homes are remembered beside the view.
         unknown_for_s: An id that no sub-cluster knew is not asked for again within this time.
     """
 
@@ -41,7 +42,11 @@ class RoutingSettings:
 
 
 class Routing:
-    """From an id to its sub-cluster: by the view, by the store, and by asking every sub-cluster once."""
+    """From an id to its sub-cluster: by the view, by the store, and by asking every sub-cluster once.
+
+    Attributes:
+        reservations: Who issued those.
+    """
 
     def __init__(
         self,
@@ -52,6 +57,7 @@ class Routing:
         settings: RoutingSettings,
         *,
         places: ContainerPlaces | None = None,
+        reservations: ReservationIssuers | None = None,
     ) -> None:
         self._view = view
         self._managers = managers
@@ -59,8 +65,8 @@ class Routing:
         self._clock = clock
         self._settings = settings
         self._places = places
+        self.reservations = reservations or ReservationIssuers(view, clock)
         self._homes: OrderedDict[ApplicationId, SubClusterId] = OrderedDict()
-        self._reservations: OrderedDict[str, SubClusterId] = OrderedDict()
         self._unknown: OrderedDict[ApplicationId, float] = OrderedDict()
         self._searches: dict[ApplicationId, asyncio.Task[SubClusterId]] = {}
 
@@ -114,22 +120,6 @@ class Routing:
             if any(report.node == node for report in self._view.look(subcluster, now_s).nodes):
                 return subcluster
         raise NotFoundError(f"nodeId, {node}, is not found")
-
-    def subcluster_of_reservation(self, reservation_id: str) -> SubClusterId | None:
-        """Return the issuer of a reservation id: as remembered, or the sub-cluster whose start its time stamp is."""
-        remembered = self._reservations.get(reservation_id)
-        if remembered is not None:
-            return remembered
-        timestamp = reservation_id.removeprefix("reservation_").partition("_")[0]
-        now_s = self._clock.now_s()
-        for subcluster in self._view.subclusters:
-            if str(self._view.look(subcluster, now_s).started_on_ms) == timestamp:
-                return subcluster
-        return None
-
-    def remember_reservation(self, reservation_id: str, subcluster: SubClusterId) -> None:
-        """Remember the sub-cluster that issued a reservation id."""
-        _remember(self._reservations, reservation_id, subcluster, self._settings.remembered)
 
     def is_told(self, application_id: ApplicationId) -> bool:
         """Tell whether its home itself has told of an application."""

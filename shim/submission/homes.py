@@ -125,8 +125,12 @@ class Homes:
 
     def _who_says_no(self, decision: HomeDecision, submission: Submission, now_s: float) -> HomeDecision:
         """A submission that fits nowhere goes to the first usable sub-cluster: that refuses it in its own words."""
-        late = frozenset(self._view.late(now_s))
-        usable = (subcluster for subcluster in self._view.subclusters if subcluster not in late)
+        late, reserved_at = frozenset(self._view.late(now_s)), self._settings.reserved_at(submission)
+        usable = (
+            subcluster
+            for subcluster in self._view.subclusters
+            if subcluster not in late and reserved_at in (None, subcluster)
+        )
         reached = (subcluster for subcluster in usable if not self._settings.out_of_reach(subcluster, submission))
         return replace(decision, home_subcluster=next(reached, None))
 

@@ -70,6 +70,7 @@ class SubmissionService:
         self._new_intent_id = tools.new_intent_id
         self._reached = tools.crash_points
         self._past = tools.past
+        self._reservations = tools.reservations
         self._known = KnownApplications(
             view=tools.view, store=tools.store, past=tools.past, listing=tools.listing, is_taken=self.is_taken
         )
@@ -171,7 +172,7 @@ class SubmissionService:
             if known is not None:
                 return known
             digest = content_hash(submission)
-            submission = self._gate.enter(submission)
+            submission = self._gate.enter(await self._reservations.with_deadline(submission))
             objection = self._gate.objection(submission)
             decision = HomeDecision(None, objection, ()) if objection else await self._homes.agree(submission)
             if decision.home_subcluster is None and not objection:

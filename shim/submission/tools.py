@@ -13,6 +13,7 @@ from shim.ports.state_store import StateStore
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.submission.homes import Homes
 from shim.submission.lost_time import NOTHING_LOST, Past
+from shim.submission.reservations import NO_RESERVATIONS, KnowsReservations
 
 __all__ = ["Listing", "SubmissionTools"]
 
@@ -43,6 +44,7 @@ class SubmissionTools:
         new_intent_id: Names an intent as no other is named.
         crash_points: Called at each step of each submission.
         past: Whether the store was restored.
+        reservations: What submissions that name one have to know of it.
     """
 
     homes: Homes
@@ -54,3 +56,4 @@ class SubmissionTools:
     new_intent_id: Callable[[], str]
     crash_points: CrashPoints = nothing_happens
     past: Past = NOTHING_LOST
+    reservations: KnowsReservations = NO_RESERVATIONS

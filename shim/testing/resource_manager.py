@@ -46,7 +46,9 @@ class ScriptedResourceManager(ResourceManager):
         started_on_ms: Changes at `restart`.
         nodes, queues: Objects for `/nodes` and `/scheduler`.
         reservations: Which reservation is in which queue, by the queue's last part.
+        reservation_deadlines: By when what was reserved should have ended, in milliseconds since the epoch.
         lists_reservations: Whether it tells of them; else it fails.
+        makes_reservations: Whether it is set up for them; else it issues no ids of any.
     """
 
     def __init__(
@@ -76,7 +78,8 @@ class ScriptedResourceManager(ResourceManager):
         self.submissions: dict[ApplicationId, int] = {}
         self.started_on_ms = int(clock.now_s() * 1000) - 60_000
         self.reservations: dict[str, str] = {}
-        self.lists_reservations = True
+        self.reservation_deadlines: dict[str, int] = {}
+        self.lists_reservations = self.makes_reservations = True
         self.is_closed = False
         self._behaviour: Behaviour = AnswersProperly()
         self._next_sequence = 1
@@ -149,6 +152,7 @@ class ScriptedResourceManager(ResourceManager):
             ("GET", "apps/*/state", self._state),
             ("PUT", "apps/*/state", self._kill),
             ("GET", "reservation/list", self._list_reservations),
+            ("POST", "reservation/new-reservation", self._new_reservation),
         )
 
     def _info(self, _: RestRequest) -> RestAnswer:
@@ -196,18 +200,28 @@ class ScriptedResourceManager(ResourceManager):
         self.move(ApplicationId.parse(name), "KILLED")
         return RestAnswer(202, (_JSON, ("Location", f"http://rm{request.path}")), answer.body)
 
+    def _new_reservation(self, _: RestRequest) -> RestAnswer:
+        if not self.makes_reservations:
+            return error_answer(400, "BadRequestException", "Reservation is not enabled. Please enable & try again")
+        return ok_answer(b'{"reservation-id":"reservation_%d_0001"}' % self.started_on_ms)
+
     def _list_reservations(self, request: RestRequest) -> RestAnswer:
         query = {"queue": "default", "reservation-id": "", **dict(request.parameters)}  # as `RMWebServices` has it
         if not self.lists_reservations:
             return error_answer(500, "RuntimeException", "the plan is not there")
         if query["queue"] not in self.reservations.values():
             return error_answer(400, "BadRequestException", f"The specified queue: {query['queue']} is not managed")
+        ends = self.reservation_deadlines
         found = [
-            {"reservation-id": reservation}
+            {
+                "reservation-id": reservation,
+                # numbers are told as texts, and a list of one as what is in it
+                **({"reservation-definition": {"deadline": str(ends[reservation])}} if reservation in ends else {}),
+            }
             for reservation, queue in self.reservations.items()
             if (reservation, queue) == (query["reservation-id"], query["queue"])
         ]
-        document = {"reservations": found} if found else {}
+        document = {"reservations": found[0]} if found else {}
         return ok_answer(json.dumps(document, separators=(",", ":")).encode())
 
     def _new_application(self, _: RestRequest) -> RestAnswer:

@@ -157,6 +157,12 @@ def _metrics(document: Any) -> Message:
     return GetClusterMetricsResponseProto(cluster_metrics=YarnClusterMetricsProto(num_node_managers=count))
 
 
+def _new_reservation(reservation: str) -> Message:
+    made: Any = APPLICATION_CLIENT.methods["getNewReservation"].answer()
+    made.reservation_id.cluster_timestamp, made.reservation_id.id = map(int, reservation.split("_")[1:])
+    return made
+
+
 _METHODS: Mapping[str, tuple[_Request, _Answer]] = {
     "getApplicationReport": (
         _read_application,
@@ -170,4 +176,8 @@ _METHODS: Mapping[str, tuple[_Request, _Answer]] = {
     ),
     "getClusterNodes": (_read("nodes"), _nodes),
     "getClusterMetrics": (_read("metrics"), _metrics),
+    "getNewReservation": (
+        lambda _, user: RestRequest("POST", f"{_BASE}/reservation/new-reservation", user=user, headers=_ACCEPT),
+        lambda document: _new_reservation(document["reservation-id"]),
+    ),
 }

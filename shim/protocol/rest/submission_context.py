@@ -17,7 +17,16 @@ from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
 from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.errors import JavaError
 
-__all__ = ["canonical", "decode_submission", "keeps_containers", "resources_of", "submission_of", "with_queue"]
+__all__ = [
+    "canonical",
+    "decode_submission",
+    "keeps_containers",
+    "reservation_named_by",
+    "resources_of",
+    "submission_of",
+    "with_queue",
+    "with_tag",
+]
 
 _SHAPE = SHAPES["POST /apps"]
 _KEEPS = "keep-containers-across-application-attempts"
@@ -62,6 +71,7 @@ def submission_of(context: UnderstoodBody, *, user: str) -> Submission:
         application_type=type_as_shown(context.text("application-type")),
         tags=_tags(fields),
         acls=_acls(fields),
+        reservation=context.text("reservation-id"),
     )
 
 
@@ -75,6 +85,27 @@ def with_queue(body: bytes, *, media_type: str, queue: str) -> bytes:
     """
     fields: Fields = {**read_fields(body, media_type=media_type), "queue": queue}
     return write_fields(fields, media_type=media_type, root=_SHAPE.xml_root)
+
+
+def with_tag(body: bytes, *, media_type: str, tag: str) -> bytes:
+    """The same context with one tag more; every other field stays as it is.
+
+    Args:
+        body: As `decode_submission` has written it.
+        media_type: `application/json` or `application/xml`.
+        tag: As it is told of the application.
+    """
+    fields = read_fields(body, media_type=media_type)
+    return write_fields(
+        {**fields, "application-tags": {"tag": [*_told_tags(fields), tag]}}, media_type=media_type, root=_SHAPE.xml_root
+    )
+
+
+def reservation_named_by(body: bytes, *, media_type: str) -> str:
+    """Id of the reservation that the application is to run in; empty for none."""
+    if b"reservation" not in body:  # nearly none names one: most are not read for it
+        return ""
+    return understand(body, media_type=media_type, shape=_SHAPE).text("reservation-id")
 
 
 def canonical(body: bytes, *, media_type: str) -> bytes:
@@ -122,10 +153,14 @@ def _amount(amounts: Mapping[str, Values], name: str) -> int:
 
 def _tags(fields: Fields) -> tuple[str, ...]:
     """Sorted and in lower case, as a ResourceManager shows them."""
+    return tuple(sorted({tag.lower() for tag in _told_tags(fields)}))
+
+
+def _told_tags(fields: Fields) -> Sequence[str]:
     wrapped = fields.get("application-tags")
     found = wrapped.get("tag", []) if isinstance(wrapped, dict) else []
     tags = found if isinstance(found, list) else [found]
-    return tuple(sorted({tag.lower() for tag in tags if isinstance(tag, str)}))
+    return [tag for tag in tags if isinstance(tag, str)]
 
 
 def _acls(fields: Fields) -> ApplicationACLs:

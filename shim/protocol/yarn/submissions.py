@@ -21,9 +21,18 @@ from shim.protocol.proto.messages import (
     SubmitApplicationRequestProto,
     URLProto,
 )
-from shim.protocol.yarn.records import application_of, resource_of
+from shim.protocol.yarn.records import application_of, reservation_of, resource_of
 
-__all__ = ["RPC_SUBMISSION", "canonical", "decode_submission", "keeps_containers", "resources_of", "with_queue"]
+__all__ = [
+    "RPC_SUBMISSION",
+    "canonical",
+    "decode_submission",
+    "keeps_containers",
+    "reservation_named_by",
+    "resources_of",
+    "with_queue",
+    "with_tag",
+]
 
 RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
@@ -60,6 +69,7 @@ def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload:
         application_type=type_as_shown(text_of(context.applicationType)),
         tags=tuple(sorted({text_of(tag).lower() for tag in context.applicationTags})),
         acls=_acls(context),
+        reservation=_reservation(context),
     )
 
 
@@ -97,9 +107,25 @@ def resources_of(payload: bytes) -> Sequence[str]:
     return [named for each in resources if (named := _file_system(each.value.resource))]
 
 
+def reservation_named_by(payload: bytes) -> str:
+    """Id of the reservation that a submission that was taken is to run in; empty for none."""
+    return _reservation(SubmitApplicationRequestProto.FromString(payload).application_submission_context)
+
+
+def with_tag(payload: bytes, tag: str) -> bytes:
+    """The same submission with one tag more; fields that are not known here stay."""
+    request = SubmitApplicationRequestProto.FromString(payload)
+    request.application_submission_context.applicationTags.append(tag)
+    return request.SerializeToString()
+
+
 def _file_system(url: URLProto) -> str:
     port = f":{url.port}" if url.port > 0 else ""
     return file_system_of(f"{text_of(url.scheme)}://{text_of(url.host)}{port}")
+
+
+def _reservation(context: ApplicationSubmissionContextProto) -> str:
+    return reservation_of(context.reservation_id) if context.HasField("reservation_id") else ""
 
 
 def _container_request(context: ApplicationSubmissionContextProto) -> ResourceRequestProto | None:

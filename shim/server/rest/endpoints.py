@@ -203,7 +203,9 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _change("POST", "/delegation-token", RouteKey.NONE, "token.issue", way=Way.CARRY),
     _change("DELETE", "/delegation-token", RouteKey.NONE, "token.cancel", way=Way.CARRY, takes_body=False),
     _change("POST", "/delegation-token/expiration", RouteKey.NONE, "token.renew", way=Way.CARRY, takes_body=False),
-    _change("POST", "/reservation/new-reservation", RouteKey.NONE, "reservation.new", way=Way.CARRY, takes_body=False),
+    _change(
+        "POST", "/reservation/new-reservation", RouteKey.NONE, "reservation.new", way=Way.WILLING, takes_body=False
+    ),
     _change("POST", "/reservation/submit", RouteKey.RESERVATION, "reservation.submit"),
     _change("POST", "/reservation/update", RouteKey.RESERVATION, "reservation.update"),
     _change("POST", "/reservation/delete", RouteKey.RESERVATION, "reservation.delete"),

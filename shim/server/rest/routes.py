@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
@@ -79,10 +80,13 @@ class Routes:
             UserError: For the caller's mistake.
             UnavailableError: If the sub-cluster does not answer.
         """
-        if call.endpoint.way is Way.SPREAD:
-            return await self._spread(call)
-        if call.endpoint.way is Way.CARRY:
-            return await self.pass_on(call, await self._any(call))
+        match call.endpoint.way:
+            case Way.SPREAD:
+                return await self._spread(call)
+            case Way.WILLING:
+                return await self._willing(call)
+            case Way.CARRY:
+                return await self.pass_on(call, await self._any(call))
         if call.endpoint.operation is Operation.SIGNAL:
             await self._check_signal(call)
         if call.endpoint.operation is Operation.MOVE and self._backend.control.guards_moves:
@@ -127,6 +131,16 @@ class Routes:
             raise JavaError(_NOT_FOUND, str(body["javaClassName"]), body.get("message"))
         except (ValueError, KeyError, TypeError):
             return hidden
+
+    async def _willing(self, call: Call) -> Routed:
+        """The answer of the first sub-cluster that does not refuse, else the last refusal."""
+        *others, last = self._backend.routing.usable() or (await self._any(call),)
+        for subcluster in others:
+            with suppress(HomeUnreachableError):
+                routed = await self.pass_on(call, subcluster)
+                if routed.answer.status in _SUCCESS:
+                    return routed
+        return await self.pass_on(call, last)
 
     async def _spread(self, call: Call) -> Routed:
         """Tell every sub-cluster; the first that refuses is the answer.
@@ -249,7 +263,7 @@ class Routes:
 
     async def _of_reservation(self, call: Call) -> SubClusterId:
         reservation = "" if call.body is None else call.body.text("reservation-id")
-        known = self._backend.routing.subcluster_of_reservation(reservation) if reservation else None
+        known = self._backend.routing.reservations.issuer_of(reservation) if reservation else None
         return known if known is not None else await self._any(call)
 
     async def _any(self, call: Call) -> SubClusterId:  # noqa: ARG002 - a finder's signature
@@ -330,4 +344,4 @@ class Routes:
             return
         found = _RESERVATION.search(answer.body)
         if found:
-            self._backend.routing.remember_reservation(found[0].decode(), subcluster)
+            self._backend.routing.reservations.remember(found[0].decode(), subcluster)

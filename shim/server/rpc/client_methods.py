@@ -120,7 +120,7 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "submitReservation": _reserved("reservation.submit"),
     "updateReservation": _reserved("reservation.update"),
     "deleteReservation": _reserved("reservation.delete"),
-    "getNewReservation": _CARRY,
+    "getNewReservation": Row(Way.WILLING),
     "listReservations": _MERGE,
     "getClusterMetrics": _OF_NODES,
     "getClusterNodes": _OF_NODES,

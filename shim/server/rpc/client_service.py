@@ -65,6 +65,7 @@ class ClientService:
             Way.ROUTE: lambda asked: self._routes[asked.row.key](asked),
             Way.MERGE: self._merge,
             Way.CARRY: self._carry,
+            Way.WILLING: self._first_willing,
         }
         self._routes: Mapping[RouteKey | None, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             RouteKey.APPLICATION: self._at_home,
@@ -212,6 +213,9 @@ class ClientService:
 
     async def _carry(self, asked: Asked) -> MethodAnswer:
         return told(await self._calls.ask_any(asked.passed_on()))
+
+    async def _first_willing(self, asked: Asked) -> MethodAnswer:
+        return told(await self._calls.ask_willing(asked.passed_on()))
 
     def _parts(self, gathered: Gathered) -> list[ClusterAnswer]:
         return [ClusterAnswer(payload, self._calls.weight(item)) for item, payload in gathered.payloads.items()]

@@ -44,6 +44,7 @@ class HomeSettings:
         data_parts: Part of a submission's files that lies in each sub-cluster's own file systems.
         home_with_data: What is added to the score of a sub-cluster where all of them lie.
         out_of_reach: Why a submission cannot be sent to a sub-cluster in the form in which it came; empty if it can.
+        reserved_at: The sub-cluster of the reservation that a submission is to run in; None if it may run anywhere.
     """
 
     default_queue: str = "default"
@@ -52,6 +53,7 @@ class HomeSettings:
     out_of_reach: Callable[[SubClusterId, Submission], str] = lambda _, __: ""
     data_parts: Callable[[Submission], Mapping[SubClusterId, float]] = lambda _: {}
     home_with_data: float = 0.0
+    reserved_at: Callable[[Submission], SubClusterId | None] = lambda _: None
 
 
 def choose_home(
@@ -81,13 +83,14 @@ def choose_home(
     candidates: list[Candidate] = []
     is_lasting = True
     data_parts = settings.data_parts(submission) if settings.home_with_data > 0.0 else {}
+    reserved_at = settings.reserved_at(submission)
     for subcluster in view.subclusters:
         seen = view.look(subcluster, now_s)
         admission = admissions.get(subcluster, Admission.OPEN)
         queue_name = settings.name_at(subcluster, asked)
         queue = find_queue(seen, queue_name)
         barred, unreached = excluded.get(subcluster, ""), settings.out_of_reach(subcluster, submission)
-        question = Question(submission, seen, admission, queue_name, queue, barred, unreached)
+        question = Question(submission, seen, admission, queue_name, queue, barred, unreached, reserved_at)
         objection, lasts = objection_to(question)
         is_lasting = is_lasting and lasts
         weighed = _refused(seen, objection) if objection else _weighed(question, settings)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueReport, QueueState, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState, SubClusterState
@@ -19,6 +20,7 @@ class Question:
     Attributes:
         excluded: Why it is out of the question for this choice.
         out_of_reach: Why the submission cannot be sent to it in the form in which it came.
+        reserved_at: Where its reservation is; None if it has none.
     """
 
     submission: Submission
@@ -28,6 +30,7 @@ class Question:
     queue: QueueReport | None
     excluded: str = ""
     out_of_reach: str = ""
+    reserved_at: SubClusterId | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,12 @@ def _is_excluded(question: Question) -> str | None:
 
 def _is_out_of_reach(question: Question) -> str | None:
     return question.out_of_reach or None
+
+
+def _is_reserved_elsewhere(question: Question) -> str | None:
+    if question.reserved_at in (None, question.subcluster.subcluster):
+        return None
+    return f"its reservation is at {question.reserved_at}"
 
 
 def _is_unread(question: Question) -> str | None:
@@ -163,6 +172,7 @@ _RULES = (
     _Rule(_is_unread),
     _Rule(_lacks_queue, is_lasting=True),
     _Rule(_has_no_leaf, is_lasting=True),
+    _Rule(_is_reserved_elsewhere, is_lasting=True),
     _Rule(_is_out_of_reach, is_lasting=True),
     _Rule(_has_stopped_queue),
     _Rule(_has_full_queue),

@@ -1,4 +1,4 @@
-"""Over REST, a reservation of a queue with an access list is for those who are listed."""
+"""Over REST: who may reserve, at which sub-cluster, and where applications with a reservation go."""
 
 import json
 
@@ -8,6 +8,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestRequest
 from shim.server.rest.messages import Answer
+from shim.testing.misbehaviours import IsNeverReached
 from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
@@ -89,3 +90,54 @@ async def test_without_lists_nobody_is_asked():
     await ask(server, "delete", "mallory", reservation_id=IN_PROD)
     assert len(changes(server)) == 1
     assert not any("reservation/list" in one.path for one in server.federation["east"].taken)
+
+
+async def made_at(server: ScriptedServer) -> str:
+    """Which sub-cluster an id of a reservation is of, that alice asked for."""
+    answer = await server.ask("POST", f"{BASE}/reservation/new-reservation?user.name=alice")
+    assert answer.status == 200, answer.body
+    return str(server.backend.routing.reservations.issuer_of(body_of(answer)["reservation-id"]))
+
+
+async def test_an_id_is_of_the_first_that_is_set_up_for_reservations():
+    server = await a_server()
+    server.federation["west"].started_on_ms += 5
+    await server.poll()
+    assert await made_at(server) == "east"
+    server.federation["east"].makes_reservations = False
+    assert await made_at(server) == "west"
+    server.federation["east"].behave(IsNeverReached())
+    assert await made_at(server) == "west"
+
+
+async def test_where_none_is_the_first_one_says_so():
+    server = await a_server()
+    for name in ("east", "west"):
+        server.federation[name].makes_reservations = False
+    answer = await server.ask("POST", f"{BASE}/reservation/new-reservation?user.name=alice")
+    assert answer.status == 400
+    assert "Reservation is not enabled" in answer.body.decode()
+    for name in ("east", "west"):
+        server.federation[name].behave(IsNeverReached())
+    answer = await server.ask("POST", f"{BASE}/reservation/new-reservation?user.name=alice")
+    assert answer.status == 503
+
+
+async def test_an_application_with_a_reservation_goes_where_that_is_with_its_deadline():
+    server = ScriptedServer()
+    west = server.federation["west"]
+    west.started_on_ms += 5
+    reservation = f"reservation_{west.started_on_ms}_0001"
+    west.reservations, west.reservation_deadlines = {reservation: "default"}, {reservation: 1_900_000_000_000}
+    await server.poll()
+    for fields in ({"reservation-id": reservation}, {"reservation-id": reservation}, {}):
+        await server.submit(**fields)
+    await server.poll()
+    assert len(west.submissions) == 2
+    assert len(server.federation["east"].submissions) == 1
+    for application_id in west.submissions:
+        why = body_of(await server.ask("GET", f"/heddle/v1/apps/{application_id}/why"))
+        assert why["deadline"]["at_ms"] == 1_900_000_000_000
+        assert why["candidates"][0]["reason"] == "its reservation is at west"
+        shown = body_of(await server.ask("GET", f"{BASE}/apps/{application_id}"))["app"]
+        assert shown["applicationTags"] == "heddle-deadline=2030-03-17t17:46:40z"

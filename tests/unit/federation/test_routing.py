@@ -107,10 +107,10 @@ async def test_a_reservation_is_where_it_was_issued(federation: ScriptedFederati
     federation["west"].started_on_ms += 5
     await heddle.poll()
     west_id = f"reservation_{federation['west'].started_on_ms}_0001"
-    assert heddle.routing.subcluster_of_reservation(west_id) == WEST
-    assert heddle.routing.subcluster_of_reservation("reservation_1_0001") is None
-    heddle.routing.remember_reservation("reservation_1_0001", EAST)
-    assert heddle.routing.subcluster_of_reservation("reservation_1_0001") == EAST
+    assert heddle.routing.reservations.issuer_of(west_id) == WEST
+    assert heddle.routing.reservations.issuer_of("reservation_1_0001") is None
+    heddle.routing.reservations.remember("reservation_1_0001", EAST)
+    assert heddle.routing.reservations.issuer_of("reservation_1_0001") == EAST
 
 
 async def test_a_node_that_nobody_told_of_is_not_found(federation: ScriptedFederation) -> None:

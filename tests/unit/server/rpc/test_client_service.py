@@ -929,6 +929,28 @@ async def test_s13_a_reservation_in_a_queue_with_an_access_list_is_for_those_on_
     assert server.asked(method) == int(may)
 
 
+async def test_a_new_reservation_is_of_the_first_that_is_set_up_for_them(server):
+    east, west = server.manager("east"), server.manager("west")
+    west.started_on_ms += 5
+    request = APPLICATION_CLIENT.methods["getNewReservation"].request()
+
+    async def issued_by() -> Any:
+        made = await server.ask("getNewReservation", request)
+        return made if isinstance(made, Failure) else made.reservation_id.cluster_timestamp
+
+    assert await issued_by() == east.started_on_ms
+    east.makes_reservations = False
+    assert await issued_by() == west.started_on_ms
+    east.behave(IsNeverReached())
+    assert await issued_by() == west.started_on_ms
+    west.makes_reservations = False
+    refused = await issued_by()
+    assert isinstance(refused, Failure)
+    assert "Reservation is not enabled" in refused.message
+    west.behave(IsNeverReached())
+    assert isinstance(await issued_by(), Failure)
+
+
 LONG = "root." + "a" * 1024 * 1024
 TOO_LONG = {
     "queue": ApplicationSubmissionContextProto(queue=LONG),
