@@ -132,8 +132,17 @@ def cycle_settings(config: Config) -> CycleSettings:
         every_s=scheduling.cycle_s,
         starvation_s=config.span.starvation_s,
         solve_s=scheduling.solve_s,
-        data=DataRules(_file_systems(config), scheduling.read_across_s),
+        data=_data_rules(config),
     )
+
+
+def _data_rules(config: Config) -> DataRules:
+    """Reading of data in other sub-clusters."""
+    pairs = {
+        SubClusterId(each.id): {SubClusterId(other): seconds for other, seconds in each.reads_from.items()}
+        for each in config.subclusters
+    }
+    return DataRules(_file_systems(config), config.scheduling.read_across_s, pairs)
 
 
 def session_settings(config: Config) -> SessionSettings:

@@ -9,7 +9,7 @@ sections are the reference: docs/configuration.md is made of them by scripts/con
 import ipaddress
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ from shim.domain.users import USER_NAME
 from shim.errors import ConfigError
 
 __all__ = ["VARIABLE_PREFIX", "Config", "is_loopback", "load", "parse"]
+
+_LONGEST_WAIT_S = 3600
 
 VARIABLE_PREFIX = "HEDDLE_"
 
@@ -134,6 +136,16 @@ def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -
                 f"sub-cluster {subcluster.id} has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
             )
             raise ConfigError(source, f"subcluster[{number}]", message)
+        _check_costs(subcluster, number, [each.id for each in subclusters], source)
+
+
+def _check_costs(subcluster: SubClusterConfig, number: int, ids: Sequence[str], source: str) -> None:
+    for other, seconds in subcluster.reads_from.items():
+        where = f"subcluster[{number}].reads_from.{other}"
+        if other not in ids or other == subcluster.id:
+            raise ConfigError(source, where, f"there is no other such sub-cluster; there are {', '.join(ids)}")
+        if not 0 <= seconds <= _LONGEST_WAIT_S:
+            raise ConfigError(source, where, f"{seconds:g} is not between 0 and {_LONGEST_WAIT_S} seconds")
 
 
 def _check_spans(config: Config, source: str) -> None:

@@ -2,13 +2,15 @@
 
 # ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from shim.config.addresses import WEB_ADDRESS, address_key
 from shim.config.kerberos import SERVICE_PRINCIPAL
 from shim.config.security import USER_FORM
-from shim.config.tree import FolderOrAddress, Key, key
+from shim.config.tree import FolderOrAddress, Key, key, section
 from shim.domain.users import USER_NAME
 
 __all__ = ["PollConfig", "SubClusterConfig"]
@@ -17,6 +19,10 @@ _LOG_FOLDER = r"s?webhdfs://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}(?:/
 _REDIRECT_HOST = r"\.?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,45}"
 _ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _MIB = 1024 * 1024
+
+
+def _no_costs() -> Mapping[str, float]:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +108,13 @@ class SubClusterConfig:
             "name the same one share it ([policies.md](policies.md#data-over-clusters)).",
             pattern=r"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^/?#\s]{1,300}/?",
             form='a file system; write "hdfs://namenode:8020", "viewfs://name" or "s3a://bucket"',
+        ),
+    )
+    reads_from: Mapping[str, float] = section(
+        _no_costs,
+        Key(
+            "What it costs to read data of another sub-cluster here, in place of `scheduling.read_across_s`: "
+            "`reads_from.west = 30.0`, in seconds that an ask waits for room near its data first.",
         ),
     )
     verify_tls: bool = key(

@@ -7,7 +7,7 @@ import numpy as np
 
 from shim.domain.ids import SubClusterId
 from shim.domain.requests import PendingRequest, RequestPlan
-from shim.scheduling.reading_costs import DataRules, IntArray, ReadingCost, reading_costs
+from shim.scheduling.reading_costs import DataRules, IntArray, ReadingCost, reading_costs, waits_s
 from shim.scheduling.snapshot import Preferred, RequestColumn, Requests, Scope
 
 __all__ = ["DataWait", "NearData", "kept_near"]
@@ -19,7 +19,7 @@ class DataWait:
 
     Attributes:
         near: Where it may start meanwhile.
-        until_s: When it may start anywhere.
+        until_s: When it may start in one sub-cluster more.
         text: The same, for people.
     """
 
@@ -38,8 +38,7 @@ class NearData:
 
     def __init__(self, subclusters: Sequence[SubClusterId], rules: DataRules) -> None:
         self._names = tuple(subclusters)
-        self._rules = rules
-        self._sharing = rules.sharing(self._names)
+        self._between = rules.costs_between(self._names)
         self._noted: dict[int, tuple[PendingRequest, IntArray, float]] = {}
 
     def note(self, row: int, request: PendingRequest, since_s: float) -> Sequence[Preferred]:
@@ -61,10 +60,10 @@ class NearData:
         if not request.local or request.places or request.key.placement is not None:
             return None
         holds = np.array([[request.local.get(name, 0) > 0 for name in self._names]])
-        return reading_costs(holds, self._sharing)[0] if holds.any() else None
+        return reading_costs(holds, self._between)[0] if holds.any() else None
 
     def _preferred(self, request: PendingRequest, costs: IntArray | None) -> Sequence[Preferred]:
-        """Preferred are sub-clusters where it is queued or names data, then those that share with them.
+        """Preferred are sub-clusters where it is queued or names data, then those where reading it costs less.
 
         Hosts of several sub-clusters may count one container, once for each replica of its block. So each gets its part
         first, and only then what the others have no room for.
@@ -77,8 +76,7 @@ class NearData:
         rounds = [counts]
         if costs is not None and 0 < most < total:
             rounds = [[count * most // total for count in counts], counts]
-        if costs is not None:
-            rounds.append([min(total, most) if cost == ReadingCost.SHARED else 0 for cost in costs.tolist()])
+        rounds += [] if costs is None else _by_cost(costs.tolist(), min(total, most))
         found = (Preferred(Scope.CLUSTER, place, count) for each in rounds for place, count in enumerate(each))
         return [each for each in found if each.count > 0]
 
@@ -87,15 +85,15 @@ class NearData:
         if not self._noted:
             return requests
         numbers = requests.numbers.copy()
-        for row, (request, costs, _) in self._noted.items():
-            if self.wait_of(row, request, at_s) is not None:
-                near = sum(1 << place for place, cost in enumerate(costs.tolist()) if cost < ReadingCost.ACROSS)
+        for row, (request, _, _) in self._noted.items():
+            if (wait := self.wait_of(row, request, at_s)) is not None:
+                near = sum(1 << place for place, name in enumerate(self._names) if name in wait.near)
                 numbers[RequestColumn.CLUSTERS, row] &= near
         by_row = {row: costs for row, (_, costs, _) in self._noted.items()}
         return replace(requests, numbers=numbers, reading_costs=by_row)
 
     def wait_of(self, row: int, request: PendingRequest, at_s: float) -> DataWait | None:
-        """Tell whether a request still waits for room near its data; None if it may start anywhere.
+        """Tell where a request may start while it waits for room near its data; None if it may start anywhere.
 
         It does not where more is wanted than names data, as nobody knows which containers do; for a gang, which has to
         start together; and where nothing near its data may be asked.
@@ -103,17 +101,24 @@ class NearData:
         if row not in self._noted or request.gang or not request.unallocated:
             return None
         _, costs, since_s = self._noted[row]
-        until_s = since_s + self._rules.read_across_s
-        if not since_s <= at_s < until_s or sum(request.local.values()) < request.wanted:
+        if at_s < since_s or sum(request.local.values()) < request.wanted:
             return None
-        near = frozenset(
-            name for name, cost in zip(self._names, costs.tolist(), strict=True) if cost < ReadingCost.ACROSS
-        )
+        opens_s = dict(zip(self._names, (since_s + waits_s(costs)).tolist(), strict=True))
+        near = frozenset(name for name, opened_s in opens_s.items() if opened_s <= at_s)
         if near.isdisjoint(request.may_use - request.avoided) or request.may_use <= near:
             return None
+        until_s = min(opens_s[name] for name in request.may_use - near)
         told = ", ".join(sorted(near & request.may_use))
         text = f"read_across_s: it waits up to {until_s - at_s:.1f} s for room near its data ({told})"
         return DataWait(near, until_s, text)
+
+
+def _by_cost(costs: Sequence[int], count: int) -> list[list[int]]:
+    """A count for the sub-clusters of each cost, the lowest first; none for where the data is, nor for the dearest."""
+    levels = sorted(set(costs) - {ReadingCost.HERE})
+    dearest = max(levels, default=ReadingCost.HERE)
+    wanted = [level for level in levels if level == ReadingCost.SHARED or level < dearest]
+    return [[count if cost == level else 0 for cost in costs] for level in wanted]
 
 
 def kept_near(plan: RequestPlan, wait: DataWait | None) -> RequestPlan:

@@ -157,7 +157,7 @@ def _metrics(document: Any) -> Message:
     return GetClusterMetricsResponseProto(cluster_metrics=YarnClusterMetricsProto(num_node_managers=count))
 
 
-def _new_reservation(reservation: str) -> Message:
+def _new_reservation(reservation: str) -> Any:
     made: Any = APPLICATION_CLIENT.methods["getNewReservation"].answer()
     made.reservation_id.cluster_timestamp, made.reservation_id.id = map(int, reservation.split("_")[1:])
     return made

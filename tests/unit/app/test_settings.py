@@ -10,9 +10,11 @@ import typing
 import shim.app
 import shim.cli
 import shim.config
+from shim.app.settings import cycle_settings
 from shim.config import queues
-from shim.config.loader import Config
+from shim.config.loader import Config, parse
 from shim.config.tree import is_table, item_type
+from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue
 
 READERS = (shim.app, shim.cli, shim.config)
@@ -118,3 +120,16 @@ def test_a_key_of_a_queue_has_the_default_of_a_queue_without_a_table():
         and not any(isinstance(node, ast.Name) and node.id == "_QUEUE" for node in ast.walk(declared.value))
     ]
     assert twice == [], "take it from `_QUEUE`: the core goes by the defaults of FederatedQueue, too"
+
+
+def test_costs_of_reading_are_those_of_pairs_and_else_the_usual_one():
+    config = parse(
+        "[scheduling]\nread_across_s = 10.0\n"
+        '[[subcluster]]\nid = "east"\nweb = "http://east:8088"\nreads_from.west = 2.5\n'
+        '[[subcluster]]\nid = "west"\nweb = "http://west:8088"\n',
+        source="heddle.toml",
+        environment={},
+    )
+    rules = cycle_settings(config).data
+    names = (SubClusterId("east"), SubClusterId("west"))
+    assert rules.costs_between(names).tolist() == [[0, 10_000], [2_500, 0]]  # by holder, then by reader

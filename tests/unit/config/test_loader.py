@@ -291,3 +291,23 @@ def test_aggregated_logs_are_in_a_folder_or_behind_a_gateway(tmp_path, text, rea
 def test_an_address_that_is_no_web_gateway_is_refused(text):
     with pytest.raises(ConfigError, match="web gateway of HDFS"):
         configuration(f'{LEAST}aggregated_logs = "{text}"\n')
+
+
+def test_costs_of_reading_are_told_by_pairs():
+    config = configuration(TWO + "reads_from.east = 2.5\n")
+    assert [dict(each.reads_from) for each in config.subclusters] == [{}, {"east": 2.5}]
+
+
+@pytest.mark.parametrize(
+    ("told", "where"),
+    [
+        ("reads_from.north = 1.0", "there is no other such sub-cluster; there are east, far-west"),
+        ("reads_from.far-west = 1.0", "there is no other such sub-cluster"),
+        ("reads_from.east = -1.0", "-1 is not between 0 and 3600 seconds"),
+        ("reads_from.east = 3601.0", "3601 is not between 0 and 3600 seconds"),
+        ("reads_from.east = nan", "nan"),
+        ('reads_from.east = "slow"', "reads_from.east"),
+    ],
+)
+def test_what_is_no_cost_of_a_pair_is_refused(told, where):
+    assert where in complaint(TWO + told + "\n")

@@ -16,7 +16,7 @@ from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.local_master.node_capacity import NodeCapacity
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_table import QueueTable
-from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules, ReadingCost, reading_costs
+from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules, ReadingCost, reading_costs, waits_s
 from tests.support.examples import examples
 from tests.unit.scheduling.test_queue_table import FIRST, SECOND, a_request, gib
 
@@ -66,13 +66,33 @@ def the_plan(table, capacity, policy="fifo", at_s=1.0):
 
 @given(st.lists(bools, min_size=1, max_size=4), st.lists(bools, min_size=3, max_size=3))
 def test_costs_go_from_where_data_is_over_shared_file_systems_to_all_others(holds, shares):
-    held, sharing = np.array(holds), np.array(shares) | np.array(shares).T
-    costs = reading_costs(held, sharing)
+    held = np.array(holds)
+    systems = FileSystems({name: frozenset(own) for name, own in zip(ALL, shares, strict=True)})
+    costs = reading_costs(held, DataRules(systems).costs_between(ALL))
     for row, told in enumerate(held):
-        for cluster in range(3):
-            shared = any(told[other] and sharing[other, cluster] for other in range(3))
+        for cluster, name in enumerate(ALL):
+            shared = any(told[other] and ALL[other] in systems.shared_with(name) for other in range(3))
             expected = ReadingCost.SHARED if shared else ReadingCost.ACROSS
             assert costs[row, cluster] == (ReadingCost.HERE if told[cluster] or not told.any() else expected)
+
+
+SECONDS = st.one_of(st.just(0.0), st.floats(0.01, 3600.0))
+
+
+@given(st.lists(bools, min_size=1, max_size=4), st.lists(SECONDS, min_size=6, max_size=6), SECONDS)
+@settings(max_examples=examples(100))
+def test_each_pair_costs_what_operators_say_and_the_nearest_holder_counts(holds, told_s, otherwise_s):
+    held, pairs = np.array(holds), [(one, other) for one in ALL for other in ALL if one != other]
+    said: dict[SubClusterId, dict[SubClusterId, float]] = {}
+    for (reader, holder), seconds in list(zip(pairs, told_s, strict=True))[:4]:  # of two nothing is said
+        said.setdefault(reader, {})[holder] = seconds
+    rules = DataRules(read_across_s=otherwise_s, reads_from_s=said)
+    waits = waits_s(reading_costs(held, rules.costs_between(ALL)))
+    for row, told in enumerate(held):
+        for cluster, name in enumerate(ALL):
+            expected = [0.0] if told[cluster] or not told.any() else []
+            expected += [said.get(name, {}).get(ALL[other], otherwise_s) for other in range(3) if told[other]]
+            assert waits[row, cluster] == pytest.approx(min(expected), abs=0.0021)
 
 
 @pytest.mark.parametrize("policy", BY_ROOM)
@@ -98,6 +118,34 @@ def test_nobody_reads_across_before_the_bound_nor_waits_longer_than_it(policy):
     assert table.again_at_s is not None
     assert table.again_at_s <= 10.0
     assert dict(the_plan(table, capacity, policy, at_s=10.0).starts) == {EAST: 4}
+
+
+PAIRS = DataRules(read_across_s=60.0, reads_from_s={EAST: {WEST: 10.0}, NORTH: {WEST: 5.0}})
+
+
+@pytest.mark.parametrize("policy", BY_ROOM)
+def test_clusters_open_one_after_the_other_by_what_each_pair_costs(policy):
+    table = a_table(PAIRS, first=with_data(4))
+    capacity = a_capacity(east=[8], north=[0], west=[0])
+    for at_s, may in ((4.0, {WEST}), (6.0, {WEST, NORTH})):
+        plan = the_plan(table, capacity, policy, at_s=at_s)
+        assert not plan.starts
+        assert plan.may_queue <= may
+    assert dict(the_plan(table, capacity, policy, at_s=10.0).starts) == {EAST: 4}
+
+
+@pytest.mark.parametrize("policy", BY_ROOM)
+def test_of_clusters_that_have_to_read_across_the_cheapest_has_the_containers(policy):
+    rules = DataRules(reads_from_s={EAST: {WEST: 5.0}, NORTH: {WEST: 1.0}})
+    plan = the_plan(a_table(rules, first=with_data(4)), a_capacity(east=[8], north=[8], west=[0]), policy, at_s=6.0)
+    assert dict(plan.starts) == {NORTH: 4}
+
+
+def test_what_is_said_is_when_the_next_cluster_opens():
+    plan = the_plan(a_table(PAIRS, first=with_data(4)), a_capacity(east=[8]))
+    assert plan.reason == "read_across_s: it waits up to 4.0 s for room near its data (west)"
+    plan = the_plan(a_table(PAIRS, first=with_data(4)), a_capacity(east=[8]), at_s=7.0)
+    assert plan.reason == "read_across_s: it waits up to 3.0 s for room near its data (north, west)"
 
 
 def test_the_reason_names_the_rule_while_a_request_waits():
