@@ -36,7 +36,7 @@ _MOST_TAGS = 10
 
 
 class KnowsReservations(Protocol):
-    """What submissions have to know of reservations."""
+    """Knowledge of reservations that submissions need."""
 
     def issuer_of(self, submission: Submission) -> SubClusterId | None:
         """The sub-cluster of a submission's reservation; None if it names none, or one of nobody's."""

@@ -91,7 +91,8 @@ async def test_two_fill_two_clusters_at_once_and_nothing_is_lost_or_doubled(mast
             break
     assert rejected, "two that do not know of each other's choices never collided"
     told = await masters.get(one, "/heddle/v1/masters"), await masters.get(two, "/heddle/v1/masters")
-    assert sum(each["inconsistencies"] for each in told) == rejected
+    # a home that was not reached is chosen anew: a record tells the verdicts of its last choice alone
+    assert sum(each["inconsistencies"] for each in told) >= rejected
 
 
 async def filled_at_once(masters: MasterProcesses, one: MasterProcess, two: MasterProcess) -> int:
@@ -184,9 +185,13 @@ async def test_a_gm_that_is_cut_off_from_an_lm_tells_how_old_its_view_is_and_the
             return await missing(masters, far) == "east"
 
         await until(is_named)
-        assert await missing(masters, near) == ""
-        ages = [(await masters.get(gm, "/heddle/v1/clusters"))["clusters"][0]["age_s"] for gm in (near, far)]
-        assert ages[0] < 3.0 < ages[1], ages
+
+        async def is_told_by_age() -> bool:
+            ages = [(await masters.get(gm, "/heddle/v1/clusters"))["clusters"][0]["age_s"] for gm in (near, far)]
+            return ages[0] < 3.0 < ages[1] and await missing(masters, near) == ""
+
+        await until(is_told_by_age)
+        assert await missing(masters, far) == "east"
         queue = QUEUES[1]  # of the one that is cut off
         assert await masters.submit(far, queue) == 202
         assert (await masters.why(near, masters.acknowledged[-1]))["home"] == "west"
