@@ -103,7 +103,7 @@ integration: ## Tests on servers and databases of this machine, and of what is s
 	@$(call pytest,integration,$(without_clusters),-n auto --dist loadfile $(units:%=--ignore %) --ignore tests/simulation tests)
 
 figures: ## Small versions of the figures in docs/evaluation.md and docs/fairness.md, and policies over modelled YARN
-	@$(idle) $(call pytest,figures,not lab,-n auto --dist load tests/simulation)
+	@$(idle) $(call pytest,figures,not lab,-n auto --dist load --timeout 3600 tests/simulation)
 
 lab-tests: ## Tests on real YARN clusters; two files of them at a time
 	@$(call pytest,lab-tests,lab and (not versions or each_version),-v -n 2 --dist loadfile --no-loadscope-reorder --durations 15 $(units:%=--ignore %) tests)

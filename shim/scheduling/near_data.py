@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from shim.domain.ids import SubClusterId
-from shim.domain.requests import PendingRequest, RequestPlan
+from shim.domain.requests import NEAR_DATA, PendingRequest, RequestPlan
 from shim.scheduling.reading_costs import DataRules, IntArray, ReadingCost, reading_costs, waits_s
 from shim.scheduling.snapshot import Preferred, RequestColumn, Requests, Scope
 
@@ -109,7 +109,7 @@ class NearData:
             return None
         until_s = min(opens_s[name] for name in request.may_use - near)
         told = ", ".join(sorted(near & request.may_use))
-        text = f"read_across_s: it waits up to {until_s - at_s:.1f} s for room near its data ({told})"
+        text = f"{NEAR_DATA}: it waits up to {until_s - at_s:.1f} s for room near its data ({told})"
         return DataWait(near, until_s, text)
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from shim.domain.launches import ConflictKind, WorkEstimate
+from shim.domain.requests import NEAR_DATA
 from shim.domain.verdicts import Verdict
 from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.splitters import MatchingStatus
@@ -88,8 +89,10 @@ def _reason(decision: AskDecision) -> str:
 def _why_it_waits(decision: AskDecision) -> str:
     if decision.reason and sum(decision.asked.values()) > decision.wanted:
         return f"by {decision.rule}: {decision.reason}"
-    if decision.reason and decision.rule:
-        return f"{decision.withheld} wait in Heddle by {decision.rule}: {decision.reason}" if decision.withheld else ""
+    if decision.reason and decision.rule and decision.withheld:
+        return f"{decision.withheld} wait in Heddle by {decision.rule}: {decision.reason}"
+    if decision.reason and decision.rule:  # all are asked for: of what once held them back nothing counts but where
+        return f"by {decision.rule}: {decision.reason}" if decision.reason.startswith(NEAR_DATA) else ""
     return decision.reason or _who_is_first(decision)
 
 

@@ -15,6 +15,7 @@ from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.ports.attempt_calls import Attempt
+from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.server.rest.asks_shown import shown_asks
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_document, a_queue_report, a_report
@@ -50,7 +51,7 @@ class LateMasters:
 class Queue:
     """One queue over two clusters, with the attempts that its test lets in."""
 
-    def __init__(self, order="fifo", elsewhere=None, bids=None):
+    def __init__(self, order="fifo", elsewhere=None, bids=None, data=NOTHING_SHARED):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.order = order
@@ -62,7 +63,7 @@ class Queue:
             self.view,
             self.clock,
             Random(0),  # noqa: S311
-            usual(CycleSettings, every_s=0.25),
+            usual(CycleSettings, every_s=0.25, data=data),
             bids=bids,
         )
         self.number = 0
@@ -341,6 +342,23 @@ def test_a_policy_that_is_applied_orders_those_that_wait_already():
     first.clear()
     queue.cycles.cycle(QUEUE)
     assert sum(second.split(Demand(KEY, 2), CAPACITIES).values()) == 2
+
+
+def test_what_waits_near_its_data_says_so_though_its_scheduler_is_asked_for_all_of_it():
+    queue = Queue(data=DataRules(read_across_s=10.0))
+    queue.report(east=4, west=0)
+    splitter = queue.enters(1)
+    demand = Demand(KEY, 2, places={"west-0": 2})
+    known = [replace(each, racks={f"{each.subcluster}-0": "/r"}) for each in CAPACITIES]
+    for _ in range(3):
+        queue.clock.wall_s += 1.0
+        queue.cycles.cycle(QUEUE)
+        asked = splitter.split(demand, known)
+    assert asked == {WEST: 2}
+    (told,) = shown_asks(splitter.decisions)
+    assert told["withheld"] == 0
+    assert told["reason"].startswith("by fifo: read_across_s: it waits up to ")
+    assert told["reason"].endswith(" s for room near its data (west)")
 
 
 async def test_a_request_that_waits_on_purpose_wakes_its_cycle_when_its_time_is_over():
