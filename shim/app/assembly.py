@@ -155,7 +155,7 @@ def foundation_on(runtime: Runtime, global_master: GlobalMasterParts | None, ove
         reading=reading,
         applications=ApplicationReading(view, runtime.managers, stores.state, clock, reading, access),
         identity=_identity(runtime, overrides.rules),
-        reservation_issuers=ReservationIssuers(view, clock),
+        reservation_issuers=ReservationIssuers(view),
     )
 
 

@@ -4,7 +4,6 @@ from collections import OrderedDict
 
 from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView
-from shim.ports.clock import Clock
 
 __all__ = ["ReservationIssuers"]
 
@@ -16,27 +15,27 @@ class ReservationIssuers:
 
     Args:
         view: Tells when each ResourceManager started.
-        clock: For the view's age.
         most_remembered: Ids that are remembered beside the view, as a ResourceManager that restarts keeps its plans.
     """
 
-    def __init__(self, view: FederationView, clock: Clock, *, most_remembered: int = _MOST_REMEMBERED) -> None:
+    def __init__(self, view: FederationView, *, most_remembered: int = _MOST_REMEMBERED) -> None:
         self._view = view
-        self._clock = clock
         self._most = most_remembered
         self._issuers: OrderedDict[str, SubClusterId] = OrderedDict()
 
     def issuer_of(self, reservation_id: str) -> SubClusterId | None:
-        """Return the issuer of an id: as remembered, or the sub-cluster whose start its time stamp is; None if none."""
+        """Return the issuer of an id: as remembered, or the sub-cluster whose start its time stamp is; None if none.
+
+        Of an id that none of those that were heard of has issued it is one that was not, if there is one: whatever is
+        asked of it waits until it is.
+        """
         remembered = self._issuers.get(reservation_id)
         if remembered is not None:
             return remembered
         timestamp = reservation_id.removeprefix("reservation_").partition("_")[0]
-        now_s = self._clock.now_s()
-        for subcluster in self._view.subclusters:
-            if str(self._view.look(subcluster, now_s).started_on_ms) == timestamp:
-                return subcluster
-        return None
+        started = {each: self._view.started_on_ms(each) for each in self._view.subclusters}
+        issuer = next((each for each, started_ms in started.items() if str(started_ms) == timestamp), None)
+        return issuer or next((each for each, started_ms in started.items() if not started_ms), None)
 
     def remember(self, reservation_id: str, subcluster: SubClusterId) -> None:
         """Remember the sub-cluster that issued an id."""

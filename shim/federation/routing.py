@@ -65,7 +65,7 @@ class Routing:
         self._clock = clock
         self._settings = settings
         self._places = places
-        self.reservations = reservations or ReservationIssuers(view, clock)
+        self.reservations = reservations or ReservationIssuers(view)
         self._homes: OrderedDict[ApplicationId, SubClusterId] = OrderedDict()
         self._unknown: OrderedDict[ApplicationId, float] = OrderedDict()
         self._searches: dict[ApplicationId, asyncio.Task[SubClusterId]] = {}

@@ -8,6 +8,8 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, No
 from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError
 from shim.federation.container_places import ContainerPlaces
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.federation.reservation_issuers import ReservationIssuers
 from shim.federation.routing import Routing, RoutingSettings
 from shim.ports.multicluster_store import RegisteredAttempt
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
@@ -110,6 +112,8 @@ async def test_a_reservation_is_where_it_was_issued(federation: ScriptedFederati
     assert heddle.routing.reservations.issuer_of(west_id) == WEST
     assert heddle.routing.reservations.issuer_of("reservation_1_0001") is None
     heddle.routing.reservations.remember("reservation_1_0001", EAST)
+    silent = ReservationIssuers(FederationView((EAST, WEST), usual(ViewSettings)))
+    assert silent.issuer_of(west_id) == EAST, "whoever was not heard of yet may have issued it"
     assert heddle.routing.reservations.issuer_of("reservation_1_0001") == EAST
 
 
