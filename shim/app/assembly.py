@@ -165,7 +165,7 @@ def submitting_on(base: Foundation) -> Submitting:
     view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
     remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
     lost_time = LostTime(stores.history, view, managers, clock, remembered)
-    reservations = Reservations(base.reservation_issuers.issuer_of, managers)
+    reservations = Reservations(base.reservation_issuers.issuer_of, managers, name_at=shares.name_at)
     homes = replace(
         home_settings(runtime.config, shares.name_at),
         out_of_reach=out_of_reach(runtime.clusters.rpcs),

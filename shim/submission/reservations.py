@@ -66,6 +66,7 @@ class Reservations:
     Args:
         issuer_of: The sub-cluster that issued an id.
         managers: The ResourceManagers.
+        name_at: What a sub-cluster calls a queue.
         answer_within_s: Seconds for one question.
     """
 
@@ -74,10 +75,12 @@ class Reservations:
         issuer_of: Callable[[str], SubClusterId | None],
         managers: Mapping[SubClusterId, ResourceManager],
         *,
+        name_at: Callable[[SubClusterId, str], str] = lambda _, queue: queue,
         answer_within_s: float = 2.0,
     ) -> None:
         self._issuer_of = issuer_of
         self._managers = managers
+        self._name_at = name_at
         self._answer_within_s = answer_within_s
 
     def issuer_of(self, submission: Submission) -> SubClusterId | None:
@@ -94,7 +97,7 @@ class Reservations:
         issuer = self._issuer_of(reservation) if reservation else None
         if issuer is None or deadline_of(submission.tags) is not None or len(submission.tags) >= _MOST_TAGS:
             return submission
-        deadline_ms = await self._deadline_ms(issuer, submission.queue, reservation)
+        deadline_ms = await self._deadline_ms(issuer, self._name_at(issuer, submission.queue), reservation)
         if deadline_ms is None:
             return submission
         instant = datetime.fromtimestamp(deadline_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -175,3 +175,10 @@ async def test_a_queue_by_its_path_is_asked_for_by_its_last_part_too(site):
         user="alice",
     )
     assert TAG in (await site.known.with_deadline(submission)).tags
+
+
+async def test_it_is_asked_for_by_the_name_that_the_issuer_has_for_the_queue(site):
+    site.west.reservations["reservation_5_0001"] = "plan"
+    known = Reservations(ISSUED.get, site.managers, name_at=lambda at, queue: "root.plan" if at == WEST else queue)
+    assert TAG in (await known.with_deadline(by_rest((5, 1)))).tags
+    assert TAG not in (await site.known.with_deadline(by_rest((5, 1)))).tags
