@@ -4,10 +4,12 @@ from collections import OrderedDict
 
 from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView
+from shim.federation.remembering import remember
 
 __all__ = ["ReservationIssuers"]
 
 _MOST_REMEMBERED = 100_000
+"""Ids that are remembered beside the view, as a ResourceManager that restarts keeps its plans."""
 
 
 class ReservationIssuers:
@@ -15,12 +17,10 @@ class ReservationIssuers:
 
     Args:
         view: Tells when each ResourceManager started.
-        most_remembered: Ids that are remembered beside the view, as a ResourceManager that restarts keeps its plans.
     """
 
-    def __init__(self, view: FederationView, *, most_remembered: int = _MOST_REMEMBERED) -> None:
+    def __init__(self, view: FederationView) -> None:
         self._view = view
-        self._most = most_remembered
         self._issuers: OrderedDict[str, SubClusterId] = OrderedDict()
 
     def issuer_of(self, reservation_id: str) -> SubClusterId | None:
@@ -39,7 +39,4 @@ class ReservationIssuers:
 
     def remember(self, reservation_id: str, subcluster: SubClusterId) -> None:
         """Remember the sub-cluster that issued an id."""
-        self._issuers[reservation_id] = subcluster
-        self._issuers.move_to_end(reservation_id)
-        while len(self._issuers) > self._most:
-            self._issuers.popitem(last=False)
+        remember(self._issuers, reservation_id, subcluster, _MOST_REMEMBERED)

@@ -5,7 +5,6 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
 
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
@@ -14,6 +13,7 @@ from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableErr
 from shim.federation.container_places import ContainerPlaces
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import HomeKnows, ask_home
+from shim.federation.remembering import remember
 from shim.federation.reservation_issuers import ReservationIssuers
 from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
@@ -21,9 +21,6 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 
 __all__ = ["Routing", "RoutingSettings"]
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +140,7 @@ class Routing:
         if record is not None and record.state is SubmissionState.INTENDED:
             return record.home_subcluster  # which may change: not to be remembered
         home = await self._ask_everybody(application_id) if record is None else record.home_subcluster
-        _remember(self._homes, application_id, home, self._settings.remembered)
+        remember(self._homes, application_id, home, self._settings.remembered)
         return home
 
     async def _ask_everybody(self, application_id: ApplicationId) -> SubClusterId:
@@ -164,7 +161,7 @@ class Routing:
             raise HomeUnreachableError(
                 f"{application_id} may be known to {', '.join(silent)}, which cannot tell now; try again"
             )
-        _remember(self._unknown, application_id, now_s, self._settings.remembered)
+        remember(self._unknown, application_id, now_s, self._settings.remembered)
         raise NotFoundError(f"app with id: {application_id} not found")
 
     def _end_search(self, application_id: ApplicationId, done: "asyncio.Task[SubClusterId]") -> None:
@@ -177,11 +174,3 @@ def _no_home(application_id: ApplicationId) -> HomeUnreachableError:
     return HomeUnreachableError(
         f"{application_id} waits for its queue's turn, or was ended while it did: no home has it"
     )
-
-
-def _remember(memory: "OrderedDict[K, V]", key: K, value: V, most: int) -> None:
-    """Keep the newest `most` entries."""
-    memory[key] = value
-    memory.move_to_end(key)
-    while len(memory) > most:
-        memory.popitem(last=False)

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 from shim.domain.ids import SubClusterId
 from shim.errors import ForbiddenError, HomeUnreachableError, ResourceManagerError
-from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.federation.reservation_lists import reservation_lists
+from shim.ports.resource_manager import ResourceManager
 from shim.queues.access import QueueAccess
 
 __all__ = ["ReservationAccess"]
 
-_LIST = "/ws/v1/cluster/reservation/list"
 _OK, _BAD_REQUEST = 200, 400
 _ASKED_AT_ONCE = 8
 
@@ -67,18 +67,15 @@ class ReservationAccess:
                 raise ForbiddenError(f"User {user} does not have permission to change {reservation} of queue {path}")
 
     async def _is_in(self, subcluster: SubClusterId, path: str, reservation: str) -> bool:
-        """True if a reservation is in a queue; some ResourceManagers want the path, others its last part."""
-        for name in dict.fromkeys((path.rpartition(".")[2], path)):
-            parameters = (("queue", name), ("reservation-id", reservation))
-            request = RestRequest("GET", _LIST, parameters, headers=(("Accept", "application/json"),))
-            try:
-                answer = await self._managers[subcluster].forward(request, timeout_s=self._answer_within_s)
-            except ResourceManagerError as exc:
-                message = f"sub-cluster {subcluster} does not tell in which queue {reservation} is: {exc}"
-                raise HomeUnreachableError(message) from exc
-            if answer.status == _OK and f'"{reservation}"'.encode() in answer.body:
-                return True
-            if answer.status not in (_OK, _BAD_REQUEST):  # 400 is what a queue without reservations gets
-                message = f"sub-cluster {subcluster} does not tell in which queue {reservation} is: {answer.status}"
-                raise HomeUnreachableError(message)
+        """True if a reservation is in a queue."""
+        untold = f"sub-cluster {subcluster} does not tell in which queue {reservation} is"
+        manager, timeout_s = self._managers[subcluster], self._answer_within_s
+        try:
+            async for answer in reservation_lists(manager, path, reservation, timeout_s=timeout_s):
+                if answer.status == _OK and f'"{reservation}"'.encode() in answer.body:
+                    return True
+                if answer.status not in (_OK, _BAD_REQUEST):  # 400 is what a queue without reservations gets
+                    raise HomeUnreachableError(f"{untold}: {answer.status}")
+        except ResourceManagerError as exc:
+            raise HomeUnreachableError(f"{untold}: {exc}") from exc
         return False

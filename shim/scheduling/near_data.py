@@ -1,6 +1,6 @@
 """Sub-clusters near the data of one queue's requests: where each goes first, and how long it waits for them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +28,16 @@ class DataWait:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Noted:
+    """A request with what reading costs at each sub-cluster, and when each opens to it."""
+
+    request: PendingRequest
+    costs: IntArray
+    since_s: float
+    opens_s: Mapping[SubClusterId, float]
+
+
 class NearData:
     """Costs of reading, for requests of one queue.
 
@@ -39,13 +49,14 @@ class NearData:
     def __init__(self, subclusters: Sequence[SubClusterId], rules: DataRules) -> None:
         self._names = tuple(subclusters)
         self._between = rules.costs_between(self._names)
-        self._noted: dict[int, tuple[PendingRequest, IntArray, float]] = {}
+        self._noted: dict[int, _Noted] = {}
 
     def note(self, row: int, request: PendingRequest, since_s: float) -> Sequence[Preferred]:
         """Take in a request that waits since then; return the sub-clusters that it goes to first."""
         costs = self._costs_of(request)
         if costs is not None:
-            self._noted[row] = request, costs, since_s
+            opens_s = (since_s + waits_s(costs)).tolist()
+            self._noted[row] = _Noted(request, costs, since_s, dict(zip(self._names, opens_s, strict=True)))
         return self._preferred(request, costs)
 
     def forget(self, row: int) -> None:
@@ -85,11 +96,11 @@ class NearData:
         if not self._noted:
             return requests
         numbers = requests.numbers.copy()
-        for row, (request, _, _) in self._noted.items():
-            if (wait := self.wait_of(row, request, at_s)) is not None:
+        for row, noted in self._noted.items():
+            if (wait := self.wait_of(row, noted.request, at_s)) is not None:
                 near = sum(1 << place for place, name in enumerate(self._names) if name in wait.near)
                 numbers[RequestColumn.CLUSTERS, row] &= near
-        by_row = {row: costs for row, (_, costs, _) in self._noted.items()}
+        by_row = {row: noted.costs for row, noted in self._noted.items()}
         return replace(requests, numbers=numbers, reading_costs=by_row)
 
     def wait_of(self, row: int, request: PendingRequest, at_s: float) -> DataWait | None:
@@ -98,12 +109,12 @@ class NearData:
         It does not where more is wanted than names data, as nobody knows which containers do; for a gang, which has to
         start together; and where nothing near its data may be asked.
         """
-        if row not in self._noted or request.gang or not request.unallocated:
+        noted = self._noted.get(row)
+        if noted is None or request.gang or not request.unallocated:
             return None
-        _, costs, since_s = self._noted[row]
-        if at_s < since_s or sum(request.local.values()) < request.wanted:
+        opens_s = noted.opens_s
+        if not noted.since_s <= at_s < max(opens_s.values()) or sum(request.local.values()) < request.wanted:
             return None
-        opens_s = dict(zip(self._names, (since_s + waits_s(costs)).tolist(), strict=True))
         near = frozenset(name for name, opened_s in opens_s.items() if opened_s <= at_s)
         if near.isdisjoint(request.may_use - request.avoided) or request.may_use <= near:
             return None

@@ -10,9 +10,10 @@ jobs with a reservation are those with a deadline.
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -20,44 +21,19 @@ from shim.domain.deadlines import DEADLINE_TAG, deadline_of
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import Submission
 from shim.errors import ResourceManagerError
-from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.federation.reservation_lists import reservation_lists
+from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest import submission_context
 from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 
-__all__ = ["NO_RESERVATIONS", "KnowsReservations", "Reservations", "reservation_of"]
+__all__ = ["Reservations", "reservation_of"]
 
-_LIST = "/ws/v1/cluster/reservation/list"
 _OK = 200
 _MILLISECONDS = re.compile(r"[0-9]{1,13}", re.ASCII)
 """Since the epoch, up to the year 2286."""
 _MOST_TAGS = 10
 """`yarn.resourcemanager.application.max-tags`: with more a ResourceManager refuses the application."""
-
-
-class KnowsReservations(Protocol):
-    """Knowledge of reservations that submissions need."""
-
-    def issuer_of(self, submission: Submission) -> SubClusterId | None:
-        """The sub-cluster of a submission's reservation; None if it names none, or one of nobody's."""
-        ...
-
-    async def with_deadline(self, submission: Submission) -> Submission:
-        """The submission with the deadline of its reservation."""
-        ...
-
-
-class _NoReservations:
-    """No submission names a reservation."""
-
-    def issuer_of(self, submission: Submission) -> SubClusterId | None:  # noqa: ARG002 - the protocol's signature
-        return None
-
-    async def with_deadline(self, submission: Submission) -> Submission:
-        return submission
-
-
-NO_RESERVATIONS: KnowsReservations = _NoReservations()
 
 
 class Reservations:
@@ -104,16 +80,12 @@ class Reservations:
         return _with_tag(submission, f"{DEADLINE_TAG}={instant}".lower())
 
     async def _deadline_ms(self, issuer: SubClusterId, queue: str, reservation: str) -> int | None:
-        """Ask for what was reserved; some ResourceManagers want the queue's path, others its last part."""
-        for name in dict.fromkeys((queue.rpartition(".")[2], queue)):
-            parameters = (("queue", name), ("reservation-id", reservation))
-            request = RestRequest("GET", _LIST, parameters, headers=(("Accept", "application/json"),))
-            try:
-                answer = await self._managers[issuer].forward(request, timeout_s=self._answer_within_s)
-            except ResourceManagerError:
-                return None
-            if answer.status == _OK:
-                return _deadline_told(answer.body, reservation)
+        """Ask for what was reserved."""
+        manager, timeout_s = self._managers[issuer], self._answer_within_s
+        with suppress(ResourceManagerError):
+            async for answer in reservation_lists(manager, queue, reservation, timeout_s=timeout_s):
+                if answer.status == _OK:
+                    return _deadline_told(answer.body, reservation)
         return None
 
 

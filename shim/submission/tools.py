@@ -13,7 +13,7 @@ from shim.ports.state_store import StateStore
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.submission.homes import Homes
 from shim.submission.lost_time import NOTHING_LOST, Past
-from shim.submission.reservations import NO_RESERVATIONS, KnowsReservations
+from shim.submission.reservations import Reservations
 
 __all__ = ["Listing", "SubmissionTools"]
 
@@ -42,9 +42,9 @@ class SubmissionTools:
         listing: Shows applications.
         clock: The machine's.
         new_intent_id: Names an intent as no other is named.
+        reservations: What is known of those that submissions name.
         crash_points: Called at each step of each submission.
         past: Whether the store was restored.
-        reservations: What submissions that name one have to know of it.
     """
 
     homes: Homes
@@ -54,6 +54,6 @@ class SubmissionTools:
     listing: Listing
     clock: Clock
     new_intent_id: Callable[[], str]
+    reservations: Reservations
     crash_points: CrashPoints = nothing_happens
     past: Past = NOTHING_LOST
-    reservations: KnowsReservations = NO_RESERVATIONS
