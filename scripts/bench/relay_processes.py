@@ -232,7 +232,7 @@ def _service() -> MultiClusterService:
     async def keeps_containers(_: ApplicationId) -> bool:
         return False
 
-    async def at_home(_: Attempt) -> tuple[RunningContainer, ...]:
+    async def running(*_: object) -> tuple[RunningContainer, ...]:
         return ()
 
     return MultiClusterService(
@@ -244,7 +244,7 @@ def _service() -> MultiClusterService:
             clock=clock,
             settings=SessionSettings(beat_s=1.0, lost_after_s=_LATE_S),
             keeps_containers=keeps_containers,
-            at_home=at_home,
+            running=running,
         )
     )
 

@@ -13,7 +13,7 @@ from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.federation.epochs import Epochs
 from shim.multicluster.capacity import ClusterCapacities
-from shim.multicluster.home_containers import HomeContainers
+from shim.multicluster.running_containers import RunningContainers
 from shim.multicluster.service import MultiClusterService
 from shim.multicluster.sessions import SessionTools
 from shim.multicluster.splitters import AttemptMatching
@@ -80,7 +80,7 @@ def open_spans(
             clock=clock,
             settings=session_settings(runtime.config),
             keeps_containers=lambda application: _keeps_containers(stores.state, application),
-            at_home=HomeContainers(rpcs, clock).of,
+            running=RunningContainers(rpcs, clock).of,
         )
     )
     return Spans(

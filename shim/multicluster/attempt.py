@@ -19,6 +19,7 @@ from shim.multicluster.core import (
     AMRegistered,
     AnswerAM,
     AskLedger,
+    AskRunning,
     AttemptHoldings,
     CallSession,
     CapacityChanged,
@@ -28,6 +29,7 @@ from shim.multicluster.core import (
     FoundAtHome,
     LedgerEffect,
     LedgerEvent,
+    NotRunning,
     OpenSession,
     Recall,
     RefuseAM,
@@ -91,6 +93,7 @@ class MultiClusterAttempt:
         self._notes: deque[tuple[Remember, str]] = deque()
         self._notary: asyncio.Task[None] | None = None
         self._recollection: asyncio.Task[None] | None = None
+        self._questions: set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ what the ApplicationMaster calls
 
@@ -189,7 +192,7 @@ class MultiClusterAttempt:
         for effect in self._splitter.drain():
             self._carry_out(effect)
         await self._sessions.stop()
-        for task in (self._notary, self._recollection):
+        for task in (self._notary, self._recollection, *self._questions):
             if task is not None:
                 task.cancel()
 
@@ -251,6 +254,10 @@ class MultiClusterAttempt:
                 self._notes.append((effect, self._saved.answer_id(effect.answer)))
                 if self._notary is None or self._notary.done():
                     self._notary = asyncio.create_task(self._write_notes(), name="notes of a span")
+            case AskRunning():
+                question = asyncio.create_task(self._look_for(effect), name="what runs after a restart")
+                self._questions.add(question)
+                question.add_done_callback(self._questions.discard)
             case PlanEffect() if self._plans is not None:
                 for event in self._plans.carry_out(effect):
                     self._tell(event)
@@ -275,8 +282,17 @@ class MultiClusterAttempt:
 
         What runs there is asked for before what was given: whatever was given meanwhile is in the store by then.
         """
-        running = await self._tools.at_home(self.attempt)
+        attempt = self.attempt
+        running = await self._tools.running(attempt.id, attempt.home_subcluster, attempt.user) or ()
         self._tell(FoundAtHome(running, await self._given_at_home()))
+
+    async def _look_for(self, asked: AskRunning) -> None:
+        """Learn which of some containers a ResourceManager that has restarted does not know."""
+        attempt = max(container.attempt for container in asked.containers)  # of Heddle's own ApplicationMaster there
+        running = await self._tools.running(attempt, asked.subcluster, self.attempt.user)
+        if running is not None:
+            known = {each.grant.container for each in running}
+            self._tell(NotRunning(asked.subcluster, tuple(each for each in asked.containers if each not in known)))
 
     async def _given_at_home(self) -> frozenset[ContainerId] | None:
         """Containers that the ApplicationMaster was given at home; None if it has all that was granted, or unknown."""

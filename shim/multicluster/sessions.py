@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shim.domain.allocations import NodeToken, RunningContainer, SessionRequest
-from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.multicluster.capacity import ClusterCapacities
 from shim.multicluster.core import LedgerEvent
 from shim.multicluster.session_worker import SessionSettings, SessionWorker
@@ -27,7 +27,7 @@ class SessionTools:
 
     Attributes:
         keeps_containers: Whether an application asked for its containers to outlive its attempts.
-        at_home: What runs at home for an attempt that registered there before this Heddle started.
+        running: What runs in a sub-cluster for an attempt and its user; None if nobody tells.
     """
 
     unmanaged_ams: UnmanagedAMs
@@ -37,7 +37,7 @@ class SessionTools:
     clock: Clock
     settings: SessionSettings
     keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
-    at_home: Callable[[Attempt], Awaitable[tuple[RunningContainer, ...]]]
+    running: Callable[[ApplicationAttemptId, SubClusterId, str], Awaitable[tuple[RunningContainer, ...] | None]]
 
 
 class AttemptSessions:

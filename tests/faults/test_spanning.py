@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shim.lab import Lab
+from tests.support.constrained import constrained_client
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import SpanningApplication, end_first_master, spanning_heddle
 from tests.support.stock_client import StockClient
@@ -14,6 +15,8 @@ from tests.support.stock_client import StockClient
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 _MAPS = 12
+_SLEEPERS = 6
+_SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 _RUN_JAR = "org.apache.hadoop.util.RunJar"
 
 
@@ -85,6 +88,34 @@ def test_a_job_goes_on_when_the_scheduler_elsewhere_starts_again(fault_lab, pati
         fault_lab.start(f"{away(spanned)}-rm")
         fault_lab.wait_ready()
     assert len(spanned.attempts()) == 1
+
+
+def sleepers(client: StockClient, seconds: int) -> list[str]:
+    """DistributedShell with containers that only sleep."""
+    jar = client.jar("hadoop-yarn-applications-distributedshell")
+    what = ["-shell_command", "sleep", "-shell_args", str(seconds), "-num_containers", str(_SLEEPERS)]
+    return [_SHELL, "-jar", jar, *what]
+
+
+def test_containers_live_on_whose_nodes_come_back_later_than_their_scheduler(fault_lab, patient_heddle, tmp_path):
+    """A ResourceManager knows a container once its node has registered again, and tells no ApplicationMaster then."""
+    client = constrained_client(fault_lab, patient_heddle, tmp_path / "client")
+    with client.running(*sleepers(client, 40), user="radia") as running:
+        spanned = SpanningApplication.of(fault_lab, patient_heddle, running.stdout)
+        until(lambda: sum(spanned.places().values()) == _SLEEPERS + 1, "all of them run")
+        before, other = spanned.places(), away(spanned)
+        fault_lab.pause(f"{other}-nm1")
+        try:
+            fault_lab.kill(f"{other}-rm")
+            fault_lab.start(f"{other}-rm")
+            registered_again = '"application spans"'
+            until(lambda: patient_heddle.log.read_text().count(registered_again) == 2, "Heddle has registered again")
+        finally:
+            fault_lab.resume(f"{other}-nm1")
+        for _ in running.stdout:
+            pass
+        spanned.has_succeeded()
+    assert spanned.places() == before, "none was taken for lost and run once more"
 
 
 def test_a_job_goes_on_when_a_whole_cluster_elsewhere_dies(fault_lab, heddle, tmp_path):

@@ -77,8 +77,8 @@ class JudgingScheduler(Scheduler):
         super().grant(key)
         self.granted[key] += 1
 
-    def restart(self, started):
-        super().restart(started)
+    def restart(self, started, *, is_late=False):
+        super().restart(started, is_late=is_late)
         self.rejected = []
         self.has_restarted = True
 
@@ -199,7 +199,7 @@ class ConstrainedRelay(Relay):
             self.beats(name)
             self.request_arrives(name)
             self.answer_arrives(name)
-        self.resource_manager_restarts(HOME)
+        self.resource_manager_restarts(HOME, is_late=False)
         for _ in range(2):
             self._settle()
         self.grants_placed(HOME, key, count)

@@ -31,6 +31,7 @@ from shim.multicluster.core import (
     AMRegistered,
     AnswerAM,
     AskLedger,
+    AskRunning,
     Beat,
     CallSession,
     CapacitySplitter,
@@ -39,6 +40,7 @@ from shim.multicluster.core import (
     Fate,
     FoundAtHome,
     HeldBack,
+    NotRunning,
     OpenSession,
     PreemptionRequested,
     RefuseAM,
@@ -81,6 +83,8 @@ class Scheduler:
     response_id: int = 0
     pending: Counter[AskKey] = field(default_factory=Counter)
     live: dict[ContainerId, Grant] = field(default_factory=dict)
+    hidden: dict[ContainerId, Grant] = field(default_factory=dict)
+    to_release: list[ContainerId] = field(default_factory=list)
     fresh: list[Grant] = field(default_factory=list)
     gone: list[Ended] = field(default_factory=list)
     cached: AllocateAnswer | None = None
@@ -103,6 +107,8 @@ class Scheduler:
             if ask.place == ANY:
                 self.is_asked(ask)
         for container in request.releases:
+            if container in self.hidden:
+                self.to_release.append(container)
             self.end(container, LOST_EXIT_STATUS)
         self.response_id += 1
         self.cached = self.an_answer()
@@ -124,17 +130,29 @@ class Scheduler:
         self.live[container] = grant
         self.fresh.append(grant)
 
+    def nodes_come_back(self):
+        """What was to be released meanwhile is released now."""
+        self.live |= self.hidden
+        self.hidden = {}
+        for container in self.to_release:
+            self.end(container, LOST_EXIT_STATUS)
+        self.to_release = []
+
     def end(self, container, status):
         if self.live.pop(container, None) is not None:
             self.gone.append(Ended(container, status))
 
-    def restart(self, started):
-        """Work-preserving: what nodes run is found again, what was granted and never started is gone."""
+    def restart(self, started, *, is_late=False):
+        """Work-preserving: what nodes run is found again, what was granted and never started is gone.
+
+        With `is_late` it is found again only once the nodes come back.
+        """
         if self.cached is not None:  # nodes say again what no ApplicationMaster has acknowledged
             self.gone[:0] = [ended for ended in self.cached.ended if ended not in self.gone]
         self.is_registered, self.cached = False, None
         self.pending.clear()
-        self.live = {container: grant for container, grant in self.live.items() if container in started}
+        found = {container: grant for container, grant in (self.live | self.hidden).items() if container in started}
+        self.live, self.hidden = ({}, found) if is_late else (found, {})
         self.fresh = []
 
 
@@ -231,7 +249,7 @@ class Relay(RuleBasedStateMachine):
         self.masters, self.registrations = 1, 0
         self.home_id = 0
         self.begins_a_ledger()
-        self.found = None
+        self.found, self.questions = None, []
         self._register()
 
     def a_master(self, **more):
@@ -250,7 +268,7 @@ class Relay(RuleBasedStateMachine):
         self.ledger, self.log = self.a_ledger(self.a_splitter()), []
 
     def a_ledger(self, splitter):
-        return AskLedger(ATTEMPT, HOME, splitter)
+        return AskLedger(ATTEMPT, HOME, splitter, grace=2)
 
     def replays_alike(self):
         """The events that a ledger was told have the same effects in another one."""
@@ -273,6 +291,8 @@ class Relay(RuleBasedStateMachine):
                     self.wires[name] = request
                 case OpenSession(name):
                     self.opening.add(name)
+                case AskRunning():
+                    self.questions.append(effect)
                 case AnswerAM(answer):
                     self.am_answer = answer
                 case RefuseAM(java_class, message):
@@ -438,6 +458,13 @@ class Relay(RuleBasedStateMachine):
     def found_at_home(self):
         return FoundAtHome(self.found)
 
+    @rule()
+    def is_told_what_runs(self):
+        if self.questions:
+            asked = self.questions.pop(0)
+            live = self.schedulers[asked.subcluster].live
+            self.tell(NotRunning(asked.subcluster, tuple(each for each in asked.containers if each not in live)))
+
     @rule(name=st.sampled_from(OTHERS))
     def beats(self, name):
         self.tell(Beat(name, self.now_s))
@@ -470,10 +497,14 @@ class Relay(RuleBasedStateMachine):
 
     # ------------------------------------------------------------ what breaks
 
-    @rule(name=st.sampled_from(NAMES))
-    def resource_manager_restarts(self, name):
-        self.schedulers[name].restart(self.master.has)
+    @rule(name=st.sampled_from(NAMES), is_late=st.booleans())
+    def resource_manager_restarts(self, name, is_late):
+        self.schedulers[name].restart(self.master.has, is_late=is_late)
         self.answers[name].clear()
+
+    @rule(name=st.sampled_from(NAMES))
+    def nodes_come_back(self, name):
+        self.schedulers[name].nodes_come_back()
 
     @rule(name=st.sampled_from(OTHERS), dies=st.booleans())
     def subcluster_is_lost(self, name, dies):
@@ -503,8 +534,9 @@ class Relay(RuleBasedStateMachine):
             if state.value == "surplus" and container not in self.master.has:
                 # nobody has heard of it, and nobody launches it: ContainerAllocationExpirer takes it back
                 self.schedulers[HOME].live.pop(container, None)
+                self.schedulers[HOME].hidden.pop(container, None)
         self.begins_a_ledger()
-        self.found = None
+        self.found, self.questions = None, []
         self.home_id = self.home_offset + self.master.response_id
         self.wires.clear()
         self.old_answers.clear()
@@ -524,10 +556,11 @@ class Relay(RuleBasedStateMachine):
             self.master.has, self.master.ended = before.has, before.ended
         else:
             home.live.clear()
+            home.hidden.clear()
             for known in self.remembered.values():
                 known.clear()
         self.begins_a_ledger()
-        self.found = None
+        self.found, self.questions = None, []
         self.wires.clear()
         self.old_answers.clear()
         for answers in self.answers.values():
@@ -547,6 +580,8 @@ class Relay(RuleBasedStateMachine):
         if not hasattr(self, "ledger"):
             return
         self.tell(DemandCap(None))
+        for name in NAMES:
+            self.nodes_come_back(name)
         for _ in range(40):
             self._settle()
         for _ in range(8):  # asks from before a restart are found out by what they are granted
@@ -593,6 +628,8 @@ class Relay(RuleBasedStateMachine):
                     self._deliver(name)
                 while self.answers[name]:
                     self._hear(name)
+        while self.questions:
+            self.is_told_what_runs()
         if self.am_answer is not None and not self.must_register:
             answer, self.am_answer = self.am_answer, None
             self.master.take(answer)

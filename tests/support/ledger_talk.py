@@ -8,6 +8,7 @@ from shim.multicluster.core import (
     AMRegistered,
     AnswerAM,
     AskLedger,
+    AskRunning,
     Beat,
     CallSession,
     CapacitySplitter,
@@ -56,7 +57,11 @@ class WatchingSplitter(CapacitySplitter):
 
 
 class LedgerTalk:
-    """A ledger whose asks go west, and what it says."""
+    """A ledger whose asks go west, and what it says.
+
+    Attributes:
+        asked_about: Questions for what runs.
+    """
 
     def __init__(self, splitter=None):
         self.watch = WatchingSplitter() if splitter is None else splitter
@@ -64,6 +69,7 @@ class LedgerTalk:
         self.said = {}
         self.answered = None
         self.opened = []
+        self.asked_about = []
         self.effects = []
         self.response_ids = {EAST: 0, WEST: 0}
         self.tell(AMRegistered())
@@ -76,6 +82,8 @@ class LedgerTalk:
                 self.said[effect.subcluster] = effect.request
             elif isinstance(effect, OpenSession):
                 self.opened.append(effect.subcluster)
+            elif isinstance(effect, AskRunning):
+                self.asked_about.append(effect)
             elif isinstance(effect, AnswerAM):
                 self.answered = effect.answer
 

@@ -62,7 +62,8 @@ class Container:
         ended: How it ended, once it has.
         since_s: When it was given, if its ResourceManager was asked; seconds since the epoch.
         is_hearsay: Whether this ledger knows it by asking alone: its scheduler may yet grant it.
-        is_returned: Whether the ApplicationMaster has given it back after it used it.
+        is_released: Whether the ApplicationMaster has given it back.
+        is_returned: Whether it has done so after it used it.
     """
 
     id: ContainerId
@@ -73,6 +74,7 @@ class Container:
     ended: Ended | None = None
     since_s: float | None = None
     is_hearsay: bool = False
+    is_released: bool = False
     is_returned: bool = False
 
     @property
@@ -178,10 +180,14 @@ class ContainerBook:
         return Counter(each.key for each in waiting if each.key is not None)
 
     def tags(self) -> Mapping[SubClusterId, Mapping[frozenset[str], int]]:
-        """Count the containers that the attempt has by their tags, by sub-cluster."""
+        """Count the containers that the attempt has by their tags, by sub-cluster.
+
+        One that it has given back is not counted: schedulers release before they place, and one that has restarted may
+        never say that it has ended.
+        """
         found: dict[SubClusterId, Counter[frozenset[str]]] = {}
         for each in self._containers.values():
-            if each.state in _HAD and each.grant is not None and each.grant.tags:
+            if each.state in _HAD and not each.is_released and each.grant is not None and each.grant.tags:
                 found.setdefault(each.subcluster, Counter())[each.grant.tags] += 1
         return found
 
@@ -189,6 +195,7 @@ class ContainerBook:
         """The ApplicationMaster wants it no more."""
         known = self._containers.get(container)
         if known is not None:
+            known.is_released = True
             known.is_returned = known.is_returned or is_used
 
     def end(self, container: Container, ended: Ended) -> None:

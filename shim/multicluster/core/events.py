@@ -21,6 +21,7 @@ __all__ = [
     "AMCalled",
     "AMRegistered",
     "AnswerAM",
+    "AskRunning",
     "Beat",
     "CallSession",
     "CapacityChanged",
@@ -32,6 +33,7 @@ __all__ = [
     "HeldBack",
     "LedgerEffect",
     "LedgerEvent",
+    "NotRunning",
     "OpenSession",
     "PreemptionCancelled",
     "PreemptionRequested",
@@ -179,6 +181,14 @@ class SessionLost(LedgerEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class NotRunning(LedgerEvent):
+    """A ResourceManager was asked about containers, and lists none of these: the answer to `AskRunning`."""
+
+    subcluster: SubClusterId
+    containers: tuple[ContainerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Recall(LedgerEvent):
     """The attempt's queue holds more than its share, or does so no more."""
 
@@ -256,6 +266,18 @@ class OpenSession(LedgerEffect):
     """Start, or register again, Heddle's own ApplicationMaster in a sub-cluster."""
 
     subcluster: SubClusterId
+
+
+@dataclass(frozen=True, slots=True)
+class AskRunning(LedgerEffect):
+    """Ask a ResourceManager whether containers run that it did not know of when it had restarted.
+
+    It knows a container again once its node has registered, and tells no ApplicationMaster of that. What was granted
+    and never started it knows no more.
+    """
+
+    subcluster: SubClusterId
+    containers: tuple[ContainerId, ...]
 
 
 @dataclass(frozen=True, slots=True)

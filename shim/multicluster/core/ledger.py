@@ -28,6 +28,7 @@ from shim.multicluster.core.events import (
     AMCalled,
     AMRegistered,
     AnswerAM,
+    AskRunning,
     Beat,
     CallSession,
     CapacityChanged,
@@ -37,6 +38,7 @@ from shim.multicluster.core.events import (
     FoundAtHome,
     LedgerEffect,
     LedgerEvent,
+    NotRunning,
     OpenSession,
     Recall,
     RefuseAM,
@@ -60,8 +62,6 @@ __all__ = ["NOT_REGISTERED", "AskLedger"]
 
 NOT_REGISTERED = "org.apache.hadoop.yarn.exceptions.ApplicationMasterNotRegisteredException"
 _INVALID = "org.apache.hadoop.yarn.exceptions.InvalidApplicationMasterRequestException"
-_ANSWERS_OF_GRACE = 30
-"""A container that is not listed after its ResourceManager restarted may turn up with its node."""
 _WANTED = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
 
 
@@ -74,6 +74,8 @@ class AskLedger:
         splitter: Decides which sub-cluster is asked.
         gang: Containers that are given together; None where each is by itself.
         patience: Beats without a grant after which an ask with a placement may move.
+        grace: Answers of a scheduler that has restarted, before its ResourceManager is asked about containers that it
+            may not know: its nodes turn up within 30 s by `yarn.resourcemanager.connect.retry-interval.ms`.
     """
 
     def __init__(
@@ -83,6 +85,7 @@ class AskLedger:
         splitter: AskSplitter,
         gang: Gang | None = None,
         patience: int = 10,
+        grace: int = 90,
     ) -> None:
         self._attempt = attempt
         self._master = MasterSide(attempt)
@@ -97,6 +100,7 @@ class AskLedger:
         self._recalls = Recalls(self._asks, self._containers, self._talk)
         self._rejections = Rejections(self._asks, self._containers, self._talk, self._outbox)
         self._before: tuple[Mapping[AskKey, AskGroup | None], frozenset[str]] | None = None
+        self._grace = grace
         self._is_finished = False
         self._is_held = False
         self._unregistered = f"AM is not registered for known application attempt: {attempt}"
@@ -148,6 +152,8 @@ class AskLedger:
                 self._session_refused(event, effects)
             case SessionForgotten():
                 self._session_forgotten(event, effects)
+            case NotRunning():
+                self._not_running(event)
             case SessionLost():
                 self._session_lost(event)
             case Recall():
@@ -174,6 +180,8 @@ class AskLedger:
         self._is_held = False
         self._talk.is_resuming = event.is_resumed
         self._master.registered()
+        if self._home.was_open and not event.is_resumed:
+            self._expect(self._home)
         self._home.reopen(event.home_response_id)
 
     def _am_called(self, event: AMCalled, effects: list[LedgerEffect]) -> None:
@@ -339,9 +347,19 @@ class AskLedger:
         mine = self._containers.of(event.subcluster)
         unwanted = (each.id for each in mine if each.id in live and each.state not in _WANTED)
         session.releases |= dict.fromkeys(unwanted)  # those that were given up with their sub-cluster, too
-        session.expect((each.id for each in mine if each.ended is None and each.id not in live), _ANSWERS_OF_GRACE)
+        self._expect(session, besides=live)
         self._outbox.add(event.node_tokens)
         effects.append(self._say(session))
+
+    def _expect(self, session: Session, besides: Iterable[ContainerId] = ()) -> None:
+        """A scheduler has restarted: it may know nothing of what it gave, but for what it has listed."""
+        mine = [each.id for each in self._containers.of(session.subcluster) if each.ended is None]
+        session.expect(sorted(set(mine).difference(besides)), self._grace)
+
+    def _not_running(self, event: NotRunning) -> None:
+        session = self._talk.find(event.subcluster)
+        if session is not None and session.state is SessionState.OPEN:
+            self._intake.lose(session, event.containers)
 
     def _answering(self, subcluster: SubClusterId, serial: int) -> Session | None:
         """The session that waits for this answer; None for a late answer to a request that was given up."""
@@ -357,6 +375,8 @@ class AskLedger:
         request = session.answered(answer.response_id)
         session.headroom, session.nodes = answer.headroom, answer.nodes
         self._intake.take(session, request, answer)
+        if overdue := session.overdue():
+            effects.append(AskRunning(session.subcluster, tuple(overdue)))
         self._rejections.take(session, answer.rejected)
         is_home = session is self._home
         self._outbox.add(answer.node_tokens, b"" if is_home else answer.joined)

@@ -45,7 +45,7 @@ class Session:
         was_open: Whether it ever was.
         is_lost: Whether it was given up since.
         adds: Whether a count of an ask with a placement adds to what the scheduler was asked for.
-        missing: Containers that it did not list when it was opened again, by how many answers they may still turn up.
+        missing: Containers that it may not know since it restarted, by the answers until its ResourceManager is asked.
     """
 
     subcluster: SubClusterId
@@ -230,11 +230,11 @@ class Session:
         return replace(ask, count=more) if more > 0 else None
 
     def expect(self, containers: Iterable[ContainerId], answers: int) -> None:
-        """Give containers that were not listed some answers of time to turn up."""
+        """Give containers of which a scheduler that restarted may know nothing some answers of time to turn up."""
         self.missing = dict.fromkeys(containers, answers)
 
     def overdue(self) -> list[ContainerId]:
-        """Containers that had their time; counts one answer."""
+        """Containers whose ResourceManager is to be asked about them by now; counts one answer."""
         self.missing = {container: left - 1 for container, left in self.missing.items()}
         gone = [container for container, left in self.missing.items() if left <= 0]
         for container in gone:

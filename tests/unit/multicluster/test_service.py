@@ -12,7 +12,7 @@ from shim.domain.resources import ResourceVector
 from shim.errors import NoAnswerError, StoreUnavailableError
 from shim.multicluster.core import ClusterCapacity, ReleaseOrder
 from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.home_containers import HomeContainers
+from shim.multicluster.running_containers import RunningContainers
 from shim.multicluster.service import MultiClusterCalls, MultiClusterService
 from shim.multicluster.session_worker import SessionSettings
 from shim.multicluster.sessions import SessionTools
@@ -98,7 +98,7 @@ class TwoClusterFederation:
                 clock=VirtualClock(),
                 settings=SETTINGS,
                 keeps_containers=self._keeps,
-                at_home=HomeContainers(self.clusters, VirtualClock(), retry_s=0.01).of,
+                running=RunningContainers(self.clusters, VirtualClock(), retry_s=0.01).of,
             )
         )
 
@@ -391,6 +391,24 @@ async def test_a_scheduler_elsewhere_that_starts_again_is_asked_again(world):
     await master.until(lambda: len(master.at(200)) == 4)
     assert world.clusters[WEST].calls.count("registerApplicationMaster") == 2
     assert not master.ended
+
+
+@pytest.mark.parametrize("come_back", [True, False])
+async def test_what_a_restarted_scheduler_does_not_list_is_lost_unless_its_nodes_come_back(world, come_back):
+    master = await a_spanning_master(world)
+    west = world.clusters[WEST]
+    running = dict(west.applications[APPLICATION].live)
+    west.restart()
+    west.applications[APPLICATION].live.clear()
+    await comes_to(lambda: is_so(lambda: west.calls.count("registerApplicationMaster") == 2))
+    if come_back:
+        west.applications[APPLICATION].live.update(running)
+    west.may_grant = 0
+    await comes_to(lambda: is_so(lambda: "getContainers" in west.calls))
+    await master.until(lambda: come_back or len(master.ended) == 3)
+    await master.allocate(0)
+    assert set(master.ended.values()) == (set() if come_back else {-100})
+    assert west.applications[APPLICATION].live == (running if come_back else {})
 
 
 async def test_a_cluster_that_is_silent_for_long_loses_its_containers_and_is_used_again_when_it_is_back(world):

@@ -183,3 +183,5 @@ def test_tags_are_counted_of_what_the_attempt_has_by_sub_cluster():
     for number in (40, 41):
         book.add(a_container(number, ContainerState.GIVEN, grant=tagged(number, db), subcluster=WEST))
     assert book.tags() == {EAST: {web: 2}, WEST: {db: 2}}, "queued and given ones"
+    book.give_back(ContainerId(ATTEMPT, 40), is_used=True)
+    assert book.tags() == {EAST: {web: 2}, WEST: {db: 1}}, "what is given back makes room for another at once"

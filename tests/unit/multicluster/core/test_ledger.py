@@ -1,5 +1,7 @@
 """The ledger's rules one by one; all of them together are in tests/property/test_relay_ledger.py."""
 
+from dataclasses import replace
+
 import pytest
 
 from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, AllocateCall, Ask, AskKey, Ended
@@ -7,10 +9,13 @@ from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import (
     AMCalled,
+    AMRegistered,
+    AskRunning,
     Beat,
     CallSession,
     CloseSession,
     Finished,
+    NotRunning,
     RefuseAM,
     ReleaseOrder,
     SessionAnswered,
@@ -90,18 +95,62 @@ def test_a_container_that_is_not_wanted_any_more_when_it_arrives_is_given_back_u
     assert talk.wants().ended == ()
 
 
-def test_a_known_container_that_a_restarted_scheduler_does_not_list_has_time_to_turn_up(talk):
+def after_a_restart_in_the_west(talk):
+    """Its nodes have had their time to come back, and one container is not listed."""
     talk.beats()
     talk.hears(WEST, a_grant())
     talk.wants()
     talk.opens()
-    for _ in range(28):
+    for _ in range(88):
         talk.beats()
         talk.hears(WEST)
-        assert talk.wants().ended == ()
+        assert talk.asked_about == []
     talk.beats()
     talk.hears(WEST)
+    assert talk.asked_about == [AskRunning(WEST, (a_grant().container,))]
+    assert talk.wants().ended == (), "nobody knows yet"
+
+
+def test_a_container_that_a_restarted_resource_manager_does_not_know_in_time_is_lost(talk):
+    after_a_restart_in_the_west(talk)
+    talk.tell(NotRunning(WEST, (a_grant().container,)))
     assert [ended.exit_status for ended in talk.wants().ended] == [LOST_EXIT_STATUS]
+    assert a_grant().container in talk.beats().releases, "its node may yet come back with it"
+
+
+def test_one_whose_node_came_back_meanwhile_lives_on(talk):
+    after_a_restart_in_the_west(talk)
+    talk.tell(NotRunning(WEST, ()))
+    for _ in range(200):
+        talk.beats()
+        talk.hears(WEST)
+    assert talk.wants().ended == ()
+    assert len(talk.asked_about) == 1
+
+
+def test_an_answer_from_before_another_restart_takes_nothing(talk):
+    after_a_restart_in_the_west(talk)
+    talk.opens()
+    talk.tell(NotRunning(WEST, (a_grant().container,)))
+    assert talk.wants().ended == ()
+
+
+@pytest.mark.parametrize("is_given_back", [False, True])
+def test_the_home_that_has_restarted_is_asked_what_runs_there_too(talk, is_given_back):
+    """What it granted and nobody started it knows no more, nor does it ever say so."""
+    lost = replace(a_grant(), container=ContainerId(ATTEMPT, (100 << 40) | 1))
+    talk.tell(AMCalled(AllocateCall(talk.answered.response_id, (Ask(KEY, ANY, 3),)), CAPACITIES))
+    talk.hears(EAST, lost)
+    assert talk.answered.grants == (lost,)
+    talk.tell(AMRegistered())
+    talk.answered, talk.response_ids[EAST] = None, 0
+    talk.wants(releases=(lost.container,) if is_given_back else ())
+    for _ in range(89):
+        assert talk.wants().ended == ()
+    assert talk.asked_about == [AskRunning(EAST, (lost.container,))]
+    talk.tell(NotRunning(EAST, (lost.container,)))
+    assert [ended.container for ended in talk.wants().ended] == [lost.container]
+    assert not talk.watch.has
 
 
 def test_one_that_turns_up_in_time_is_not_lost(talk):
