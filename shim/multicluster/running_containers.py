@@ -83,5 +83,5 @@ def _read(
 
 
 def _say_unknown(attempt: ApplicationAttemptId, subcluster: SubClusterId, reason: str) -> None:
-    """Nothing unknown is taken from anybody."""
+    """Log the reason: from what is not known nothing is concluded."""
     _log.warning("what an attempt was given is not known", attempt=str(attempt), cluster=subcluster, reason=reason)

@@ -10,19 +10,18 @@ released before the ApplicationMaster hears of it.
 Source: the rules for response ids are those of `ApplicationMasterService.allocate`.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, Ask, AskKey, Ended
+from shim.domain.allocations import AllocateAnswer
 from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.errors import InvariantViolationError
-from shim.multicluster.core.ask_group import AskGroup, rows_by_key
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.bounds import refusal_of
+from shim.multicluster.core.call_intake import CallIntake
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
-from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
+from shim.multicluster.core.containers import ContainerBook, ContainerState
 from shim.multicluster.core.conversations import Conversations
 from shim.multicluster.core.events import (
     AMCalled,
@@ -56,13 +55,13 @@ from shim.multicluster.core.plan_events import AllocationsVerified, PlanEvent, P
 from shim.multicluster.core.recalls import AttemptHoldings, Recalls
 from shim.multicluster.core.rejections import Rejections
 from shim.multicluster.core.session import Session, SessionState
+from shim.multicluster.core.session_lives import SessionLives
 from shim.multicluster.core.splitter import AskSplitter
 
 __all__ = ["NOT_REGISTERED", "AskLedger"]
 
 NOT_REGISTERED = "org.apache.hadoop.yarn.exceptions.ApplicationMasterNotRegisteredException"
 _INVALID = "org.apache.hadoop.yarn.exceptions.InvalidApplicationMasterRequestException"
-_WANTED = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
 
 
 class AskLedger:
@@ -97,10 +96,12 @@ class AskLedger:
         self._outbox = Outbox(self._containers)
         self._gang = GangHold(attempt, gang, self._asks, self._containers, self._talk)
         self._intake = Intake(self._asks, self._containers, self._talk, splitter, self._gang)
+        self._calls = CallIntake(self._asks, self._containers, self._talk, self._master)
+        self._lives = SessionLives(
+            self._asks, self._containers, self._talk, self._outbox, self._gang, self._intake, grace
+        )
         self._recalls = Recalls(self._asks, self._containers, self._talk)
         self._rejections = Rejections(self._asks, self._containers, self._talk, self._outbox)
-        self._before: tuple[Mapping[AskKey, AskGroup | None], frozenset[str]] | None = None
-        self._grace = grace
         self._is_finished = False
         self._is_held = False
         self._unregistered = f"AM is not registered for known application attempt: {attempt}"
@@ -153,9 +154,9 @@ class AskLedger:
             case SessionForgotten():
                 self._session_forgotten(event, effects)
             case NotRunning():
-                self._not_running(event)
+                self._lives.not_running(event)
             case SessionLost():
-                self._session_lost(event)
+                self._lives.lost(event)
             case Recall():
                 self._recall(event, effects)
             case PlanEvent():
@@ -180,9 +181,7 @@ class AskLedger:
         self._is_held = False
         self._talk.is_resuming = event.is_resumed
         self._master.registered()
-        if self._home.was_open and not event.is_resumed:
-            self._expect(self._home)
-        self._home.reopen(event.home_response_id)
+        self._lives.home_reopened(event.home_response_id, is_resumed=event.is_resumed)
 
     def _am_called(self, event: AMCalled, effects: list[LedgerEffect]) -> None:
         if self._home.state is not SessionState.OPEN:
@@ -204,18 +203,7 @@ class AskLedger:
         call = event.call
         self._talk.look(event.capacities)
         self._acknowledge(effects)
-        self._master.call = call
-        self._before = self._asks.snapshot(rows_by_key(call.asks)), self._talk.blacklist
-        self._asks.tell(call.asks, self._containers.on_way(), adds=self._home.adds)
-        self._asks.count_call()
-        self._take_back(call.asks)
-        self._talk.is_told = True
-        self._talk.blacklist = (self._talk.blacklist | set(call.blacklist_additions)) - set(call.blacklist_removals)
-        for container in call.releases:
-            self._owner(container).releases[container] = None
-            self._containers.give_back(container, is_used=not self._master.was_just_given(container))
-        for update in call.updates:
-            self._owner(update.container).updates.append(update)
+        self._calls.take(call)
         self._gang.pass_time(event.at_s)
         self._split(event.capacities)
         self._asks.forget_quiet(self._talk.asked().union(self._containers.on_way()))
@@ -267,17 +255,6 @@ class AskLedger:
         """Say news that cannot wait for a beat."""
         effects.extend(self._say(session) for session in self._talk.others if self._talk.has_news(session))
 
-    def _take_back(self, asks: Iterable[Ask]) -> None:
-        """Release what the ApplicationMaster wanted and has not been given, if it wants less than that by now."""
-        waiting = self._containers.on_way()
-        said = [ask for ask in asks if ask.place == ANY and not self._home.adds_up(ask.key)]
-        surplus = Counter({ask.key: waiting[ask.key] - ask.count for ask in said})
-        for container in reversed(self._containers.in_state(ContainerState.QUEUED)):
-            if container.key is not None and surplus[container.key] > 0:
-                surplus[container.key] -= 1
-                container.become_surplus()
-                self._talk.of(container.subcluster).releases[container.id] = None
-
     def _say(self, session: Session, rest: bytes = b"") -> CallSession:
         return CallSession(session.subcluster, self._talk.say(session, rest))
 
@@ -291,11 +268,6 @@ class AskLedger:
     def _remembered_otherwise(self) -> SubClusterId | None:
         """The home, which tells another ledger itself what runs there; not whether it was given or held for a gang."""
         return None if self._gang.has_gang else self._home.subcluster
-
-    def _owner(self, container: ContainerId) -> Session:
-        """Return the session whose scheduler gave a container: the home's, if nobody knows."""
-        known = self._containers.find(container)
-        return self._home if known is None else self._talk.of(known.subcluster)
 
     def _open_needed(self, effects: list[LedgerEffect]) -> None:
         needed = {name for group in self._asks.groups for name, count in group.targets.items() if count}
@@ -312,7 +284,7 @@ class AskLedger:
         )
         answer = replace(answer, asked_back=self._recalls.told())
         self._master.answered(answer)
-        self._before = None
+        self._calls.settle()
         effects.extend(remembered(granted, self._remembered_otherwise, Fate.GIVEN, answer.response_id))
         effects.append(AnswerAM(answer))
 
@@ -328,38 +300,10 @@ class AskLedger:
             effects.append(self._say(session))
 
     def _session_opened(self, event: SessionOpened, effects: list[LedgerEffect]) -> None:
-        session = self._talk.of(event.subcluster)
         if self._is_finished:
             effects.append(CloseSession(event.subcluster))
-            return
-        self._outbox.tell_of(session.places if session.is_lost else (), is_lost=False)
-        session.reopen(0)
-        if event.known:
-            self._gang.begun()
-        live = {grant.container: grant for grant in event.live}
-        for name in event.known:
-            if self._containers.find(name) is None and not self._containers.is_done(name):
-                known = Container(name, event.subcluster, ContainerState.GIVEN, grant=live.get(name))
-                self._containers.add(known)
-        for name in sorted(live):
-            if self._containers.find(name) is None:
-                self._containers.add(Container(name, event.subcluster, ContainerState.SURPLUS))
-        mine = self._containers.of(event.subcluster)
-        unwanted = (each.id for each in mine if each.id in live and each.state not in _WANTED)
-        session.releases |= dict.fromkeys(unwanted)  # those that were given up with their sub-cluster, too
-        self._expect(session, besides=live)
-        self._outbox.add(event.node_tokens)
-        effects.append(self._say(session))
-
-    def _expect(self, session: Session, besides: Iterable[ContainerId] = ()) -> None:
-        """A scheduler has restarted: it may know nothing of what it gave, but for what it has listed."""
-        mine = [each.id for each in self._containers.of(session.subcluster) if each.ended is None]
-        session.expect(sorted(set(mine).difference(besides)), self._grace)
-
-    def _not_running(self, event: NotRunning) -> None:
-        session = self._talk.find(event.subcluster)
-        if session is not None and session.state is SessionState.OPEN:
-            self._intake.lose(session, event.containers)
+        else:
+            effects.append(self._say(self._lives.opened(event)))
 
     def _answering(self, subcluster: SubClusterId, serial: int) -> Session | None:
         """The session that waits for this answer; None for a late answer to a request that was given up."""
@@ -400,21 +344,10 @@ class AskLedger:
             return
         request = session.refused()
         if session is self._home:
-            self._take_back_call()
+            self._calls.undo()
             effects.append(RefuseAM(event.java_class, event.message))
             return
         self._asks.refuse({ask.key for ask in request.asks} if request is not None else (), session.subcluster)
-
-    def _take_back_call(self) -> None:
-        """The home refused the call whole: nothing of it is said again, or every later one would be refused."""
-        call, self._master.call = self._master.call, None
-        if self._before is not None:
-            before, self._talk.blacklist = self._before
-            self._asks.restore(before)
-            self._before = None
-        for container in call.releases if call is not None else ():
-            if self._containers.find(container) is None:
-                self._home.releases.pop(container, None)
 
     def _session_forgotten(self, event: SessionForgotten, effects: list[LedgerEffect]) -> None:
         session = self._answering(event.subcluster, event.serial)
@@ -426,26 +359,9 @@ class AskLedger:
             session.updates[:0] = request.updates if request is not None else ()
             effects.append(OpenSession(event.subcluster))
         elif self._master.call is not None:
-            self._master.call, self._before = None, None
+            self._master.call = None
+            self._calls.settle()
             effects.append(RefuseAM(NOT_REGISTERED, self._unregistered))
-
-    def _session_lost(self, event: SessionLost) -> None:
-        session = self._talk.find(event.subcluster)
-        if session is None or session is self._home:
-            return
-        session.give_up()
-        self._outbox.tell_of(session.places, is_lost=True)
-        self._asks.leave(event.subcluster)
-        for container in self._containers.of(event.subcluster):
-            if container.state is ContainerState.GIVEN:
-                diagnostics = f"sub-cluster {event.subcluster} is lost: {event.reason}"
-                self._containers.end(container, Ended(container.id, LOST_EXIT_STATUS, diagnostics))
-            elif self._gang.lost(container):
-                continue
-            elif container.state in (ContainerState.QUEUED, ContainerState.SURPLUS):
-                if container.key is not None:
-                    self._asks.give_back(container.key)
-                self._containers.forget([container])
 
     def _recall(self, event: Recall, effects: list[LedgerEffect]) -> None:
         self._recalls.handle(event)

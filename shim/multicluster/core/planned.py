@@ -10,7 +10,6 @@ elsewhere it waits here. What starves where it was allocated is given up there, 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from shim.domain.allocations import AskKey, TaggedSpot
@@ -18,9 +17,10 @@ from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
-from shim.multicluster.core.ask_decisions import AskDecision, Weighed
+from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.core.cluster_capacity import ClusterCapacity
-from shim.multicluster.core.constrained import most_by_nodes, places_of, queue_by_tags, split_constrained
+from shim.multicluster.core.constrained import split_constrained
+from shim.multicluster.core.demand_looks import DemandLook, decision_on, look_at, queue_at_each, queue_rest, row_of
 from shim.multicluster.core.events import LedgerEffect
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
@@ -36,43 +36,13 @@ from shim.multicluster.core.plan_events import (
     PublishRequests,
     SettleAllocation,
 )
-from shim.multicluster.core.splitter import (
-    CapacitySplitter,
-    Demand,
-    SplitSettings,
-    data_in,
-    may_have,
-    shares_of,
-    sizes_of,
-    split_strictly,
-    why_too_old,
-    why_unmatched,
-)
+from shim.multicluster.core.splitter import CapacitySplitter, Demand, SplitSettings, why_too_old, why_unmatched
 from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocation
 
 __all__ = ["PlannedSplitter"]
 
 _MOST_DECISIONS = 32
 _ANYWHERE: Mapping[str, int] = MappingProxyType({})
-_UNBOUNDED: Mapping[SubClusterId, int] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """One demand, and the sub-clusters as they are known now.
-
-    Attributes:
-        most_at: Containers that a placement constraint leaves to the nodes of each; none where nothing bounds them.
-    """
-
-    demand: Demand
-    eligible: Mapping[SubClusterId, ClusterCapacity]
-    home: SubClusterId
-    most_at: Mapping[SubClusterId, int] = field(default_factory=lambda: _UNBOUNDED)
-
-    @property
-    def is_placed(self) -> bool:
-        return self.demand.key.placement is not None
 
 
 class PlannedSplitter:
@@ -93,7 +63,7 @@ class PlannedSplitter:
         self._settings = settings
         self._fallback = CapacitySplitter(self._settings.patience)
         self._groups: dict[AskKey, AllocationGroup] = {}
-        self._looks: dict[AskKey, _Look] = {}
+        self._looks: dict[AskKey, DemandLook] = {}
         self._changed: dict[AskKey, None] = {}
         self._dropped: dict[AskKey, None] = {}
         self._effects: list[LedgerEffect] = []
@@ -107,7 +77,7 @@ class PlannedSplitter:
     @property
     def awaits_plan(self) -> bool:
         """Tell whether containers are wanted that no plan has looked at."""
-        return any(self._is_new(group) for group in self._groups.values())
+        return any(group.is_new for group in self._groups.values())
 
     def drain(self) -> Sequence[LedgerEffect]:
         """Return the effects, and the rows that changed since the last call."""
@@ -127,7 +97,7 @@ class PlannedSplitter:
         """Split a demand over the sub-clusters by the newest plan."""
         home = next(room.subcluster for room in capacities if room.is_home)
         group = self._groups.setdefault(demand.key, AllocationGroup(demand.key))
-        look = self._looks[demand.key] = _look(demand, capacities, home)
+        look = self._looks[demand.key] = look_at(demand, capacities, home)
         eligible = look.eligible
         if demand.is_withheld:
             return self._withhold(group)
@@ -139,10 +109,12 @@ class PlannedSplitter:
         self._leave_closed(group, eligible)
         avoided = self._give_up_starving(group, look)
         if group.has_spares(demand):
-            self._queue_at_each(group, look)
+            group.queued.clear()
+            self._trim(group, look)
+            queue_at_each(group, look)
         else:
             self._trim(group, look)
-            self._queue_rest(group, look)
+            queue_rest(group, look)
         self._publish(group, look, avoided)
         return dict(group.asked())
 
@@ -233,18 +205,12 @@ class PlannedSplitter:
             moved = min(starts - pinned, group.queued[name])  # it stays asked for there, and is allocated now
             group.queued[name] -= moved
             self._propose(group, look, name, starts - pinned, was_queued=moved)
-        for name in tuple(group.queued):
-            if name not in plan.may_queue:
-                group.forgiven[name] = look.demand.starved.get(name, 0)
-                del group.queued[name]
-        for name, most in plan.at_most.items():
-            group.queued[name] = min(group.queued[name], most)
-        group.tidy()
+        group.keep_to(plan, look.demand)
 
     def _propose(
         self,
         group: AllocationGroup,
-        look: _Look,
+        look: DemandLook,
         name: SubClusterId,
         count: int,
         *,
@@ -285,7 +251,7 @@ class PlannedSplitter:
         return said
 
     def _split_by_capacity(
-        self, group: AllocationGroup, look: _Look, capacities: Sequence[ClusterCapacity]
+        self, group: AllocationGroup, look: DemandLook, capacities: Sequence[ClusterCapacity]
     ) -> Mapping[SubClusterId, int]:
         if look.is_placed:
             asked = dict(split_constrained(look.demand, capacities, self._settings.patience))
@@ -294,11 +260,7 @@ class PlannedSplitter:
         for each in reversed(group.allocations):
             surplus = max(0, group.tentative()[each.subcluster] - asked.get(each.subcluster, 0))
             self._withdraw(each, min(each.count, surplus))
-        for each in group.allocations:
-            each.is_asked = True  # counted in `asked` already
-        group.tidy()
-        group.queued = +Counter({name: count - group.tentative()[name] for name, count in asked.items()})
-        group.planned = look.demand.total
+        group.ask_for(asked, look.demand.total)
         self._unpublish(group)
         return asked
 
@@ -307,9 +269,7 @@ class PlannedSplitter:
         for each in group.allocations:
             self._withdraw(each, each.count)
         group.tidy()
-        group.queued.clear()
-        group.reason, group.plan, group.planned = "", None, 0
-        group.unresponsive.clear()
+        group.begin_anew()
         self._unpublish(group)
         return {}
 
@@ -317,37 +277,25 @@ class PlannedSplitter:
         for each in group.allocations:
             if each.subcluster not in eligible:
                 self._withdraw(each, each.count)
-        for name in tuple(group.queued):
-            if name not in eligible:
-                del group.queued[name]
+        group.queued = Counter({name: count for name, count in group.queued.items() if name in eligible})
         group.tidy()
 
-    def _give_up_starving(self, group: AllocationGroup, look: _Look) -> frozenset[SubClusterId]:
+    def _give_up_starving(self, group: AllocationGroup, look: DemandLook) -> frozenset[SubClusterId]:
         """Tentative allocations that are not honoured in time; the sub-clusters where nothing new is to start."""
-        patience, capacities = self._settings.patience, group.plan.capacity if group.plan else {}
-        asked = group.asked()
-        starving = {name for name in look.eligible if group.starved(name, look.demand) >= patience}
-        for name in look.eligible:
-            if name not in starving or not (capacities.get(name) or group.verified()[name]):
-                group.unresponsive[name] = group.unresponsive[name] if name in starving else 0
-            else:
-                group.unresponsive[name] += bool(asked[name])
+        patience = self._settings.patience
+        starving = group.count_silence(look.eligible, look.demand, patience)
         for each in group.allocations:
             if each.subcluster in starving and not each.is_pending:
                 group.unresponsive[each.subcluster] = patience
                 self._break(group, each, each.count, stays_queued=True)
         group.unresponsive = +group.unresponsive
         group.tidy()
-        return frozenset(starving)
+        return starving
 
-    def _trim(self, group: AllocationGroup, look: _Look) -> None:
+    def _trim(self, group: AllocationGroup, look: DemandLook) -> None:
         """Ask for no more than is wanted: what is queued goes first, then what has the least capacity."""
-        surplus = group.committed() - look.demand.total
         capacity = group.plan.capacity if group.plan else {}
-        for name in sorted(group.queued, key=lambda name: capacity.get(name, 0)):
-            taken = max(0, min(surplus, group.queued[name]))
-            group.queued[name] -= taken
-            surplus -= taken
+        surplus = group.trim_queued(group.committed() - look.demand.total)
         for is_asked in (False, True):
             for name in sorted(look.eligible, key=lambda name: capacity.get(name, 0)):
                 for each in group.newest(name, is_asked=is_asked):
@@ -356,53 +304,10 @@ class PlannedSplitter:
                     surplus -= taken
         group.tidy()
 
-    def _queue_at_each(self, group: AllocationGroup, look: _Look) -> None:
-        """Queue all that has no tentative allocation at each scheduler that the newest plan has drawn."""
-        group.queued.clear()
-        self._trim(group, look)
-        left = min(group.planned, look.demand.total) - group.committed()
-        if left > 0:
-            group.queued.update(dict.fromkeys((name for name in look.eligible if name in group.may_queue), left))
-
-    def _queue_rest(self, group: AllocationGroup, look: _Look) -> None:
-        """Queue the rest, which has no tentative allocation, at schedulers where the newest plan allows it."""
-        missing = min(group.planned, look.demand.total) - group.committed()
-        capacities = [room for name, room in look.eligible.items() if name in group.may_queue]
-        if missing <= 0 or not capacities:
-            return
-        if look.demand.is_strict:
-            bounds = split_strictly(look.demand, tuple(look.eligible.values()), look.home)
-            bounds = {room.subcluster: bounds.get(room.subcluster, 0) for room in capacities}
-        elif look.is_placed:
-            group.queued.update(queue_by_tags(look.demand, capacities, look.most_at, group.asked(), missing))
-            group.tidy()
-            return
-        else:
-            bounds = sizes_of(capacities, look.demand)
-        asked, weights = group.asked(), {room.subcluster: room.weight for room in capacities}
-        left = {name: max(0, bound - asked[name]) for name, bound in bounds.items()}
-        left |= {name: min(left[name], most) for name, most in group.may_still_queue().items() if name in left}
-        for name, share in shares_of(missing, left, lambda name: weights[name]).items():
-            group.queued[name] += share
-            missing -= share
-        unbounded = {name: bound for name, bound in bounds.items() if name not in group.at_most}
-        if unbounded and not look.demand.is_strict:
-            group.queued[max(unbounded, key=lambda name: unbounded[name])] += missing
-        group.tidy()
-
     # ------------------------------------------------------------------ books
 
-    def _is_new(self, group: AllocationGroup) -> bool:
-        return group.published is not None and group.planned < group.published.wanted
-
-    def _publish(self, group: AllocationGroup, look: _Look, avoided: frozenset[SubClusterId]) -> None:
-        local = dict(data_in(tuple(look.eligible.values()), look.demand))
-        weights = {name: room.weight for name, room in look.eligible.items()}
-        if look.is_placed and look.home in local:
-            local[look.home] = look.demand.total
-        row = group.row(look.demand, local, weights, avoided, self._settings.patience)
-        if look.most_at:
-            row = replace(row, most_at=look.most_at)
+    def _publish(self, group: AllocationGroup, look: DemandLook, avoided: frozenset[SubClusterId]) -> None:
+        row = row_of(group, look, avoided, self._settings.patience)
         if row != group.published:
             group.published = row
             self._changed[group.key] = None
@@ -435,47 +340,11 @@ class PlannedSplitter:
             SettleAllocation(allocation.subcluster, allocation.number, allocation.honoured, allocation.withdrawn)
         )
 
-    # ------------------------------------------------------------------ for people
-
     def decisions(self, latest: Mapping[AskKey, RequestPlan]) -> Sequence[AskDecision]:
-        """Return the decisions behind the newest split of each of the newest keys.
+        """Return the decisions behind the newest split of each of the newest keys, for people.
 
         Args:
             latest: The newest plan for each key, also where it changed nothing.
         """
         groups = tuple(self._groups.values())[-_MOST_DECISIONS:]
-        return tuple(self._decision(group, latest.get(group.key)) for group in groups)
-
-    def _decision(self, group: AllocationGroup, latest: RequestPlan | None) -> AskDecision:
-        look, plan = self._looks[group.key], latest or group.plan or RequestPlan(group.key)
-        missing = max(0, look.demand.total - group.committed())
-        return AskDecision(
-            key=group.key,
-            wanted=look.demand.total,
-            asked=dict(group.asked()),
-            promised=dict(group.verified()),
-            by="capacity" if group.reason else "heddle",
-            reason=group.reason or plan.reason,
-            gang="" if look.demand.gang is None else look.demand.gang.text,
-            candidates=tuple(
-                Weighed(name, plan.capacity.get(name, 0), room.age_s) for name, room in look.eligible.items()
-            ),
-            verdicts=tuple(group.verdicts),
-            repairs=group.repairs,
-            withheld=missing,
-            behind=plan.behind,
-            estimate=plan.estimate,
-            rule="" if group.reason else plan.rule,
-        )
-
-
-def _look(demand: Demand, capacities: Sequence[ClusterCapacity], home: SubClusterId) -> _Look:
-    """Look at who can be asked: with a placement, who can judge the constraint and has not rejected it."""
-    able = [room for room in capacities if may_have(room, demand)]
-    if demand.key.placement is None:
-        return _Look(demand, {room.subcluster: room for room in able}, home)
-    judges = {room.subcluster for room in places_of(demand, capacities)} - demand.rejected
-    eligible = {room.subcluster: room for room in able if room.subcluster in judges}
-    held = {} if demand.tags is None else demand.tags.held
-    most = {name: most_by_nodes(room, demand, held) for name, room in eligible.items()}
-    return _Look(demand, eligible, home, {name: max(0, each) for name, each in most.items() if each is not None})
+        return tuple(decision_on(group, self._looks[group.key], latest.get(group.key)) for group in groups)

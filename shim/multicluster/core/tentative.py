@@ -7,7 +7,7 @@ What is asked for at a scheduler is the sum of the tentative allocations there a
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskKey
@@ -156,6 +156,58 @@ class AllocationGroup:
     def may_still_queue(self) -> Mapping[SubClusterId, int]:
         """Count what may be queued beyond what is, where the newest plan bounds it."""
         return {name: max(0, most - self.queued[name]) for name, most in self.at_most.items()}
+
+    @property
+    def is_new(self) -> bool:
+        """Tell whether more is published than a plan has looked at."""
+        return self.published is not None and self.planned < self.published.wanted
+
+    def begin_anew(self) -> None:
+        """Forget what was planned and queued, once nothing is allocated any more."""
+        self.queued.clear()
+        self.reason, self.plan, self.planned = "", None, 0
+        self.unresponsive.clear()
+
+    def ask_for(self, counts: Mapping[SubClusterId, int], planned: int) -> None:
+        """Ask schedulers for so many, those with an allocation among them."""
+        for each in self.allocations:
+            each.is_asked = True
+        self.tidy()
+        tentative = self.tentative()
+        self.queued = +Counter({name: count - tentative[name] for name, count in counts.items()})
+        self.planned = planned
+
+    def keep_to(self, plan: RequestPlan, demand: Demand) -> None:
+        """Queue nothing where a plan does not allow it, and no more than it allows."""
+        for name in tuple(self.queued):
+            if name not in plan.may_queue:
+                self.forgiven[name] = demand.starved.get(name, 0)
+                del self.queued[name]
+        for name, most in plan.at_most.items():
+            self.queued[name] = min(self.queued[name], most)
+        self.tidy()
+
+    def count_silence(
+        self, eligible: Collection[SubClusterId], demand: Demand, patience: int
+    ) -> frozenset[SubClusterId]:
+        """Count a split for those that grant nothing though they have capacity; return all that grant nothing."""
+        asked, capacities = self.asked(), self.plan.capacity if self.plan else {}
+        starving = {name for name in eligible if self.starved(name, demand) >= patience}
+        for name in eligible:
+            if name not in starving or not (capacities.get(name) or self.verified()[name]):
+                self.unresponsive[name] = self.unresponsive[name] if name in starving else 0
+            else:
+                self.unresponsive[name] += bool(asked[name])
+        return frozenset(starving)
+
+    def trim_queued(self, surplus: int) -> int:
+        """Queue so many fewer, first where there is the least capacity; return how many of them are left."""
+        capacity = self.plan.capacity if self.plan else {}
+        for name in sorted(self.queued, key=lambda name: capacity.get(name, 0)):
+            taken = max(0, min(surplus, self.queued[name]))
+            self.queued[name] -= taken
+            surplus -= taken
+        return surplus
 
     def committed(self) -> int:
         """Containers that some scheduler is asked for, or that a verdict is awaited for."""

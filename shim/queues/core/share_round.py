@@ -280,9 +280,8 @@ class Shares:
         load = self.load.queues[queue.path]
         if self._tree.weight[row] <= 0 and queue.guaranteed <= 0:
             return False
-        has_work = load.pending.memory_mib > 0 or any(
-            not self.objection_to_user(queue, one) for one in self.waiting[queue.path][:1]
-        )
+        first = self.waiting[queue.path][:1]
+        has_work = load.pending.memory_mib > 0 or any(not self.objection_to_user(queue, one) for one in first)
         if not has_work or 0 < queue.max_running <= load.running:
             return False
         missing = self._entitled[row] - self._held[row]
