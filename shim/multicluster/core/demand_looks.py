@@ -1,4 +1,4 @@
-"""What a split goes by: one demand beside the sub-clusters as they are now, and where its rest may queue.
+"""The grounds of a split: one demand beside the sub-clusters as they are now, and where its rest may queue.
 
 Pure functions for `PlannedSplitter` (`planned.py`), which keeps the books and tells of what changes in them.
 """

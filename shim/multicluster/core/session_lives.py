@@ -1,4 +1,4 @@
-"""What becomes of containers and asks as sessions are opened again and lost, and as ResourceManagers restart."""
+"""Fate of containers and asks as sessions are opened again and lost, and as ResourceManagers restart."""
 
 from collections.abc import Iterable
 
