@@ -15,6 +15,8 @@ from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSettin
 
 __all__ = ["arriving", "be_silent", "dealt_to", "each_run", "played_on", "played_on_two_clusters"]
 
+_AM_SHARE = 0.5
+
 
 def be_silent() -> None:
     """Write no log lines but errors."""
@@ -49,26 +51,43 @@ def played_on_two_clusters(jobs: Sequence[ModelledJob], *, node: ResourceVector,
 
 
 def played_on(
-    names: Sequence[str], jobs: Sequence[ModelledJob], *, node: ResourceVector, queue: str, seed: int, nodes: int = 4
+    names: Sequence[str],
+    jobs: Sequence[ModelledJob],
+    *,
+    node: ResourceVector,
+    queue: str,
+    seed: int,
+    nodes: int = 4,
+    am_share: float = _AM_SHARE,
 ) -> YarnOutcome:
     """Run jobs to their ends on clusters of these names, with so many nodes each.
+
+    `am_share` is the part of each cluster that ApplicationMasters may have.
 
     Raises:
         RuntimeError: A job did not succeed.
     """
     config = f'[[queue]]\nname = "root.default"\nspan = true\n{queue}\n'
-    return _ended(YarnSetting(clusters=_modelled(names, node, nodes), config=config, seed=seed), jobs, queue)
+    clusters = _modelled(names, node, nodes, am_share)
+    return _ended(YarnSetting(clusters=clusters, config=config, seed=seed), jobs, queue)
 
 
 def dealt_to(
-    names: Sequence[str], jobs: Sequence[ModelledJob], *, node: ResourceVector, seed: int, nodes: int = 4
+    names: Sequence[str],
+    jobs: Sequence[ModelledJob],
+    *,
+    node: ResourceVector,
+    seed: int,
+    nodes: int = 4,
+    am_share: float = _AM_SHARE,
 ) -> YarnOutcome:
     """Run jobs to their ends on the same clusters without Heddle: each has the next job, and each runs by itself.
 
     Raises:
         RuntimeError: A job did not succeed.
     """
-    setting = YarnSetting(clusters=_modelled(names, node, nodes), front=SimulatedFront.DEALT, seed=seed)
+    clusters = _modelled(names, node, nodes, am_share)
+    setting = YarnSetting(clusters=clusters, front=SimulatedFront.DEALT, seed=seed)
     return _ended(setting, jobs, "no Heddle")
 
 
@@ -82,11 +101,12 @@ def arriving(stages: Sequence[ModelledStage], rng: Random, *, places: int, load:
     return made
 
 
-def _modelled(names: Sequence[str], node: ResourceVector, nodes: int) -> tuple[ModelledClusterSpec, ...]:
+def _modelled(
+    names: Sequence[str], node: ResourceVector, nodes: int, am_share: float
+) -> tuple[ModelledClusterSpec, ...]:
+    queues = {"root.default": QueueSpec(am_share=am_share)}
     return tuple(
-        ModelledClusterSpec.even(
-            SubClusterId(name), nodes=nodes, size=node, epoch=epoch, queues={"root.default": QueueSpec(am_share=0.5)}
-        )
+        ModelledClusterSpec.even(SubClusterId(name), nodes=nodes, size=node, epoch=epoch, queues=queues)
         for epoch, name in zip(range(1000, 1000 * len(names) + 1, 1000), names, strict=True)
     )
 

@@ -1,7 +1,7 @@
 """One session of one application in a further sub-cluster: opened, spoken to at a beat, opened again, ended."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
@@ -73,6 +73,16 @@ class SessionWorker:
 
     Attributes:
         is_usable: Whether containers may be asked for there.
+
+    Args:
+        subcluster: Where.
+        open_: Registers Heddle's own ApplicationMaster.
+        tell: Takes events for the ledger.
+        keep: Stores tokens.
+        clock: For waiting.
+        settings: Beats and patience.
+        known: Containers that the ApplicationMaster, or the attempt before it, was given.
+        hands_over: Whether a new attempt is told of those that are listed as the session is opened first.
     """
 
     def __init__(
@@ -84,6 +94,8 @@ class SessionWorker:
         clock: Clock,
         settings: SessionSettings,
         known: frozenset[ContainerId] = frozenset(),
+        *,
+        hands_over: bool = False,
     ) -> None:
         self.is_usable = True
         self.opened: asyncio.Future[Opened | None] = asyncio.get_running_loop().create_future()
@@ -93,7 +105,8 @@ class SessionWorker:
         self._keep = keep
         self._clock = clock
         self._settings = settings
-        self._known = known
+        self._known, self._orphans = known, frozenset[ContainerId]()
+        self._hands_over = hands_over
         self._request: SessionRequest | None = None
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -149,11 +162,23 @@ class SessionWorker:
                 continue
             self.is_usable = True
             self._request = None
-            self._tell(SessionOpened(self._subcluster, opened.live, opened.node_tokens, self._known))
-            self._known = frozenset()
+            if self._hands_over:  # a new ApplicationMaster is told of what is listed now, and of nothing later
+                self._leave_but({grant.container for grant in opened.live})
+            self._tell(
+                SessionOpened(self._subcluster, opened.live, opened.node_tokens, self._known, orphans=self._orphans)
+            )
+            self._known = self._orphans = frozenset()
             if not self.opened.done():
                 self.opened.set_result(opened)
             return opened
+
+    def hand_over_nothing(self) -> None:
+        """The new ApplicationMaster was not told of anything there: what its predecessor had is to be released."""
+        self._leave_but(())
+
+    def _leave_but(self, listed: Iterable[ContainerId]) -> None:
+        kept = self._known.intersection(listed)
+        self._known, self._orphans = kept, self._orphans | (self._known - kept)
 
     def _give_up(self, reason: str) -> None:
         self.is_usable = False

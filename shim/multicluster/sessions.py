@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from shim.domain.allocations import NodeToken, RunningContainer, SessionRequest
@@ -71,7 +72,9 @@ class AttemptSessions:
         attempt = self._attempt
         self._open(RemoteSession(attempt.id.application, subcluster, attempt.home_subcluster, attempt.user))
 
-    def _open(self, session: RemoteSession, known: frozenset[ContainerId] = frozenset()) -> SessionWorker:
+    def _open(
+        self, session: RemoteSession, known: frozenset[ContainerId] = frozenset(), *, hands_over: bool = False
+    ) -> SessionWorker:
         name = session.subcluster
         if name in self._workers:
             return self._workers[name]
@@ -95,7 +98,8 @@ class AttemptSessions:
                 await self._tools.store.save_session(kept)
 
         tools = self._tools
-        worker = SessionWorker(name, open_, self._tell, keep, clock=tools.clock, settings=tools.settings, known=known)
+        clock, settings = tools.clock, tools.settings
+        worker = SessionWorker(name, open_, self._tell, keep, clock, settings, known, hands_over=hands_over)
         self._workers[name] = worker
         worker.start()
         return worker
@@ -115,11 +119,14 @@ class AttemptSessions:
         if not keeps:
             for name, containers in given.items():  # they are given back: nobody shall miss them later
                 await tools.store.take(application, name, containers)
-            given = {}
-        workers = {each.subcluster: self._open(each, given.get(each.subcluster, frozenset())) for each in sessions}
-        if not keeps or not is_new:
-            return registration
-        return await self._with_kept(registration, workers, given)
+        workers = {
+            each.subcluster: self._open(each, given.get(each.subcluster, frozenset()), hands_over=is_new)
+            for each in sessions
+        }
+        if not keeps:
+            for worker in workers.values():
+                worker.hand_over_nothing()
+        return await self._with_kept(registration, workers, given) if keeps and is_new else registration
 
     async def _with_kept(
         self,
@@ -127,15 +134,20 @@ class AttemptSessions:
         workers: Mapping[SubClusterId, SessionWorker],
         given: Mapping[SubClusterId, frozenset[ContainerId]],
     ) -> bytes:
+        application = self._attempt.id.application
         for name, worker in workers.items():
-            try:
+            opened: Opened | None = None
+            with suppress(TimeoutError):
                 async with asyncio.timeout(_KEPT_WITHIN_S):
                     opened = await asyncio.shield(worker.opened)
-            except TimeoutError:
-                continue
-            if opened is not None:
-                kept = [grant for grant in opened.live if grant.container in given.get(name, ())]
+            had = given.get(name, frozenset())
+            kept = [grant for grant in opened.live if grant.container in had] if opened is not None else []
+            if opened is None:
+                worker.hand_over_nothing()
+            else:
                 registration = with_containers(registration, kept, opened.node_tokens)
+            if lost := had.difference(grant.container for grant in kept):
+                await self._tools.store.take(application, name, lost)
         return registration
 
     async def _end(self, name: SubClusterId, payload: bytes) -> None:

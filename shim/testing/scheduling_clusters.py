@@ -56,6 +56,8 @@ class _Application:
     is_registered: bool = False
     asked: Counter[tuple[int, str]] = field(default_factory=Counter)
     live: dict[int, ContainerProto] = field(default_factory=dict)
+    hidden: dict[int, ContainerProto] = field(default_factory=dict)
+    to_release: set[int] = field(default_factory=set)
     fresh: list[ContainerProto] = field(default_factory=list)
     gone: list[ContainerStatusProto] = field(default_factory=list)
     cached: AllocateResponseProto | None = None
@@ -121,11 +123,19 @@ class SchedulingCluster:
         assert method == ALLOCATE  # noqa: S101 - there is no other
         return self._allocate(application, known, AllocateRequestProto.FromString(payload))
 
-    def restart(self) -> None:
-        """Forget who is registered and what was asked for; containers go on."""
+    def restart(self, *, is_before_its_nodes: bool = False) -> None:
+        """Forget who is registered and what was asked for; containers go on, unknown until their nodes are back."""
         for known in self.applications.values():
             known.is_registered, known.cached = False, None
             known.asked.clear()
+            if is_before_its_nodes:
+                known.live, known.hidden = {}, known.live
+
+    def nodes_come_back(self) -> None:
+        """Know their containers again; those that were to be released meanwhile are."""
+        for known in self.applications.values():
+            found, known.hidden = known.hidden, {}
+            known.live |= {number: each for number, each in found.items() if number not in known.to_release}
 
     def end(self, application: ApplicationId, status: int = 0) -> None:
         """Every container of an application ends."""
@@ -209,6 +219,8 @@ class SchedulingCluster:
         for container in request.release:
             if known.live.pop(container.id, None) is not None:
                 known.gone.append(ContainerStatusProto(container_id=container, exit_status=-100))
+            else:
+                known.to_release.add(container.id)
         self._grant(application, known)
         known.response_id += 1
         known.cached = AllocateResponseProto(

@@ -113,12 +113,14 @@ class SessionOpened(LedgerEvent):
     Attributes:
         live: Containers that run there for the application.
         known: Those of them that the ApplicationMaster was given before this ledger existed.
+        orphans: Containers that an attempt before was given, and this one is not told of: to be released.
     """
 
     subcluster: SubClusterId
     live: tuple[Grant, ...] = ()
     node_tokens: tuple[NodeToken, ...] = ()
     known: frozenset[ContainerId] = frozenset()
+    orphans: frozenset[ContainerId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class SessionLives:
         session = self._talk.of(event.subcluster)
         self._outbox.tell_of(session.places if session.is_lost else (), is_lost=False)
         session.reopen(0)
+        session.releases |= dict.fromkeys(sorted(event.orphans))
         if event.known:
             self._gang.begun()
         live = {grant.container: grant for grant in event.live}

@@ -398,11 +398,10 @@ async def test_what_a_restarted_scheduler_does_not_list_is_lost_unless_its_nodes
     master = await a_spanning_master(world)
     west = world.clusters[WEST]
     running = dict(west.applications[APPLICATION].live)
-    west.restart()
-    west.applications[APPLICATION].live.clear()
+    west.restart(is_before_its_nodes=True)
     await comes_to(lambda: is_so(lambda: west.calls.count("registerApplicationMaster") == 2))
     if come_back:
-        west.applications[APPLICATION].live.update(running)
+        west.nodes_come_back()
     west.may_grant = 0
     await comes_to(lambda: is_so(lambda: "getContainers" in west.calls))
     await master.until(lambda: come_back or len(master.ended) == 3)
@@ -459,14 +458,18 @@ async def test_asks_go_elsewhere_when_a_cluster_refuses_the_application(world):
     await master.until(lambda: len(master.at(100)) == 3)
 
 
-async def test_a_second_attempt_gives_back_what_the_first_had_unless_containers_are_kept(world):
+@pytest.mark.parametrize("is_before_its_nodes", [False, True])
+async def test_a_second_attempt_gives_back_what_the_first_had_unless_containers_are_kept(world, is_before_its_nodes):
     master = await a_spanning_master(world)
     had = set(master.at(200))
     world.clusters[EAST].applications[APPLICATION].is_registered = False
+    world.clusters[WEST].restart(is_before_its_nodes=is_before_its_nodes)
     second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
     registered = await second.register()
     assert not had & {each.id.id for each in registered.containers_from_previous_attempts}
     await second.allocate(0)
+    await comes_to(lambda: is_so(lambda: world.clusters[WEST].calls.count("registerApplicationMaster") > 1))
+    world.clusters[WEST].nodes_come_back()
     await second.until(lambda: not world.clusters[WEST].applications[APPLICATION].live)
 
 
@@ -493,6 +496,28 @@ async def test_a_second_attempt_is_handed_the_kept_containers_of_all_clusters(wo
     assert handed == {each.id for each in master.has}
     await second.allocate(0)
     assert len(world.clusters[WEST].applications[APPLICATION].live) == 3
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+async def test_a_kept_container_that_the_second_attempt_is_not_told_of_is_released(monkeypatch, world, is_away):
+    """Its node comes back later than its ResourceManager, or that does not answer in time."""
+    monkeypatch.setattr("shim.multicluster.sessions._KEPT_WITHIN_S", 0.05)
+    world.keeps = True
+    master = await a_spanning_master(world)
+    elsewhere = set(master.at(200))
+    west = world.clusters[WEST]
+    await world.restart()
+    west.restart(is_before_its_nodes=not is_away)
+    west.is_away = is_away
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+    registered = await second.register()
+    assert not elsewhere & {each.id.id for each in registered.containers_from_previous_attempts}
+    assert WEST not in await world.store.containers(APPLICATION)
+    west.is_away = False
+    await second.allocate(0)
+    west.nodes_come_back()
+    await second.until(lambda: not west.applications[APPLICATION].live)
+    assert not second.ended
 
 
 async def test_an_attempt_that_nobody_saw_registering_lives_at_home(world):
