@@ -55,10 +55,9 @@ class FederationNow:
 
     @property
     def usable(self) -> list[SubClusterView]:
-        """Sub-clusters whose capacity is divided and that have just told how they are."""
-        return [
-            seen for seen in self.looks if seen.subcluster in self.load.counted and seen.subcluster not in self.late
-        ]
+        """Sub-clusters whose capacity is divided and that have just told how they are, with all their nodes."""
+        told = [seen for seen in self.looks if seen.subcluster in self.load.counted and not seen.awaits_nodes]
+        return [seen for seen in told if seen.subcluster not in self.late]
 
 
 def take_snapshot(

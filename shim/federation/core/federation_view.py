@@ -19,6 +19,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
 from shim.federation.core.account_book import AccountBook, NoUsage
 from shim.federation.core.application_index import ApplicationIndex
+from shim.federation.core.awaited_nodes import AwaitedNodes
 from shim.federation.core.grants import largest_grant
 from shim.federation.core.queue_names import by_short_name
 from shim.federation.core.subcluster_view import Part, PartDocument, PendingPlacement, PlacementKind, SubClusterView
@@ -97,6 +98,7 @@ class _SubCluster:
     placement_kinds: Counter[PlacementKind] = field(default_factory=Counter)
     failure: str = ""
     failed_at_s: float = 0.0
+    awaited: AwaitedNodes = field(default_factory=AwaitedNodes)
 
     def is_newer(self, report: SubClusterReport) -> bool:
         known = self.report
@@ -164,6 +166,9 @@ class FederationView:
             raw = report.documents.get(part.value)
             if raw is not None:
                 self.note_part(report.subcluster, part, PartDocument(raw, report.polled_at_s))
+        has_restarted = before is not None and before.started_on_ms != report.started_on_ms
+        if has_restarted:
+            known.awaited.restarted(known.capacity, report.polled_at_s)
         known.take_values(report)
         self._index.note_life(report.subcluster, report.started_on_ms)
         became_final = [
@@ -174,7 +179,6 @@ class FederationView:
         forgotten = [name for name in report.forgotten if self._forget(name, report.subcluster, report.polled_at_s)]
         if report.is_complete and report.ha_state is HaState.ACTIVE:
             known.listed_at_s = report.polled_at_s
-        has_restarted = before is not None and before.started_on_ms != report.started_on_ms
         return Applied(
             is_new=True,
             became_final=tuple(became_final),
@@ -452,6 +456,7 @@ class FederationView:
             pending=known.pending if is_told else _NOTHING,
             waiting_applications=known.waiting_applications if is_told else 0,
             short_names=known.short_names if is_told else None,
+            awaits_nodes=is_told and known.awaited.are_missing(known.capacity, now_s),
         )
 
     def _forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:

@@ -71,6 +71,7 @@ class SubClusterView:
         version: Hadoop's version.
         pending: What leaf queues wait for, together; memory and virtual cores alone.
         waiting_applications: Those of leaf queues whose ApplicationMasters have not started.
+        awaits_nodes: Whether its ResourceManager has restarted, and many of its nodes are not back yet.
         short_names: The queues that share the last part of their path, by that part; None to look at each queue.
     """
 
@@ -94,3 +95,4 @@ class SubClusterView:
     pending: ResourceVector = field(default_factory=ResourceVector)
     waiting_applications: int = 0
     short_names: Mapping[str, Sequence[QueueReport]] | None = None
+    awaits_nodes: bool = False

@@ -100,6 +100,14 @@ def test_a_cluster_that_is_late_makes_everything_stale_until_it_does_not_count()
     assert take_snapshot(now(east, absent, late=frozenset({WEST})), (), {}).is_fresh
 
 
+def test_a_cluster_whose_nodes_come_back_one_by_one_makes_everything_stale():
+    """It tells less capacity and less use than there is: nobody's share is smaller for that."""
+    back = replace(a_cluster(WEST, 0, 0, 8), awaits_nodes=True)
+    taken = take_snapshot(now(a_cluster(EAST, 1, 4, 5), back), (), {})
+    assert not taken.is_fresh
+    assert list(taken.as_of_s) == [EAST]
+
+
 def test_the_first_container_is_the_masters_own_at_home_alone():
     """Elsewhere Heddle's own master has none, so that the first is one like the others."""
 

@@ -207,6 +207,14 @@ def test_a_restart_is_seen_by_the_start_time(view):
     assert view.apply(a_report("east", 2, polled_at_s=102.0, started_on_ms=2)).has_restarted
 
 
+def test_after_a_restart_its_nodes_are_awaited(view):
+    view.apply(a_report("east", 1))
+    view.apply(a_report("east", 2, polled_at_s=102.0, started_on_ms=2, capacity=ResourceVector()))
+    assert view.look(EAST, 103.0).awaits_nodes
+    view.apply(a_report("east", 3, polled_at_s=104.0, started_on_ms=2))
+    assert not view.look(EAST, 105.0).awaits_nodes
+
+
 def test_only_so_many_final_documents_are_kept_and_the_first_goes_first(view):
     view.note(a_document(9, "east", "RUNNING"))
     for sequence in range(1, 6):
