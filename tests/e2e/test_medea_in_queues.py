@@ -1,7 +1,8 @@
-"""A service of an unmodified client in a queue that goes by medea: its containers are where the plan has them."""
+"""A service of an unmodified client in a queue that goes by medea: its containers are where a plan has them."""
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ class Watched:
         self._path = f"{heddle.url}/heddle/v1/apps/{application}/why"
         self.rules: set[str] = set()
         self.reasons: set[str] = set()
-        self.promised: dict[int, str] = {}
+        self.promised: dict[int, list[str]] = {}
 
     def look(self) -> None:
         answer = httpx.get(self._path, trust_env=False, timeout=10.0)
@@ -48,7 +49,11 @@ class Watched:
             # a verdict stays when what was promised is granted, which may be between two looks
             there = [verdict["cluster"] for verdict in each["verdicts"] if verdict["accepted"]]
             if there:
-                self.promised[each["request"]] = there[-1]
+                self.promised[each["request"]] = there
+
+    def could_be_at(self, places: Counter[str]) -> bool:
+        """Tell whether each ask was promised a place among these: on a busy machine one may be planned twice."""
+        return any(Counter(each) == places for each in product(*self.promised.values()))
 
 
 def asks_in(told: Any) -> list[dict[str, Any]]:
@@ -80,6 +85,6 @@ def test_a_service_is_spread_over_clusters_as_planned_and_why_names_medea(lab, h
     assert watched.rules - {""} == {"medea"}, "none before the first plan"
     assert any("services are placed together" in each for each in watched.reasons), watched.reasons
     own = Counter({spanned.home: 1})
-    assert Counter(watched.promised.values()) == Counter(places) - own, "where it was planned, each by itself"
+    assert watched.could_be_at(Counter(places) - own), f"{watched.promised}, and {places}"
     assert len(watched.promised) == count
     spanned.has_ended_everywhere()

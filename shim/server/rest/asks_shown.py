@@ -101,7 +101,8 @@ def _who_is_first(decision: AskDecision) -> str:
         return ""
     more = len(decision.behind) - _MOST_NAMED
     names = [*decision.behind[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
-    told = f"{decision.withheld} wait in Heddle, as others of the queue go first: {', '.join(names)}"
+    why = f"as others of the queue go first: {', '.join(names)}" if names else "for the next plan of the queue"
+    told = f"{decision.withheld} wait in Heddle, {why}"
     return told if decision.estimate is None else f"{told}; {_expectation(decision.estimate)}"
 
 
