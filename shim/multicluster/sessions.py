@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from shim.domain.allocations import NodeToken, RunningContainer, SessionRequest
+from shim.domain.allocations import Grant, NodeToken, RunningContainer, SessionRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.multicluster.capacity import ClusterCapacities
 from shim.multicluster.core import LedgerEvent
@@ -136,15 +135,13 @@ class AttemptSessions:
     ) -> bytes:
         application = self._attempt.id.application
         for name, worker in workers.items():
-            opened: Opened | None = None
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_KEPT_WITHIN_S):
-                    opened = await asyncio.shield(worker.opened)
-            had = given.get(name, frozenset())
-            kept = [grant for grant in opened.live if grant.container in had] if opened is not None else []
+            await asyncio.wait({worker.opened}, timeout=_KEPT_WITHIN_S)
+            opened = worker.opened.result() if worker.opened.done() else None
+            had, kept = given.get(name, frozenset()), list[Grant]()
             if opened is None:
                 worker.hand_over_nothing()
             else:
+                kept = [grant for grant in opened.live if grant.container in had]
                 registration = with_containers(registration, kept, opened.node_tokens)
             if lost := had.difference(grant.container for grant in kept):
                 await self._tools.store.take(application, name, lost)

@@ -45,7 +45,8 @@ class Session:
         was_open: Whether it ever was.
         is_lost: Whether it was given up since.
         adds: Whether a count of an ask with a placement adds to what the scheduler was asked for.
-        missing: Containers that it may not know since it restarted, by the answers until its ResourceManager is asked.
+        missing: Containers that it may not know since it restarted.
+        answers_left: Answers until its ResourceManager is asked about them.
     """
 
     subcluster: SubClusterId
@@ -63,7 +64,8 @@ class Session:
     was_open: bool = False
     is_lost: bool = False
     adds: bool = False
-    missing: dict[ContainerId, int] = field(default_factory=dict)
+    missing: dict[ContainerId, None] = field(default_factory=dict)
+    answers_left: int = 0
     _said: dict[AskKey, int] = field(default_factory=dict)
     _said_by: SessionRequest | None = None
 
@@ -231,12 +233,15 @@ class Session:
 
     def expect(self, containers: Iterable[ContainerId], answers: int) -> None:
         """Give containers of which a scheduler that restarted may know nothing some answers of time to turn up."""
-        self.missing = dict.fromkeys(containers, answers)
+        self.missing, self.answers_left = dict.fromkeys(containers), answers
 
     def overdue(self) -> list[ContainerId]:
         """Containers whose ResourceManager is to be asked about them by now; counts one answer."""
-        self.missing = {container: left - 1 for container, left in self.missing.items()}
-        gone = [container for container, left in self.missing.items() if left <= 0]
-        for container in gone:
-            del self.missing[container]
+        if not self.missing:
+            return []
+        self.answers_left -= 1
+        if self.answers_left > 0:
+            return []
+        gone = list(self.missing)
+        self.missing.clear()
         return gone

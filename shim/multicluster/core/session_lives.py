@@ -81,8 +81,8 @@ class SessionLives:
 
     def _expect(self, session: Session, besides: Iterable[ContainerId] = ()) -> None:
         """A scheduler has restarted: it may know nothing of what it gave, but for what it has listed."""
-        mine = [each.id for each in self._containers.of(session.subcluster) if each.ended is None]
-        session.expect(sorted(set(mine).difference(besides)), self._grace)
+        mine = {each.id for each in self._containers.of(session.subcluster) if each.ended is None}
+        session.expect(sorted(mine.difference(besides)), self._grace)
 
     def not_running(self, event: NotRunning) -> None:
         """Book what a ResourceManager that has restarted knows no more."""
