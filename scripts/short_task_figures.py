@@ -11,16 +11,13 @@ told otherwise: what they have, no task has, and the later a job ends the longer
 """
 
 import argparse
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-import structlog
-
 from scripts.calibrating.draw import drawn_jobs
 from scripts.figure_tables import print_heading, print_row
-from scripts.two_clusters import dealt_to, played_on
+from scripts.two_clusters import be_silent, dealt_to, played_on
 from shim.domain.resources import ResourceVector
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
@@ -75,7 +72,7 @@ def mean_s(order: str, jobs: Sequence[ModelledJob], seed: int, am_share: float =
 
 def main() -> None:
     """Print a row for each order: means, in brackets the range of the seeds, and the part of what is plain."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    be_silent()
     parser = argparse.ArgumentParser(description="Short tasks by each order of containers.")
     parser.add_argument("seeds", type=int, nargs="?", default=3, help="how many seeds")
     parser.add_argument("orders", nargs="*", default=("unordered", *QUEUE_POLICIES), help="orders of containers")

@@ -45,7 +45,9 @@ def client(lab: Lab, heddle: HeddleProcess, tmp_path: Path) -> StockClient:
 @pytest.mark.parametrize("count", [NODES, NODES * CLUSTERS])
 def test_a_distributed_shell_has_its_containers_apart(lab, heddle, client, count):
     """As many as its home has nodes, and as many as both clusters have."""
-    with client.running(*shell(client, f"foo({count}),NOTIN,NODE,foo", 20), user="barbara") as running:
+    with client.running(
+        *shell(client, 20, "-placement_spec", f"foo({count}),NOTIN,NODE,foo"), user="barbara"
+    ) as running:
         spanned = SpanningApplication.of(lab, heddle, running.stdout)
         until(lambda: len(hosts_of(heddle, spanned)) == count, f"{count} containers run")
         assert len(set(hosts_of(heddle, spanned))) == count, "no two on one node"

@@ -72,7 +72,7 @@ def test_a_service_is_spread_over_clusters_as_planned_and_why_names_medea(lab, h
     """One node stays free, or none does."""
     client = constrained_client(lab, heddle, tmp_path / "client")
     spec = f"foo({count}),NOTIN,NODE,foo"
-    with client.running(*shell(client, spec, 20), user="barbara") as running:
+    with client.running(*shell(client, 20, "-placement_spec", spec), user="barbara") as running:
         spanned = SpanningApplication.of(lab, heddle, running.stdout)
         watched = Watched(heddle, spanned.application)
 

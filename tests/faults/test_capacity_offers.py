@@ -9,13 +9,12 @@ import pytest
 from shim.lab import Lab
 from tests.faults.test_container_order import WITHIN_S, both_hold, hold
 from tests.faults.test_masters import QUEUES, started
-from tests.faults.test_matched_asks import begin, leave_all_to, masters_that_span, metrics_of
+from tests.faults.test_matched_asks import begin, free_of, leave_all_to, masters_that_span
 from tests.support.masters import MasterProcesses, names_that_share, until
 from tests.support.nursery import Nursery
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
-_MIB = 1024
 _OUTBID = "a queue of another Global Master waits there, too, and has less for its share"
 
 
@@ -36,7 +35,7 @@ async def test_what_comes_free_goes_to_the_queue_that_has_less_for_its_share(
     """The other one's Global Master leaves schedulers alone until then; without offers both ask them for all."""
     gms = await started(masters, names_that_share(QUEUES))
     rich, poor = [await begin(masters, fault_lab, gm, queue) for gm, queue in zip(gms, QUEUES, strict=True)]
-    room = sum([(await metrics_of(masters, name))["availableMB"] for name in masters.managers]) // _MIB
+    room = await free_of(masters)
     await hold(rich, room)
     await rich.want(room)
     await poor.want(room // 2)

@@ -210,6 +210,11 @@ async def metrics_of(masters: MasterProcesses, cluster: str) -> dict[str, int]:
         return found
 
 
+async def free_of(masters: MasterProcesses) -> int:
+    """How many containers all clusters could hold now."""
+    return sum([(await metrics_of(masters, name))["availableMB"] for name in masters.managers]) // _MIB
+
+
 async def asks_of(masters: MasterProcesses, *gms: MasterProcess) -> Counter[str]:
     """What the Global Masters tell of their matching, together."""
     counted: Counter[str] = Counter()
@@ -224,8 +229,8 @@ async def test_spanning_applications_of_two_global_masters_fill_two_clusters_at_
 ) -> None:
     gms = await started(masters, names_that_share(QUEUES))
     ams = [await begin(masters, fault_lab, gm, queue) for gm, queue in zip(gms, QUEUES, strict=True)]
-    free = sum([(await metrics_of(masters, name))["availableMB"] for name in masters.managers])
-    each = free // _MIB * 3 // 4  # both do not fit
+    free = await free_of(masters)
+    each = free * 3 // 4  # both do not fit
 
     async def hold(count: int) -> bool:
         await asyncio.gather(*(am.allocate() for am in ams))
@@ -233,7 +238,7 @@ async def test_spanning_applications_of_two_global_masters_fill_two_clusters_at_
 
     for _ in range(_MOST_ROUNDS):
         await asyncio.gather(*(am.want(each) for am in ams))
-        await until(lambda: hold(free // _MIB), within_s=180)
+        await until(lambda: hold(free), within_s=180)
         left = [(await metrics_of(masters, name))["availableMB"] for name in masters.managers]
         assert max(left) < _MIB, "both clusters are full"
         assert len({container.epoch // 1000 for am in ams for container in am.held}) == len(masters.managers)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shim.lab import Lab
-from tests.support.constrained import constrained_client
+from tests.support.constrained import constrained_client, shell
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import SpanningApplication, end_first_master, spanning_heddle
 from tests.support.stock_client import StockClient
@@ -16,7 +16,6 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 _MAPS = 12
 _SLEEPERS = 6
-_SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 _RUN_JAR = "org.apache.hadoop.util.RunJar"
 
 
@@ -90,17 +89,10 @@ def test_a_job_goes_on_when_the_scheduler_elsewhere_starts_again(fault_lab, pati
     assert len(spanned.attempts()) == 1
 
 
-def sleepers(client: StockClient, seconds: int) -> list[str]:
-    """DistributedShell with containers that only sleep."""
-    jar = client.jar("hadoop-yarn-applications-distributedshell")
-    what = ["-shell_command", "sleep", "-shell_args", str(seconds), "-num_containers", str(_SLEEPERS)]
-    return [_SHELL, "-jar", jar, *what]
-
-
 def test_containers_live_on_whose_nodes_come_back_later_than_their_scheduler(fault_lab, patient_heddle, tmp_path):
     """A ResourceManager knows a container once its node has registered again, and tells no ApplicationMaster then."""
     client = constrained_client(fault_lab, patient_heddle, tmp_path / "client")
-    with client.running(*sleepers(client, 40), user="radia") as running:
+    with client.running(*shell(client, 40, "-num_containers", str(_SLEEPERS)), user="radia") as running:
         spanned = SpanningApplication.of(fault_lab, patient_heddle, running.stdout)
         until(lambda: sum(spanned.places().values()) == _SLEEPERS + 1, "all of them run")
         before, other = spanned.places(), away(spanned)

@@ -12,7 +12,7 @@ from tests.faults.conftest import Federation
 from tests.faults.test_container_order import WITHIN_S, a_federation, begin, both_hold, hold, room_of, why
 from tests.faults.test_delay_scheduling import the_host
 from tests.faults.test_masters import QUEUES, started
-from tests.faults.test_matched_asks import AM, asks_of, leave_all_to, masters_that_span, metrics_of
+from tests.faults.test_matched_asks import AM, asks_of, free_of, leave_all_to, masters_that_span
 from tests.faults.test_matched_asks import begin as begin_at
 from tests.support.masters import MasterProcess, MasterProcesses, names_that_share, until
 from tests.support.nursery import Nursery
@@ -20,7 +20,6 @@ from tests.support.nursery import Nursery
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 _WANTED = 3
-_MIB = 1024
 _MOST_ROUNDS = 12
 
 
@@ -93,7 +92,7 @@ async def test_by_omega_commits_of_two_global_masters_conflict_and_are_counted_b
     """Each plans three quarters of both clusters on its own view; what the other had first is planned again."""
     gms = await started(masters, names_that_share(QUEUES))
     ams = [await begin_at(masters, fault_lab, gm, queue) for gm, queue in zip(gms, QUEUES, strict=True)]
-    free = sum([(await metrics_of(masters, name))["availableMB"] for name in masters.managers]) // _MIB
+    free = await free_of(masters)
 
     async def all_is_held() -> bool:
         await asyncio.gather(*(am.allocate() for am in ams))

@@ -35,10 +35,10 @@ def constrained_client(lab: Lab, heddle: HeddleProcess, folder: Path) -> StockCl
     return made
 
 
-def shell(client: StockClient, spec: str, seconds: int) -> list[str]:
-    """DistributedShell with a placement specification."""
+def shell(client: StockClient, seconds: int, *more: str) -> list[str]:
+    """DistributedShell whose containers sleep, with further arguments: how many they are, or a placement."""
     jar = client.jar("hadoop-yarn-applications-distributedshell")
-    return [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", str(seconds), "-placement_spec", spec]
+    return [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", str(seconds), *more]
 
 
 def hosts_of(heddle: HeddleProcess, spanned: SpanningApplication) -> list[str]:
