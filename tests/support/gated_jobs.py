@@ -108,6 +108,18 @@ class GatedJob:
             self._ask(f"{self.heddle.url}/ws/v1/cluster/apps/{self.id}/appattempts")["appAttempts"]["appAttempt"]
         )
 
+    def told(self) -> str:
+        """All that is known of it, for whoever reads of a test that failed."""
+        keys = ("state", "finalStatus", "runningContainers", "allocatedMB", "resourceRequests", "diagnostics")
+        apps = {
+            cluster: {key: app.get(key) for key in keys} for cluster, app in self._apps(tuple(self.lab.clusters)).items()
+        }
+        why = self.why()
+        acts = [(act["done"], act["container"], act["reason"]) for act in why["preemption"]]
+        ran = sorted(self.containers())
+        parts = {"ran": ran, "its maps": self.running, "clusters": apps, "altruism": why.get("altruism"), "acts": acts}
+        return "\n".join((self.id, *(f"  {name}: {part}" for name, part in parts.items())))
+
     def ends_well(self) -> None:
         """Wait for its end; every line has to be in its output, once."""
         app: dict[str, Any] = {}
@@ -149,9 +161,13 @@ class GatedClient:
         folder: For its configuration, and each job's files.
         heddle: What it takes for a ResourceManager.
         unit_mib: Memory of every container, masters included.
+
+    Attributes:
+        submitted: Its jobs, in this order.
     """
 
     def __init__(self, lab: Lab, folder: Path, heddle: HeddleProcess, unit_mib: int) -> None:
+        self.submitted: list[GatedJob] = []
         self._lab, self._heddle, self._folder = lab, heddle, folder
         self._client = StockClient(lab, folder / "client", heddle)
         self._program = compile_program("GatedMaps", [self._client.jars], folder)
@@ -182,4 +198,6 @@ class GatedClient:
         printed = self._client.run(*words, user=getpass.getuser(), class_path=str(self._program))
         found = re.search(r"submitted job_(\d+_\d+)", printed)
         assert found is not None, printed
-        return GatedJob(self._lab, self._heddle, own, maps, f"application_{found[1]}")
+        job = GatedJob(self._lab, self._heddle, own, maps, f"application_{found[1]}")
+        self.submitted.append(job)
+        return job
