@@ -111,13 +111,12 @@ class GatedJob:
     def told(self) -> str:
         """All that is known of it, for whoever reads of a test that failed."""
         keys = ("state", "finalStatus", "runningContainers", "allocatedMB", "resourceRequests", "diagnostics")
-        apps = {
-            cluster: {key: app.get(key) for key in keys} for cluster, app in self._apps(tuple(self.lab.clusters)).items()
-        }
+        apps = self._apps(tuple(self.lab.clusters))
+        seen = {cluster: {key: app.get(key) for key in keys} for cluster, app in apps.items()}
         why = self.why()
         acts = [(act["done"], act["container"], act["reason"]) for act in why["preemption"]]
         ran = sorted(self.containers())
-        parts = {"ran": ran, "its maps": self.running, "clusters": apps, "altruism": why.get("altruism"), "acts": acts}
+        parts = {"ran": ran, "its maps": self.running, "clusters": seen, "altruism": why.get("altruism"), "acts": acts}
         return "\n".join((self.id, *(f"  {name}: {part}" for name, part in parts.items())))
 
     def ends_well(self) -> None:
