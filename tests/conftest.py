@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import structlog
+from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import Phase, settings
 
 from shim.lab import Lab, LabSpec
@@ -23,6 +24,9 @@ settings.register_profile("half", settings.get_profile("heddle"), max_examples=5
 settings.register_profile("quick", settings.get_profile("heddle"), max_examples=20)  # a fifth: of `make check`
 settings.register_profile("first-failure", settings.get_profile("heddle"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("heddle")
+
+for _phase in ("connect", "read", "write", "pool"):  # no test is about the five seconds of a client that names none
+    setattr(DEFAULT_TIMEOUT_CONFIG, _phase, 60.0)
 
 
 NOT_RUN = pytest.StashKey[dict[str, int]]()

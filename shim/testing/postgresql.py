@@ -59,7 +59,7 @@ class LocalPostgreSQL:
         self._binaries = _find_binaries()
         self._user = _unprivileged_user()
         self._folder = Path(tempfile.mkdtemp(prefix="heddle-postgresql-"))
-        self._port = _free_port()
+        self._port = 0
 
     @property
     def url(self) -> str:
@@ -75,6 +75,7 @@ class LocalPostgreSQL:
             self._run(
                 "initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", f"--pgdata={data}"
             )
+            self._port = _free_port()  # not before: what takes time is over
             options = " ".join(f"-c {option}" for option in (*_SERVER_OPTIONS, *self._tls_options()))
             listen = f"-p {self._port} -h 127.0.0.1 -k {self._folder} {options}"
             self._run(

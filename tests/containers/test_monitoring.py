@@ -33,7 +33,12 @@ def reading(prometheus):
 
 
 def test_it_reads_what_heddle_tells_of_both_clusters(reading):
-    (version,) = asked(reading, "query", query="count(heddle_build_info)")["result"]
+    def known():
+        """What it has kept: it calls a target up a moment before."""
+        return asked(reading, "query", query="count(heddle_build_info)")["result"]
+
+    assert wait_until(lambda: bool(known()), timeout_s=60)
+    (version,) = known()
     assert version["value"][1] == "1"
     told = asked(reading, "query", query='count by (subcluster) ({__name__=~"heddle_subcluster_.*"})')["result"]
     assert {each["metric"]["subcluster"] for each in told} == {"east", "west"}

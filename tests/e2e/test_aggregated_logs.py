@@ -65,7 +65,7 @@ def files_of(ended: Ended) -> dict[tuple[str, str], int]:
     ends_s = time.monotonic() + _MOST_S
     address = f"{ended.heddle.url}/heddle/v1/apps/{ended.application}/logs?user.name={_OWNER}"
     while True:
-        answer = httpx.get(address, trust_env=False)
+        answer = httpx.get(address, trust_env=False, timeout=30)
         nodes = answer.json()["nodes"] if answer.status_code == 200 else []
         found = {(each["container"], each["file"]): each["bytes"] for node in nodes for each in node["files"]}
         if len({container for container, _ in found}) == 3 and not any(node["wrong"] for node in nodes):
@@ -96,7 +96,9 @@ def test_heddle_reads_what_yarn_logs_prints(ended: Ended):
 
     asked = f"{ended.heddle.url}/heddle/v1/apps/{ended.application}/logs"
     for (container, file), text in by_yarn.items():
-        told = httpx.get(f"{asked}/{container}/{file}?tail=1048576&user.name={_OWNER}", trust_env=False).json()
+        told = httpx.get(
+            f"{asked}/{container}/{file}?tail=1048576&user.name={_OWNER}", trust_env=False, timeout=30
+        ).json()
         assert told["text"] == text
     numbers = "".join(f"{number}\n" for number in range(1, 20001))
     assert sum(text == numbers for text in by_yarn.values()) == 2

@@ -16,7 +16,7 @@ from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
 from tests.support.stock_client import StockClient
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 MAPS = 30
 """Ten waves: reduces are put off while more than the lead of 5 s is left, also where a map takes a second."""

@@ -12,12 +12,12 @@ from tests.support.altruism_jobs import AltruismJobs, SleepingDag, policy_of
 from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import spanning_secret
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 FIRST = SleepingDag("first", {"scan": (6, 3000), "end": (1, 1000)}, {"end": ("scan",)})
 SECOND = SleepingDag(
     "second",
-    {"orders": (6, 3000), "items": (4, 3000), "joined": (2, 3000), "end": (1, 1000)},
+    {"orders": (12, 5000), "items": (8, 5000), "joined": (2, 5000), "end": (1, 1000)},
     {"joined": ("orders", "items"), "end": ("joined",)},
 )
 

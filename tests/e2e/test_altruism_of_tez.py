@@ -18,7 +18,7 @@ from tests.support.engines import Tez, output_lines
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 POLICY = """
 [shares]
@@ -86,6 +86,8 @@ SMALL = SleepingDag("small", {"all": (16, 3000), "end": (1, 1000)}, {"end": ("al
 
 
 _TRIES = 4
+_SHOWN_S = 0.1
+"""Less than this is shown as nothing."""
 
 
 def kept_s(heddle: HeddleProcess) -> float:
@@ -94,6 +96,7 @@ def kept_s(heddle: HeddleProcess) -> float:
         return float(store.execute("SELECT coalesce(sum(given_s), 0) FROM altruism_credits").fetchone()[0])
 
 
+@pytest.mark.timeout(1800)  # a try takes two minutes on a busy machine
 def test_a_real_job_puts_off_what_another_can_have_and_what_it_gave_outlives_heddle(
     fresh_lab: Callable[..., Lab], tmp_path: Path
 ) -> None:
@@ -133,8 +136,8 @@ def _puts_off(jobs: AltruismJobs) -> bool:
 def _is_kept(heddle: HeddleProcess) -> bool:
     """Whether what was given comes into the store, which is written every ten seconds."""
     with suppress(AssertionError):
-        until(lambda: kept_s(heddle) > 0, "what was given is in the store", within_s=15)
-    return kept_s(heddle) > 0
+        until(lambda: kept_s(heddle) > _SHOWN_S, "what was given is in the store", within_s=15)
+    return kept_s(heddle) > _SHOWN_S
 
 
 def _given_s(jobs: AltruismJobs) -> float:

@@ -15,6 +15,7 @@ from yarn_api_client.auth import SimpleAuth
 pytestmark = pytest.mark.lab
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "clients"
+_WAITING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 CONTEXT = {
     "application-name": "clients",
     "am-container-spec": {"commands": {"command": "sleep 1"}},
@@ -73,7 +74,7 @@ def test_yarn_api_client_reads_and_changes(heddle_url, running):
     assert heddle.cluster_information().data["clusterInfo"]["haState"] == "ACTIVE"
     assert heddle.cluster_metrics().data["clusterMetrics"]["totalNodes"] == 4
     assert heddle.cluster_application(id_).data["app"]["user"] == "ada"
-    assert heddle.cluster_application_state(id_).data["state"] in {"SUBMITTED", "ACCEPTED", "NEW_SAVING", "RUNNING"}
+    assert heddle.cluster_application_state(id_).data["state"] in {*_WAITING, "RUNNING"}
     assert "appAttempt" in (heddle.cluster_application_attempts(id_).data["appAttempts"] or {"appAttempt": []})
     assert heddle.cluster_application_statistics().data["appStatInfo"]["statItem"]
     assert len(heddle.cluster_nodes().data["nodes"]["node"]) == 4
@@ -89,13 +90,13 @@ def test_a_notebook_gateway_finds_its_kernel_by_name_and_start_time(rest, runnin
     found = [app for app in listed if kernel in app["name"]]
     assert max(app["id"] for app in found) == id_
     assert {"id", "name", "state"} <= set(found[0])
-    assert rest.get(f"/apps/{id_}/state").json()["state"] in {"SUBMITTED", "ACCEPTED", "NEW_SAVING"}
+    assert rest.get(f"/apps/{id_}/state").json()["state"] in _WAITING
     assert rest.put(f"/apps/{id_}/state", params={"user.name": "ada"}, json={"state": "KILLED"}).is_success
 
 
 def test_a_poller_sees_the_end_of_its_application(rest, running):
     id_ = running("polled")
-    pairs = {"SUBMITTED": "UNDEFINED", "ACCEPTED": "UNDEFINED", "NEW_SAVING": "UNDEFINED", "KILLED": "KILLED"}
+    pairs = dict.fromkeys(_WAITING, "UNDEFINED") | {"KILLED": "KILLED"}
     killed = rest.put(f"/apps/{id_}/state", params={"user.name": "ada"}, json={"state": "KILLED"})
     assert killed.status_code in {200, 202}
     deadline = time.monotonic() + 60
@@ -127,7 +128,7 @@ def test_the_fields_that_the_datadog_check_reads_are_there(rest, running):
 
 def test_jmx_tells_what_monitors_ask_for(heddle_url):
     query = {"qry": "Hadoop:service=ResourceManager,name=RMNMInfo"}
-    (bean,) = httpx.get(f"{heddle_url}/jmx", params=query, trust_env=False).json()["beans"]
+    (bean,) = httpx.get(f"{heddle_url}/jmx", params=query, trust_env=False, timeout=30).json()["beans"]
     assert isinstance(bean["LiveNodeManagers"], str)
 
 
@@ -138,7 +139,7 @@ def test_prometheus_reads_every_metric_that_the_page_names(heddle_url, rest, run
     wanted = set(re.findall(r"`((?:heddle|process)_[a-z_]+)`", page))
 
     def told():
-        text = httpx.get(f"{heddle_url}/metrics", trust_env=False).text
+        text = httpx.get(f"{heddle_url}/metrics", trust_env=False, timeout=30).text
         families = list(text_string_to_metric_families(text))  # one that counts by label may have counted nothing yet
         names = {family.name + end for family in families for end in ("", "_total" if family.type == "counter" else "")}
         return names | {sample.name for family in families for sample in family.samples}

@@ -12,7 +12,7 @@ from shim.cli.main import app
 from tests.support.console_pages import Looker, chromium, looking
 from tests.support.stock_client import StockClient
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 _SEEN_MS = """async (text) => {
@@ -20,7 +20,7 @@ _SEEN_MS = """async (text) => {
   return Date.now();
 }"""
 _SOON_S = 2.0
-_TRIES = 3
+_TRIES = 10
 
 
 def submitted(process: subprocess.Popen[str]) -> tuple[str, float]:

@@ -8,7 +8,7 @@ import pytest
 
 from shim.lab import Lab
 from tests.support.client_jars import compile_program, unmanaged_am_jars
-from tests.support.constrained import CLUSTERS, NODES, constrained_client, constrained_lab, hosts_of, shell
+from tests.support.constrained import CLUSTERS, NODES, constrained_client, constrained_lab, gated_shell, hosts_of
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import SpanningApplication, spanning_heddle
 from tests.support.stock_client import StockClient
@@ -43,14 +43,15 @@ def client(lab: Lab, heddle: HeddleProcess, tmp_path: Path) -> StockClient:
 
 
 @pytest.mark.parametrize("count", [NODES, NODES * CLUSTERS])
-def test_a_distributed_shell_has_its_containers_apart(lab, heddle, client, count):
+def test_a_distributed_shell_has_its_containers_apart(lab, heddle, client, tmp_path, count):
     """As many as its home has nodes, and as many as both clusters have."""
-    with client.running(
-        *shell(client, 20, "-placement_spec", f"foo({count}),NOTIN,NODE,foo"), user="barbara"
-    ) as running:
+    gate = tmp_path / "go"
+    command = gated_shell(client, gate, "-placement_spec", f"foo({count}),NOTIN,NODE,foo")
+    with client.running(*command, user="barbara") as running:
         spanned = SpanningApplication.of(lab, heddle, running.stdout)
         until(lambda: len(hosts_of(heddle, spanned)) == count, f"{count} containers run")
         assert len(set(hosts_of(heddle, spanned))) == count, "no two on one node"
+        gate.touch()
         spanned.has_succeeded()
     places = spanned.places()
     assert sum(places.values()) == count + 1, "those and their master, no container more"

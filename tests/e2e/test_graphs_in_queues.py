@@ -11,7 +11,7 @@ from tests.support.altruism_jobs import AltruismJobs, SleepingDag
 from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import spanning_secret
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 DAG = SleepingDag("wide and long", {"wide": (40, 1500), "long": (3, 9000), "end": (1, 500)}, {"end": ("wide", "long")})
 POLICY = """

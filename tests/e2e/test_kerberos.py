@@ -197,7 +197,7 @@ def test_web_services_of_a_cluster_that_ask_for_tickets_are_a_full_members(lab, 
         in_front_of_a_secure_cluster(lab, kdc, keytabs, tmp_path, (HTTP, keytabs[HTTP])) as (running, manager),
         httpx.Client(base_url=running.url, params={"user.name": "ada"}, trust_env=False, timeout=60) as web,
     ):
-        assert httpx.get(f"{manager.url}{apps}?user.name=ada", trust_env=False).status_code == 401
+        assert httpx.get(f"{manager.url}{apps}?user.name=ada", trust_env=False, timeout=30).status_code == 401
         assert wait_until(lambda: web.get("/ws/v1/cluster/metrics").status_code == 200, timeout_s=60)
         new = web.post(f"{apps}/new-application").json()["application-id"]
         context = {

@@ -1,6 +1,7 @@
 """The verbs of `heddle` against a Heddle in front of real clusters."""
 
 import json
+from typing import Any
 
 import pytest
 import yaml
@@ -8,6 +9,7 @@ from typer.testing import CliRunner
 
 from shim.cli.front import ExitCode
 from shim.cli.main import app
+from tests.support.heddle_process import until
 
 pytestmark = pytest.mark.lab
 
@@ -134,7 +136,14 @@ def test_queues_are_told_together_and_apart(cli):
 
 
 def test_the_doctor_finds_healthy_clusters_reachable(cli):
-    findings = json.loads(cli("doctor", "-o", "json").stdout)
+    findings: list[dict[str, Any]] = []
+
+    def have_answered() -> bool:
+        """Tells whether nobody was too late for the doctor, who is in a hurry."""
+        findings[:] = json.loads(cli("doctor", "-o", "json").stdout)
+        return {found["cluster"] for found in findings if found["check"] == "epochs"} == {"east", "west"}
+
+    until(have_answered, "both clusters have told the doctor of their configuration")
     reached = {found["cluster"] for found in findings if found["check"] == "reachable" and found["level"] == "ok"}
     assert reached == {"east", "west"}
     epochs = {found["cluster"] for found in findings if found["check"] == "epochs" and found["level"] == "ok"}

@@ -20,7 +20,7 @@ from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
 from tests.support.stock_client import StockClient
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 MIB = 2048
 """Of every container: eight of them fill the shared clusters, two of them are a quarter."""

@@ -27,7 +27,7 @@ def client(lab, heddle, tmp_path):
 
 def calls(heddle) -> Counter[tuple[str, str]]:
     """What ApplicationMasters have called, by method and sub-cluster; a scrape may be a second old."""
-    text = httpx.get(f"{heddle.url}/metrics", trust_env=False).text
+    text = httpx.get(f"{heddle.url}/metrics", trust_env=False, timeout=30).text
     return Counter({(method, home): int(float(count)) for method, home, count in _CALLS.findall(text)})
 
 

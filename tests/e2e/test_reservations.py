@@ -13,7 +13,7 @@ from shim.lab import Lab
 from shim.lab.distributed_shell import DistributedShell
 from tests.e2e.conftest import HeddleThread, config_text
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _BASE = "/ws/v1/cluster"
 _ROOT = "yarn.scheduler.capacity.root"
@@ -91,14 +91,19 @@ def test_it_runs_where_it_was_reserved_and_by_the_deadline_of_that(
     rest: httpx.Client, planning_lab: Lab, tmp_path: Path
 ) -> None:
     west = planning_lab.cluster("west")
-    made = httpx.post(f"{west.url}{_BASE}/reservation/new-reservation", params={"user.name": "alice"})
+    made = httpx.post(
+        f"{west.url}{_BASE}/reservation/new-reservation", params={"user.name": "alice"}, trust_env=False, timeout=30
+    )
     reservation = str(made.json()["reservation-id"])
     deadline_ms = int(time.time() * 1000) + _DEADLINE_MS
     reserve(rest, reservation, deadline_ms)
     listed = rest.get(f"{_BASE}/reservation/list", params={"queue": "plan", "user.name": "alice"})
     assert reservation in listed.text
 
-    wait_for(lambda: reservation in httpx.get(f"{west.url}{_BASE}/scheduler").text, "it has begun")
+    wait_for(
+        lambda: reservation in httpx.get(f"{west.url}{_BASE}/scheduler", trust_env=False, timeout=30).text,
+        "it has begun",
+    )
     id_ = submit(rest, planning_lab, tmp_path / "reserved", "root.plan", **{"reservation-id": reservation})
     free = submit(rest, planning_lab, tmp_path / "free", "default")
     why = rest.get(f"/heddle/v1/apps/{free}/why").json()

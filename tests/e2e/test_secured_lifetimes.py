@@ -14,7 +14,7 @@ from tests.support.secured_lab import by_ticket, by_tokens, secured_client, secu
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 TOKEN_FILE = str(Path(__file__).parent / "programs" / "TokenFile.java")
-TICKET_S, RENEWAL_S = 20, 60
+TICKET_S, RENEWAL_S = 60, 60
 ROLLED = "The AMRMToken has been rolled-over. Send new AMRMToken back to application: "
 # the least that a ResourceManager takes: thrice the time in which it gives up a silent ApplicationMaster or node. An
 # ApplicationMaster that starts is silent, too: on a busy machine 10 s are not enough for it
@@ -82,8 +82,15 @@ def until_it_runs(lab, daemon, application, containers=2):
 
 
 def active(lab):
-    """The daemon that is the active ResourceManager."""
-    return next(name for name, told in lab.reports("east").items() if told.ha_state == "ACTIVE")
+    """The daemon that is the active ResourceManager, once it says so."""
+    found = []
+
+    def is_told():
+        found[:] = [name for name, told in lab.reports("east").items() if told.ha_state == "ACTIVE"]
+        return bool(found)
+
+    until(is_told, "a ResourceManager says that it is active")
+    return found[0]
 
 
 def answered(heddle, method):
@@ -109,7 +116,7 @@ def test_a_job_outlives_its_submitters_ticket_its_own_token_and_the_resource_man
     until_it_runs(lab, "east-rm2", application)
     (tmp_path / "over").touch()
 
-    until(lambda: at(lab, "east-rm2", application)["state"] == "FINISHED", "it has ended")
+    until(lambda: at(lab, "east-rm2", application).get("state") == "FINISHED", "it has ended")
     assert at(lab, "east-rm2", application)["finalStatus"] == "SUCCEEDED"
     again = secured_client(lab, tmp_path / "again", heddle, by_ticket(lab, ada))
     assert "Final-State : SUCCEEDED" in again.yarn("application", "-status", application)
@@ -129,12 +136,12 @@ def test_a_job_without_a_ticket_lives_by_heddles_token_which_its_resource_manage
     application = submitted(holder, program, tmp_path / "over", f"-Dmapreduce.job.send-token-conf={SENT}")
     until_it_runs(lab, active(lab), application)
     until(
-        lambda: answered(heddle, "renewDelegationToken") >= renewed + 3, "the token outlives two renewals", within_s=240
+        lambda: answered(heddle, "renewDelegationToken") >= renewed + 3, "the token outlives two renewals", within_s=400
     )
     assert "Total number of applications" in holder.yarn("application", "-list")
     (tmp_path / "over").touch()
 
-    until(lambda: at(lab, active(lab), application)["state"] == "FINISHED", "it has ended")
+    until(lambda: at(lab, active(lab), application).get("state") == "FINISHED", "it has ended")
     app = at(lab, active(lab), application)
     assert (app["user"], app["finalStatus"]) == (owner, "SUCCEEDED")
     until(lambda: answered(heddle, "cancelDelegationToken") == 1, "its ResourceManager gives the token back")

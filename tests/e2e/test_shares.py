@@ -120,7 +120,8 @@ def test_what_waits_survives_a_kill_of_heddle_and_can_be_ended(shared: Shared) -
     policy = {"text": '[[queue]]\nname = "root.prod"\nweight = 1\nmax_running = 2\n', "source": "limits.toml"}
     told = shared.ask("/heddle/v1/policy", "POST", policy, "root").json()
     assert told["version"] == 1
-    first, second, third, fourth, fifth = (shared.submit("prod", 12) for _ in range(5))
+    first, second = (shared.submit("prod", 40) for _ in range(2))  # longer than it takes to end what waits
+    third, fourth, fifth = (shared.submit("prod", 5) for _ in range(3))
     until(lambda: "runs its limit of 2 applications" in shared.app(fifth)["diagnostics"], "the reason is told")
     refused = shared.ask(f"{BASE}/apps/{fourth}/state", "PUT", {"state": "KILLED"}, "mallory")
     assert refused.status_code == 403

@@ -12,7 +12,7 @@ import pytest
 from shim.lab import Lab
 from shim.lab.word_count import find_texts
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spanning import SpanningApplication, spanning_heddle
+from tests.support.spanning import PATIENT, SpanningApplication, spanning_heddle
 from tests.support.stock_client import StockClient
 
 pytestmark = pytest.mark.lab
@@ -25,7 +25,7 @@ _SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeddleProcess]:
     """A Heddle over the shared lab whose default queue spans."""
     folder = tmp_path_factory.mktemp("spanning")
-    with spanning_heddle(lab, folder) as running:
+    with spanning_heddle(lab, folder, PATIENT) as running:
         yield running
 
 
@@ -98,17 +98,23 @@ def test_containers_are_listed_and_signalled_wherever_they_run(lab, heddle, clie
         spanned.waits_for_places(2)
         attempt = spanned.attempts()[-1]["appAttemptId"]
         path = f"apps/{spanned.application}/appattempts/{attempt}/containers"
-        until(lambda: len(heddle.ask(path).get("container", [])) == 7, "the master and its six commands are listed")
-        listed = {each["containerId"]: each["nodeId"].rpartition(":")[0] for each in heddle.ask(path)["container"]}
+        rows: list[dict[str, Any]] = []
+
+        def are_listed() -> bool:
+            rows[:] = heddle.ask(path).get("container", [])
+            return len(rows) == 7
+
+        until(are_listed, "the master and its six commands are listed")
+        listed = {each["containerId"]: each["nodeId"].rpartition(":")[0] for each in rows}
         assert len({host.split(".")[2] for host in listed.values()}) == 2, "nodes of both clusters"
-        as_xml = httpx.get(f"{heddle.url}/ws/v1/cluster/{path}", headers={"Accept": "application/xml"}, trust_env=False)
-        assert as_xml.text.count("<containerId>") == 7
+        until(lambda: as_xml(f"{heddle.url}/ws/v1/cluster/{path}").count("<containerId>") == 7, "the same in XML")
         printed = client.yarn("container", "-list", attempt)
         assert "Total number of containers :7" in printed
         assert all(id_ in printed for id_ in listed)
         elsewhere = [id_ for id_ in listed if lab.cluster(spanned.home).record.layout.epoch != epoch_of(id_)]
-        told = heddle.ask(f"{path}/{elsewhere[0]}")
-        assert told["containerId"] == elsewhere[0]
+        until(
+            lambda: heddle.ask(f"{path}/{elsewhere[0]}").get("containerId") == elsewhere[0], "it is told of by itself"
+        )
         assert f"Container-Id : {elsewhere[0]}" in client.yarn("container", "-status", elsewhere[0])
         client.yarn("container", "-signal", elsewhere[0], "FORCEFUL_SHUTDOWN", user="grace")
         until(lambda: elsewhere[0] not in ids_in(heddle.ask(path)), "the container that was signalled has ended")
@@ -145,7 +151,7 @@ def test_the_account_of_an_application_is_that_of_all_clusters_while_it_runs_and
 
     def used() -> dict[str, int]:
         url = f"{heddle.url}/heddle/v1/usage?by=user,cluster&user.name=grete"
-        rows = httpx.get(url, trust_env=False).json()["usage"]
+        rows = httpx.get(url, trust_env=False, timeout=30).json()["usage"]
         assert {row["user"] for row in rows} <= {"grete"}
         return {row["cluster"]: row["memory_mib_s"] for row in rows}
 
@@ -186,8 +192,12 @@ def at_all(lab: Lab, spanned: SpanningApplication, name: str) -> int:
 
 def kill(heddle: HeddleProcess, spanned: SpanningApplication, *, user: str) -> None:
     url = f"{heddle.url}/ws/v1/cluster/apps/{spanned.application}/state?user.name={user}"
-    answer = httpx.put(url, json={"state": "KILLED"}, trust_env=False)
+    answer = httpx.put(url, json={"state": "KILLED"}, trust_env=False, timeout=30)
     assert answer.status_code in {200, 202}, answer.text
+
+
+def as_xml(url: str) -> str:
+    return httpx.get(url, headers={"Accept": "application/xml"}, trust_env=False, timeout=30).text
 
 
 def epoch_of(container: str) -> int:

@@ -9,10 +9,7 @@ from shim.lab.word_count import find_texts
 from tests.support.client_jars import compile_program, spark_jars
 from tests.support.engines import Spark, Tez, output_lines
 from tests.support.heddle_process import HeddleProcess
-from tests.support.spanning import SpanningApplication, spanning_heddle
-
-# on a busy machine a cluster takes its time: asks shall stay where they are, and nobody be given up
-_SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nmove_after_beats = 240\n'
+from tests.support.spanning import PATIENT, SpanningApplication, spanning_heddle
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -21,7 +18,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeddleProcess]:
     """A Heddle over the shared lab whose default queue spans."""
     folder = tmp_path_factory.mktemp("spanning-engines")
-    with spanning_heddle(lab, folder, _SPANNING) as running:
+    with spanning_heddle(lab, folder, PATIENT) as running:
         yield running
 
 

@@ -74,7 +74,7 @@ async def submitted_by_rpc(address, count):
 
 def test_jobs_that_come_by_rpc_go_where_rpc_goes(west_has_rpc):
     ids = asyncio.run(submitted_by_rpc(west_has_rpc.client_rpc, 3))
-    with httpx.Client(base_url=west_has_rpc.url, trust_env=False) as web:
+    with httpx.Client(base_url=west_has_rpc.url, trust_env=False, timeout=30) as web:
         told = [web.get(f"/heddle/v1/apps/{id_}/why").json() for id_ in ids]
         findings = web.get("/heddle/v1/doctor", timeout=60).json()["findings"]
     assert [each["home"] for each in told] == ["west"] * 3

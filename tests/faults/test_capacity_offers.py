@@ -8,12 +8,12 @@ import pytest
 
 from shim.lab import Lab
 from tests.faults.test_container_order import WITHIN_S, both_hold, hold
-from tests.faults.test_masters import QUEUES, started
+from tests.faults.test_masters import QUEUES, patient, started
 from tests.faults.test_matched_asks import begin, free_of, leave_all_to, masters_that_span
 from tests.support.masters import MasterProcesses, names_that_share, until
 from tests.support.nursery import Nursery
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _OUTBID = "a queue of another Global Master waits there, too, and has less for its share"
 
@@ -23,7 +23,8 @@ async def masters(
     monkeypatch: pytest.MonkeyPatch, nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path
 ) -> AsyncIterator[MasterProcesses]:
     """Two queues with the same share, and offers of room that stand for some reports."""
-    monkeypatch.setenv("HEDDLE_MASTERS_OFFER_S", "5")
+    monkeypatch.setenv("HEDDLE_MASTERS_OFFER_S", "30")
+    patient(monkeypatch)
     more = 'weight = 1.0\ncontainers = "tetris"\n'
     async with masters_that_span(nursery, fault_lab, postgres_url, tmp_path, "offers", more=more) as prepared:
         yield prepared

@@ -20,7 +20,7 @@ from tests.faults.test_matched_asks import AM
 from tests.faults.test_passing_on import rpc_to, token_of
 from tests.support.masters import until
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _MIB = 1024
 _BEYOND = 6

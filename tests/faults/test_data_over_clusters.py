@@ -9,7 +9,7 @@ from shim.lab import Lab
 from tests.faults.test_container_order import a_federation
 from tests.faults.test_delay_scheduling import LateComer
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _ACROSS_S = 45.0
 

@@ -12,7 +12,7 @@ from tests.faults.test_container_order import WITHIN_S, a_federation, all_are_wi
 from tests.faults.test_matched_asks import AM
 from tests.support.masters import until
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _FAR, _NEAR = "heddle-deadline=+12h", "heddle-deadline=+9m"
 _WANTS, _BEYOND = 2, 6

@@ -11,17 +11,21 @@ import pytest
 
 from shim.lab import Lab
 from shim.protocol.proto.messages import ResourceRequestProto
+from shim.scheduling import queue_planner
+from shim.scheduling.policies.delay import DelayRules, delay_scheduling
 from tests.faults.conftest import Federation
 from tests.faults.test_container_order import WITHIN_S, a_federation, begin, hold, why
 from tests.faults.test_matched_asks import AM, row_of
 from tests.support.masters import until
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _WANTED = 3
 _FREED = 2
 _RACK = "/default-rack"
 _MIB = 1024
+_PATIENT = delay_scheduling(DelayRules(node_s=12.0, rack_s=12.0))
+"""A busy machine shows room late."""
 
 
 @dataclass
@@ -101,8 +105,11 @@ class LateComer:
         await asyncio.gather(self.filler.allocate(), self.am.allocate())
 
 
-async def test_containers_wait_for_the_host_of_their_data_and_not_for_ever(fault_lab: Lab, tmp_path: Path) -> None:
+async def test_containers_wait_for_the_host_of_their_data_and_not_for_ever(
+    fault_lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What comes free on the host goes to those that wait for it; the rest goes elsewhere once it has waited."""
+    monkeypatch.setattr(queue_planner, "QUEUE_POLICIES", {**queue_planner.QUEUE_POLICIES, "delay": _PATIENT})
     async with a_federation(fault_lab, tmp_path, "delay") as (federation, server):
         late = await LateComer.begin(federation, server, at="east", other="west")
         told = await late.wants_until(lambda told: bool(told["withheld"]))

@@ -15,7 +15,7 @@ from tests.faults.test_delay_scheduling import room_at, the_host
 from tests.faults.test_matched_asks import AM
 from tests.support.masters import until
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _OF_EACH = 2
 _GANG = 2 * _OF_EACH

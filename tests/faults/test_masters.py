@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,9 +23,10 @@ from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.lab
 
-ROUNDS = 4
+ROUNDS = 12
 QUEUES = ("root.default", "root.prod")
-TAKES_OVER_S = 5.0
+TAKES_OVER_S = 20.0
+"""Leases are of 2.5 s; what never takes over meets the 60 s of `until`."""
 
 
 @pytest.fixture
@@ -47,6 +49,22 @@ async def missing(masters: MasterProcesses, master: MasterProcess) -> str:
     url = f"{master.url}/ws/v1/cluster/apps"
     async with masters.session.get(url, params={"user.name": "alice"}) as answer:
         return answer.headers.get("Heddle-Missing", "")
+
+
+async def link_to_east(masters: MasterProcesses, master: MasterProcess) -> Any:
+    """How a Global Master follows the Local Master of east."""
+    told = await masters.get(master, "/heddle/v1/masters")
+    (link,) = [each for each in told["links"] if each["cluster"] == "east"]
+    return link
+
+
+async def runs_nothing(masters: MasterProcesses, *gms: MasterProcess) -> bool:
+    """Whether Global Masters know of nothing that runs or waits: by that they choose homes."""
+    counts = []
+    for gm in gms:
+        metrics = (await masters.get(gm, "/ws/v1/cluster/metrics"))["clusterMetrics"]
+        counts.append(metrics["appsRunning"] + metrics["appsPending"])
+    return not any(counts)
 
 
 async def sees_everything(masters: MasterProcesses, master: MasterProcess) -> None:
@@ -81,12 +99,19 @@ async def started(masters: MasterProcesses, names: tuple[str, ...], **of_local_m
     return list(gms)
 
 
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the masters that are started from now on wait for each other: none is done without as it is slow."""
+    monkeypatch.setenv("HEDDLE_SERVER_ANSWER_WITHIN_S", "30")
+    monkeypatch.setenv("HEDDLE_MASTERS_LEASE_S", "10")
+
+
 async def test_two_fill_two_clusters_at_once_and_nothing_is_lost_or_doubled(masters: MasterProcesses) -> None:
     one, two = await started(masters, names_that_share(QUEUES))
     rejected = 0
     for _ in range(ROUNDS):  # on a busy machine one may hear of the other's choices before it chooses
         rejected += await filled_at_once(masters, one, two)
         await masters.kill_applications(one)
+        await until(lambda: runs_nothing(masters, one, two))
         if rejected:
             break
     assert rejected, "two that do not know of each other's choices never collided"
@@ -103,12 +128,16 @@ async def filled_at_once(masters: MasterProcesses, one: MasterProcess, two: Mast
     assert set(statuses) == {202}
     where = await masters.everything_runs_once()
     spread = Counter(where.values())
-    assert min(spread["east"], spread["west"]) >= 8, spread
     records = [await masters.why(one, application_id) for application_id in masters.acknowledged]
+    was_away = any(each["score"] is None for record in records for each in record["candidates"])
+    assert was_away or min(spread["east"], spread["west"]) >= 8, spread
     return sum(verdict["verdict"] == "rejected" for record in records for verdict in record["verdicts"])
 
 
-async def test_a_submission_at_the_wrong_server_is_passed_on_and_answered_alike(masters: MasterProcesses) -> None:
+async def test_a_submission_at_the_wrong_server_is_passed_on_and_answered_alike(
+    masters: MasterProcesses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patient(monkeypatch)
     one, two = await started(masters, names_that_share(QUEUES))
     assert await masters.submit(one, QUEUES[1]) == 202
     (application_id,) = masters.acknowledged
@@ -188,10 +217,10 @@ async def test_a_gm_that_is_cut_off_from_an_lm_tells_how_old_its_view_is_and_the
 
         async def is_told_by_age() -> bool:
             ages = [(await masters.get(gm, "/heddle/v1/clusters"))["clusters"][0]["age_s"] for gm in (near, far)]
-            return ages[0] < 3.0 < ages[1] and await missing(masters, near) == ""
+            named = [await missing(masters, gm) for gm in (near, far)]
+            return ages[0] < 3.0 < ages[1] and named == ["", "east"]
 
         await until(is_told_by_age)
-        assert await missing(masters, far) == "east"
         queue = QUEUES[1]  # of the one that is cut off
         assert await masters.submit(far, queue) == 202
         assert (await masters.why(near, masters.acknowledged[-1]))["home"] == "west"
@@ -209,17 +238,16 @@ async def test_a_frozen_lm_is_told_by_its_age_and_replaced_and_what_it_says_late
 ) -> None:
     (one,) = await started(masters, names_that_share(QUEUES)[:1])
     first = masters.running["lm-east-1"]
+    before = (await link_to_east(masters, one))["address"]
     first.freeze()
     assert await masters.submit(one, QUEUES[0]) == 202  # nobody waits for it
     await masters.start_lm("east", 2)
 
     async def is_fresh() -> bool:
-        told = await masters.get(one, "/heddle/v1/masters")
-        (link,) = [each for each in told["links"] if each["cluster"] == "east"]
+        link = await link_to_east(masters, one)
         clusters = (await masters.get(one, "/heddle/v1/clusters"))["clusters"]
         return bool(link["is_linked"] and clusters[0]["age_s"] < 2.0 and link["address"] != before)
 
-    before = (await masters.get(one, "/heddle/v1/masters"))["links"][0]["address"]
     await until(is_fresh)
     first.thaw()
 
@@ -227,5 +255,6 @@ async def test_a_frozen_lm_is_told_by_its_age_and_replaced_and_what_it_says_late
         return '"standing by"' in told(first)
 
     await until(stands_by)
-    assert await is_fresh()
+    assert (await link_to_east(masters, one))["address"] != before, "the one that woke is followed again"
+    await until(is_fresh)
     await masters.everything_runs_once()

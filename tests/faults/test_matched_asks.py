@@ -38,7 +38,7 @@ from tests.support.masters import (
 )
 from tests.support.nursery import Nursery
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _MIB = 1024
 _MOST_ROUNDS = 12

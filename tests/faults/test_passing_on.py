@@ -24,7 +24,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message
 from shim.testing.settings import usual
-from tests.faults.test_masters import QUEUES, started
+from tests.faults.test_masters import QUEUES, patient, started
 from tests.support.masters import (
     MasterProcess,
     MasterProcesses,
@@ -37,7 +37,7 @@ from tests.support.masters import (
 from tests.support.nursery import Nursery
 from tests.support.spanning import SPANNING
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 SERVER = re.compile(r"ApplicationMasters connect to (\S+) ")
 _REGISTERED = re.compile(r'heddle_am_calls_total\{method="registerApplicationMaster",subcluster="\w+"\} ([0-9.]+)')
@@ -88,8 +88,9 @@ async def registrations(session: aiohttp.ClientSession, master: MasterProcess) -
 
 
 async def test_an_application_master_that_comes_to_another_than_the_owner_is_passed_on(
-    masters: MasterProcesses, fault_lab: Lab
+    masters: MasterProcesses, fault_lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    patient(monkeypatch)
     owner, other = await started(masters, names_that_share(QUEUES))
     assert await masters.submit(owner, QUEUES[0]) == 202
     (application,) = masters.acknowledged
@@ -100,10 +101,12 @@ async def test_an_application_master_that_comes_to_another_than_the_owner_is_pas
     master = rpc_to(server[1], token)
 
     register = RegisterApplicationMasterRequestProto(host="nowhere", rpc_port=0).SerializeToString()
-    registered = await master.call(RPCCall(APPLICATION_MASTER.name, "registerApplicationMaster", register, ""))
+    registered = await master.call(
+        RPCCall(APPLICATION_MASTER.name, "registerApplicationMaster", register, ""), timeout_s=60
+    )
     assert registered.refusal is None
     allocate = AllocateRequestProto(response_id=0, progress=0.1).SerializeToString()
-    allocated = await master.call(RPCCall(APPLICATION_MASTER.name, "allocate", allocate, ""))
+    allocated = await master.call(RPCCall(APPLICATION_MASTER.name, "allocate", allocate, ""), timeout_s=60)
     assert allocated.refusal is None
     assert AllocateResponseProto.FromString(allocated.payload).response_id == 1
 

@@ -26,7 +26,7 @@ from tests.faults.test_delay_scheduling import PlacedAM, the_host
 from tests.faults.test_matched_asks import AM
 from tests.support.masters import until
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _WANTED, _FREED, _BEYOND = 3, 2, 6
 _SOLVES = "[scheduling]\nsolve_s = 30\n"

@@ -16,7 +16,7 @@ from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.stock_client import StockClient
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _MAPS = 9
 _OK = 200
@@ -89,7 +89,8 @@ def a_job(lab: Lab, heddle: HeddleProcess, folder: Path, *more: str) -> Iterator
         home = next(
             id_
             for id_, cluster in lab.clusters.items()
-            if httpx.get(f"{cluster.url}/ws/v1/cluster/apps/{application}", trust_env=False).status_code == 200
+            if httpx.get(f"{cluster.url}/ws/v1/cluster/apps/{application}", trust_env=False, timeout=30).status_code
+            == 200
         )
         job = Job(heddle, lab, application, home)
         yield job

@@ -46,7 +46,13 @@ async def one_of_each(federation: Federation) -> dict[str, str]:
     found: dict[str, str] = {}
     while len(found) < 2:
         application_id = await federation.heddle.new_id()
-        await federation.heddle.submit(application_id)
+
+        async def is_at_home(application_id: str = application_id) -> bool:
+            if application_id not in federation.heddle.acknowledged:
+                await federation.heddle.submit(application_id)
+            return bool(await federation.homes(application_id))
+
+        await until(is_at_home)
         (home,) = await federation.homes(application_id)
         found[home] = application_id
     for application_id in found.values():

@@ -158,5 +158,10 @@ async def check(load: Load, lab: Lab, session: aiohttp.ClientSession) -> None:
     for application_id, name in list(load.acknowledged.items())[::10]:
         reply = await load.client.ask(f"apps/{application_id}")
         assert reply.body["app"]["name"] == name
-        killed = await load.client.ask(f"apps/{application_id}/state", "PUT", {"state": "KILLED"})
-        assert killed.status in (200, 202), killed
+
+        async def is_killed(application_id: str = application_id) -> bool:
+            killed = await load.client.ask(f"apps/{application_id}/state", "PUT", {"state": "KILLED"})
+            assert killed.status in (200, 202, 503), killed
+            return killed.status != 503
+
+        await until(is_killed)

@@ -12,7 +12,7 @@ from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import SpanningApplication, end_first_master, spanning_heddle
 from tests.support.stock_client import StockClient
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _MAPS = 12
 _SLEEPERS = 6
@@ -117,7 +117,7 @@ def test_a_job_goes_on_when_a_whole_cluster_elsewhere_dies(fault_lab, heddle, tm
         try:
             for name in daemons:
                 fault_lab.kill(name)
-            spanned.has_succeeded()
+            spanned.has_succeeded(within_s=300)  # one cluster does what two began
         finally:
             for name in daemons:
                 fault_lab.start(name)

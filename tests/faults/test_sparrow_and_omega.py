@@ -17,7 +17,7 @@ from tests.faults.test_matched_asks import begin as begin_at
 from tests.support.masters import MasterProcess, MasterProcesses, names_that_share, until
 from tests.support.nursery import Nursery
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _WANTED = 3
 _MOST_ROUNDS = 12

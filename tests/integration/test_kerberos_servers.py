@@ -113,7 +113,9 @@ async def logging_in(address, keytab, service=RM):
     """Calls as Heddle itself does towards ResourceManagers: with its own ticket, for others."""
     login = KerberosLogin(OOZIE, keytab)
     rpc = YarnRPC(
-        RPCTarget(SubClusterId("heddle"), addresses_of([address])), usual(RPCSettings), log_in=login.at(service)
+        RPCTarget(SubClusterId("heddle"), addresses_of([address])),
+        usual(RPCSettings, connect_timeout_s=20.0),
+        log_in=login.at(service),
     )
     try:
         yield lambda: rpc.call(RPCCall(APPLICATION_CLIENT.name, "getDelegationToken", WISH, "ada"), timeout_s=60)

@@ -17,14 +17,15 @@ import pytest
 import readme_renderer.markdown
 
 import shim
-from tests.support.heddle_process import free_addresses, until
+from tests.support.free_ports import free_addresses
+from tests.support.heddle_process import until
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {"shim", "adapters", "fairness", "altruism"}
 
 
 def run(*command, cwd=ROOT):
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=280)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -130,11 +131,11 @@ def test_it_checks_a_configuration_and_serves_from_an_empty_environment(installe
         subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log) as server,
     ):
         try:
-            until(lambda: server.poll() is not None or answers(rest), "it serves", within_s=60)
+            until(lambda: server.poll() is not None or answers(rest), "it serves", within_s=240)
             assert server.poll() is None, (tmp_path / "heddle.log").read_text()
-            assert "Heddle" in httpx.get(f"http://{rest}/cluster", trust_env=False, timeout=10).text
+            assert "Heddle" in httpx.get(f"http://{rest}/cluster", trust_env=False, timeout=60).text
             server.send_signal(signal.SIGTERM)
-            assert server.wait(timeout=30) == 0
+            assert server.wait(timeout=120) == 0
         finally:
             server.kill()
 

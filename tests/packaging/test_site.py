@@ -27,7 +27,7 @@ def site(tmp_path_factory):
         capture_output=True,
         text=True,
         check=False,
-        timeout=240,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

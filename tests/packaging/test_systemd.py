@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 
 from shim.cli.main import app
 from tests.support.confined import filtered_calls
-from tests.support.heddle_process import free_addresses, until
+from tests.support.free_ports import free_addresses
+from tests.support.heddle_process import until
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "systemd"
@@ -119,10 +120,10 @@ def test_heddle_serves_under_the_filter_of_its_unit(tmp_path):
         subprocess.Popen([*command, *inside], cwd=tmp_path, env=environment, stdout=written, stderr=written) as it,
     ):
         try:
-            until(lambda: it.poll() is not None or b"serves east" in log.read_bytes(), "it serves", within_s=60)
+            until(lambda: it.poll() is not None or b"serves east" in log.read_bytes(), "it serves", within_s=240)
             assert "Seccomp:\t2" in Path(f"/proc/{it.pid}/status").read_text()
             it.send_signal(signal.SIGTERM)
-            assert it.wait(timeout=30) == 0, log.read_text()
+            assert it.wait(timeout=120) == 0, log.read_text()
         finally:
             it.kill()
 

@@ -9,9 +9,10 @@ from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import SpanningApplication
 from tests.support.stock_client import StockClient
 
-__all__ = ["CLUSTERS", "NODES", "constrained_client", "constrained_lab", "hosts_of", "shell"]
+__all__ = ["CLUSTERS", "NODES", "constrained_client", "constrained_lab", "gated_shell", "hosts_of", "shell"]
 
 _SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
+_JAR = "hadoop-yarn-applications-distributedshell"
 _HANDLER = "yarn.resourcemanager.placement-constraints.handler"
 NODES = 2
 """Of each cluster."""
@@ -37,8 +38,12 @@ def constrained_client(lab: Lab, heddle: HeddleProcess, folder: Path) -> StockCl
 
 def shell(client: StockClient, seconds: int, *more: str) -> list[str]:
     """DistributedShell whose containers sleep, with further arguments: how many they are, or a placement."""
-    jar = client.jar("hadoop-yarn-applications-distributedshell")
-    return [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", str(seconds), *more]
+    return [_SHELL, "-jar", client.jar(_JAR), "-shell_command", "sleep", "-shell_args", str(seconds), *more]
+
+
+def gated_shell(client: StockClient, gate: Path, *more: str) -> list[str]:
+    """The same, whose containers run until a file is there."""
+    return [_SHELL, "-jar", client.jar(_JAR), "-shell_command", f"until [ -e {gate} ]; do sleep 0.2; done", *more]
 
 
 def hosts_of(heddle: HeddleProcess, spanned: SpanningApplication) -> list[str]:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.support.certificates import TestAuthority
+from tests.support.free_ports import free_port
 
-__all__ = ["ADMIN", "BASE", "PASSWORD", "Directory", "a_directory", "free_port"]
+__all__ = ["ADMIN", "BASE", "PASSWORD", "Directory", "a_directory"]
 
 BASE = "dc=example,dc=org"
 ADMIN, PASSWORD = f"cn=heddle,{BASE}", "a password of the directory"
@@ -71,13 +72,6 @@ class Directory:
     tls_url: str
     authority: TestAuthority
     process: "subprocess.Popen[bytes]"
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens at."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 @contextmanager

@@ -104,9 +104,8 @@ class GatedJob:
 
     def attempts(self) -> int:
         """How many ApplicationMasters it had."""
-        return len(
-            self._ask(f"{self.heddle.url}/ws/v1/cluster/apps/{self.id}/appattempts")["appAttempts"]["appAttempt"]
-        )
+        home = self.lab.cluster(self.home()).url
+        return len(self._ask(f"{home}/ws/v1/cluster/apps/{self.id}/appattempts")["appAttempts"]["appAttempt"])
 
     def told(self) -> str:
         """All that is known of it, for whoever reads of a test that failed."""

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -14,21 +13,13 @@ from typing import Any, Self
 import httpx
 
 from shim.lab import Lab
+from tests.support.free_ports import free_addresses
 from tests.support.nursery import is_running, shared_nursery
 
-__all__ = ["HeddleProcess", "free_addresses", "until"]
+__all__ = ["HeddleProcess", "until"]
 
 _START_S = 60.0
 _CALLS = re.compile(r'heddle_am_calls_total\{method="(\w+)",subcluster="(\w+)"\} ([0-9.e+]+)')
-
-
-def free_addresses(count: int) -> list[str]:
-    """Addresses that nobody listens on now, all different."""
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = [f"127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
-    for probe in probes:
-        probe.close()
-    return addresses
 
 
 def until(holds: Callable[[], bool], what: str, *, within_s: float = 120.0) -> None:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from shim.lab.kdc import KDC, KDCMissingError, require_kdc
+from tests.support.free_ports import free_port
 
 __all__ = ["LOCALHOST", "OTHER_REALM", "REALM", "KDCMissingError", "LocalKDC"]
 
@@ -32,7 +33,7 @@ class LocalKDC(KDC):
     def __init__(self) -> None:
         require_kdc()
         folder = Path(tempfile.mkdtemp(prefix="heddle-kdc-"))
-        super().__init__(folder, f"127.0.0.1:{_free_port()}", (REALM, OTHER_REALM), domains={LOCALHOST: REALM})
+        super().__init__(folder, f"127.0.0.1:{free_port()}", (REALM, OTHER_REALM), domains={LOCALHOST: REALM})
         self._kdc: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -72,10 +73,3 @@ class LocalKDC(KDC):
             self._kdc.kill()
             self._kdc.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

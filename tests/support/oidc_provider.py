@@ -13,7 +13,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from tests.support.heddle_process import free_addresses
+from tests.support.free_ports import free_addresses
 
 __all__ = ["OIDCProvider", "a_key", "missing_provider"]
 
@@ -106,6 +106,6 @@ class OIDCProvider:
     def access_token(self, client: str, resource: str | None = None) -> str:
         """What a client gets for itself: a token for the default audience, or another one."""
         form = {"grant_type": "client_credentials"} | ({} if resource is None else {"resource": resource})
-        answer = httpx.post(f"{self.issuer}/token", data=form, auth=(client, _SECRET), trust_env=False)
+        answer = httpx.post(f"{self.issuer}/token", data=form, auth=(client, _SECRET), trust_env=False, timeout=30)
         token: str = answer.raise_for_status().json()["access_token"]
         return token

@@ -14,5 +14,5 @@ _CALLS = re.compile(r'heddle_am_calls_total\{method="(\w+)",subcluster="(\w+)"\}
 
 def calls_of_masters(heddle: Heddle) -> Counter[tuple[str, str]]:
     """How many calls there were, by method and sub-cluster; a scrape may be a second old."""
-    text = httpx.get(f"{heddle.url}/metrics", trust_env=False).text
+    text = httpx.get(f"{heddle.url}/metrics", trust_env=False, timeout=30).text
     return Counter({(method, home): int(float(count)) for method, home, count in _CALLS.findall(text)})

@@ -38,7 +38,7 @@ class ScriptedIssuer:
         provider: Heddle's side.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, within_s: float) -> None:
         self.url = url
         self.key = a_key()
         self.discovery: dict[str, Any] = {}
@@ -57,7 +57,7 @@ class ScriptedIssuer:
             scopes=("openid",),
             audiences=frozenset({AUDIENCE}),
         )
-        self.provider = OpenIDProvider(settings, Documents(within_s=1.0, most_bytes=16 * 1024), self.clock)
+        self.provider = OpenIDProvider(settings, Documents(within_s=within_s, most_bytes=16 * 1024), self.clock)
 
     def claims(self, **more: Any) -> dict[str, Any]:
         """Those of a good bearer; None takes one away."""
@@ -108,8 +108,8 @@ def _base64(data: bytes) -> str:
 
 
 @asynccontextmanager
-async def issuing() -> AsyncIterator[ScriptedIssuer]:
-    """Serve one on a loopback port."""
+async def issuing(within_s: float = 20.0) -> AsyncIterator[ScriptedIssuer]:
+    """Serve one on a loopback port, whose documents have to come in time."""
     issuers: list[ScriptedIssuer] = []
     application = web.Application()
 
@@ -121,7 +121,7 @@ async def issuing() -> AsyncIterator[ScriptedIssuer]:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    issuers.append(ScriptedIssuer(f"http://127.0.0.1:{runner.addresses[0][1]}"))
+    issuers.append(ScriptedIssuer(f"http://127.0.0.1:{runner.addresses[0][1]}", within_s))
     try:
         yield issuers[0]
     finally:

@@ -17,7 +17,7 @@ import httpx
 from shim.lab import Lab
 from shim.lab.daemons import RESOURCE_MANAGER, find_java
 from shim.lab.java_options import JAVA_OPENS, QUICK_START
-from tests.support.heddle_process import free_addresses
+from tests.support.free_ports import free_addresses
 from tests.support.kdc import LocalKDC
 
 __all__ = ["SecureResourceManager"]

@@ -2,8 +2,20 @@
 
 import os
 import signal
+import time
+from pathlib import Path
 
-__all__ = ["answers_another", "dies", "dies_between", "dies_while_it_answers", "hangs", "never_starts"]
+from shim.concurrency.solver_child import serve_solvers
+
+__all__ = [
+    "answers_another",
+    "comes_up_when_let",
+    "dies",
+    "dies_between",
+    "dies_while_it_answers",
+    "hangs",
+    "never_starts",
+]
 
 
 def hangs(pipe):
@@ -11,6 +23,14 @@ def hangs(pipe):
     pipe.send("ready")
     while True:
         pipe.recv()
+
+
+def comes_up_when_let(pipe):
+    """Come up once the file is there that HEDDLE_TEST_GATE names, and solve."""
+    gate = Path(os.environ["HEDDLE_TEST_GATE"])
+    while not gate.exists():
+        time.sleep(0.01)
+    serve_solvers(pipe)
 
 
 def dies(pipe):

@@ -15,9 +15,11 @@ import httpx
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
 
-__all__ = ["SPANNING", "SpanningApplication", "end_first_master", "spanning_heddle", "spanning_secret"]
+__all__ = ["PATIENT", "SPANNING", "SpanningApplication", "end_first_master", "spanning_heddle", "spanning_secret"]
 
 SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nlost_after_s = 6\n'
+PATIENT = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nmove_after_beats = 240\n'
+"""On a busy machine a cluster takes its time: asks stay where they are, and nobody is given up."""
 _SECRET = "HEDDLE_SECURITY_SECRET_FILE"
 _OK = 200
 
@@ -92,14 +94,14 @@ class SpanningApplication:
     def attempts(self) -> list[dict[str, Any]]:
         """Its attempts at home."""
         url = f"{self.lab.cluster(self.home).url}/ws/v1/cluster/apps/{self.application}/appattempts"
-        attempts: list[dict[str, Any]] = httpx.get(url, trust_env=False).json()["appAttempts"]["appAttempt"]
+        attempts: list[dict[str, Any]] = httpx.get(url, trust_env=False, timeout=30).json()["appAttempts"]["appAttempt"]
         return attempts
 
     def kill_at(self, cluster: str) -> None:
         """Ask a cluster's own ResourceManager to end it."""
         url = f"{self.lab.cluster(cluster).url}/ws/v1/cluster/apps/{self.application}/state"
         user = (self.at(cluster) or {})["user"]
-        answer = httpx.put(f"{url}?user.name={user}", json={"state": "KILLED"}, trust_env=False)
+        answer = httpx.put(f"{url}?user.name={user}", json={"state": "KILLED"}, trust_env=False, timeout=30)
         assert answer.status_code in {200, 202}, answer.text
 
     def places(self) -> Mapping[str, int]:
@@ -114,7 +116,7 @@ class SpanningApplication:
         """Wait until so many clusters run something of it."""
         until(lambda: len(self.places()) >= count, f"{self.application} runs in {count} clusters")
 
-    def has_succeeded(self) -> None:
+    def has_succeeded(self, within_s: float = 120.0) -> None:
         """Its home says so."""
         app: dict[str, Any] = {}
 
@@ -122,7 +124,7 @@ class SpanningApplication:
             app.update(self.heddle.ask(f"apps/{self.application}")["app"])
             return app["state"] in {"FINISHED", "FAILED", "KILLED"}
 
-        until(is_over, "the application is over")
+        until(is_over, "the application is over", within_s=within_s)
         assert app["finalStatus"] == "SUCCEEDED", app["diagnostics"]
 
     def has_ended_everywhere(self) -> None:

@@ -1,5 +1,7 @@
 """Calls of Hadoop RPC by our own client, with a ticket, with a token, or by name."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,7 +11,7 @@ from adapters.kerberos import KerberosInitiator
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import RPCCall
-from shim.protocol.hrpc import AuthMethod, QualityOfProtection, SASLInitiator
+from shim.protocol.hrpc import AuthMethod, JavaClass, QualityOfProtection, SASLInitiator
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, TokenSecret
 from shim.protocol.hrpc.gssapi import GSSAPIClient
 from shim.protocol.proto import APPLICATION_CLIENT
@@ -19,6 +21,7 @@ from shim.testing.settings import usual
 __all__ = ["by_ticket", "by_token", "calling"]
 
 EVERY = tuple(QualityOfProtection)
+_PATIENCE_S = 120.0
 Login = Mapping[AuthMethod, Callable[[Any], Any]]
 
 
@@ -36,14 +39,27 @@ def by_token(token: TokenProto) -> Login:
 
 @asynccontextmanager
 async def calling(address: str, login: Login | None) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-    """A client of a server: asks as a user, and has the answer or the refusal; without a login by name."""
+    """A client of a server: asks as a user, and has the answer or the refusal; without a login by name.
+
+    It asks again while it is told to, as Hadoop's clients do.
+    """
     initiator = None if login is None else lambda: SASLInitiator(login)
-    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), usual(RPCSettings), initiator=initiator)
+    rpc = YarnRPC(
+        RPCTarget(SubClusterId("heddle"), addresses_of([address])),
+        usual(RPCSettings, connect_timeout_s=20.0),
+        initiator=initiator,
+    )
 
     async def ask(method: str, message: Any = None, *, protocol: Any = APPLICATION_CLIENT, user: str = "ada") -> Any:
         payload = b"" if message is None else message.SerializeToString()
-        told = await rpc.call(RPCCall(protocol.name, method, payload, user), timeout_s=60)
-        return told.refusal or protocol.methods[method].answer.FromString(told.payload)
+        give_up_s = time.monotonic() + _PATIENCE_S
+        while True:
+            told = await rpc.call(RPCCall(protocol.name, method, payload, user), timeout_s=60)
+            if told.refusal is None:
+                return protocol.methods[method].answer.FromString(told.payload)
+            if told.refusal.java_class != JavaClass.RETRIABLE or time.monotonic() > give_up_s:
+                return told.refusal
+            await asyncio.sleep(0.2)
 
     try:
         yield ask

@@ -1,8 +1,6 @@
 """What tests of the lab ask of a ResourceManager, directly."""
 
-import socket
 from collections.abc import Callable
-from contextlib import ExitStack
 
 import httpx
 import pytest
@@ -48,17 +46,3 @@ def reaches() -> Callable[[Callable[[], object], object], None]:
         assert wait_until(is_so, timeout_s=90, poll_s=0.2), f"wanted {wanted!r}, saw {told[-1]!r}"
 
     return wait_for
-
-
-@pytest.fixture
-def free_addresses() -> Callable[[int], list[str]]:
-    """Addresses of this machine that nobody listens on."""
-
-    def find(count: int) -> list[str]:
-        with ExitStack() as held:
-            probes = [held.enter_context(socket.socket()) for _ in range(count)]
-            for probe in probes:
-                probe.bind(("127.0.0.1", 0))
-            return [f"127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
-
-    return find

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 from shim.cli.main import app
 from shim.lab import Lab
 from shim.lab.processes import marked_processes
+from tests.support.free_ports import free_addresses
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 
 def run(*arguments):
@@ -23,7 +24,7 @@ def folder(tmp_path):
     Lab(tmp_path / "demo").down()
 
 
-def test_work_runs_on_both_clusters_is_checked_and_explained_and_down_ends_all(folder, free_addresses):
+def test_work_runs_on_both_clusters_is_checked_and_explained_and_down_ends_all(folder):
     rest, client_rpc, scheduler_rpc, admin_rpc = free_addresses(4)
     addresses = ("--rest", rest, "--client-rpc", client_rpc, "--scheduler-rpc", scheduler_rpc, "--admin-rpc", admin_rpc)
     result = run("demo", "up", "--dir", folder, *addresses)

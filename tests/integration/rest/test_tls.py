@@ -23,7 +23,8 @@ from shim.server.rest.tls_greeting import TLSOffer
 from shim.testing.settings import usual
 from tests.support.certificates import TestAuthority
 
-LIMITS = usual(ConnectionLimits, request_timeout_s=0.3, max_connections=4)
+LIMITS = usual(ConnectionLimits, request_timeout_s=60, max_connections=4)
+HASTY = usual(ConnectionLimits, request_timeout_s=0.3, max_connections=4)
 
 
 class TellsHowItCame:
@@ -112,7 +113,7 @@ async def test_plain_http_is_not_answered(authority):
 
 
 async def test_who_stays_silent_before_the_handshake_is_cut(authority):
-    async with serving(TLSFiles(*authority.issue("heddle"))) as server:
+    async with serving(TLSFiles(*authority.issue("heddle")), limits=HASTY) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         ended = await asyncio.wait_for(_end(reader), 5)
         writer.close()
@@ -120,11 +121,10 @@ async def test_who_stays_silent_before_the_handshake_is_cut(authority):
 
 
 async def test_who_stays_silent_before_the_handshake_is_counted(authority):
-    patient = usual(ConnectionLimits, request_timeout_s=60, max_connections=4)
-    async with serving(TLSFiles(*authority.issue("heddle")), limits=patient) as server:
-        streams = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(patient.max_connections + 2)]
+    async with serving(TLSFiles(*authority.issue("heddle"))) as server:
+        streams = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(LIMITS.max_connections + 2)]
         await asyncio.wait_for(asyncio.gather(*(_end(reader) for reader, _ in streams[:2])), 5)
-        assert server.connections == patient.max_connections
+        assert server.connections == LIMITS.max_connections
         assert (await get(server, "/ready", trusting(authority))).status_code == 200
         for _, writer in streams:
             writer.close()

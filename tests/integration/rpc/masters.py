@@ -74,7 +74,11 @@ class ScriptedApplicationMaster:
             return SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(token, os.urandom(30).hex(), qualities)})
 
         target = RPCTarget(EAST, ((host, int(port)),))
-        self.rpc = YarnRPC(target, usual(RPCSettings, **({"timeout_s": 20.0} | settings)), initiator=initiator)
+        self.rpc = YarnRPC(
+            target,
+            usual(RPCSettings, **({"timeout_s": 20.0, "connect_timeout_s": 20.0} | settings)),
+            initiator=initiator,
+        )
         self.response_id = 0
 
     async def call(self, method, message=None):

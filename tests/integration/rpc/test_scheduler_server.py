@@ -22,6 +22,7 @@ from tests.integration.rpc.masters import (
     a_server,
     attempt,
 )
+from tests.support.free_ports import free_port
 
 LOST = (NoAnswerError, NeverReachedError)
 
@@ -30,12 +31,6 @@ async def until(holds, within_s=10.0):
     async with asyncio.timeout(within_s):
         while not holds():  # noqa: ASYNC110 - what other connections do is told to nobody
             await asyncio.sleep(0.01)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 # -- what goes through -------------------------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ async def serving(service=None, **limits):
 @asynccontextmanager
 async def calling(*ports, **settings):
     target = RPCTarget(EAST, tuple(("127.0.0.1", port) for port in ports))
-    rpc = YarnRPC(target, usual(RPCSettings, **settings))
+    rpc = YarnRPC(target, usual(RPCSettings, **({"connect_timeout_s": 20.0} | settings)))
     try:
         yield rpc
     finally:
@@ -238,6 +238,7 @@ async def test_a_port_that_nobody_listens_on_was_never_reached():
 
 async def test_a_call_without_an_answer_in_time_may_have_been_taken():
     async with serving() as server, calling(server.port) as rpc:
+        await rpc.call(a_call())  # opens the connection: what is sent on it may have been taken
         with pytest.raises(NoAnswerError):
             await rpc.call(a_call("wait"), timeout_s=0.05)
         assert (await rpc.call(a_call(payload=b"next"))).payload == b"next"

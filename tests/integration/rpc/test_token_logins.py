@@ -97,7 +97,7 @@ class Federation:
             return SASLInitiator({AuthMethod.TOKEN: lambda _: session})
 
         target = RPCTarget(SubClusterId("east"), (("127.0.0.1", self.servers[server].port),))
-        rpc = YarnRPC(target, usual(RPCSettings), initiator=initiator)
+        rpc = YarnRPC(target, usual(RPCSettings, connect_timeout_s=20.0), initiator=initiator)
         try:
             return await rpc.call(RPCCall(APPLICATION_CLIENT.name, "anything", b"", ""))
         finally:
@@ -201,7 +201,11 @@ async def test_a_login_that_fails_never_becomes_a_claimed_name(log_in):
     impostor = TakesEverybody()
     server = RPCServer(impostor, host="127.0.0.1", port=0)
     await server.start()
-    rpc = YarnRPC(RPCTarget(SubClusterId("east"), (("127.0.0.1", server.port),)), usual(RPCSettings), log_in=log_in)
+    rpc = YarnRPC(
+        RPCTarget(SubClusterId("east"), (("127.0.0.1", server.port),)),
+        usual(RPCSettings, connect_timeout_s=20.0),
+        log_in=log_in,
+    )
     try:
         with pytest.raises((NeverReachedError, NoAnswerError)):
             await rpc.call(RPCCall(APPLICATION_CLIENT.name, "submitApplication", b"secret", "alice"))

@@ -118,7 +118,8 @@ async def test_what_no_secret_opens_is_counted_and_left(url: str) -> None:
     assert await stored(url) == before
 
 
-async def test_a_heddle_may_work_meanwhile(url: str) -> None:
+async def test_a_heddle_may_work_meanwhile(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shim.store.write_lock.WAIT_MS", 60_000)
     await filled(url, OLD, range(1, 301))
     store = await opened(url, NEW, OLD)
 

@@ -313,9 +313,12 @@ async def test_a_change_comes_by_the_stream_and_nothing_is_polled_meanwhile(brow
         looker.page.on("request", lambda request: asked.append(request.url))
         await looker.go("clusters")
         await looker.until("document.querySelector('main')?.innerText.includes('RUNNING')")
-        await looker.page.wait_for_timeout(1000)
+        before = -1
+        # until the stream tells of everything: a page that has to ask does so every two seconds
+        while before < len(asked):
+            before = len(asked)
+            await looker.page.wait_for_timeout(2500)
         streams = [each for each in asked if "/heddle/v1/live?" in each]
-        before = len(asked)
         await server.administration.set_admission(SubClusterId("west"), Admission.CORDONED, by="queen")
         await looker.until("document.querySelector('main').innerText.includes('CORDONED')")
         await looker.page.wait_for_timeout(2500)

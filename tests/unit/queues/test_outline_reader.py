@@ -133,7 +133,7 @@ def test_of_a_session_only_what_is_counted_now_is_taken_for_what_runs(queue):
 async def test_it_goes_on_looking_and_plans_beside_the_loop(queue):
     queue.job.asks = {SHORT: 4}
     looking = asyncio.create_task(queue.reader.run())
-    async with asyncio.timeout(10.0):
+    async with asyncio.timeout(120.0):
         await queue.outlines.heard.wait()
     looking.cancel()
     assert queue.outlines.of(JOB).finished == (0, 0, 0)

@@ -1,0 +1,30 @@
+"""Ports of this machine that nobody listens on, for servers that start a moment later."""
+
+import socket
+from contextlib import suppress
+from random import SystemRandom
+
+__all__ = ["free_addresses", "free_port"]
+
+_PORTS = range(11_000, 19_000)
+"""The system gives those above 32,768 to whoever asks for any, and labs begin at 20,000."""
+
+
+def free_addresses(count: int) -> list[str]:
+    """Addresses that nobody listens on now, all different."""
+    return [f"127.0.0.1:{port}" for port in _free(count)]
+
+
+def free_port() -> int:
+    """One of them."""
+    return _free(1)[0]
+
+
+def _free(count: int) -> list[int]:
+    found: list[int] = []
+    for port in SystemRandom().sample(_PORTS, len(_PORTS)):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise AssertionError(f"of the ports {_PORTS} no {count} are free")
