@@ -114,16 +114,20 @@ def _is_launched(side: ComparedServer) -> bool:
     return isinstance(app, dict) and "AM container is launched" in str(app["diagnostics"])
 
 
+def compared(side: ComparedServer, user: str) -> tuple[dict[str, Any], set[str]]:
+    """The application's row, and the names of what is different where it is told of by itself."""
+    status, body = side.get(f"{APPS}/{side.application}", user)
+    assert status == 200
+    [row] = [each for each in side.get(APPS, user)[1]["apps"]["app"] if each["id"] == side.application]
+    alone = body["app"]
+    return row, {name for name in row.keys() | alone.keys() if row.get(name) != alone.get(name)}
+
+
 def hidden(side: ComparedServer, user: str) -> dict[str, Any]:
     """What a user is shown of the application, less what differs in two clusters and what Heddle hides besides."""
-    for _ in range(2):  # what was used is counted anew every three seconds: the second time it is fresh
-        status, body = side.get(f"{APPS}/{side.application}", user)
-        assert status == 200
-        [row] = [each for each in side.get(APPS, user)[1]["apps"]["app"] if each["id"] == side.application]
-        alone = body["app"]
-        different = {name for name in row.keys() | alone.keys() if row.get(name) != alone.get(name)}
-        if different <= {"elapsedTime"}:
-            break
+    row, different = compared(side, user)
+    if different - {"elapsedTime"}:  # what was used is counted anew every three seconds: now it is fresh
+        row, different = compared(side, user)
     assert different <= {"elapsedTime"}
     return {
         name: row[name] for name in row if name not in DIFFERENT and not isinstance(row[name], (dict, list, NoneType))
