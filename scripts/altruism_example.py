@@ -4,10 +4,9 @@
     python scripts/altruism_example.py --runs 1    fewer
 
 What the figure calls 1 is a queue of 25 units of 512 MiB, beside one for each ApplicationMaster, and a second there is
-20 s here. Both jobs have the half of it. The first has two tasks of 0.04 and three of 0.21, all of a second, and then
-one of a tenth of that; the second has two tasks of 0.29. By their halves alone they end after 2.1 and 2.0 of the
-figure's seconds; with all that is free going to whom YARN serves next, after 1.1 and 2.0; as the first job puts off
-what it does not need before, after 2.1 and 1.0.
+a minute here. Both jobs have the half of it. The first has two tasks of 0.04 and three of 0.21, all of a second, and
+then one of a tenth of that; the second has two tasks of 0.29. By their halves alone they end after 2.1 and 2.0 of the
+figure's seconds; as the first job puts off what it does not need before, after 2.1 and 1.0.
 
 Both ApplicationMasters are there before either job begins. How long tasks take is known from a run that does not count.
 """
@@ -21,6 +20,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from statistics import fmean
 
+import httpx
+
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from shim.lab import Lab, LabSpec
@@ -33,7 +34,7 @@ from tests.support.spanning import spanning_secret
 
 _UNIT_MIB = 512
 _UNITS = 25
-_SECOND_MS = 20_000
+_SECOND_MS = 60_000
 _LEAF = "yarn.scheduler.capacity.root.dev"
 _OVERRIDES = {
     "yarn-site.xml": {
@@ -41,7 +42,7 @@ _OVERRIDES = {
         "yarn.nodemanager.resource.cpu-vcores": "64",
         "yarn.scheduler.maximum-allocation-mb": str(_UNITS * _UNIT_MIB),
         # both jobs have asked, and Heddle has looked at them, before anything is given
-        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "3000",
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "6000",
     },
     "capacity-scheduler.xml": {
         f"{_LEAF}.ordering-policy": "fair",
@@ -83,26 +84,35 @@ def _run(tez: Tez, program: Path) -> Mapping[str, float]:
     return {name: int(taken_ms) / _SECOND_MS for name, taken_ms in _TOOK.findall(printed)}
 
 
-def _runs(lab: Lab, folder: Path, count: int) -> Iterator[tuple[str, Mapping[str, float]]]:
-    """Every run that counts, modes in turns."""
+def _given_s(heddle: HeddleProcess) -> float:
+    """Seconds of the queue's whole share that its jobs gave."""
+    told = httpx.get(f"{heddle.url}/heddle/v1/shares", params={"user.name": "root"}, trust_env=False, timeout=30).json()
+    return sum(row.get("given_s", 0.0) for row in told["queues"])
+
+
+def _runs(lab: Lab, folder: Path, count: int) -> Iterator[tuple[str, Mapping[str, float], float]]:
+    """Every run that counts, modes in turns, with what was given in it."""
     hadoop = next(iter(lab.clusters.values())).jars
     program = compile_program("SessionsAtOnce", [tez_jars(), hadoop], folder)
     with ExitStack() as stack:
         stack.enter_context(spanning_secret(folder))
-        clients: dict[str, Tez] = {}
+        clients: dict[str, tuple[HeddleProcess, Tez]] = {}
         for mode, altruism in _MODES.items():
             own = folder / mode
             own.mkdir()
             lines = policy_of(own, altruism=altruism, span=False).replace("interval_s = 0.5", "interval_s = 0.2")
             heddle = stack.enter_context(HeddleProcess(lab, own, more=lines))
-            clients[mode] = Tez(lab, own / "tez", heddle, more=_SETTINGS)
+            tez = Tez(lab, own / "tez", heddle, more=_SETTINGS)
+            clients[mode] = heddle, tez
             print(f"{mode}: a run that does not count", file=sys.stderr, flush=True)
-            _run(clients[mode], program)
+            _run(tez, program)
         for number in range(count):
-            for mode, tez in clients.items():
+            for mode, (heddle, tez) in clients.items():
                 end_applications(lab, within_s=120)
                 print(f"{mode}: run {number + 1}", file=sys.stderr, flush=True)
-                yield mode, _run(tez, program)
+                before = _given_s(heddle)
+                took = _run(tez, program)
+                yield mode, took, _given_s(heddle) - before
 
 
 def main() -> int:
@@ -113,10 +123,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="heddle-example-") as own, Lab(Path(own) / "lab") as lab:
         lab.up(LabSpec.of(clusters=1, nodes=1, overrides=_OVERRIDES))
         found = list(_runs(lab, Path(own), arguments.runs))
-    print(f"| run | {' | '.join(_JOBS)} | mean |")
-    print("| --- | --- | --- | --- |")
-    for mode, took in found:
-        print(f"| {mode} | {' | '.join(f'{took[name]:.2f}' for name in _JOBS)} | {fmean(took.values()):.2f} |")
+    print(f"| run | {' | '.join(_JOBS)} | mean | gave |")
+    print("| --- | --- | --- | --- | --- |")
+    for mode, took, given_s in found:
+        times = (*(took[name] for name in _JOBS), fmean(took.values()), given_s * 1000 / _SECOND_MS)
+        print(f"| {mode} | {' | '.join(f'{time:.2f}' for time in times)} |")
     return 0
 
 
