@@ -87,7 +87,7 @@ def _run(tez: Tez, program: Path) -> Mapping[str, float]:
 def _given_s(heddle: HeddleProcess) -> float:
     """Seconds of the queue's whole share that its jobs gave."""
     told = httpx.get(f"{heddle.url}/heddle/v1/shares", params={"user.name": "root"}, trust_env=False, timeout=30).json()
-    return sum(row.get("given_s", 0.0) for row in told["queues"])
+    return float(sum(row.get("given_s", 0.0) for row in told["queues"]))
 
 
 def _runs(lab: Lab, folder: Path, count: int) -> Iterator[tuple[str, Mapping[str, float], float]]:

@@ -40,7 +40,7 @@ class RPCSettings:
 
     Attributes:
         connect_timeout_s: For opening a connection.
-        timeout_s: For a whole call, if the caller names none.
+        timeout_s: For a whole call, if the caller names none; and for a ticket before a connection is opened.
         idle_s: A connection without calls is closed after this time, as Java clients do.
         max_answer_bytes: A larger answer ends the connection.
         real_user: Who calls on behalf of others (`hadoop.proxyuser.*` there); empty to be believed at once.
@@ -229,8 +229,9 @@ class YarnRPC:
             index = (self._active + turn) % count
             host, port = self._target.addresses[index]
             try:
+                initiator = await self._initiator_for(host)
                 async with asyncio.timeout(self._settings.connect_timeout_s):
-                    channel = await self._connect(key, host, port)
+                    channel = await self._connect(key, host, port, initiator)
             except (OSError, TimeoutError, SASLError) as exc:
                 problems.append(f"{host}:{port}: {str(exc) or 'no connection in time'}")
                 continue
@@ -238,12 +239,24 @@ class YarnRPC:
             return channel
         raise NeverReachedError(self.subcluster, f"cannot be reached by RPC ({'; '.join(problems)})")
 
-    async def _connect(self, key: tuple[str, str], host: str, port: int) -> RPCChannel:
+    async def _initiator_for(self, host: str) -> SASLInitiator | None:
+        """Get what Heddle logs in with: a KDC that answers late is no ResourceManager that cannot be reached.
+
+        Raises:
+            SASLError: There is no ticket to be had, or none in the time of a whole call.
+        """
+        if self._log_in is None:
+            return self._initiator() if self._initiator is not None else None
+        try:
+            async with asyncio.timeout(self._settings.timeout_s):
+                return await self._log_in(host)
+        except TimeoutError:
+            limit_s = self._settings.timeout_s
+            raise SASLError(f"no Kerberos ticket within {limit_s:g} s: is the KDC away, or the name service?") from None
+
+    async def _connect(self, key: tuple[str, str], host: str, port: int, initiator: SASLInitiator | None) -> RPCChannel:
         user, protocol = key
         real_user = self._settings.real_user
-        initiator = self._initiator() if self._initiator is not None else None
-        if self._log_in is not None:
-            initiator = await self._log_in(host)
         connection = ClientConnection(
             protocol,
             UserIdentity(user, real_user if real_user != user else ""),

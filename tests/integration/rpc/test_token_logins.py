@@ -213,3 +213,27 @@ async def test_a_login_that_fails_never_becomes_a_claimed_name(log_in):
         await rpc.close()
         await server.stop(grace_s=0)
     assert impostor.calls == 0
+
+
+async def _late(_host: str) -> SASLInitiator:
+    await asyncio.sleep(0.3)
+    raise SASLError("GSSAPI: no ticket")
+
+
+async def _never(_host: str) -> SASLInitiator:
+    await asyncio.Event().wait()
+    raise AssertionError("nothing wakes it")
+
+
+@pytest.mark.parametrize(
+    ("log_in", "told"), [(_late, "GSSAPI: no ticket"), (_never, "no Kerberos ticket within 1 s")], ids=["late", "never"]
+)
+async def test_a_kdc_that_is_late_is_told_from_a_server_that_cannot_be_reached(log_in, told):
+    """The time for a ticket is none of the time for a connection."""
+    target = RPCTarget(SubClusterId("east"), (("127.0.0.1", 9),))
+    rpc = YarnRPC(target, usual(RPCSettings, connect_timeout_s=0.1, timeout_s=1.0), log_in=log_in)
+    try:
+        with pytest.raises(NeverReachedError, match=told):
+            await rpc.call(RPCCall(APPLICATION_CLIENT.name, "anything", b"", "alice"), timeout_s=60)
+    finally:
+        await rpc.close()
