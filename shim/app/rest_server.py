@@ -222,7 +222,9 @@ def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
 def _preview(use_cases: UseCases, submission: Submission) -> HomeDecision:
     """The home that a submission would have now."""
     runtime = use_cases.runtime
-    settings = home_settings(runtime.config, use_cases.shares.name_at)
+    settings = replace(
+        home_settings(runtime.config, use_cases.shares.name_at), reserved_at=use_cases.tools.reservations.issuer_of
+    )
     admissions = use_cases.administration.current
     return choose_home(submission, runtime.view, admissions, runtime.clock.now_s(), settings)
 

@@ -7,6 +7,7 @@ applications share would let one of them be acknowledged and never run.
 from collections.abc import Iterable
 
 from shim.domain.applications import ApplicationSummary
+from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.submissions import DEFAULT_TYPE, Submission, type_as_shown
 
 __all__ = ["DISPUTED", "differences", "disputed_reason"]
@@ -33,7 +34,7 @@ def differences(submission: Submission, seen: ApplicationSummary, *, with_queue:
         ("user", submission.user, seen.user),
         ("name", _plain(submission.name), _plain(seen.name) if _plain(submission.name) else ""),
         ("type", *_types(submission.application_type, seen.application_type)),
-        ("tags", _tags(submission.tags), _tags(seen.tags) if submission.tags else ""),
+        ("tags", _tags(submission.tags), _tags(_without_added(submission, seen)) if submission.tags else ""),
         ("queue", *(_leaves(submission.queue, seen.queue) if with_queue else ("", ""))),
     )
     return tuple(f"{what} {there!r} instead of {here!r}" for what, here, there in pairs if here != there)
@@ -53,6 +54,12 @@ def _types(asked: str, there: str) -> tuple[str, str]:
 
 def _tags(tags: Iterable[str]) -> str:
     return ",".join(sorted({tag.lower() for tag in tags}))
+
+
+def _without_added(submission: Submission, seen: ApplicationSummary) -> Iterable[str]:
+    """Tags of a cluster's application but for the deadline that Heddle adds where it runs in a reservation."""
+    asked = {tag.lower() for tag in submission.tags}
+    return (tag for tag in seen.tags if tag.lower() in asked or not tag.lower().startswith(f"{DEADLINE_TAG}="))
 
 
 def _plain(name: str) -> str:

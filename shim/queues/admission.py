@@ -99,11 +99,13 @@ class AdmissionQueue:
 
     # -- the gate ----------------------------------------------------------------------------------------------------
 
-    def enter(self, submission: Submission) -> Submission:
+    def queue_of(self, submission: Submission) -> str:
         """See `Gate`."""
         policy = self._policy()
-        if not policy.queues and not policy.mappings:
-            return submission
+        return self._path_of(policy, submission) if policy.queues or policy.mappings else submission.queue
+
+    def _path_of(self, policy: SharePolicy, submission: Submission) -> str:
+        """Path of the queue that a submission is mapped to; empty if it names none and is mapped to none."""
         mapped = map_queue(
             policy,
             queue=submission.queue,
@@ -111,7 +113,14 @@ class AdmissionQueue:
             application=submission.name,
             groups_of=self._groups_of,
         )
-        path = self.access.full_path(mapped)
+        return self.access.full_path(mapped)
+
+    def enter(self, submission: Submission) -> Submission:
+        """See `Gate`."""
+        policy = self._policy()
+        if not policy.queues and not policy.mappings:
+            return submission
+        path = self._path_of(policy, submission)
         self.access.check_submission(submission.application_id, path or DEFAULT_QUEUE, submission.user)
         queue = policy.find(path or DEFAULT_QUEUE)
         if queue is not None:

@@ -10,6 +10,10 @@ __all__ = ["Gate", "OpenGate"]
 class Gate(Protocol):
     """The policy of shares, as submissions meet it."""
 
+    def queue_of(self, submission: Submission) -> str:
+        """The queue that a submission is mapped to."""
+        ...
+
     def enter(self, submission: Submission) -> Submission:
         """The submission as it will run: in the queue that it is mapped to.
 
@@ -29,6 +33,10 @@ class Gate(Protocol):
 
 class OpenGate:
     """No policy: everybody starts at once."""
+
+    def queue_of(self, submission: Submission) -> str:
+        """As it came."""
+        return submission.queue
 
     def enter(self, submission: Submission) -> Submission:
         """As it came."""

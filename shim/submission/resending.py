@@ -20,6 +20,7 @@ from shim.submission.claims import Claims
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
+from shim.submission.reservations import reservation_of
 from shim.submission.standing import find_standing
 from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
@@ -143,7 +144,8 @@ class Resending:
             intended_at_ms=self._now_ms(),
             intent_id=self._new_intent_id(),
         )
-        if record.state is not SubmissionState.INTENDED or not self._is_gone(record, life):
+        is_bound = bool(reservation_of(record.submission))  # no other home has its reservation
+        if record.state is not SubmissionState.INTENDED or is_bound or not self._is_gone(record, life):
             return intent
         decision = await self._homes.agree(record.submission)
         home = decision.home_subcluster

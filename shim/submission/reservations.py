@@ -64,16 +64,22 @@ class Reservations:
         reservation = reservation_of(submission)
         return self._issuer_of(reservation) if reservation else None
 
-    async def with_deadline(self, submission: Submission) -> Submission:
+    async def with_deadline(
+        self, submission: Submission, queue_of: Callable[[Submission], str] = lambda submission: submission.queue
+    ) -> Submission:
         """The submission with a tag for the deadline of its reservation.
 
         As it came, if it has a deadline or as many tags as a ResourceManager takes, or if the issuer does not tell one.
+
+        Args:
+            submission: As it came.
+            queue_of: The queue in which it will run: a policy may map it to another than it names.
         """
         reservation = reservation_of(submission)
         issuer = self._issuer_of(reservation) if reservation else None
         if issuer is None or deadline_of(submission.tags) is not None or len(submission.tags) >= _MOST_TAGS:
             return submission
-        deadline_ms = await self._deadline_ms(issuer, self._name_at(issuer, submission.queue), reservation)
+        deadline_ms = await self._deadline_ms(issuer, self._name_at(issuer, queue_of(submission)), reservation)
         if deadline_ms is None:
             return submission
         instant = datetime.fromtimestamp(deadline_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -172,7 +172,7 @@ class SubmissionService:
             if known is not None:
                 return known
             digest = content_hash(submission)
-            submission = self._gate.enter(await self._reservations.with_deadline(submission))
+            submission = self._gate.enter(await self._reservations.with_deadline(submission, self._gate.queue_of))
             objection = self._gate.objection(submission)
             decision = HomeDecision(None, objection, ()) if objection else await self._homes.agree(submission)
             if decision.home_subcluster is None and not objection:

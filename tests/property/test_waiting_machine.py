@@ -20,6 +20,9 @@ from tests.support.examples import examples
 class HoldsBackOddOnes:
     """A gate at which every second application waits until somebody says otherwise."""
 
+    def queue_of(self, submission: Submission) -> str:
+        return submission.queue
+
     def enter(self, submission: Submission) -> Submission:
         return submission
 

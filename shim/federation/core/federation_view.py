@@ -99,6 +99,7 @@ class _SubCluster:
     failure: str = ""
     failed_at_s: float = 0.0
     awaited: AwaitedNodes = field(default_factory=AwaitedNodes)
+    lives: set[int] = field(default_factory=set)
 
     def is_newer(self, report: SubClusterReport) -> bool:
         known = self.report
@@ -159,6 +160,7 @@ class FederationView:
             return _STALE
         self._largest_grant, self._late = None, _NOT_KNOWN
         before, known.report = known.report, report
+        known.lives.add(report.started_on_ms)
         known.heard_at_s = max(known.heard_at_s, report.polled_at_s)
         if report.polled_at_s >= known.failed_at_s:
             known.failure = ""
@@ -395,6 +397,10 @@ class FederationView:
         """The life of a ResourceManager as last reported; 0 before the first report."""
         report = self._subclusters[subcluster].report
         return 0 if report is None else report.started_on_ms
+
+    def has_lived(self, subcluster: SubClusterId, started_on_ms: int) -> bool:
+        """Tell whether a ResourceManager was ever reported to have started then."""
+        return started_on_ms in self._subclusters[subcluster].lives
 
     def age_s(self, subcluster: SubClusterId, now_s: float) -> float:
         """Since the newest report of a sub-cluster began; infinite if there is none."""

@@ -91,7 +91,7 @@ class Endpoint:
     @property
     def may_be_carried(self) -> bool:
         """Tell whether `?cluster=ID` sends it to one sub-cluster: reads, and changes of what each has for itself."""
-        return not self.changes or self.key is RouteKey.NAMED or self.way is Way.SPREAD
+        return not self.changes or self.key is RouteKey.NAMED or self.way in (Way.SPREAD, Way.WILLING)
 
     @property
     def operates(self) -> bool:

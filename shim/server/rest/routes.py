@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -38,7 +37,6 @@ __all__ = ["Routed", "Routes"]
 _OK = 200
 _NOT_FOUND = 404
 _SUCCESS = range(200, 300)
-_RESERVATION = re.compile(rb"reservation_[0-9]{1,19}_[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +109,6 @@ class Routes:
             answer = await self._sent(subcluster, request, call)
         if not call.endpoint.changes and hidden_not_found(answer, call.request):
             answer = await self._shown_not_found(call, subcluster, answer)
-        self._remember_reservation(call, subcluster, answer)
         return Routed(answer, subcluster, Freshness(asked_at_s, self._backend.missing()))
 
     async def _shown_not_found(self, call: Call, subcluster: SubClusterId, hidden: RestAnswer) -> RestAnswer:
@@ -338,10 +335,3 @@ class Routes:
             self._backend.documents.mark_touched(subcluster, Part.NODES)
         if "scheduler-conf" in call.endpoint.path or "resource" in call.endpoint.path:
             self._backend.documents.mark_touched(subcluster, Part.SCHEDULER)
-
-    def _remember_reservation(self, call: Call, subcluster: SubClusterId, answer: RestAnswer) -> None:
-        if "reservation" not in call.endpoint.path:
-            return
-        found = _RESERVATION.search(answer.body)
-        if found:
-            self._backend.routing.reservations.remember(found[0].decode(), subcluster)

@@ -141,3 +141,22 @@ async def test_an_application_with_a_reservation_goes_where_that_is_with_its_dea
         assert why["candidates"][0]["reason"] == "its reservation is at west"
         shown = body_of(await server.ask("GET", f"{BASE}/apps/{application_id}"))["app"]
         assert shown["applicationTags"] == "heddle-deadline=2030-03-17t17:46:40z"
+
+
+async def test_an_id_may_be_asked_of_one_that_is_named():
+    server = await a_server()
+    server.federation["west"].started_on_ms += 5
+    await server.poll()
+    answer = await server.ask("POST", f"{BASE}/reservation/new-reservation?user.name=alice&cluster=west")
+    assert answer.status == 200
+    assert server.backend.routing.reservations.issuer_of(body_of(answer)["reservation-id"]) == "west"
+
+
+async def test_a_retired_cluster_holds_nobodys_application():
+    server = ScriptedServer()
+    west = server.federation["west"]
+    west.started_on_ms += 5
+    await server.poll()
+    server.backend.view.retire(["west"])
+    await server.submit(**{"reservation-id": f"reservation_{west.started_on_ms}_0001"})
+    assert len(server.federation["east"].submissions) == 1, "whose ResourceManager says that it does not know it"

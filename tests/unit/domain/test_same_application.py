@@ -64,6 +64,13 @@ def test_a_type_and_tags_that_a_record_does_not_hold_are_no_proof() -> None:
     assert differences(of_an_older_heddle, SEEN) == ()
 
 
+def test_the_deadline_that_heddle_adds_for_a_reservation_is_no_proof() -> None:
+    tagged = replace(SEEN, tags=("b", "heddle-deadline=2030-03-17t17:46:40z", "a"))
+    assert differences(SUBMITTED, tagged) == ()
+    asked = replace(SUBMITTED, tags=("a", "b", "heddle-deadline=+5m"))
+    assert differences(asked, tagged) != ()
+
+
 def test_letters_of_tags_do_not_matter() -> None:
     assert differences(replace(SUBMITTED, tags=("A", "b")), SEEN) == ()
 

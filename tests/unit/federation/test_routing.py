@@ -111,10 +111,24 @@ async def test_a_reservation_is_where_it_was_issued(federation: ScriptedFederati
     west_id = f"reservation_{federation['west'].started_on_ms}_0001"
     assert heddle.routing.reservations.issuer_of(west_id) == WEST
     assert heddle.routing.reservations.issuer_of("reservation_1_0001") is None
-    heddle.routing.reservations.remember("reservation_1_0001", EAST)
     silent = ReservationIssuers(FederationView((EAST, WEST), usual(ViewSettings)))
     assert silent.issuer_of(west_id) == EAST, "whoever was not heard of yet may have issued it"
-    assert heddle.routing.reservations.issuer_of("reservation_1_0001") == EAST
+
+    federation["west"].started_on_ms += 5
+    await heddle.poll()
+    assert heddle.routing.reservations.issuer_of(west_id) == WEST, "it has recovered its plans"
+
+
+async def test_a_retired_cluster_has_issued_nothing(federation: ScriptedFederation) -> None:
+    heddle = await federation.start()
+    federation["west"].started_on_ms += 5
+    await heddle.poll()
+    west_id = f"reservation_{federation['west'].started_on_ms}_0001"
+    heddle.view.retire([WEST])
+    assert heddle.routing.reservations.issuer_of(west_id) is None
+    never_heard = FederationView((EAST, WEST), usual(ViewSettings))
+    never_heard.retire([WEST])
+    assert ReservationIssuers(never_heard).issuer_of(west_id) == EAST
 
 
 async def test_a_node_that_nobody_told_of_is_not_found(federation: ScriptedFederation) -> None:

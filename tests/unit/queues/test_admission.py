@@ -217,6 +217,7 @@ async def test_only_who_may_ends_what_waits() -> None:
 async def test_a_submission_goes_into_the_queue_that_it_is_mapped_to_and_the_rest_travels_untouched() -> None:
     policy = SharePolicy((FederatedQueue("root.prod"),), (QueueMapping("root.prod", user="alice"),))
     front = await a_front(policy)
+    assert front.room.queue_of(submission(1, queue="default")) == "root.prod"
     await front.submit(1, queue="default")
     await front.submit(2, queue="dev")
     await front.submit(3, queue="default", user="bob")

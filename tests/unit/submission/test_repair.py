@@ -32,11 +32,15 @@ def federation() -> ScriptedFederation:
     return ScriptedFederation()
 
 
-async def left_behind(federation: ScriptedFederation, *, home: str = "east", age_s: float = 60.0) -> SubmissionRecord:
+async def left_behind(
+    federation: ScriptedFederation, *, home: str = "east", age_s: float = 60.0, reservation: str | None = None
+) -> SubmissionRecord:
     """A record as a Heddle leaves it that dies after the intent."""
     manager = federation[home]
     intended_at_ms = int((federation.clock.now_s() - age_s) * 1000)
-    record = a_record(home=home, started_on_ms=manager.started_on_ms, intended_at_ms=intended_at_ms)
+    record = a_record(
+        home=home, started_on_ms=manager.started_on_ms, intended_at_ms=intended_at_ms, reservation=reservation
+    )
     await federation.store.insert_intent(record)
     return record
 
@@ -137,6 +141,16 @@ async def test_a_home_that_restarted_long_after_the_send_may_be_replaced(federat
     record = await stands(federation)
     assert (record.home_subcluster, record.state) == (WEST, SUBMITTED)
     assert record.home_started_on_ms == federation["west"].started_on_ms
+
+
+async def test_a_home_that_has_its_reservation_is_not_replaced(federation: ScriptedFederation) -> None:
+    """It has recovered its plans; no other knows the reservation."""
+    await left_behind(federation, reservation="reservation_5_0001")
+    heddle = await federation.start()
+    await restarted(federation, heddle, "east", after_s=30.0)
+    await heddle.administration.cordon(EAST, by="root")
+    await heddle.repair.repair_all()
+    assert federation.who_has(AN_ID) == [EAST]
 
 
 async def test_a_home_that_restarted_just_after_the_send_keeps_the_application(federation: ScriptedFederation) -> None:

@@ -182,3 +182,8 @@ async def test_it_is_asked_for_by_the_name_that_the_issuer_has_for_the_queue(sit
     known = Reservations(ISSUED.get, site.managers, name_at=lambda at, queue: "root.plan" if at == WEST else queue)
     assert TAG in (await known.with_deadline(by_rest((5, 1)))).tags
     assert TAG not in (await site.known.with_deadline(by_rest((5, 1)))).tags
+
+
+async def test_it_is_asked_for_in_the_queue_that_the_submission_is_mapped_to(site):
+    site.west.reservations["reservation_5_0001"] = "plan"
+    assert TAG in (await site.known.with_deadline(by_rest((5, 1)), lambda _: "plan")).tags
