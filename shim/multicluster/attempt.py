@@ -64,6 +64,8 @@ _NOT_REGISTERED = JavaClass.APPLICATION_MASTER_NOT_REGISTERED
 _READ_AT_ONCE_BYTES = 64 * 1024
 """A larger call is read in a thread: each of its rows costs 6 us."""
 _WRITTEN_AT_ONCE = 1000
+NODES_ARE_BACK_S = 60.0
+"""After a ResourceManager's start NodeManagers come within `yarn.resourcemanager.connect.retry-interval.ms`: 30 s."""
 _NOTED_WITHIN_S = 2.0
 """An answer waits no longer than this for the store to know what it gives."""
 
@@ -112,6 +114,8 @@ class MultiClusterAttempt:
             self._constraints = read_constraints(payload)
             saved, ledger = await self._find(), self._ledger
             is_new = saved is None or self._is_forgotten or (ledger is not None and ledger.needs_registration)
+            if saved is not None and ledger is None and not saved.registrations and self._unanswered is None:
+                self._unanswered = saved  # an earlier Heddle died before it answered
             if self._unanswered is not None:
                 saved, is_new = self._unanswered, True
             elif is_new:
@@ -126,13 +130,17 @@ class MultiClusterAttempt:
                     is_new = self._is_forgotten = False
             assert saved is not None  # noqa: S101 - known, or just made
             at = 0 if is_new else (saved.home_response_id if ledger is None else ledger.home_response_id)
-            await self._keep(replace(saved, home_response_id=at, registrations=saved.registrations + 1))
+            await self._keep(replace(saved, home_response_id=at))
             self._ledger = ledger or self._new_ledger()
             self._tell(AMRegistered(at, is_resumed=not is_new))
             registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
             if not self._has_taken_over:
                 registration = await self._take_over(registration, is_new=is_new)
                 self._has_taken_over = True
+                if is_new:
+                    self._unanswered = saved = replace(saved, registration=registration)
+            # counted once all is done: whoever comes after a crash has to answer what was not answered
+            await self._keep(replace(saved, home_response_id=at, registrations=saved.registrations + 1))
             self._unanswered = None
             return RPCAnswer(registration)
 
@@ -287,7 +295,11 @@ class MultiClusterAttempt:
         self._tell(FoundAtHome(running, await self._given_at_home()))
 
     async def _look_for(self, asked: AskRunning) -> None:
-        """Learn which of some containers a ResourceManager that has restarted does not know."""
+        """Learn which of some containers a ResourceManager that has restarted does not know, once its nodes are back.
+
+        By the clock: how much time some answers take is for whoever calls to say.
+        """
+        await self._tools.clock.sleep(NODES_ARE_BACK_S)
         attempt = max(container.attempt for container in asked.containers)  # of Heddle's own ApplicationMaster there
         running = await self._tools.running(attempt, asked.subcluster, self.attempt.user)
         if running is not None:

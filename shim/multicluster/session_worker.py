@@ -9,8 +9,8 @@ from enum import Enum
 import structlog
 
 from shim.domain.allocations import NodeToken, SessionRequest
-from shim.domain.ids import ContainerId, SubClusterId
-from shim.errors import CannotSpanError, HeddleError, ResourceManagerError
+from shim.domain.ids import ContainerId, NodeId, SubClusterId
+from shim.errors import CannotSpanError, HeddleError, ResourceManagerError, StoreError
 from shim.multicluster.core import (
     Beat,
     LedgerEvent,
@@ -111,6 +111,8 @@ class SessionWorker:
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._now: Opened | None = None
+        self._token: bytes = b""
+        self._node_tokens: dict[NodeId, NodeToken] = {}
 
     def start(self) -> None:
         """Begin."""
@@ -223,9 +225,22 @@ class SessionWorker:
             return self._refused(request, answer.refusal)
         told = read_allocate_answer(answer.payload)
         self._tell(SessionAnswered(self._subcluster, request.serial, told))
-        if told.am_rm_token or told.node_tokens:
-            await self._keep(told.am_rm_token, told.node_tokens)
+        self._token = told.am_rm_token or self._token
+        self._node_tokens |= {each.node: each for each in told.node_tokens}
+        await self._keep_tokens()
         return _Outcome.HEARD
+
+    async def _keep_tokens(self) -> None:
+        """Store what came; while the store is away it is kept here, and stored with what comes next."""
+        if not self._token and not self._node_tokens:
+            return
+        try:
+            await self._keep(self._token, tuple(self._node_tokens.values()))
+        except StoreError as exc:
+            _log.warning("tokens of a span are not stored yet", subcluster=self._subcluster, reason=str(exc))
+        else:
+            self._token = b""
+            self._node_tokens.clear()
 
     def _refused(self, request: SessionRequest, refusal: RPCRefusal) -> _Outcome:
         java_class, message = refusal.java_class, refusal.message

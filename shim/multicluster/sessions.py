@@ -93,8 +93,8 @@ class AttemptSessions:
             new = known | {each.node: each for each in node_tokens}
             kept = replace(current, token=token or current.token, node_tokens=with_containers(b"", (), new.values()))
             if kept != current:
-                self._sessions[name] = kept
                 await self._tools.store.save_session(kept)
+                self._sessions[name] = kept
 
         tools = self._tools
         clock, settings = tools.clock, tools.settings

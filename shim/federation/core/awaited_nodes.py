@@ -27,6 +27,11 @@ class AwaitedNodes:
             self._before = before
         self._until_s = at_s + _AT_MOST_S
 
+    def not_there_yet(self, at_s: float) -> None:
+        """Note that it is not active as yet: no node can register before."""
+        if at_s < self._until_s:
+            self._until_s = at_s + _AT_MOST_S
+
     def are_missing(self, capacity: ResourceVector, now_s: float) -> bool:
         """Tell whether much is missing still: with what never comes back it is so for a minute."""
         return now_s < self._until_s and capacity.memory_mib < _NEARLY_ALL * self._before.memory_mib

@@ -171,6 +171,8 @@ class FederationView:
         has_restarted = before is not None and before.started_on_ms != report.started_on_ms
         if has_restarted:
             known.awaited.restarted(known.capacity, report.polled_at_s)
+        elif report.ha_state is not HaState.ACTIVE:
+            known.awaited.not_there_yet(report.polled_at_s)
         known.take_values(report)
         self._index.note_life(report.subcluster, report.started_on_ms)
         became_final = [

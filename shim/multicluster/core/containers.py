@@ -217,10 +217,15 @@ class ContainerBook:
 
     def forget(self, containers: Iterable[Container]) -> None:
         """Done with: only the name is remembered, so that a repeated word of it is known as such."""
-        for container in containers:
+        gone = tuple(containers)
+        for container in gone:
             del self._containers[container.id]
             if container.state in _UNHEARD:
                 self._watch.ended(container.id, is_whole=False)
-            self._done[container.id] = None
+        self.disown(each.id for each in gone)
+
+    def disown(self, names: Iterable[ContainerId]) -> None:
+        """Whatever else is told of these concerns nobody."""
+        self._done |= dict.fromkeys(names)
         while len(self._done) > _MOST_REMEMBERED:
             self._done.popitem(last=False)

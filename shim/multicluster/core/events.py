@@ -274,6 +274,7 @@ class OpenSession(LedgerEffect):
 class AskRunning(LedgerEffect):
     """Ask a ResourceManager whether containers run that it did not know of when it had restarted.
 
+    Not before its nodes have had their time to register.
     It knows a container again once its node has registered, and tells no ApplicationMaster of that. What was granted
     and never started it knows no more.
     """

@@ -50,9 +50,8 @@ class Intake:
     def lose(self, session: Session, containers: Iterable[ContainerId]) -> None:
         """Book containers that a ResourceManager knows no more; it is told to release them, should they turn up."""
         for name in containers:
-            if name not in session.missing:  # else it has restarted again since it was asked
-                self._take_end(session, Ended(name, LOST_EXIT_STATUS, "its ResourceManager does not know it any more"))
-                session.releases[name] = None
+            self._take_end(session, Ended(name, LOST_EXIT_STATUS, "its ResourceManager does not know it any more"))
+            session.releases[name] = None
 
     def adopt(
         self, session: Session, running: Iterable[RunningContainer], given: AbstractSet[ContainerId] | None = None
@@ -105,7 +104,7 @@ class Intake:
         self._asks.beat(session.subcluster, lucky)
 
     def _take_end(self, session: Session, ended: Ended) -> None:
-        session.missing.pop(ended.container, None)
+        session.ended(ended.container)
         known = self._containers.find(ended.container)
         if known is not None and self._gang.lost(known):
             return

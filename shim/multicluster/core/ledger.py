@@ -73,8 +73,8 @@ class AskLedger:
         splitter: Decides which sub-cluster is asked.
         gang: Containers that are given together; None where each is by itself.
         patience: Beats without a grant after which an ask with a placement may move.
-        grace: Answers of a scheduler that has restarted, before its ResourceManager is asked about containers that it
-            may not know: its nodes turn up within 30 s by `yarn.resourcemanager.connect.retry-interval.ms`.
+        grace: Answers of a scheduler that has restarted, before its ResourceManager is to be asked about containers
+            that it may not know.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class AskLedger:
         splitter: AskSplitter,
         gang: Gang | None = None,
         patience: int = 10,
-        grace: int = 90,
+        grace: int = 3,
     ) -> None:
         self._attempt = attempt
         self._master = MasterSide(attempt)
@@ -319,6 +319,7 @@ class AskLedger:
         request = session.answered(answer.response_id)
         session.headroom, session.nodes = answer.headroom, answer.nodes
         self._intake.take(session, request, answer)
+        self._intake.lose(session, session.lost())
         if overdue := session.overdue():
             effects.append(AskRunning(session.subcluster, tuple(overdue)))
         self._rejections.take(session, answer.rejected)

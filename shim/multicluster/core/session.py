@@ -11,6 +11,8 @@ from shim.domain.resources import ResourceVector
 __all__ = ["Session", "SessionState"]
 
 _RESPONSE_IDS = 1 << 31
+_BELIEVED_AFTER = 2
+"""Answers: the first one may have been under way when it was asked."""
 
 Row = tuple[AskKey, str]
 """A key and a place."""
@@ -47,6 +49,8 @@ class Session:
         adds: Whether a count of an ask with a placement adds to what the scheduler was asked for.
         missing: Containers that it may not know since it restarted.
         answers_left: Answers until its ResourceManager is asked about them.
+        doubted: Containers that it said it does not know, and the answers until that is believed: the news that one
+            has ended may be under way, and what it said may be of a life that is over.
     """
 
     subcluster: SubClusterId
@@ -66,6 +70,7 @@ class Session:
     adds: bool = False
     missing: dict[ContainerId, None] = field(default_factory=dict)
     answers_left: int = 0
+    doubted: dict[ContainerId, int] = field(default_factory=dict)
     _said: dict[AskKey, int] = field(default_factory=dict)
     _said_by: SessionRequest | None = None
 
@@ -93,6 +98,7 @@ class Session:
         self.headroom = ResourceVector()
         self.nodes = 0
         self.missing.clear()
+        self.doubted.clear()
 
     def adds_up(self, key: AskKey) -> bool:
         """Tell whether the scheduler adds up counts of a key: then it can only be asked for more."""
@@ -234,6 +240,24 @@ class Session:
     def expect(self, containers: Iterable[ContainerId], answers: int) -> None:
         """Give containers of which a scheduler that restarted may know nothing some answers of time to turn up."""
         self.missing, self.answers_left = dict.fromkeys(containers), answers
+        self.doubted.clear()
+
+    def doubt(self, containers: Iterable[ContainerId]) -> None:
+        """Take in what its ResourceManager does not know, unless it has restarted since it was asked."""
+        self.doubted |= {each: _BELIEVED_AFTER for each in containers if each not in self.missing}
+
+    def lost(self) -> list[ContainerId]:
+        """Containers of which it is believed by now that nobody knows them; counts one answer."""
+        self.doubted = {name: left - 1 for name, left in self.doubted.items()}
+        gone = [name for name, left in self.doubted.items() if left <= 0]
+        for name in gone:
+            del self.doubted[name]
+        return gone
+
+    def ended(self, container: ContainerId) -> None:
+        """Take note that it has told of a container's end."""
+        self.missing.pop(container, None)
+        self.doubted.pop(container, None)
 
     def overdue(self) -> list[ContainerId]:
         """Containers whose ResourceManager is to be asked about them by now; counts one answer."""

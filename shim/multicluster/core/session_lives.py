@@ -55,6 +55,7 @@ class SessionLives:
         self._outbox.tell_of(session.places if session.is_lost else (), is_lost=False)
         session.reopen(0)
         session.releases |= dict.fromkeys(sorted(event.orphans))
+        self._containers.disown(sorted(event.orphans))
         if event.known:
             self._gang.begun()
         live = {grant.container: grant for grant in event.live}
@@ -85,10 +86,10 @@ class SessionLives:
         session.expect(sorted(mine.difference(besides)), self._grace)
 
     def not_running(self, event: NotRunning) -> None:
-        """Book what a ResourceManager that has restarted knows no more."""
+        """Take in what a ResourceManager that has restarted knows no more; it is believed some answers later."""
         session = self._talk.find(event.subcluster)
         if session is not None and session.state is SessionState.OPEN:
-            self._intake.lose(session, event.containers)
+            session.doubt(event.containers)
 
     def lost(self, event: SessionLost) -> None:
         """Give up a sub-cluster, with its containers; what it was asked for is to be asked elsewhere."""

@@ -175,7 +175,7 @@ class LibraryApplicationMaster:
 
 
 async def comes_to(holds: Callable[[], Awaitable[bool]]) -> None:
-    for _ in range(3000):
+    for _ in range(12_000):  # two minutes
         if await holds():
             return
         await asyncio.sleep(0.01)
@@ -498,6 +498,34 @@ async def test_a_second_attempt_is_handed_the_kept_containers_of_all_clusters(wo
     assert len(world.clusters[WEST].applications[APPLICATION].live) == 3
 
 
+async def test_kept_containers_are_handed_over_though_heddle_died_before_it_answered(monkeypatch, world):
+    world.keeps = True
+    master = await a_spanning_master(world)
+    await world.restart()
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+
+    async def hangs(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(UnmanagedAMs, "open", hangs)
+        registering = asyncio.create_task(second.register())
+        await comes_to(lambda: is_registered(world, ApplicationAttemptId(APPLICATION, 2)))
+        registering.cancel()
+        await asyncio.gather(registering, return_exceptions=True)
+        await world.restart()
+    second.calls = world.log_in(ApplicationAttemptId(APPLICATION, 2)).calls
+    registered = await second.register()
+    handed = {each.id.id for each in registered.containers_from_previous_attempts}
+    assert handed == {each.id for each in master.has}
+    await second.allocate(0)
+    assert len(world.clusters[WEST].applications[APPLICATION].live) == 3
+
+
+async def is_registered(world, attempt):
+    return await world.store.find_attempt(attempt) is not None
+
+
 @pytest.mark.parametrize("is_away", [False, True])
 async def test_a_kept_container_that_the_second_attempt_is_not_told_of_is_released(monkeypatch, world, is_away):
     """Its node comes back later than its ResourceManager, or that does not answer in time."""
@@ -576,6 +604,23 @@ async def test_a_token_that_was_rolled_is_the_one_that_another_heddle_logs_in_wi
     assert not master.ended
 
 
+async def test_tokens_that_come_while_the_store_is_away_are_stored_later_and_cost_nothing(world):
+    master = await a_spanning_master(world)
+    (before,) = await world.store.sessions()
+    west = world.clusters[WEST]
+    world.store.is_away = west.rolls = True
+    await comes_to(lambda: is_so(lambda: not west.rolls))
+    for _ in range(3):
+        await master.allocate()
+        await asyncio.sleep(0.01)
+    world.store.is_away = False
+    await comes_to(lambda: has_other_token(world, before.token))
+    west.may_grant = 1
+    await master.allocate(1)
+    await master.until(lambda: len(master.at(200)) == 4)
+    assert not master.ended
+
+
 async def has_other_token(world, before):
     (session,) = await world.store.sessions()
     return session.token not in (b"", before)
@@ -605,7 +650,7 @@ class FailsOnce(InMemoryMultiClusterStore):
             raise StoreUnavailableError("it fails once")
 
 
-@pytest.mark.parametrize("fails_at", [1, 2, 3, 4])
+@pytest.mark.parametrize("fails_at", [1, 2, 3, 4, 6])  # the fifth is a worker's, which gives its cluster up
 async def test_a_store_that_fails_while_a_master_registers_costs_it_a_repetition_and_nothing_else(fails_at):
     world = TwoClusterFederation()
     store = world.store = FailsOnce()

@@ -35,3 +35,13 @@ def test_a_second_restart_awaits_what_there_was_before_the_first():
     assert awaited.are_missing(ResourceVector(500, 5), 101.0)
     awaited.restarted(ResourceVector(400, 4), 300.0)
     assert not awaited.are_missing(ResourceVector(500, 5), 301.0), "the first was long ago"
+
+
+def test_the_minute_begins_when_it_is_active() -> None:
+    awaited = restarted(ResourceVector(1000, 1))
+    for at_s in (130.0, 159.0, 190.0):  # it recovers what it stored
+        awaited.not_there_yet(at_s)
+    assert awaited.are_missing(ResourceVector(), 249.0)
+    assert not awaited.are_missing(ResourceVector(), 250.0)
+    awaited.not_there_yet(300.0)
+    assert not awaited.are_missing(ResourceVector(), 301.0), "long after a restart that is no reason"

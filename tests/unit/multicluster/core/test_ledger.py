@@ -96,15 +96,14 @@ def test_a_container_that_is_not_wanted_any_more_when_it_arrives_is_given_back_u
 
 
 def after_a_restart_in_the_west(talk):
-    """Its nodes have had their time to come back, and one container is not listed."""
+    """One container is not listed, and its ResourceManager is to be asked about it."""
     talk.beats()
     talk.hears(WEST, a_grant())
     talk.wants()
     talk.opens()
-    for _ in range(88):
-        talk.beats()
-        talk.hears(WEST)
-        assert talk.asked_about == []
+    talk.beats()
+    talk.hears(WEST)
+    assert talk.asked_about == []
     talk.beats()
     talk.hears(WEST)
     assert talk.asked_about == [AskRunning(WEST, (a_grant().container,))]
@@ -114,14 +113,50 @@ def after_a_restart_in_the_west(talk):
 def test_a_container_that_a_restarted_resource_manager_does_not_know_in_time_is_lost(talk):
     after_a_restart_in_the_west(talk)
     talk.tell(NotRunning(WEST, (a_grant().container,)))
+    talk.beats()
+    talk.hears(WEST)
+    assert talk.wants().ended == (), "the news of its end may be under way"
+    talk.beats()
+    talk.hears(WEST)
     assert [ended.exit_status for ended in talk.wants().ended] == [LOST_EXIT_STATUS]
     assert a_grant().container in talk.beats().releases, "its node may yet come back with it"
+
+
+def test_one_that_ended_as_it_was_asked_about_has_ended_as_it_did(talk):
+    """A ResourceManager does not list it any more, and tells of it in its next answer."""
+    after_a_restart_in_the_west(talk)
+    talk.tell(NotRunning(WEST, (a_grant().container,)))
+    talk.beats()
+    talk.hears(WEST, ended=(Ended(a_grant().container, 0, ""),))
+    for _ in range(3):
+        talk.beats()
+        talk.hears(WEST)
+    assert [ended.exit_status for ended in talk.wants().ended] == [0]
+
+
+def test_what_a_resource_manager_says_that_restarts_meanwhile_is_not_believed(talk):
+    """It knows nothing before its nodes are back, and its scheduler forgets the session with the next call."""
+    after_a_restart_in_the_west(talk)
+    talk.tell(NotRunning(WEST, (a_grant().container,)))
+    talk.opens()
+    for _ in range(2):
+        talk.beats()
+        talk.hears(WEST)
+    assert talk.wants().ended == ()
+
+
+def test_the_end_of_what_a_new_attempt_was_not_told_of_is_not_told_to_it(talk):
+    """It is released, and its scheduler tells of it, as it does of every container."""
+    stranger = replace(a_grant(), container=ContainerId(ATTEMPT, (200 << 40) | 9)).container
+    talk.tell(SessionOpened(WEST, (), (), frozenset(), orphans=frozenset({stranger})))
+    talk.hears(WEST, ended=(Ended(stranger, -100, ""),))
+    assert talk.wants().ended == ()
 
 
 def test_one_whose_node_came_back_meanwhile_lives_on(talk):
     after_a_restart_in_the_west(talk)
     talk.tell(NotRunning(WEST, ()))
-    for _ in range(200):
+    for _ in range(20):
         talk.beats()
         talk.hears(WEST)
     assert talk.wants().ended == ()
@@ -145,10 +180,11 @@ def test_the_home_that_has_restarted_is_asked_what_runs_there_too(talk, is_given
     talk.tell(AMRegistered())
     talk.answered, talk.response_ids[EAST] = None, 0
     talk.wants(releases=(lost.container,) if is_given_back else ())
-    for _ in range(89):
+    for _ in range(2):
         assert talk.wants().ended == ()
     assert talk.asked_about == [AskRunning(EAST, (lost.container,))]
     talk.tell(NotRunning(EAST, (lost.container,)))
+    assert talk.wants().ended == ()
     assert [ended.container for ended in talk.wants().ended] == [lost.container]
     assert not talk.watch.has
 
