@@ -12,6 +12,7 @@ import pytest
 from shim.lab import Lab
 from shim.lab.distributed_shell import DistributedShell
 from tests.e2e.conftest import HeddleThread, config_text
+from tests.support.patient_posts import posted
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -61,7 +62,7 @@ def reserve(rest: httpx.Client, reservation: str, deadline_ms: int) -> None:
         "reservation-requests": {"reservation-request-interpreter": 1, "reservation-request": [wanted]},
     }
     body = {"queue": "plan", "reservation-id": reservation, "reservation-definition": definition}
-    answer = rest.post(f"{_BASE}/reservation/submit", json=body)
+    answer = posted(rest, f"{_BASE}/reservation/submit", json=body)
     assert answer.status_code == 202, answer.text
 
 
@@ -70,7 +71,7 @@ def submit(rest: httpx.Client, lab: Lab, folder: Path, queue: str, **fields: obj
     shell = DistributedShell("report", "sleep 1", 1, folder)
     shell.prepare()
     context = shell.context(id_, queue=queue, jars=lab.cluster("east").jars)
-    answer = rest.post(f"{_BASE}/apps", json={**context, **fields})
+    answer = posted(rest, f"{_BASE}/apps", json={**context, **fields})
     assert answer.status_code == 202, answer.text
     return id_
 

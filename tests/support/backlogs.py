@@ -10,6 +10,7 @@ import httpx
 
 from shim.lab import Lab
 from shim.lab.distributed_shell import DistributedShell
+from tests.support.patient_posts import posted
 from tests.support.stock_client import StockClient
 
 __all__ = ["Backlogs", "Held", "held_by_queues"]
@@ -56,9 +57,9 @@ class Backlogs:
         shell.prepare()
         with httpx.Client(trust_env=False, timeout=30, params={"user.name": user}) as http:
             for _ in range(count):
-                id_ = str(http.post(f"{self.url}{_BASE}/apps/new-application").json()["application-id"])
+                id_ = str(posted(http, f"{self.url}{_BASE}/apps/new-application").json()["application-id"])
                 context = shell.context(id_, queue=queue, jars=self.client.jars, conf=str(self.client.folder))
-                answer = http.post(f"{self.url}{_BASE}/apps", json=context)
+                answer = posted(http, f"{self.url}{_BASE}/apps", json=context)
                 assert answer.status_code == _ACCEPTED, answer.text
                 self.submitted.append(id_)
 
