@@ -106,13 +106,8 @@ class AdmissionQueue:
 
     def _path_of(self, policy: SharePolicy, submission: Submission) -> str:
         """Path of the queue that a submission is mapped to; empty if it names none and is mapped to none."""
-        mapped = map_queue(
-            policy,
-            queue=submission.queue,
-            user=submission.user,
-            application=submission.name,
-            groups_of=self._groups_of,
-        )
+        queue, user, name = submission.queue, submission.user, submission.name
+        mapped = map_queue(policy, queue=queue, user=user, application=name, groups_of=self._groups_of)
         return self.access.full_path(mapped)
 
     def enter(self, submission: Submission) -> Submission:

@@ -225,7 +225,7 @@ class ContainerBook:
         self.disown(each.id for each in gone)
 
     def disown(self, names: Iterable[ContainerId]) -> None:
-        """Whatever else is told of these concerns nobody."""
+        """Take note that whatever else is told of these concerns nobody."""
         self._done |= dict.fromkeys(names)
         while len(self._done) > _MOST_REMEMBERED:
             self._done.popitem(last=False)
