@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import structlog
 
@@ -11,14 +10,13 @@ from shim.app.host_limits import connections_allowed, one_address_share, own_hos
 from shim.app.kerberos import principals_of
 from shim.app.listening import listening
 from shim.app.oidc import ProviderLogin
-from shim.app.settings import cache_limits, connection_limits, home_settings
+from shim.app.settings import cache_limits, connection_limits
 from shim.app.tls import offered_tls
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
-from shim.domain.submissions import HomeDecision, Submission
 from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
@@ -51,7 +49,6 @@ from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI
 from shim.server.rest.usage_api import UsageAPI
 from shim.server.rest.web_tokens import WebTokens
-from shim.submission.core.home import choose_home
 from shim.telemetry import Metrics
 
 __all__ = ["WebLogins", "serve_pages", "serve_web"]
@@ -191,7 +188,7 @@ def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
         use_cases.backend,
         use_cases.inspection,
         use_cases.administration,
-        partial(_preview, use_cases),
+        use_cases.tools.homes.preview,
         use_cases.identity,
         masters=use_cases.masters,
         matching=use_cases.matching,
@@ -217,16 +214,6 @@ def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
             use_cases.altruism_reports.of_queues,
         ),
     )
-
-
-def _preview(use_cases: UseCases, submission: Submission) -> HomeDecision:
-    """The home that a submission would have now."""
-    runtime = use_cases.runtime
-    settings = replace(
-        home_settings(runtime.config, use_cases.shares.name_at), reserved_at=use_cases.tools.reservations.issuer_of
-    )
-    admissions = use_cases.administration.current
-    return choose_home(submission, runtime.view, admissions, runtime.clock.now_s(), settings)
 
 
 def _pages_of(server: ServerConfig) -> Callable[[Request], str]:

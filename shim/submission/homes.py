@@ -104,10 +104,15 @@ class Homes:
         if verdict.score is None:
             refused[verdict.subcluster] = verdict.reason
 
+    def preview(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
+        """The home that a submission would have now."""
+        now_s = self._clock.now_s()
+        return choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
+
     def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
         """Choose a home and count the application there from now on."""
         now_s = self._clock.now_s()
-        decision = choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
+        decision = self.preview(submission, excluded=excluded)
         if decision.home_subcluster is None and decision.is_lasting:
             decision = self._who_says_no(decision, submission, now_s)
         if decision.home_subcluster is not None:

@@ -125,7 +125,7 @@ class ScriptedServer:
             self.backend,
             inspection,
             self.administration,
-            made.tools.homes.choose,
+            made.tools.homes.preview,
             self.identity,
             shares=SharesAPI(
                 made.shares.room, made.shares.policies, made.identity, made.shares.acts, made.shares.over_time

@@ -248,6 +248,8 @@ class Session:
 
     def lost(self) -> list[ContainerId]:
         """Containers of which it is believed by now that nobody knows them; counts one answer."""
+        if not self.doubted:
+            return []
         self.doubted = {name: left - 1 for name, left in self.doubted.items()}
         gone = [name for name, left in self.doubted.items() if left <= 0]
         for name in gone:
