@@ -30,10 +30,10 @@ _ATTEMPTS = ("", "_1", "_2")
 _JOB_START = b'{"Event":"SparkListenerJobStart"'
 _SOURCE = "the job's event log"
 _MOST_FOLLOWED = 1024
-_MOST_LOOKS = 16
+_LOOKS_AT_ONCE = 16
+"""A log that is not there by then is looked for at every so manieth look."""
 _MOST_KEPT_BYTES = 64 * 1024 * 1024
 """Bytes of lines that were not written in full, of all logs together."""
-"""A log that is not there by then is looked for no more."""
 _CODECS = ("zstd", "lz4", "lzf", "snappy")
 
 
@@ -132,9 +132,9 @@ def _is_at_least(known: StagesOfJob, latest: StagesOfJob) -> bool:
 
 
 def _follow(folder: Folder, application: ApplicationId, log: _Followed) -> None:
-    if not log.path and log.looks >= _MOST_LOOKS:
-        return
     log.looks += 1
+    if not log.path and log.looks > _LOOKS_AT_ONCE and log.looks % _LOOKS_AT_ONCE:
+        return
     with folder.opened() as opened:
         if len(log.path) != 1:  # that of one file stays
             newest = _newest(opened, application)

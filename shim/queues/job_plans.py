@@ -1,8 +1,9 @@
 """Reads the plans of altruistic queues' jobs, beside the calls of their ApplicationMasters.
 
 A plan is read once; of an application that runs several one after the other it is looked for the next. One that is not
-there is looked for a few times: clients write it before they submit, but a shared file system may show it
-later. What cannot be read makes the job one of which nothing is known: it puts nothing off.
+there is looked for a few times at once, as clients write it before they submit and a shared file system may show it
+later; and then now and again for as long as the application is here, as a session or a driver may idle for long before
+it has one. What cannot be read makes the job one of which nothing is known: it puts nothing off.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ __all__ = ["JobPlanReader"]
 
 _log = structlog.get_logger("heddle.altruism")
 _TRIES = 8
+_LOOKS_BETWEEN = 8
+"""From one look for a plan that was not there in time to the next."""
 _MOST_AT_ONCE = 16
 _LIMIT_S = 5.0
 
@@ -40,24 +43,31 @@ class JobPlanReader(JobReader[JobPlans]):
     ) -> None:
         super().__init__(graphs, sources, jobs, clock, interval_s)
         self._tries: dict[ApplicationId, int] = {}
+        self._again: dict[ApplicationId, int] = {}
         self._turns: dict[ApplicationId, int] = {}
         self._turn = 0
         self._work = OffLoop(limit_s=_LIMIT_S)
 
     async def look(self) -> None:
         """Read the plans of jobs that have none as yet, a few at a time."""
-        wanted = [job for job in self._readable() if self._is_wanted(job)]
-        here = {job.application for job in wanted}
-        self._tries = {id_: count for id_, count in self._tries.items() if id_ in here}
-        self._turns = {id_: turn for id_, turn in self._turns.items() if id_ in here}
         self._turn += 1
+        readable = self._readable()
+        here = {job.application for job in readable}
+        self._tries = {id_: count for id_, count in self._tries.items() if id_ in here}
+        self._again = {id_: turn for id_, turn in self._again.items() if id_ in here}
+        self._turns = {id_: turn for id_, turn in self._turns.items() if id_ in here}
+        wanted = [job for job in readable if self._is_wanted(job)]
         for job in sorted(wanted, key=lambda each: self._turns.get(each.application, 0))[:_MOST_AT_ONCE]:
             self._turns[job.application] = self._turn  # the longest unread first: none starves
             await self._try(job)
 
     def _is_wanted(self, job: PlannedFor) -> bool:
         known = self._graphs.stages(job.application, job.engine)
-        return job.application not in self._graphs or (isinstance(known, StagesOfJob) and known.has_parts)
+        if isinstance(known, StagesOfJob):
+            return known.has_parts
+        if job.application in self._again:
+            return self._again[job.application] <= self._turn
+        return job.application not in self._graphs
 
     async def _try(self, job: PlannedFor) -> None:
         known = self._graphs.stages(job.application, job.engine)
@@ -74,12 +84,18 @@ class JobPlanReader(JobReader[JobPlans]):
             if isinstance(found, StagesOfJob) and found is not before:
                 self._put(job, found)
             return
-        count = self._tries[job.application] = self._tries.get(job.application, 0) + 1
-        if found is None and count >= _TRIES:
-            found = f"the stages of this {job.engine} job are not known: it has no plan file where plans are looked for"
         if found is not None:
-            del self._tries[job.application]
+            self._tries.pop(job.application, None)
+            self._again.pop(job.application, None)
             self._put(job, found)
+            return
+        count = self._tries[job.application] = self._tries.get(job.application, 0) + 1
+        if count == _TRIES:
+            self._put(
+                job, f"the stages of this {job.engine} job are not known: it has no plan where plans are looked for"
+            )
+        if count >= _TRIES:
+            self._again[job.application] = self._turn + _LOOKS_BETWEEN
 
     def _put(self, job: PlannedFor, found: StagesOfJob | str) -> None:
         self._graphs.put(job.application, found)

@@ -1,4 +1,4 @@
-"""Plans are read once, looked for a few times, and given up with a reason."""
+"""Plans are read once, looked for a few times at once, and then now and again."""
 
 from dataclasses import replace
 
@@ -58,11 +58,22 @@ async def test_a_plan_may_come_late():
     assert await reading.look() is STAGES
 
 
-async def test_a_plan_that_never_comes_is_given_up():
+async def test_a_plan_that_does_not_come_is_looked_for_now_and_again():
     reading = Reading(JOB)
-    assert "no plan file" in await reading.look(8)
-    await reading.look(5)
+    assert "no plan" in await reading.look(8)
+    await reading.look(7)
     assert len(reading.shelf.asked) == 8
+    await reading.look(17)
+    assert len(reading.shelf.asked) == 11
+
+
+async def test_an_application_that_idles_before_it_has_a_plan_is_planned_then():
+    reading = Reading(JOB)
+    await reading.look(60)
+    reading.shelf.plans[JOB] = first = replace(STAGES, has_parts=True)
+    assert await reading.look(8) is first
+    reading.shelf.plans[JOB] = second = replace(first, part=2)
+    assert await reading.look() is second, "from then on it is looked for the next at every look"
 
 
 async def test_a_plan_that_is_none_is_given_up_with_its_reason():

@@ -119,3 +119,10 @@ def test_any_line_is_a_job_or_refused(line):
     for each in (line, b'{"Event":"SparkListenerJobStart"' + line):
         with pytest.raises(MalformedJobGraphError):
             job_of_line(each)
+
+
+def test_a_log_that_comes_late_is_found_though_it_is_looked_for_seldom_by_then(tmp_path):
+    source = logs(tmp_path)
+    assert [source.read(APP, "ada", None) for _ in range(30)] == [None] * 30
+    (tmp_path / f"{APP}_1.inprogress").write_bytes(start(0, (0, 4, ())))
+    assert any(source.read(APP, "ada", None) for _ in range(16))
