@@ -36,7 +36,7 @@ from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.local_master.events import MessageReceived, NodeSpec, SendReport
 from shim.scheduling.local_master.machine import LocalMaster
-from shim.scheduling.orderings import fewest_unfinished, learnt_work
+from shim.scheduling.orderings import fewest_unfinished
 from shim.scheduling.placements import CellSearch, CycleState
 from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
 from shim.scheduling.policy import Ordering, Policy
@@ -120,11 +120,10 @@ ABLATIONS: Mapping[str, Policy] = {
     "no offers": dataclasses.replace(HEDDLE, commitment=MEGHA.commitment),
     "no learnt durations": dataclasses.replace(HEDDLE, ordering=Ordering(fewest_unfinished)),
     "no trials": dataclasses.replace(HEDDLE, ordering=Ordering(_without_trials, learns_durations=True)),
-    "tasks count in full in a short backlog": dataclasses.replace(
-        HEDDLE, ordering=Ordering(learnt_work, learns_durations=True)
-    ),
     "neither (megha)": MEGHA,
     "bids never renewed": _with(bids_per_launch=0.0),
+    "bids renewed with each step": _with(renewal_octaves=0.25),
+    "heartbeats to everybody": _with(beats_when_quiet=False),
     "coarse bids (one rank an octave)": _with(ranks_per_octave=1.0),
 }
 
@@ -292,7 +291,7 @@ def _placements(n_nodes: int) -> float:
         if isinstance(effect, SendMessage):
             nodes = [NodeSpec((1,))] * (n_nodes // 25)
             owners = [GlobalMasterId("ga")]
-            local_master = LocalMaster(effect.to, nodes, owners, n_resources=1, offers_freed=True)
+            local_master = LocalMaster(effect.to, nodes, owners, n_resources=1, commitment=HEDDLE.commitment)
             _answer(master, local_master, effect)
     job = JobRequest("job", (TaskGroup(Need((1,)), tuple(range(n_nodes))),))
     started_s = time.process_time()

@@ -171,12 +171,17 @@ class Commitment:
         ranks_per_octave: How finely bids tell urgencies apart: so many steps for each doubling.
         bids_per_launch: Renewed bids that each launch pays for; bounds the messages of a task, whatever the load is
             like.
+        renewal_octaves: How much more urgent a need has to be for a bid to be renewed on its own, in doublings.
+        beats_when_quiet: Whether a Local Master leaves a heartbeat out for whom it told something since the one before,
+            as every report says all that has changed. Otherwise heartbeats go to everybody, as in Megha.
     """
 
     answers_acceptance: bool = True
     bids: bool = False
     ranks_per_octave: float = 4.0
     bids_per_launch: float = 2.5
+    renewal_octaves: float = 1.0
+    beats_when_quiet: bool = False
 
 
 class Reallocation(Enum):

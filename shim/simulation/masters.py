@@ -130,8 +130,7 @@ class Masters:
             lm_events.NodeSpec((setting.slots_per_worker,), properties_of(bits[worker]) if bits else frozenset())
             for worker in workers
         ]
-        offers = self._policy.commitment.bids
-        return LocalMaster(name, nodes, self._gm_ids, n_resources=1, offers_freed=offers)
+        return LocalMaster(name, nodes, self._gm_ids, n_resources=1, commitment=self._policy.commitment)
 
     def simulate(self) -> RunOutcome:
         """Run the whole workload."""

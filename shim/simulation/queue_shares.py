@@ -107,7 +107,7 @@ class _Shares:
         nodes = [lm_events.NodeSpec((1,)) for _ in range(setting.nodes_per_lm)]
         self._lms = {
             LocalMasterId(f"lm{index}"): LocalMaster(
-                LocalMasterId(f"lm{index}"), nodes, names, n_resources=1, offers_freed=policy.commitment.bids
+                LocalMasterId(f"lm{index}"), nodes, names, n_resources=1, commitment=policy.commitment
             )
             for index in range(setting.n_lms)
         }

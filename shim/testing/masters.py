@@ -66,7 +66,7 @@ class Federation:
             nodes,
             [GlobalMasterId(owner) for owner in global_masters],
             n_resources=self.n_resources,
-            offers_freed=self.policy.commitment.bids,
+            commitment=self.policy.commitment,
         )
 
     def start_global_master(self, name: str) -> None:

@@ -210,7 +210,7 @@ def _replay(federation):
             )
         elif name not in masters:
             masters[name] = LocalMaster(
-                name, NODES, GLOBAL_MASTERS, n_resources=2, offers_freed=federation.policy.commitment.bids
+                name, NODES, GLOBAL_MASTERS, n_resources=2, commitment=federation.policy.commitment
             )
         assert masters[name].handle(event) == effects
 

@@ -3,6 +3,7 @@
 from shim.domain.messages import Bid, BidLine, Launch, LaunchRequest, Need, ReportRequest, TaskRef
 from shim.scheduling.local_master.events import MessageReceived, NodeSpec, SendReport, TaskEnded
 from shim.scheduling.local_master.machine import LocalMaster
+from shim.scheduling.policy import Commitment
 
 __all__ = ["SLOT", "Conversation", "a_bid", "a_launch"]
 
@@ -19,9 +20,10 @@ class Conversation:
         reports: The reports that the last event brought, by Global Master.
     """
 
-    def __init__(self, *, offers, nodes=FOUR_SLOTS, is_known=True, **settings):
+    def __init__(self, *, offers, beats_when_quiet=False, nodes=FOUR_SLOTS, is_known=True, **settings):
         n_resources = len(nodes[0].capacity)
-        self.master = LocalMaster("la", nodes, ("ga", "gb"), n_resources=n_resources, offers_freed=offers, **settings)
+        how = Commitment(bids=offers, beats_when_quiet=beats_when_quiet)
+        self.master = LocalMaster("la", nodes, ("ga", "gb"), n_resources=n_resources, commitment=how, **settings)
         self.sequences = {"ga": 0, "gb": 0}
         self.reports = {}
         for name in ("ga", "gb") if is_known else ():

@@ -1,10 +1,10 @@
 """Bids: how a Global Master tells Local Masters what it would do with capacity that it does not see.
 
 A bid is sent when none was sent before, rides along with every launch request, and is renewed on its own only when the
-need has become *more* urgent, within a budget that launches earn. When the need became less urgent nothing is sent: the
-offer names the runner-up, and a Global Master that needs the offer less than that declines, with its true bid riding
-along. So a stale bid costs a round trip when it matters, and nothing when it does not. Nothing is bid where a full
-report is being waited for: offers could not be told from older ones.
+need has become *much* more urgent (`is_worth_renewing`), within a budget that launches earn. When the need became less
+urgent nothing is sent: the offer names the runner-up, and a Global Master that needs the offer less than that declines,
+with its true bid riding along. So a stale bid costs a round trip when it matters, and nothing when it does not. Nothing
+is bid where a full report is being waited for: offers could not be told from older ones.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import SendMessage
 from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.plan import Turn
-from shim.scheduling.ranks import rank_of
+from shim.scheduling.ranks import is_worth_renewing, rank_of
 
 __all__ = ["CurrentBid", "bid_for", "urgent_needs"]
 
@@ -76,12 +76,12 @@ class CurrentBid:
         return self._renew(link, lines)
 
     def send_alone(self, local_master: LocalMasterId, link: LocalMasterLink) -> None:
-        """Send a bid of its own if it is the first, or more urgent than the last one and paid for."""
+        """Send a bid of its own if it is the first, or much more urgent than the last one and paid for."""
         if not self._lines or link.asked_at_s is not None:
             return
         core = self._core
         if link.bid_rank is not None:
-            if link.bid_rank <= self._lines[0].rank or core.tokens < 1.0:
+            if core.tokens < 1.0 or not is_worth_renewing(core.policy, link.bid_rank, self._lines[0].rank):
                 return
             core.tokens -= 1.0
         core.effects.append(SendMessage(local_master, self._renew(link, self._lines)))

@@ -20,6 +20,8 @@ class GlobalMasterLink:
         changed: Nodes that changed since then, in the order of their first change.
         properties_changed: Nodes whose properties changed since then.
         outbox: Rejections and endings with the sequence of the report that first carried them, until acknowledged.
+        was_told: Whether there was a report since the last heartbeat was due.
+        owes_usage: Whether a heartbeat was left out, so that the next report tells how much queues hold.
         learnt: What other Global Masters learnt, to be passed on.
         fresh: Those that no report has carried yet.
     """
@@ -32,6 +34,8 @@ class GlobalMasterLink:
     properties_changed: set[int] = field(default_factory=set)
     outbox: deque[tuple[int, LaunchRejected | Ending]] = field(default_factory=deque)
     fresh: list[LaunchRejected | Ending] = field(default_factory=list)
+    was_told: bool = False
+    owes_usage: bool = False
     learnt: list[float] = field(default_factory=list)
 
     def has_seen(self, sequence: int) -> bool:

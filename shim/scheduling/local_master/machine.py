@@ -44,6 +44,7 @@ from shim.scheduling.local_master.offers import BidBook, Reservation
 from shim.scheduling.local_master.partition import divide_nodes
 from shim.scheduling.local_master.reporter import Reporter
 from shim.scheduling.local_master.verify import LaunchKey, Truth
+from shim.scheduling.policy import Commitment
 
 __all__ = ["LocalMaster"]
 
@@ -61,7 +62,7 @@ class LocalMaster:
         nodes: The cluster's nodes; their place is their index in every message.
         global_masters: Who shares the cluster, in an order that all agree on.
         n_resources: Number of resource types.
-        offers_freed: Whether capacity that comes free is offered to the best bidder.
+        commitment: Of the policy: whether capacity that comes free is offered, and who is told by heartbeats.
         incarnation: Number of this life; a later one must be larger.
         answer_within_s: Offers and held launches expire when they are older than that at a tick.
     """
@@ -73,14 +74,14 @@ class LocalMaster:
         global_masters: Sequence[GlobalMasterId],
         *,
         n_resources: int,
-        offers_freed: bool,
+        commitment: Commitment,
         incarnation: int = 1,
         answer_within_s: float = 5.0,
     ) -> None:
         self.local_master = local_master
         self.incarnation = incarnation
         self.truth = Truth(nodes, divide_nodes(len(nodes), global_masters), n_resources)
-        self._offers_freed = offers_freed
+        self._commitment = commitment
         self._answer_within_s = answer_within_s
         self._bids = BidBook()
         self._reporter = Reporter(local_master, incarnation, self.truth, self._bids, global_masters)
@@ -228,8 +229,11 @@ class LocalMaster:
         self._put_back([launch.node], key[0])
 
     def _on_heartbeat_due(self, event: HeartbeatDue) -> None:  # noqa: ARG002 - every handler gets its event
-        for global_master in self._reporter.links:
-            self._reporter.tell(global_master, Occasion.HEARTBEAT)
+        for global_master, link in self._reporter.links.items():
+            if self._commitment.beats_when_quiet and link.was_told:
+                link.was_told, link.owes_usage = False, True
+            else:
+                self._reporter.tell(global_master, Occasion.HEARTBEAT)
 
     def _on_tick(self, event: LocalMasterTick) -> None:
         limit_s = event.at_s - self._answer_within_s
@@ -314,7 +318,7 @@ class LocalMaster:
         truth = self.truth
         for node in nodes:
             self._reporter.mark(node)
-            if not self._offers_freed or not truth.vacant >> node & 1:
+            if not self._commitment.bids or not truth.vacant >> node & 1:
                 continue
             winner = None if self._bids.is_empty else self._bids.best_for(truth, node, released_by)
             if winner is not None:

@@ -117,8 +117,9 @@ class Reporter:
             bid_version=self._bids.version_of(global_master),
             owners=self._truth.owners if is_full else (),
             running=self._running_of(global_master) if is_full else (),
-            queue_usage=self._usage() if is_full or occasion is Occasion.HEARTBEAT else (),
+            queue_usage=self._usage() if is_full or occasion is Occasion.HEARTBEAT or link.owes_usage else (),
         )
+        link.was_told, link.owes_usage = occasion is not Occasion.HEARTBEAT, False
         link.learnt.clear()
         link.changed.clear()
         link.properties_changed.clear()

@@ -8,7 +8,7 @@ What differs from `megha`, and why:
   it.
 - A Global Master that sees no room bids; a Local Master offers capacity that comes free to the best bidder. So the
   order holds among all Global Masters, not only within each, and nobody collides over a freed slot.
-- Acceptance is not answered on its own.
+- Acceptance is not answered on its own, and nobody is told by a heartbeat who was told everything since the last one.
 """
 
 from dataclasses import replace
@@ -31,7 +31,7 @@ HEDDLE = Policy(
     name="heddle",
     ordering=Ordering(learnt_work, learns_durations=True),
     placement=Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START),
-    commitment=Commitment(answers_acceptance=False, bids=True),
+    commitment=Commitment(answers_acceptance=False, bids=True, beats_when_quiet=True),
     reallocation=Reallocation.QUEUE_SHARE,
     summary="Megha's masters with need-driven offers; durations are learnt",
     needs=frozenset({Fact.DIRECT_LAUNCH}),

@@ -94,6 +94,17 @@ def test_a_renewal_takes_a_whole_token_and_a_more_urgent_need(core):
     assert (link.bid_at_s, link.bid_rank) == (3.0, link.bid.lines[0].rank)
 
 
+def test_a_need_that_is_a_little_more_urgent_is_not_told_on_its_own(core):
+    add(core, "large", n_tasks=1000)
+    link = LocalMasterLink()
+    assert offered(core, link, 0.0) == [1]
+    core.tokens = 5.0
+    add(core, "less", n_tasks=600)
+    assert offered(core, link, 1.0) == []
+    add(core, "half", n_tasks=490)
+    assert offered(core, link, 2.0) == [2]
+
+
 def test_patience_begins_with_two_seconds_and_doubles_until_a_report_knows_the_bid(core):
     add(core, "job")
     link = LocalMasterLink()

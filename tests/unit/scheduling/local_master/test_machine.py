@@ -187,6 +187,21 @@ def test_a_heartbeat_tells_everybody_only_what_changed(talk):
     assert [report.nodes for report in talk.reports.values()] == [(), ()]
 
 
+def test_a_heartbeat_is_left_out_for_whom_there_was_a_report_since_the_one_before():
+    talk = Conversation(offers=True, beats_when_quiet=True)
+    talk.give(HeartbeatDue(30.0))
+    assert talk.reports == {}, "both have just been told everything"
+    talk.request("ga", a_launch(1, 0, queue="etl"), a_launch(2, 1, queue="etl"))
+    talk.end("ga", 1, at_s=40.0)
+    assert talk.reports["ga"].queue_usage == (("etl", (1,)),), "what the heartbeat would have told"
+    talk.end("ga", 2, at_s=41.0)
+    assert talk.reports["ga"].queue_usage == (), "told once"
+    talk.give(HeartbeatDue(60.0))
+    assert {name: [state.node for state in report.nodes] for name, report in talk.reports.items()} == {"gb": [0, 1]}
+    talk.give(HeartbeatDue(90.0))
+    assert set(talk.reports) == {"ga", "gb"}, "nobody goes without one twice"
+
+
 def test_preemption_takes_the_youngest_task_of_the_victim_and_offers_its_room(talk):
     talk.request("ga", a_launch(1, 0, queue="greedy"))
     talk.master.handle(LocalMasterTick(1.0))
