@@ -3,6 +3,8 @@
     python scripts/altruism_trials.py                      three runs each on a lab of its own; tables
     python scripts/altruism_trials.py --jobs 6 --runs 1    fewer
     python scripts/altruism_trials.py --json runs.json     every run, too
+    python scripts/altruism_trials.py --stretch 2          tasks sleep twice as long, jobs come half as often
+    python scripts/altruism_trials.py --shapes spark,chain,session,star     other jobs, in turns
 
 Real Tez DAGs of four shapes and a Spark job, whose tasks sleep, and Hadoop's own word count arrive in one queue, whose
 leaves YARN orders by what each job holds (`ordering-policy = fair`). Without altruism that is DRF between jobs. Two
@@ -18,7 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -68,7 +70,8 @@ _DAGS = (
 )
 _OF_TEZ = tuple(dag.name for dag in _DAGS)
 _SHAPES = (*_OF_TEZ, "words", *_OF_TEZ, "spark")
-"""Of jobs, in the order in which they come, again and again."""
+_OF_A_SESSION = ("diamond", "star", "diamond")
+"""DAGs that a Tez session runs one after the other, where `--shapes` names one."""
 _TEZ = {"tez.task.resource.memory.mb": "512"}
 _EVERY_S = 1.0
 _WINDOW_S = 30.0
@@ -114,27 +117,46 @@ class Run:
         return found
 
 
-def arrivals(jobs: int, seed: int) -> list[tuple[float, str]]:
-    """When each job comes and what it is, in the order of `_SHAPES`."""
-    random, at_s, found = Random(seed), 0.0, []  # noqa: S311 - repeatable, no secret
-    for number in range(jobs):
-        found.append((at_s, f"{_SHAPES[number % len(_SHAPES)]}-{number}"))
-        at_s += random.expovariate(1 / _MEAN_GAP_S)
-    return found
+@dataclass(frozen=True)
+class Mix:
+    """The jobs of a trial.
+
+    Attributes:
+        shapes: Of jobs, in the order in which they come, again and again.
+        stretch: Factor of all sleeps, and of the times between arrivals.
+    """
+
+    shapes: Sequence[str] = _SHAPES
+    stretch: float = 1.0
+
+    def arrivals(self, jobs: int, seed: int) -> list[tuple[float, str]]:
+        """When each job comes, in seconds, and its name: the shape and a number."""
+        random, at_s, found = Random(seed), 0.0, []  # noqa: S311 - repeatable, no secret
+        for number in range(jobs):
+            found.append((at_s, f"{self.shapes[number % len(self.shapes)]}-{number}"))
+            at_s += random.expovariate(1 / _MEAN_GAP_S) * self.stretch
+        return found
+
+    def run_job(self, jobs: AltruismJobs, name: str, label: str) -> None:
+        """Run one to its end, which has to be good; `label` tells its output from that of others."""
+        shape = name.rpartition("-")[0]
+        if shape == "words":
+            jobs.word_count(label, maps=6, reduces=1)
+        elif shape == "spark":
+            jobs.join_in_spark(name, 1, round(30000 * self.stretch), 8, round(5000 * self.stretch))
+        elif shape == "session":
+            dags = (replace(self._dag(each), name=f"{each}-{turn}") for turn, each in enumerate(_OF_A_SESSION))
+            jobs.session(name, *dags)
+        else:
+            jobs.dag(self._dag(shape), name)
+
+    def _dag(self, shape: str) -> SleepingDag:
+        (dag,) = (dag for dag in _DAGS if dag.name == shape)
+        stages = {stage: (tasks, round(sleep_ms * self.stretch)) for stage, (tasks, sleep_ms) in dag.stages.items()}
+        return replace(dag, stages=stages)
 
 
-def _run_job(jobs: AltruismJobs, name: str, label: str) -> None:
-    """Run one to its end, which has to be good; `label` tells its output from that of others."""
-    shape = name.rpartition("-")[0]
-    if shape == "words":
-        jobs.word_count(label, maps=6, reduces=1)
-    elif shape == "spark":
-        jobs.join_in_spark(name, 1, 30000, 8, 5000)
-    else:
-        jobs.dag(next(dag for dag in _DAGS if dag.name == shape), name)
-
-
-def _measure(jobs: AltruismJobs, mode: str, label: str, coming: Sequence[tuple[float, str]]) -> Run:
+def _measure(jobs: AltruismJobs, mode: str, label: str, mix: Mix, coming: Sequence[tuple[float, str]]) -> Run:
     """One run, on clusters on which nothing runs."""
     run = Run(mode)
     with jobs.asking() as http, ThreadPoolExecutor(len(coming)) as pool:
@@ -144,7 +166,7 @@ def _measure(jobs: AltruismJobs, mode: str, label: str, coming: Sequence[tuple[f
         def work(at_s: float, name: str) -> None:
             time.sleep(max(0.0, began_s + at_s - time.monotonic()))
             try:
-                _run_job(jobs, name, f"{label}-{name}")
+                mix.run_job(jobs, name, f"{label}-{name}")
             except AssertionError as error:  # what the client printed is in it
                 print(f"\n{label}: {name} failed: {str(error)[-2000:]}", file=sys.stderr, flush=True)
                 run.failed.append(name)
@@ -191,19 +213,30 @@ def _later(runs: Sequence[Run]) -> Iterator[list[str]]:
         yield [name, *spreads, f"{fmean(altruistic) - fmean(without):+.0f}"]
 
 
+def _yielded(runs: Sequence[Run]) -> Iterator[list[str]]:
+    """Of the table of jobs of which something was put off, by run."""
+    yield ["run", "put something off"]
+    yield ["---"] * 2
+    for number, run in enumerate(runs):
+        if run.yielded:
+            yield [f"{number + 1} {run.mode}", ", ".join(run.yielded)]
+
+
 _MODES: Mapping[str, float] = {"drf": 0.0, "altruism": 1.0}
 
 
-def _learn(jobs: AltruismJobs, mode: str) -> None:
+def _learn(jobs: AltruismJobs, mode: str, mix: Mix) -> None:
     """Run a job of each shape, all at once, so that it is known how long its tasks take."""
     print(f"\r{mode}: one of each shape  ", end="", file=sys.stderr, flush=True)
-    shapes = sorted(set(_SHAPES))
+    shapes = sorted(set(mix.shapes))
     with ThreadPoolExecutor(len(shapes)) as pool:
-        for done in [pool.submit(_run_job, jobs, f"{shape}-0", f"first-{shape}") for shape in shapes]:
+        for done in [pool.submit(mix.run_job, jobs, f"{shape}-0", f"first-{shape}") for shape in shapes]:
             done.result()
 
 
-def _trial(lab: Lab, folder: Path, n_jobs: int, n_runs: int, seed: int, *, span: bool) -> Iterator[Run]:
+def _trial(
+    lab: Lab, folder: Path, mix: Mix, coming: Sequence[tuple[float, str]], n_runs: int, *, span: bool
+) -> Iterator[Run]:
     """Every run, modes in turns."""
     with ExitStack() as stack:
         stack.enter_context(spanning_secret(folder))
@@ -214,12 +247,11 @@ def _trial(lab: Lab, folder: Path, n_jobs: int, n_runs: int, seed: int, *, span:
             lines = policy_of(own, altruism=altruism, span=span)
             heddle = stack.enter_context(HeddleProcess(lab, own, more=lines))
             clients[mode] = AltruismJobs(lab, own, heddle, more=_TEZ)
-            _learn(clients[mode], mode)
-        coming = arrivals(n_jobs, seed)
+            _learn(clients[mode], mode, mix)
         for number in range(n_runs):
             for mode, jobs in clients.items():
                 end_applications(lab, within_s=_END_WITHIN_S)
-                yield _measure(jobs, mode, f"{mode}-{number}", coming)
+                yield _measure(jobs, mode, f"{mode}-{number}", mix, coming)
 
 
 def main() -> int:
@@ -228,18 +260,22 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=15, help="that arrive in a run")
     parser.add_argument("--runs", type=int, default=3, help="of each mode")
     parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
+    parser.add_argument("--shapes", default=",".join(_SHAPES), help="of jobs, in the order in which they come")
+    parser.add_argument("--stretch", type=float, default=1.0, help="factor of sleeps and of times between arrivals")
     parser.add_argument("--span", action="store_true", help="let jobs have containers on both clusters")
     parser.add_argument("--json", type=Path, help="where to write every run")
     arguments = parser.parse_args()
     runs: list[Run] = []
     with tempfile.TemporaryDirectory(prefix="heddle-altruism-") as own, Lab(Path(own) / "lab") as lab:
         lab.up(LabSpec.of(clusters=2, nodes=1, overrides=_OVERRIDES))
-        for run in _trial(lab, Path(own), arguments.jobs, arguments.runs, arguments.seed, span=arguments.span):
+        mix = Mix(arguments.shapes.split(","), arguments.stretch)
+        coming = mix.arrivals(arguments.jobs, arguments.seed)
+        for run in _trial(lab, Path(own), mix, coming, arguments.runs, span=arguments.span):
             runs.append(run)
             if arguments.json is not None:
                 arguments.json.write_text(json.dumps([asdict(each) for each in runs]) + "\n", "utf-8")
     print(file=sys.stderr)
-    for table in (_rows(runs), _later(runs)):
+    for table in (_rows(runs), _later(runs), _yielded(runs)):
         for cells in table:
             print(f"| {' | '.join(cells)} |")
         print()

@@ -32,13 +32,12 @@ def _planned(told: Mapping[str, Any], dag: SleepingDag) -> bool:
 
 def test_every_dag_of_a_session_is_planned_by_its_own_graph_and_does_all_its_work(lab: Lab, tmp_path: Path) -> None:
     done = tmp_path / "done"
-    done.mkdir()
     more = policy_of(tmp_path, altruism=1.0, span=False)
     seen: list[dict[str, Any]] = []
     with spanning_secret(tmp_path), HeddleProcess(lab, tmp_path, more=more) as heddle:
         jobs = AltruismJobs(lab, tmp_path, heddle)
         with jobs.asking() as http, ThreadPoolExecutor(1) as pool:
-            session = pool.submit(jobs.session, "session", done, FIRST, SECOND)
+            session = pool.submit(jobs.session, "session", FIRST, SECOND, done=done)
             while wait([session], timeout=0.5).not_done:
                 seen += [told for _, told in jobs.told_of_altruism(http)]
             printed = session.result()

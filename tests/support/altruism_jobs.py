@@ -108,29 +108,35 @@ class AltruismJobs:
         hadoop = next(iter(lab.clusters.values())).jars
         self._program = compile_program("SleepingDag", [tez_jars(), hadoop], programs)
         self._spark: tuple[Spark, Path] | None = None
+        self._session: Path | None = None
         self._lab = lab
 
     def dag(self, dag: SleepingDag, name: str) -> None:
         """Run a DAG; it has to end well."""
         self._tez.run_program(self._program, "SleepingDag", *dag.arguments(name))
 
-    def session(self, name: str, done: Path, *dags: SleepingDag) -> str:
+    def session(self, name: str, *dags: SleepingDag, done: Path | None = None) -> str:
         """Run DAGs one after the other in one session; give what its client prints.
 
         Args:
             name: Of the session.
-            done: Folder in which each task leaves a file: DAG.STAGE.TASK.ATTEMPT.
-            *dags: All have to end well.
+            *dags: All have to end well; their names have to differ.
+            done: Folder in which each task leaves a file, DAG.STAGE.TASK.ATTEMPT; one that nobody looks at otherwise.
         """
-        own = self._folder / "session"
-        own.mkdir()
-        hadoop = next(iter(self._lab.clusters.values())).jars
-        program = compile_program("TezSession", [tez_jars(), hadoop], own)
+        done = done or self._folder / f"done-{name}"
+        done.mkdir(exist_ok=True)
+        program = self._session = self._session or self._made_session()
         # tasks run a class of the program's
         settings = {"tez.cluster.additional.classpath.prefix": f"{program}:{tez_jars()}/*"}
         words = (word for dag in dags for word in dag.arguments(dag.name))
         tez = Tez(self._lab, self._folder / "tez", self._heddle, more={**self._of_tez, **settings})
         return tez.run_program(program, "TezSession", name, str(done), *words)
+
+    def _made_session(self) -> Path:
+        own = self._folder / "session"
+        own.mkdir()
+        hadoop = next(iter(self._lab.clusters.values())).jars
+        return compile_program("TezSession", [tez_jars(), hadoop], own)
 
     def join_in_spark(self, name: str, jobs: int, long_ms: int, tasks: int, short_ms: int) -> None:
         """Run jobs of `SleepingSpark` one after the other in one driver on the cluster; it has to end well."""
