@@ -91,6 +91,7 @@ class _Watched:
     has_strangers: bool = False
     counted: TaskClocks | None = None
     stages: StagesOfJob | None = None
+    kin: str = ""
 
 
 class JobWatch:
@@ -123,7 +124,8 @@ class JobWatch:
         """
         job = self._jobs.get(attempt)
         if job is None or job.stages is None or not stages.is_same_as(job.stages):
-            job = self._jobs[attempt] = _Watched(stages=stages)  # stages of another part are others
+            self._end(job, at_s)
+            job = self._jobs[attempt] = _Watched(stages=stages, kin=kin)  # stages of another part are others
         self._observe_containers(job, stages, kin, held, asks, at_s)
         if counts is None:
             return
@@ -182,9 +184,19 @@ class JobWatch:
         while len(self._earlier) > _REMEMBERED_STAGES:
             self._earlier.popitem(last=False)
 
-    def keep(self, attempts: Collection[ApplicationAttemptId]) -> None:
+    def keep(self, attempts: Collection[ApplicationAttemptId], at_s: float) -> None:
         """Forget the jobs that are not here any more; what they taught stays."""
-        self._jobs = {attempt: job for attempt, job in self._jobs.items() if attempt in attempts}
+        for attempt in [each for each in self._jobs if each not in attempts]:
+            self._end(self._jobs.pop(attempt), at_s)
+
+    def _end(self, job: _Watched | None, at_s: float) -> None:
+        """Learn from the last tasks of a job that is over: no count has seen them end."""
+        if job is None or job.stages is None or job.counted is None:
+            return
+        stages = job.stages.graph.stages
+        waited_for = {each for stage in stages for each in stage.waits_for}
+        for stage, seconds in job.counted.over(set(range(len(stages))) - waited_for, at_s):
+            self._learn(job, job.stages, job.kin, stage, seconds)
 
     def facts(
         self,

@@ -4,7 +4,8 @@ An engine that runs one task after the other in a container hides their ends fro
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from shim.domain.job_graphs import TaskCounts
 
@@ -12,6 +13,8 @@ __all__ = ["TaskClocks"]
 
 _MOST_UNSEEN = 64
 """Tasks that began and ended between two counts of which times are told; more teach nothing."""
+_SOON_S = 10.0
+"""A job that is over so long after its last counts: when it ended is not known any more."""
 
 
 class TaskClocks:
@@ -21,6 +24,7 @@ class TaskClocks:
         self._since_s: dict[int, deque[float]] = {}
         self._succeeded: dict[int, int] = {}
         self._at_s: float | None = None
+        self._counts: tuple[TaskCounts, ...] = ()
 
     def running(self, stage: int) -> tuple[float, ...]:
         """Give when each task of a stage that runs was first counted, the earliest first."""
@@ -38,7 +42,7 @@ class TaskClocks:
             time between both, which is the longest that it can have run. Of what had ended before the first counts
             nothing is known.
         """
-        before_s, self._at_s = self._at_s, at_s
+        before_s, self._at_s, self._counts = self._at_s, at_s, tuple(counts)
         found: list[tuple[int, float]] = []
         for stage, each in enumerate(counts):
             clocks = self._since_s.setdefault(stage, deque())
@@ -51,3 +55,21 @@ class TaskClocks:
                 clocks.pop()  # failed or killed: begins anew
             clocks.extend([at_s] * (each.running - len(clocks)))
         return found
+
+    def over(self, lasts: Collection[int], at_s: float) -> list[tuple[int, float]]:
+        """Tell of a job that is over, which nobody counts any more, how long its last tasks ran.
+
+        Args:
+            lasts: Stages that no other one waits for. If anything else was left the job did not end by itself.
+            at_s: When it was seen to be over.
+
+        Returns:
+            As of `take`.
+        """
+        if self._at_s is None or at_s - self._at_s > _SOON_S:
+            return []
+        left = {stage: (each.total or 0) - each.succeeded for stage, each in enumerate(self._counts)}
+        if any(count > 0 and stage not in lasts for stage, count in left.items()):
+            return []
+        ended = [replace(each, running=0, succeeded=max(each.succeeded, each.total or 0)) for each in self._counts]
+        return self.take(ended, at_s)

@@ -60,7 +60,7 @@ async def test_a_plan_may_come_late():
 
 async def test_a_plan_that_does_not_come_is_looked_for_now_and_again():
     reading = Reading(JOB)
-    assert "no plan" in await reading.look(8)
+    assert "no plan where" in await reading.look(8)
     await reading.look(7)
     assert len(reading.shelf.asked) == 8
     await reading.look(17)

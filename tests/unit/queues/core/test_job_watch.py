@@ -53,7 +53,7 @@ def test_a_stage_of_which_nothing_is_known_runs_as_long_as_the_others_of_its_job
 
 def test_earlier_runs_of_the_same_job_teach():
     watch = after_four_maps()
-    watch.keep([NEXT])
+    watch.keep([NEXT], 20.0)
     watch.observe(NEXT, STAGES, "kin", [], {MAP: 5}, 100.0)
     assert watch.facts(NEXT, STAGES, "kin", {MAP: 5})[0].seconds == 12.0
     assert isinstance(watch.facts(NEXT, STAGES, "another", {MAP: 5}), str)
@@ -72,6 +72,45 @@ def test_one_earlier_run_teaches_how_long_a_stage_of_few_tasks_runs():
     known = watch.facts(NEXT, TEZ, "kin", {}, waiting)
     assert not isinstance(known, str)
     assert (known[1].seconds, known[1].waiting) == (9.0, 2)
+
+
+def counts_of(a, b):
+    """Running and succeeded tasks of both stages."""
+    return [TaskCounts(3, *a), TaskCounts(2, *b)]
+
+
+def seconds_of_next(watch):
+    """How long tasks of the last stage are expected to run when the job is run once more; None if that is unknown."""
+    before = counts_of((0, 3), (0, 0))
+    watch.observe(NEXT, TEZ, "kin", [], {}, 100.0, before)
+    facts = watch.facts(NEXT, TEZ, "kin", {}, before)
+    return None if isinstance(facts, str) else facts[1].seconds
+
+
+def test_the_last_tasks_of_a_job_that_is_over_have_run_no_longer_than_until_then():
+    watch = JobWatch()
+    watch.observe(JOB, TEZ, "kin", [], {}, 0.0, counts_of((1, 2), (0, 0)))
+    watch.observe(JOB, TEZ, "kin", [], {}, 2.0, counts_of((0, 3), (2, 0)))
+    watch.keep([], 5.0)
+    assert seconds_of_next(watch) == 3.0
+
+
+def test_a_part_that_another_one_follows_is_over():
+    watch, first = JobWatch(), replace(TEZ, has_parts=True, part=1)
+    watch.observe(JOB, first, "kin", [], {}, 0.0, counts_of((1, 2), (0, 0)))
+    watch.observe(JOB, replace(first, part=2), "kin", [], {}, 4.0)
+    watch.keep([], 5.0)
+    assert seconds_of_next(watch) is None, "something was left that its last stage waits for"
+    watch.observe(JOB, first, "kin", [], {}, 10.0, counts_of((0, 3), (0, 0)))
+    watch.observe(JOB, replace(first, part=2), "kin", [], {}, 14.0)
+    assert seconds_of_next(watch) == 4.0
+
+
+def test_of_a_job_that_was_counted_long_before_it_was_over_nothing_is_learnt():
+    watch = JobWatch()
+    watch.observe(JOB, TEZ, "kin", [], {}, 2.0, counts_of((0, 3), (2, 0)))
+    watch.keep([], 13.0)
+    assert seconds_of_next(watch) is None
 
 
 def test_an_ask_or_a_container_of_no_stage_makes_the_job_unknown():
