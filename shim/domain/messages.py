@@ -281,6 +281,7 @@ class LocalMasterReport:
         seen_to: Every launch request up to this sequence has been executed.
         seen_beyond: Requests above `seen_to` that have been executed as well.
         bid_version: Of the newest bid that the Local Master has of this Global Master; 0 for none.
+        rival: Rank of the most urgent bid of anybody else there; None if there is none.
         learnt: What other Global Masters have learnt, see `LaunchRequest`; of no consequence when it is lost.
         owners: For a full report, the Global Master of each node's partition.
         queue_usage: For a heartbeat or a full report: what each queue holds here.
@@ -299,6 +300,7 @@ class LocalMasterReport:
     ended: tuple[Ending, ...] = ()
     offers: tuple[Offer, ...] = ()
     bid_version: int = 0
+    rival: Rank | None = None
     learnt: tuple[float, ...] = ()
     owners: tuple[GlobalMasterId, ...] = ()
     running: tuple[RunningLaunch, ...] = ()

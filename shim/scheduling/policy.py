@@ -171,7 +171,8 @@ class Commitment:
         ranks_per_octave: How finely bids tell urgencies apart: so many steps for each doubling.
         bids_per_launch: Renewed bids that each launch pays for; bounds the messages of a task, whatever the load is
             like.
-        renewal_octaves: How much more urgent a need has to be for a bid to be renewed on its own, in doublings.
+        renewal_octaves: How much more urgent a need has to be, in doublings, for a bid to be renewed on its own though
+            it overtakes no other bid.
         beats_when_quiet: Whether a Local Master leaves a heartbeat out for whom it told something since the one before,
             as every report says all that has changed. Otherwise heartbeats go to everybody, as in Megha.
     """

@@ -17,11 +17,20 @@ def rank_of(policy: Policy, turn: Turn) -> Rank:
     return (-int(turn.priority), int(turn.deficit), step)
 
 
-def is_worth_renewing(policy: Policy, told: Rank, rank: Rank) -> bool:
-    """Tell whether a bid that told one rank is to be renewed for another one: if that is more urgent by enough.
+def is_worth_renewing(policy: Policy, told: Rank, rank: Rank, rival: Rank | None) -> bool:
+    """Tell whether a bid that told one rank is to be renewed for another one.
 
-    A large job becomes more urgent with each of its launches, and so step by step until it has none left.
+    That is if it goes before the best other bid now, and did not; or if it is more urgent by much, as the other one may
+    be out of date: a large job becomes more urgent with each of its launches, and so step by step until none is left.
+
+    Args:
+        policy: Says how much that is.
+        told: What the Local Master knows.
+        rank: What it should know.
+        rival: Of the best other bid there, as far as it is known.
     """
-    commitment = policy.commitment
+    if rival is not None and rank < rival <= told:
+        return True
     *before, step = told
-    return rank <= (*before, step - round(commitment.renewal_octaves * commitment.ranks_per_octave))
+    much = round(policy.commitment.renewal_octaves * policy.commitment.ranks_per_octave)
+    return rank <= (*before, step - much)

@@ -1,10 +1,11 @@
 """Bids: how a Global Master tells Local Masters what it would do with capacity that it does not see.
 
 A bid is sent when none was sent before, rides along with every launch request, and is renewed on its own only when the
-need has become *much* more urgent (`is_worth_renewing`), within a budget that launches earn. When the need became less
-urgent nothing is sent: the offer names the runner-up, and a Global Master that needs the offer less than that declines,
-with its true bid riding along. So a stale bid costs a round trip when it matters, and nothing when it does not. Nothing
-is bid where a full report is being waited for: offers could not be told from older ones.
+need has become *more* urgent, so that it overtakes another bid or by much (`is_worth_renewing`), within a budget that
+launches earn. When the need became less urgent nothing is sent: the offer names the runner-up, and a Global Master that
+needs the offer less than that declines, with its true bid riding along. So a stale bid costs a round trip when it
+matters, and nothing when it does not. Nothing is bid where a full report is being waited for: offers could not be told
+from older ones.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,12 +77,13 @@ class CurrentBid:
         return self._renew(link, lines)
 
     def send_alone(self, local_master: LocalMasterId, link: LocalMasterLink) -> None:
-        """Send a bid of its own if it is the first, or much more urgent than the last one and paid for."""
+        """Send a bid of its own if it is the first, or worth renewing and paid for."""
         if not self._lines or link.asked_at_s is not None:
             return
         core = self._core
         if link.bid_rank is not None:
-            if core.tokens < 1.0 or not is_worth_renewing(core.policy, link.bid_rank, self._lines[0].rank):
+            rank = self._lines[0].rank
+            if core.tokens < 1.0 or not is_worth_renewing(core.policy, link.bid_rank, rank, link.rival):
                 return
             core.tokens -= 1.0
         core.effects.append(SendMessage(local_master, self._renew(link, self._lines)))

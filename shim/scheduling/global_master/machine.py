@@ -221,7 +221,7 @@ class GlobalMaster:
     def _apply(self, report: LocalMasterReport, link: LocalMasterLink, at_s: float) -> None:
         """Take over a report that is the next one, or a full one."""
         core, name = self._core, report.local_master
-        link.heard_to = report.sequence
+        link.heard_to, link.rival = report.sequence, report.rival
         core.view.as_of_s[name] = at_s
         if link.bid is not None and report.bid_version == link.bid.version:
             link.bid_patience_s = 0.0

@@ -150,6 +150,11 @@ class BidBook(BidsOf[Bid]):
         """Winner of the free capacity of a node; None when no bid can use it."""
         return self.best_among(lambda bid: _best_rank(bid.lines, truth, node), truth.owners[node], released_by)
 
+    def best_besides(self, global_master: GlobalMasterId) -> Rank | None:
+        """Rank of the most urgent bid of anybody else, whatever it is for; None if there is none."""
+        others = (self.of(bidder) for bidder in self.bidders if bidder != global_master)
+        return min((bid.lines[0].rank for bid in others if bid is not None), default=None)
+
 
 def _best_rank(lines: Sequence[BidLine], truth: Truth, node: int) -> Rank | None:
     """Rank of the most urgent line that the node can serve; lines are in the order of their ranks."""

@@ -115,6 +115,7 @@ class Reporter:
             offers=tuple(self._offered.get(global_master, ())),
             learnt=tuple(link.learnt),
             bid_version=self._bids.version_of(global_master),
+            rival=self._bids.best_besides(global_master),
             owners=self._truth.owners if is_full else (),
             running=self._running_of(global_master) if is_full else (),
             queue_usage=self._usage() if is_full or occasion is Occasion.HEARTBEAT or link.owes_usage else (),

@@ -101,8 +101,10 @@ def test_a_need_that_is_a_little_more_urgent_is_not_told_on_its_own(core):
     core.tokens = 5.0
     add(core, "less", n_tasks=600)
     assert offered(core, link, 1.0) == []
-    add(core, "half", n_tasks=490)
-    assert offered(core, link, 2.0) == [2]
+    link.rival = (0, link.bid_rank[1], link.bid_rank[2] - 1)
+    assert offered(core, link, 2.0) == [2], "it goes before another one now"
+    add(core, "half", n_tasks=290)
+    assert offered(core, link, 3.0) == [3]
 
 
 def test_patience_begins_with_two_seconds_and_doubles_until_a_report_knows_the_bid(core):

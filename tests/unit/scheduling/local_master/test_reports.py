@@ -146,7 +146,7 @@ def test_an_offer_is_told_once_with_the_version_of_the_bid(talk):
     talk.give(HeartbeatDue(1.0))
     assert talk.reports == {
         "ga": a_report(3, Occasion.HEARTBEAT, bid_version=7),
-        "gb": a_report(2, Occasion.HEARTBEAT, nodes=(NodeState(0, (0, 0)),)),
+        "gb": a_report(2, Occasion.HEARTBEAT, nodes=(NodeState(0, (0, 0)),), rival=(0, 0, 3)),
     }
 
 
