@@ -135,7 +135,7 @@ class AltruismService:
         altruistic = {queue.path: queue for queue in policy.queues if queue.altruism}
         spans = {span.attempt.id: span for span in self._spans()} if altruistic else {}
         queues = {id_: policy.find(span.attempt.queue) for id_, span in spans.items()}
-        self._sights.watch.keep(spans.keys(), now_s)
+        self._sights.keep(spans.keys(), now_s)
         self._holding &= spans.keys()
         self._queues = {path: self._queues.get(path) or QueueYields() for path in altruistic}
         self._lent = {path: self._lent.get(path) or LentContainers() for path in altruistic}

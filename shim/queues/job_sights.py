@@ -3,9 +3,12 @@
 Graphs, ledgers and counts are put together here, for whoever plans jobs: altruism, and policies that go by graphs.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from shim.domain.applications import FinalStatus
+from shim.domain.ids import ApplicationAttemptId
 from shim.domain.job_graphs import StagesOfJob
 from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import AttemptHoldings
@@ -56,15 +59,22 @@ class JobSights:
     Args:
         view: Tells of each application of which engine it is, and by what it is known again.
         graphs: Of jobs.
-
-    Attributes:
-        watch: Remembers; told which jobs are still here by its owner.
     """
 
     def __init__(self, view: FederationView, graphs: JobGraphs) -> None:
         self._view = view
         self._graphs = graphs
-        self.watch = JobWatch()
+        self._watch = JobWatch()
+
+    def keep(self, attempts: Collection[ApplicationAttemptId], now_s: float) -> None:
+        """Forget the jobs that are not here any more; what they taught stays, and what their ends teach."""
+        self._watch.keep(attempts, now_s)
+        self._watch.settle(self._has_succeeded, now_s)
+
+    def _has_succeeded(self, attempt: ApplicationAttemptId) -> bool | None:
+        document = self._view.find(attempt.application)
+        status = FinalStatus.UNDEFINED if document is None else document.summary.final_status
+        return None if status is FinalStatus.UNDEFINED else status is FinalStatus.SUCCEEDED
 
     def look(self, span: SeenAttempt, now_s: float) -> JobSight:
         """Look at a job.
@@ -84,12 +94,12 @@ class JobSights:
         if not isinstance(stages, StagesOfJob):
             return JobSight(tasks, stages, facts=(isinstance(told, str) and told) or stages)
         counts = None if isinstance(told, str) or len(told) != len(stages.graph.stages) else told
-        self.watch.observe(attempt.id, stages, kin, tasks, asks, now_s, counts)
+        self._watch.observe(attempt.id, stages, kin, tasks, asks, now_s, counts)
         is_current = counts is not None or not stages.has_parts
-        facts = self.watch.facts(attempt.id, stages, kin, asks, counts)
+        facts = self._watch.facts(attempt.id, stages, kin, asks, counts)
         if not is_current and isinstance(told, str) and told:
             facts = told
-        return JobSight(tasks, stages, self.watch.seen(attempt.id, stages, kin, asks, counts), facts, is_current)
+        return JobSight(tasks, stages, self._watch.seen(attempt.id, stages, kin, asks, counts), facts, is_current)
 
 
 def _tasks(span: SeenAttempt) -> list[StageContainer]:

@@ -100,7 +100,7 @@ class OutlineReader:
                 stages = outlined(sight.stages, sight.seen)
                 if stages is not None:
                     found[span.attempt.id] = stages
-        self._sights.watch.keep(here, now_s)
+        self._sights.keep(here, now_s)
         self._outlines.keep(found.keys())
         self._weights = {attempt: known for attempt, known in self._weights.items() if attempt in here}
         return found

@@ -6,7 +6,7 @@ believed to have longer tasks than it has: its plans are then earlier than they 
 
 import math
 from collections import OrderedDict, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import AskKey
@@ -22,6 +22,8 @@ _ENOUGH = 4
 _QUANTILE = 0.75
 MOST_WAITING = 100_000
 """Tasks of a job that may be left: a plan takes time for each wave of them, and an application may tell any number."""
+_KNOWN_WITHIN_S = 30.0
+"""How long to wait for a ResourceManager's word on how an application has ended."""
 _REMEMBERED_TIMES = 64
 _REMEMBERED_STAGES = 10_000
 
@@ -99,6 +101,7 @@ class JobWatch:
 
     def __init__(self) -> None:
         self._jobs: dict[ApplicationAttemptId, _Watched] = {}
+        self._gone: dict[ApplicationAttemptId, tuple[_Watched, float]] = {}
         self._earlier: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
 
     def observe(
@@ -124,7 +127,7 @@ class JobWatch:
         """
         job = self._jobs.get(attempt)
         if job is None or job.stages is None or not stages.is_same_as(job.stages):
-            self._end(job, at_s)
+            self._end_part(job, at_s)
             job = self._jobs[attempt] = _Watched(stages=stages, kin=kin)  # stages of another part are others
         self._observe_containers(job, stages, kin, held, asks, at_s)
         if counts is None:
@@ -187,16 +190,34 @@ class JobWatch:
     def keep(self, attempts: Collection[ApplicationAttemptId], at_s: float) -> None:
         """Forget the jobs that are not here any more; what they taught stays."""
         for attempt in [each for each in self._jobs if each not in attempts]:
-            self._end(self._jobs.pop(attempt), at_s)
+            self._gone[attempt] = self._jobs.pop(attempt), at_s
 
-    def _end(self, job: _Watched | None, at_s: float) -> None:
-        """Learn from the last tasks of a job that is over: no count has seen them end."""
-        if job is None or job.stages is None or job.counted is None:
-            return
-        stages = job.stages.graph.stages
-        waited_for = {each for stage in stages for each in stage.waits_for}
-        for stage, seconds in job.counted.over(set(range(len(stages))) - waited_for, at_s):
-            self._learn(job, job.stages, job.kin, stage, seconds)
+    def settle(self, has_succeeded: Callable[[ApplicationAttemptId], bool | None], now_s: float) -> None:
+        """Learn from the last tasks of jobs that are over, of which no count has seen the end.
+
+        Args:
+            has_succeeded: Tells whether a job that is not here any more has ended well; None as long as that is not
+                known. Of a job of which it does not become known soon nothing is learnt.
+            now_s: Now.
+        """
+        for attempt, (job, gone_s) in list(self._gone.items()):
+            is_well = has_succeeded(attempt)
+            if is_well and job.stages is not None:
+                self._end(job, range(len(job.stages.graph.stages)), gone_s)
+            if is_well is not None or now_s - gone_s > _KNOWN_WITHIN_S:
+                del self._gone[attempt]
+
+    def _end_part(self, job: _Watched | None, at_s: float) -> None:
+        """Learn likewise from a part that another one follows; it may have been killed before its last stages."""
+        if job is not None and job.stages is not None:
+            stages = job.stages.graph.stages
+            waited_for = {each for stage in stages for each in stage.waits_for}
+            self._end(job, set(range(len(stages))) - waited_for, at_s)
+
+    def _end(self, job: _Watched, left: Collection[int], at_s: float) -> None:
+        if job.stages is not None and job.counted is not None:
+            for stage, seconds in job.counted.over(left, at_s):
+                self._learn(job, job.stages, job.kin, stage, seconds)
 
     def facts(
         self,

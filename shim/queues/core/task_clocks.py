@@ -56,11 +56,11 @@ class TaskClocks:
             clocks.extend([at_s] * (each.running - len(clocks)))
         return found
 
-    def over(self, lasts: Collection[int], at_s: float) -> list[tuple[int, float]]:
-        """Tell of a job that is over, which nobody counts any more, how long its last tasks ran.
+    def over(self, stages: Collection[int], at_s: float) -> list[tuple[int, float]]:
+        """Tell of a job that is over, which nobody counts any more, how long the tasks that were left ran.
 
         Args:
-            lasts: Stages that no other one waits for. If anything else was left the job did not end by itself.
+            stages: Those of which something may have been left. If there was more the job did not end by itself.
             at_s: When it was seen to be over.
 
         Returns:
@@ -69,7 +69,7 @@ class TaskClocks:
         if self._at_s is None or at_s - self._at_s > _SOON_S:
             return []
         left = {stage: (each.total or 0) - each.succeeded for stage, each in enumerate(self._counts)}
-        if any(count > 0 and stage not in lasts for stage, count in left.items()):
+        if any(count > 0 and stage not in stages for stage, count in left.items()):
             return []
         ended = [replace(each, running=0, succeeded=max(each.succeeded, each.total or 0)) for each in self._counts]
         return self.take(ended, at_s)

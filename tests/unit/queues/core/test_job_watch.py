@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
@@ -92,14 +94,35 @@ def test_the_last_tasks_of_a_job_that_is_over_have_run_no_longer_than_until_then
     watch.observe(JOB, TEZ, "kin", [], {}, 0.0, counts_of((1, 2), (0, 0)))
     watch.observe(JOB, TEZ, "kin", [], {}, 2.0, counts_of((0, 3), (2, 0)))
     watch.keep([], 5.0)
+    watch.settle(lambda _: None, 6.0)
+    assert seconds_of_next(watch) is None, "how it has ended is not known as yet"
+    watch.keep([], 8.0)
+    watch.settle(lambda attempt: attempt == JOB, 8.0)
     assert seconds_of_next(watch) == 3.0
+
+
+def test_of_a_job_that_ended_well_all_that_was_left_has_run():
+    watch = JobWatch()
+    watch.observe(JOB, TEZ, "kin", [], {}, 0.0, counts_of((1, 2), (0, 0)))
+    watch.keep([], 4.0)
+    watch.settle(lambda _: True, 5.0)
+    assert seconds_of_next(watch) == 4.0
+
+
+@pytest.mark.parametrize(("has_succeeded", "within_s"), [(False, 0.0), (None, 30.1)])
+def test_of_a_job_that_failed_or_whose_end_is_never_told_nothing_is_learnt(has_succeeded, within_s):
+    watch = JobWatch()
+    watch.observe(JOB, TEZ, "kin", [], {}, 2.0, counts_of((0, 3), (2, 0)))
+    watch.keep([], 5.0)
+    watch.settle(lambda _: has_succeeded, 5.0 + within_s)
+    watch.settle(lambda _: True, 5.0 + within_s)
+    assert seconds_of_next(watch) is None
 
 
 def test_a_part_that_another_one_follows_is_over():
     watch, first = JobWatch(), replace(TEZ, has_parts=True, part=1)
     watch.observe(JOB, first, "kin", [], {}, 0.0, counts_of((1, 2), (0, 0)))
     watch.observe(JOB, replace(first, part=2), "kin", [], {}, 4.0)
-    watch.keep([], 5.0)
     assert seconds_of_next(watch) is None, "something was left that its last stage waits for"
     watch.observe(JOB, first, "kin", [], {}, 10.0, counts_of((0, 3), (0, 0)))
     watch.observe(JOB, replace(first, part=2), "kin", [], {}, 14.0)
@@ -110,6 +133,7 @@ def test_of_a_job_that_was_counted_long_before_it_was_over_nothing_is_learnt():
     watch = JobWatch()
     watch.observe(JOB, TEZ, "kin", [], {}, 2.0, counts_of((0, 3), (2, 0)))
     watch.keep([], 13.0)
+    watch.settle(lambda _: True, 13.0)
     assert seconds_of_next(watch) is None
 
 
