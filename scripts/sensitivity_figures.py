@@ -1,5 +1,6 @@
 """Measure what heddle's figures hang on, for docs/evaluation.md.
 
+    python scripts/sensitivity_figures.py goals        heddle on the public traces, by seed
     python scripts/sensitivity_figures.py beliefs      what is taken for granted of durations
     python scripts/sensitivity_figures.py homes        megha by the rule for homes and the interval of heartbeats
     python scripts/sensitivity_figures.py unlearnable  workloads on which durations teach nothing, beside fewest tasks
@@ -52,6 +53,17 @@ def _spread(values: Sequence[float], digits: int = 3) -> str:
     """The mean, and the least and the most if they differ."""
     mean = statistics.fmean(values)
     return f"**{mean:.{digits}f}** ({min(values):.{digits}f} to {max(values):.{digits}f})"
+
+
+def goals(only: str, seeds: Sequence[int]) -> None:
+    """Heddle on every public trace: delays by seed, and their mean."""
+    print_heading(["trace, workers", "mean delay s, by seed", "mean", "messages a task"])
+    for trace, n_workers in TRACES:
+        if only in trace:
+            workload = public_trace(trace)
+            outcomes = [_run(HEDDLE, workload, Setting(n_workers=n_workers, seed=seed)) for seed in seeds]
+            by_seed = ", ".join(f"{outcome.delay().mean:.3f}" for outcome in outcomes)
+            print_row([f"{trace}, {n_workers:,}", by_seed, *_cells(outcomes)])
 
 
 def beliefs(only: str, seeds: Sequence[int]) -> None:
@@ -113,6 +125,7 @@ def _cells(outcomes: Sequence[RunOutcome]) -> list[str]:
 
 
 TABLES: Mapping[str, Callable[[str, Sequence[int]], None]] = {
+    "goals": goals,
     "beliefs": beliefs,
     "homes": homes,
     "unlearnable": unlearnable,
