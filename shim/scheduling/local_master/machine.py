@@ -229,11 +229,7 @@ class LocalMaster:
         self._put_back([launch.node], key[0])
 
     def _on_heartbeat_due(self, event: HeartbeatDue) -> None:  # noqa: ARG002 - every handler gets its event
-        for global_master, link in self._reporter.links.items():
-            if self._commitment.beats_when_quiet and link.was_told:
-                link.was_told, link.owes_usage = False, True
-            else:
-                self._reporter.tell(global_master, Occasion.HEARTBEAT)
+        self._reporter.beat(only_where_quiet=self._commitment.beats_when_quiet)
 
     def _on_tick(self, event: LocalMasterTick) -> None:
         limit_s = event.at_s - self._answer_within_s

@@ -86,6 +86,19 @@ class Reporter:
         else:
             self._told.setdefault(global_master, occasion)
 
+    def beat(self, *, only_where_quiet: bool) -> None:
+        """Tell every Global Master that this one is here.
+
+        Args:
+            only_where_quiet: Leave out whom a report has told everything since the last time; the next one tells it how
+                much queues hold.
+        """
+        for global_master, link in self.links.items():
+            if only_where_quiet and link.was_told:
+                link.was_told, link.owes_usage = False, True
+            else:
+                self.tell(global_master, Occasion.HEARTBEAT)
+
     def take_reports(self) -> Iterator[tuple[GlobalMasterId, LocalMasterReport]]:
         """The reports that are due; afterwards none is."""
         for global_master, occasion in self._told.items():
