@@ -254,13 +254,20 @@ def _trial(
                 yield _measure(jobs, mode, f"{mode}-{number}", mix, coming)
 
 
+def _shapes(text: str) -> Sequence[str]:
+    shapes, known = text.split(","), {*_SHAPES, "session"}
+    if not known.issuperset(shapes):
+        raise argparse.ArgumentTypeError(f"shapes of jobs are {', '.join(sorted(known))}")
+    return shapes
+
+
 def main() -> int:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=15, help="that arrive in a run")
     parser.add_argument("--runs", type=int, default=3, help="of each mode")
     parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
-    parser.add_argument("--shapes", default=",".join(_SHAPES), help="of jobs, in the order in which they come")
+    parser.add_argument("--shapes", type=_shapes, default=_SHAPES, help="of jobs, in the order in which they come")
     parser.add_argument("--stretch", type=float, default=1.0, help="factor of sleeps and of times between arrivals")
     parser.add_argument("--span", action="store_true", help="let jobs have containers on both clusters")
     parser.add_argument("--json", type=Path, help="where to write every run")
@@ -268,7 +275,7 @@ def main() -> int:
     runs: list[Run] = []
     with tempfile.TemporaryDirectory(prefix="heddle-altruism-") as own, Lab(Path(own) / "lab") as lab:
         lab.up(LabSpec.of(clusters=2, nodes=1, overrides=_OVERRIDES))
-        mix = Mix(arguments.shapes.split(","), arguments.stretch)
+        mix = Mix(arguments.shapes, arguments.stretch)
         coming = mix.arrivals(arguments.jobs, arguments.seed)
         for run in _trial(lab, Path(own), mix, coming, arguments.runs, span=arguments.span):
             runs.append(run)

@@ -30,8 +30,8 @@ _ATTEMPTS = ("", "_1", "_2")
 _JOB_START = b'{"Event":"SparkListenerJobStart"'
 _SOURCE = "the job's event log"
 _MOST_FOLLOWED = 1024
-_LOOKS_AT_ONCE = 16
-"""A log that is not there by then is looked for at every so manieth look."""
+_FIRST_LOOKS = 16
+"""Looks in a row for a log that is not there yet; from then on one of so many is for it."""
 _MOST_KEPT_BYTES = 64 * 1024 * 1024
 """Bytes of lines that were not written in full, of all logs together."""
 _CODECS = ("zstd", "lz4", "lzf", "snappy")
@@ -133,7 +133,7 @@ def _is_at_least(known: StagesOfJob, latest: StagesOfJob) -> bool:
 
 def _follow(folder: Folder, application: ApplicationId, log: _Followed) -> None:
     log.looks += 1
-    if not log.path and log.looks > _LOOKS_AT_ONCE and log.looks % _LOOKS_AT_ONCE:
+    if not log.path and log.looks > _FIRST_LOOKS and log.looks % _FIRST_LOOKS:
         return
     with folder.opened() as opened:
         if len(log.path) != 1:  # that of one file stays

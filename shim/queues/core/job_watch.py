@@ -190,7 +190,9 @@ class JobWatch:
     def keep(self, attempts: Collection[ApplicationAttemptId], at_s: float) -> None:
         """Forget the jobs that are not here any more; what they taught stays."""
         for attempt in [each for each in self._jobs if each not in attempts]:
-            self._gone[attempt] = self._jobs.pop(attempt), at_s
+            job = self._jobs.pop(attempt)
+            if job.counted is not None:  # else its containers have told
+                self._gone[attempt] = job, at_s
 
     def settle(self, has_succeeded: Callable[[ApplicationAttemptId], bool | None], now_s: float) -> None:
         """Learn from the last tasks of jobs that are over, of which no count has seen the end.
