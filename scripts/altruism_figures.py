@@ -85,6 +85,7 @@ WORKLOADS: Mapping[str, tuple[Callable[[int, float], list[PoolJob]], float]] = {
     "join-like": (_drawn(joining_jobs, 40, _SLOTS), 1.5),
     "mapreduce-like": (_drawn(map_reduce_jobs, 100, _SLOTS), 1.5),
     "maps-like": (_drawn(_map_only, 100, _SLOTS), 1.5),
+    "many-like": (_drawn(map_reduce_jobs, 2_000, _SLOTS), 0.9),
     "tpch": (_tpch("batch20_50exec", 20, _SLOTS), 1.0),
     "tpch-2": (_tpch("batch20_50exec", 20, _SLOTS, resources=2), 1.0),
     "tpch-6": (_tpch("batch20_50exec", 20, _SLOTS, resources=6), 1.0),
