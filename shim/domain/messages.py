@@ -284,7 +284,8 @@ class LocalMasterReport:
         rival: Rank of the most urgent bid of anybody else there; None if there is none.
         learnt: What other Global Masters have learnt, see `LaunchRequest`; of no consequence when it is lost.
         owners: For a full report, the Global Master of each node's partition.
-        queue_usage: For a heartbeat or a full report: what each queue holds here.
+        queue_usage: For a heartbeat, a full report, and the first report after a heartbeat that was left out: what each
+            queue holds here.
     """
 
     local_master: LocalMasterId

@@ -43,7 +43,6 @@ class JobPlanReader(JobReader[JobPlans]):
     ) -> None:
         super().__init__(graphs, sources, jobs, clock, interval_s)
         self._tries: dict[ApplicationId, int] = {}
-        self._again: dict[ApplicationId, int] = {}
         self._turns: dict[ApplicationId, int] = {}
         self._turn = 0
         self._work = OffLoop(limit_s=_LIMIT_S)
@@ -54,7 +53,6 @@ class JobPlanReader(JobReader[JobPlans]):
         readable = self._readable()
         here = {job.application for job in readable}
         self._tries = {id_: count for id_, count in self._tries.items() if id_ in here}
-        self._again = {id_: turn for id_, turn in self._again.items() if id_ in here}
         self._turns = {id_: turn for id_, turn in self._turns.items() if id_ in here}
         wanted = [job for job in readable if self._is_wanted(job)]
         for job in sorted(wanted, key=lambda each: self._turns.get(each.application, 0))[:_MOST_AT_ONCE]:
@@ -65,8 +63,8 @@ class JobPlanReader(JobReader[JobPlans]):
         known = self._graphs.stages(job.application, job.engine)
         if isinstance(known, StagesOfJob):
             return known.has_parts
-        if job.application in self._again:
-            return self._again[job.application] <= self._turn
+        if self._tries.get(job.application, 0) >= _TRIES:
+            return self._turn >= self._turns[job.application] + _LOOKS_BETWEEN
         return job.application not in self._graphs
 
     async def _try(self, job: PlannedFor) -> None:
@@ -86,7 +84,6 @@ class JobPlanReader(JobReader[JobPlans]):
             return
         if found is not None:
             self._tries.pop(job.application, None)
-            self._again.pop(job.application, None)
             self._put(job, found)
             return
         count = self._tries[job.application] = self._tries.get(job.application, 0) + 1
@@ -94,8 +91,6 @@ class JobPlanReader(JobReader[JobPlans]):
             self._put(
                 job, f"the stages of this {job.engine} job are not known: it has no plan where plans are looked for"
             )
-        if count >= _TRIES:
-            self._again[job.application] = self._turn + _LOOKS_BETWEEN
 
     def _put(self, job: PlannedFor, found: StagesOfJob | str) -> None:
         self._graphs.put(job.application, found)

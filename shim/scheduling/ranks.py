@@ -29,6 +29,8 @@ def is_worth_renewing(policy: Policy, told: Rank, rank: Rank, rival: Rank | None
         rank: What it should know.
         rival: Of the best other bid there, as far as it is known.
     """
+    if rank >= told:  # most often
+        return False
     if rival is not None and rank < rival <= told:
         return True
     *before, step = told

@@ -127,7 +127,8 @@ class JobWatch:
         """
         job = self._jobs.get(attempt)
         if job is None or job.stages is None or not stages.is_same_as(job.stages):
-            self._end_part(job, at_s)
+            if job is not None:  # the part before may have been killed
+                self._end(job, at_s, is_whole=False)
             job = self._jobs[attempt] = _Watched(stages=stages, kin=kin)  # stages of another part are others
         self._observe_containers(job, stages, kin, held, asks, at_s)
         if counts is None:
@@ -204,22 +205,19 @@ class JobWatch:
         """
         for attempt, (job, gone_s) in list(self._gone.items()):
             is_well = has_succeeded(attempt)
-            if is_well and job.stages is not None:
-                self._end(job, range(len(job.stages.graph.stages)), gone_s)
+            if is_well:
+                self._end(job, gone_s, is_whole=True)
             if is_well is not None or now_s - gone_s > _KNOWN_WITHIN_S:
                 del self._gone[attempt]
 
-    def _end_part(self, job: _Watched | None, at_s: float) -> None:
-        """Learn likewise from a part that another one follows; it may have been killed before its last stages."""
-        if job is not None and job.stages is not None:
-            stages = job.stages.graph.stages
-            waited_for = {each for stage in stages for each in stage.waits_for}
-            self._end(job, set(range(len(stages))) - waited_for, at_s)
-
-    def _end(self, job: _Watched, left: Collection[int], at_s: float) -> None:
-        if job.stages is not None and job.counted is not None:
-            for stage, seconds in job.counted.over(left, at_s):
-                self._learn(job, job.stages, job.kin, stage, seconds)
+    def _end(self, job: _Watched, at_s: float, *, is_whole: bool) -> None:
+        """Learn from the last tasks of a job; one that may not have run whole tells of stages that none waits for."""
+        if job.stages is None or job.counted is None:
+            return
+        stages = job.stages.graph.stages
+        waited_for = set() if is_whole else {each for stage in stages for each in stage.waits_for}
+        for stage, seconds in job.counted.over(set(range(len(stages))) - waited_for, at_s):
+            self._learn(job, job.stages, job.kin, stage, seconds)
 
     def facts(
         self,

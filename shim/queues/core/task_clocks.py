@@ -22,7 +22,6 @@ class TaskClocks:
 
     def __init__(self) -> None:
         self._since_s: dict[int, deque[float]] = {}
-        self._succeeded: dict[int, int] = {}
         self._at_s: float | None = None
         self._counts: tuple[TaskCounts, ...] = ()
 
@@ -42,13 +41,13 @@ class TaskClocks:
             time between both, which is the longest that it can have run. Of what had ended before the first counts
             nothing is known.
         """
-        before_s, self._at_s, self._counts = self._at_s, at_s, tuple(counts)
+        before_s, before = self._at_s, self._counts
+        self._at_s, self._counts = at_s, tuple(counts)
         found: list[tuple[int, float]] = []
         for stage, each in enumerate(counts):
             clocks = self._since_s.setdefault(stage, deque())
-            ended = each.succeeded - self._succeeded.get(stage, 0)
-            self._succeeded[stage] = each.succeeded
             if before_s is not None:
+                ended = each.succeeded - before[stage].succeeded
                 told = min(ended, len(clocks) + _MOST_UNSEEN)
                 found += [(stage, at_s - (clocks.popleft() if clocks else before_s)) for _ in range(told)]
             while len(clocks) > each.running:
