@@ -5,18 +5,21 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.support.certificates import TestAuthority
-from tests.support.free_ports import free_port
+from tests.support.free_ports import free_addresses
 
 __all__ = ["ADMIN", "BASE", "PASSWORD", "Directory", "a_directory"]
 
 BASE = "dc=example,dc=org"
 ADMIN, PASSWORD = f"cn=heddle,{BASE}", "a password of the directory"
 _STARTS_WITHIN_S = 20.0
+_TRIES = 3
 _CONF = """
 include /etc/ldap/schema/core.schema
 include /etc/ldap/schema/cosine.schema
@@ -97,18 +100,22 @@ def a_directory(folder: Path) -> Iterator[Directory]:
     tools = {name: shutil.which(name, path="/usr/sbin:/sbin:/usr/bin") for name in ("slapadd", "slapd")}
     assert all(tools.values()), "slapd is missing: make setup installs it"
     subprocess.run([str(tools["slapadd"]), "-f", conf, "-l", tree], check=True, capture_output=True)
-    url, tls_url = (f"{scheme}://127.0.0.1:{free_port()}" for scheme in ("ldap", "ldaps"))
-    process = subprocess.Popen(
-        [str(tools["slapd"]), "-d", "0", "-f", conf, "-h", f"{url} {tls_url}"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_for(int(url.rpartition(":")[2]), process)
-        yield Directory(url, tls_url, authority, process)
-    finally:
-        process.kill()
-        process.wait()
+    log = folder / "slapd.log"
+    for _ in range(_TRIES):
+        plain, tls = free_addresses(2)
+        urls = (f"ldap://{plain}", f"ldaps://{tls}")
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [str(tools["slapd"]), "-d", "none", "-f", conf, "-h", " ".join(urls)], stdout=output, stderr=output
+            )
+        try:
+            if _listens(plain, process, log):
+                yield Directory(*urls, authority, process)
+                return
+        finally:
+            process.kill()
+            process.wait()
+    pytest.fail(f"slapd ends as it starts: {log.read_text()}")
 
 
 def _tree() -> str:
@@ -137,14 +144,14 @@ def _person(name: str, unit: str, number: int) -> str:
     )
 
 
-def _wait_for(port: int, process: "subprocess.Popen[bytes]") -> None:
+def _listens(address: str, process: "subprocess.Popen[bytes]", log: Path) -> bool:
+    """Wait until slapd listens; whether it does, or has ended: somebody else may have taken one of its ports."""
+    host, _, port = address.rpartition(":")
     ends_s = time.monotonic() + _STARTS_WITHIN_S
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert process.poll() is None, "slapd has ended"
-            assert time.monotonic() < ends_s, "slapd does not listen"
-            time.sleep(0.02)
-        else:
-            return
+    while process.poll() is None:
+        if "slapd starting" in log.read_text():  # by then the ports are its own
+            with suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
+                return True
+        assert time.monotonic() < ends_s, f"slapd does not listen: {log.read_text()}"
+        time.sleep(0.02)
+    return False
