@@ -106,7 +106,8 @@ figures: ## Small versions of the figures in docs/evaluation.md and docs/fairnes
 	@$(idle) $(call pytest,figures,not lab,-n auto --dist load --timeout 3600 tests/simulation)
 
 lab-tests: ## Tests on real YARN clusters; two files of them at a time
-	@$(call pytest,lab-tests,lab and (not versions or each_version),-v -n 2 --dist loadfile --no-loadscope-reorder --durations 15 $(units:%=--ignore %) tests)
+	@$(python) -m scripts.class_archive
+	$(call pytest,lab-tests,lab and (not versions or each_version),-v -n 2 --dist loadfile --no-loadscope-reorder --durations 15 $(units:%=--ignore %) tests)
 
 containers: ## Tests of the images; starts a Docker daemon if none runs and it may
 	@trap 'scripts/docker-daemon.sh stop' EXIT

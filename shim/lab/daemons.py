@@ -1,17 +1,16 @@
 """Start of a lab's daemons: one `java` command each."""
 
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from shim.errors import LabError
 from shim.lab.java_options import JAVA_OPENS, QUICK_START
 from shim.lab.processes import MARKER
 from shim.lab.secured_conf import CONTAINER_VARIABLE
+from shim.lab.shared_classes import class_path, sharing
 from shim.lab.spec import Tuning
 
-__all__ = ["KEY_CENTRE", "NODE_MANAGER", "RESOURCE_MANAGER", "RM_ADMIN", "JavaRuntime", "find_java", "hosts_of"]
+__all__ = ["KEY_CENTRE", "NODE_MANAGER", "RESOURCE_MANAGER", "RM_ADMIN", "JavaRuntime", "hosts_of"]
 
 RESOURCE_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
@@ -29,20 +28,6 @@ _HEAP = {
     RM_ADMIN: {Tuning.BOOT: "-Xmx64m", Tuning.THROUGHPUT: "-Xmx64m"},
 }
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR")
-
-
-def find_java() -> Path:
-    """The `java` to use: of `$JAVA_HOME`, else the one on the path.
-
-    Raises:
-        LabError: If there is none.
-    """
-    home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if found is None or not os.access(found, os.X_OK):
-        where = f"JAVA_HOME={home}" if home else "PATH"
-        raise LabError(f"no java in {where}: install a JDK or JRE 17 (Debian: apt-get install openjdk-17-jre-headless)")
-    return Path(found).resolve()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +55,9 @@ class JavaRuntime:
             f"-Djdk.net.hosts.file={hosts_of(self.lab)}",
             "-XX:-UsePerfData",
             f"-Dlog4j.configuration=file:{conf_dir}/log4j.properties",
+            *sharing(jars),
             "-classpath",
-            f"{conf_dir}:{jars}/*",
+            class_path(jars, conf_dir),
             main_class,
         ]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.lab.java_options import JAVA_OPENS, QUICK_START
+from shim.lab.shared_classes import class_path, sharing
 
 __all__ = ["DistributedShell"]
 
@@ -60,7 +61,7 @@ class DistributedShell:
             jars: Hadoop jars on the nodes, with DistributedShell's.
             conf: The folder in which its master finds the address of its scheduler: the node's own, or a client's.
         """
-        java = ("-Xmx96m", *QUICK_START, *JAVA_OPENS)
+        java = ("-Xmx96m", *QUICK_START, *JAVA_OPENS, *sharing(jars))
         arguments = {
             "--container_type": "GUARANTEED",
             "--container_memory": self.container_mib,
@@ -78,7 +79,7 @@ class DistributedShell:
             "resource": {"memory": self.master_mib, "vCores": 1},
             "am-container-spec": {
                 "commands": {"command": " ".join(words) + " 1><LOG_DIR>/master.out 2><LOG_DIR>/master.err"},
-                "environment": {"entry": [{"key": "CLASSPATH", "value": f"{conf}:{jars}/*"}]},
+                "environment": {"entry": [{"key": "CLASSPATH", "value": class_path(jars, conf)}]},
                 "local-resources": {"entry": [_local_file(self._commands)]},
             },
         }

@@ -13,6 +13,7 @@ from shim.lab.hadoop_conf import FrontAddresses, Surroundings, client_files, clu
 from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout, hosts_file
 from shim.lab.secured import heddle_login, kdc_daemon, secured_cluster
 from shim.lab.secured_conf import HEDDLE, HeddleLogin, client_properties, secured_properties
+from shim.lab.shared_classes import in_containers
 from shim.lab.spec import PROTECTIONS, ClusterSpec, LabSpec
 from shim.lab.state import ClusterRecord, DaemonRecord, LabState, write_state
 
@@ -85,17 +86,21 @@ def write_lab(
     """
     # Heddle acts for its users: whoever runs it here, and its own account in a container or a secured lab
     proxies = tuple(dict.fromkeys((getpass.getuser(), HEDDLE)))
+
+    def around_in(home: Path, of_it: Path, secured: Mapping[str, Mapping[str, str]]) -> Surroundings:
+        return Surroundings(home, of_it, proxies, secured, in_containers(of_it))
+
     records: list[ClusterRecord] = []
     daemons = [kdc_daemon(folder, layouts[0].kdc)] if spec.realms else []
     for cluster, layout in zip(spec.clusters, layouts, strict=True):
         secured = secured_cluster(folder, cluster, spec)
         properties = secured_properties(secured) if secured is not None else {}
-        around = Surroundings(folder / cluster.id, jars[cluster.version], proxies, properties)
+        around = around_in(folder / cluster.id, jars[cluster.version], properties)
         records.append(ClusterRecord(cluster, layout, str(around.jars)))
         daemons += write_cluster(cluster, layout, around)
     login = heddle_login(folder, spec)
     properties = client_properties(spec.realms, login.principal) if login is not None else {}
-    write_client(front, Surroundings(folder / CLIENT, jars[spec.clusters[0].version], proxies, properties))
+    write_client(front, around_in(folder / CLIENT, jars[spec.clusters[0].version], properties))
     write_heddle_toml(folder / HEDDLE_TOML, front, [cluster.id for cluster in spec.clusters], login)
     hosts_of(folder).write_text(hosts_file(layouts, socket.gethostname()), encoding="utf-8")
     write_state(folder, LabState(tuple(records), tuple(daemons), spec.tuning))

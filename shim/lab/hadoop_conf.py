@@ -52,12 +52,14 @@ class Surroundings:
         jars: Folder of its Hadoop jars.
         proxy_users: Users that may act for others, such as the one that runs Heddle.
         secured: Properties of Kerberos by file name; they go before the rest. Empty where names are believed.
+        sharing: Options by which the JVMs of containers share an archive of the jars' classes.
     """
 
     folder: Path
     jars: Path
     proxy_users: tuple[str, ...]
     secured: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    sharing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def _core_site(around: Surroundings) -> Properties:
 
 
 def _mapred_site(around: Surroundings) -> Properties:
-    java = " ".join((*QUICK_START, *JAVA_OPENS))
+    java = " ".join((*QUICK_START, *JAVA_OPENS, *around.sharing))
     return {
         "mapreduce.framework.name": "yarn",
         "mapreduce.application.classpath": f"{around.jars}/*",

@@ -13,7 +13,7 @@ from typing import Self
 from shim.errors import LabError, NotInLabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
 from shim.lab.boot import LOG_LINES, BootProgress, BootStep, BootWatch, Watcher
-from shim.lab.daemons import KEY_CENTRE, RM_ADMIN, JavaRuntime, find_java
+from shim.lab.daemons import KEY_CENTRE, RM_ADMIN, JavaRuntime
 from shim.lab.folders import (
     CLIENT,
     HEDDLE_TOML,
@@ -25,6 +25,7 @@ from shim.lab.folders import (
 from shim.lab.hadoop_conf import FrontAddresses
 from shim.lab.handles import Cluster, DaemonStatus
 from shim.lab.jars import ensure_jars
+from shim.lab.java_options import find_java
 from shim.lab.kdc import KDC
 from shim.lab.processes import (
     MARKER,

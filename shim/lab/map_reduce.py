@@ -10,6 +10,7 @@ from pathlib import Path
 
 from shim.errors import LabError
 from shim.lab.java_options import QUICK_START
+from shim.lab.shared_classes import class_path, sharing
 
 __all__ = ["MapReduceWordCount", "StockJob", "containers_by_cluster", "readable"]
 
@@ -57,7 +58,8 @@ class MapReduceWordCount:
         settings = {"mapreduce.job.queuename": queue, "mapreduce.job.name": self.name}
         options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
         folders = [(self.folder / "in").as_uri(), (self.folder / "out").as_uri()]
-        return ["java", *_JVM, "-cp", f"{conf}:{jars}/*", _RUN_JAR, str(examples[0]), "wordcount", *options, *folders]
+        job = (_RUN_JAR, str(examples[0]), "wordcount", *options, *folders)
+        return ["java", *_JVM, *sharing(jars), "-cp", class_path(jars, conf), *job]
 
     def counted(self) -> Counter[str]:
         """Words that the job has counted."""

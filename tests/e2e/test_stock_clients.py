@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import HeddleThread
-from tests.support.stock_client import JVM, StockClient
+from tests.support.stock_client import StockClient
 
 pytestmark = pytest.mark.lab
 
@@ -98,7 +98,7 @@ def test_map_reduce_computes_pi_and_the_home_knows_whose_job_it_was(lab, of_one)
 def test_distributed_shell_runs_and_is_killed_through_heddle(lab, of_one):
     jar = of_one.jar("hadoop-yarn-applications-distributedshell")
     shell = "org.apache.hadoop.yarn.applications.distributedshell.Client"
-    command = [*JVM, "-cp", f"{of_one._folder}:{of_one.jars}/*", shell]
+    command = of_one.command(shell)
     arguments = ["-jar", jar, "-shell_command", "sleep 300", "-num_containers", "1", "-appname", "sleeps"]
     environment = os.environ | {"HADOOP_USER_NAME": "ada"}
     with subprocess.Popen(

@@ -15,8 +15,9 @@ from xml.sax.saxutils import escape
 import httpx
 
 from shim.lab import Lab
-from shim.lab.daemons import RESOURCE_MANAGER, find_java
-from shim.lab.java_options import JAVA_OPENS, QUICK_START
+from shim.lab.daemons import RESOURCE_MANAGER
+from shim.lab.java_options import JAVA_OPENS, QUICK_START, find_java
+from shim.lab.shared_classes import class_path, sharing
 from tests.support.free_ports import free_addresses
 from tests.support.kdc import LocalKDC
 
@@ -122,8 +123,9 @@ class SecureResourceManager:
             *JAVA_OPENS,
             f"-Djava.security.krb5.conf={self._krb5_conf}",
             f"-Dlog4j.configuration=file:{self.conf_dir}/log4j.properties",
+            *sharing(self._jars),
             "-classpath",
-            f"{self.conf_dir}:{self._jars}/*",
+            class_path(self._jars, self.conf_dir),
             RESOURCE_MANAGER,
         ]
         with self.log.open("wb") as log:

@@ -13,6 +13,8 @@ from xml.sax.saxutils import escape
 
 from shim.lab import Lab
 from shim.lab.java_options import QUICK_START
+from shim.lab.shared_classes import class_path as shared_class_path
+from shim.lab.shared_classes import sharing
 
 __all__ = ["CLI", "JVM", "NO_LOGIN", "Login", "Server", "StockClient"]
 
@@ -119,8 +121,10 @@ class StockClient:
 
     def command(self, *arguments: str, class_path: str = "") -> list[str]:
         """The command line of a program; `class_path` comes before Hadoop's jars."""
-        parts = [str(self._folder), class_path, f"{self.jars}/*"]
-        return [*JVM, *self._options, "-cp", ":".join(filter(None, parts)), *arguments]
+        if class_path:
+            return [*JVM, *self._options, "-cp", f"{self._folder}:{class_path}:{self.jars}/*", *arguments]
+        classes = (*sharing(self.jars), "-cp", shared_class_path(self.jars, self._folder))
+        return [*JVM, *self._options, *classes, *arguments]
 
     def run(self, *arguments: str, user: str = "ada", class_path: str = "") -> str:
         """What a program printed on both streams; it must end well."""
