@@ -9,6 +9,7 @@ from pathlib import Path
 
 from shim.lab import Lab
 from shim.lab.java_options import QUICK_START
+from shim.lab.shared_classes import in_containers
 from tests.support.client_jars import spark_jars, tez_jars
 from tests.support.stock_client import NO_LOGIN, Login, Server, StockClient
 
@@ -82,13 +83,15 @@ def _spark_settings(jars: Path, staging: Path) -> Mapping[str, str]:
     }
 
 
-def _tez_settings(jars: Path, staging: Path) -> Mapping[str, str]:
+def _tez_settings(jars: Path, hadoop_jars: Path, staging: Path) -> Mapping[str, str]:
     """`tez-site.xml` for Tez whose jars are on every node at the same place.
 
     Args:
-        jars: Tez's, beside Hadoop's.
+        jars: Tez's.
+        hadoop_jars: Hadoop's.
         staging: Folder of the submitting user's own.
     """
+    java = " ".join((*QUICK_START, *in_containers(hadoop_jars)))
     return {
         "tez.ignore.lib.uris": "true",
         "tez.cluster.additional.classpath.prefix": f"{jars}/*",
@@ -96,8 +99,8 @@ def _tez_settings(jars: Path, staging: Path) -> Mapping[str, str]:
         "tez.staging-dir": str(staging),
         "tez.am.resource.memory.mb": "512",
         "tez.task.resource.memory.mb": "256",
-        "tez.am.launch.cmd-opts": f"-Xmx320m {_SMALL_JVM} {_TEZ_OPENS}",
-        "tez.task.launch.cmd-opts": f"-Xmx180m {_SMALL_JVM} {_TEZ_OPENS}",
+        "tez.am.launch.cmd-opts": f"-Xmx320m {java} {_TEZ_OPENS}",
+        "tez.task.launch.cmd-opts": f"-Xmx180m {java} {_TEZ_OPENS}",
         "tez.runtime.io.sort.mb": "16",
         "tez.runtime.unordered.output.buffer.size-mb": "8",
     }
@@ -173,7 +176,7 @@ class Tez:
         self._client = StockClient(lab, folder, heddle, options=login.options, environment=login.environment)
         self.staging = folder / "staging"
         (folder / "tez-site.xml").write_text("<configuration></configuration>")
-        settings = dict(_tez_settings(tez_jars(), self.staging)) | dict(more or {})
+        settings = dict(_tez_settings(tez_jars(), self._client.jars, self.staging)) | dict(more or {})
         self._client.set("tez-site.xml", settings)
 
     def run(self, example: str, *arguments: object) -> str:

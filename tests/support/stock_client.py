@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 from shim.lab import Lab
 from shim.lab.java_options import QUICK_START
-from shim.lab.shared_classes import class_path as shared_class_path
+from shim.lab.shared_classes import class_path as jars_and
 from shim.lab.shared_classes import sharing
 
 __all__ = ["CLI", "JVM", "NO_LOGIN", "Login", "Server", "StockClient"]
@@ -120,11 +120,9 @@ class StockClient:
         path.write_text(path.read_text().replace("</configuration>", f"{rows}</configuration>"))
 
     def command(self, *arguments: str, class_path: str = "") -> list[str]:
-        """The command line of a program; `class_path` comes before Hadoop's jars."""
-        if class_path:
-            return [*JVM, *self._options, "-cp", f"{self._folder}:{class_path}:{self.jars}/*", *arguments]
-        classes = (*sharing(self.jars), "-cp", shared_class_path(self.jars, self._folder))
-        return [*JVM, *self._options, *classes, *arguments]
+        """The command line of a program; `class_path` comes after Hadoop's jars."""
+        path = jars_and(self.jars, self._folder, *filter(None, [class_path]))
+        return [*JVM, *self._options, *sharing(self.jars), "-cp", path, *arguments]
 
     def run(self, *arguments: str, user: str = "ada", class_path: str = "") -> str:
         """What a program printed on both streams; it must end well."""
