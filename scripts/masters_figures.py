@@ -124,6 +124,7 @@ ABLATIONS: Mapping[str, Policy] = {
     "bids never renewed": _with(bids_per_launch=0.0),
     "bids renewed with each step": _with(renewal_octaves=0.25),
     "heartbeats to everybody": _with(beats_when_quiet=False),
+    "no room kept for short tasks": _with(kept_for_short=0.0),
     "coarse bids (one rank an octave)": _with(ranks_per_octave=1.0),
 }
 

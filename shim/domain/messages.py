@@ -136,11 +136,13 @@ class BidLine:
     Attributes:
         rank: Urgency of the most urgent of them.
         count: How many wait.
+        is_long: Whether they run long: they leave some room free for short ones.
     """
 
     rank: Rank
     need: Need
     count: int
+    is_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +252,14 @@ class Offer:
         number: Unique for each life of the Local Master.
         room: Free amount of each resource type that is kept.
         runner_up: Rank of the next best bidder; who needs it less than that should decline. None when there is none.
+        is_for_short: Whether tasks that run long are to leave it.
     """
 
     number: int
     node: int
     room: tuple[int, ...]
     runner_up: Rank | None
+    is_for_short: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ Pure and deterministic: the same snapshot, policy, state and random source give 
 snapshot.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -80,9 +81,30 @@ def order(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> Se
         requests.of(RequestColumn.CLASS, rows),
     ]
     positions = np.lexsort(criteria)
-    columns = (each[positions].tolist() for each in (rows, keys, deficits, priorities))
+    columns = (
+        each[positions].tolist() for each in (rows, keys, deficits, priorities, _are_long(snapshot, policy, rows))
+    )
     turns = list(map(Turn, *columns))
     return [turn for turn in turns if not _is_patient(snapshot, turn)] if snapshot.queues.is_patient.any() else turns
+
+
+def _are_long(snapshot: Snapshot, policy: Policy, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Tell which requests are of long tasks, as far as is known.
+
+    That is known once a task has ended, or has run for so long. Until then it is as likely as among all jobs: the first
+    task is tried, and more, if they are no more than the nodes that are kept for short ones.
+    """
+    if math.isinf(snapshot.long_from_s):
+        return np.zeros(len(rows), dtype=np.bool_)
+    running, finished, waiting, started_s, expected_s = (
+        snapshot.of_job(column, rows)
+        for column in (Column.RUNNING, Column.FINISHED, Column.WAITING, Column.STARTED_S, Column.EXPECTED_S)
+    )
+    has_run_long = running * (snapshot.now_s - snapshot.long_from_s) >= started_s
+    is_known = (finished > 0.0) | ((running > 0.0) & has_run_long)
+    are_many = (running > 0.0) & (waiting > policy.commitment.kept_for_short * len(snapshot.nodes))
+    are_long: NDArray[np.bool_] = (is_known | are_many) & (expected_s >= snapshot.long_from_s)
+    return are_long
 
 
 def _is_patient(snapshot: Snapshot, turn: Turn) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shim.domain.messages import Need
 from shim.scheduling.job_table import Column
 from shim.scheduling.placements import CellSearch, CycleState, Matcher
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, Reason, ReasonCode, Turn
@@ -38,6 +39,8 @@ class Draft:
         self._holds: list[Hold] = []
         self._declined: list[int] = []
         self._used_offers = 0
+        self._kept = round(policy.commitment.kept_for_short * len(snapshot.nodes))
+        self._full_for_long = set[Need]()
         self._tags = TagHeadroom(snapshot.requests.tag_bounds)
         self._gangs = self._members()
         has_room = snapshot.nodes.has_room_for
@@ -70,6 +73,8 @@ class Draft:
             count = self.left(turn.request)
             if not count or turn.request in self._tags:
                 continue
+            if offer.is_for_short and turn.is_long:
+                continue
             if offer.runner_up is not None and rank_of(self._policy, turn) > offer.runner_up:
                 break
             need = self._needs[turn.request]
@@ -96,11 +101,22 @@ class Draft:
             if gang[0] == request:
                 self._place_gang(gang)
         elif self._needs[request] in self._placeable:
-            self._place_some(request)
+            if not turn.is_long:
+                self._place_some(request, self.left(request))
+            elif self._needs[request] not in self._full_for_long:
+                self._place_long(request)
 
-    def _place_some(self, request: int) -> None:
-        need, count = self._needs[request], self.left(request)
-        if not count:
+    def _place_long(self, request: int) -> None:
+        """Place tasks that run long, but not on the last free nodes: short ones need not wait for these."""
+        need = self._needs[request]
+        free = self._snapshot.nodes.count_fitting(need.demand) - sum(self._granted.values()) - self._kept
+        if self.left(request) >= free:
+            self._full_for_long.add(need)
+        self._place_some(request, min(self.left(request), free))
+
+    def _place_some(self, request: int, count: int) -> None:
+        need = self._needs[request]
+        if count <= 0:
             return
         grants = self._matcher.fill(request, need, count)
         if request in self._tags:

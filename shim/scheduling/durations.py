@@ -41,6 +41,8 @@ _SMALLEST_LOG2 = -10.0
 _TRACE_WEIGHT = 0.002
 """What each bucket counts as before anything was seen there, in jobs."""
 _STEPS_OF_ALIKE = 20
+_SHORT_JOBS, _SHORT_TIME, _ENOUGH_JOBS = 0.8, 0.125, 20
+"""Part of the jobs that are short, part of the time that they may take then, and how many jobs have to be known."""
 _GRID_LOG2: FloatArray = _SMALLEST_LOG2 + (np.arange(_BUCKETS) + 0.5) / _PER_OCTAVE
 _GRID_S: FloatArray = np.exp2(_GRID_LOG2)
 _SIZES: FloatArray = np.exp2(np.arange(0.0, 20.25, 0.25))
@@ -98,6 +100,7 @@ class DurationModel:
         self._prior_log: FloatArray = np.full(_BUCKETS, math.log(_TRACE_WEIGHT))
         self._trial_work: FloatArray = _SIZES * _SMALLEST_S
         self._mean_s = 1.0
+        self._long_from_s = math.inf
         self._trial_from: tuple[float, ...] = ()
         self._derived_from = 0
 
@@ -168,6 +171,16 @@ class DurationModel:
         expected_s: FloatArray = self._mean_s * (np.maximum(told_s, _SMALLEST_S) / self._mean_s) ** weight
         return expected_s
 
+    @property
+    def long_from_s(self) -> float:
+        """Duration from which on tasks are long, in seconds; infinite unless most jobs are short and take little.
+
+        Where the shortest four fifths of the jobs take an eighth of the time or less, each counted by one task, those
+        wait for the others far longer than the others would wait for them.
+        """
+        self._refresh()
+        return self._long_from_s
+
     def trial_work(self, waiting: FloatArray) -> FloatArray:
         """Compute the cost, for each such job that is completed, of trying a job of which nothing is known yet.
 
@@ -201,6 +214,10 @@ class DurationModel:
         self._prior_log = np.log(self._belief())
         count, sum_s = self._histogram()
         self._mean_s = max(float(sum_s.sum() / count.sum()), _SMALLEST_S)
+        jobs = count.sum()
+        n_short = int(np.searchsorted(count.cumsum(), _SHORT_JOBS * jobs)) + 1
+        take_little = jobs >= _ENOUGH_JOBS and sum_s[:n_short].sum() <= _SHORT_TIME * sum_s.sum()
+        self._long_from_s = float(_SMALLEST_S * 2.0 ** (n_short / _PER_OCTAVE)) if take_little else math.inf
 
     def _refresh_trials(self) -> None:
         """Tabulate `trial_work` anew, if anything that it depends on has changed by more than a little."""

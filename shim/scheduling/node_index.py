@@ -129,6 +129,11 @@ class NodeIndex(Generic[CellT_co]):
                 self._compute_fits(shape, index)
         return shape
 
+    def count_fitting(self, demand: tuple[int, ...]) -> int:
+        """Count the nodes where a demand fits."""
+        shape = self.shape_of(demand)
+        return sum(cell.fits[shape].bit_count() for cell in self.cells)
+
     def eligible(self, need: Need, index: int) -> int:
         """Bits of the nodes of a cell whose properties satisfy the need; remembered."""
         if len(self._eligible) > _MOST_NEEDS:

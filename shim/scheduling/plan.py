@@ -185,12 +185,14 @@ class Turn(NamedTuple):
         key: What the policy's ordering computed; the smaller goes first.
         deficit: How far below its share the job's queue is; smaller goes first, 1 is for those who hold theirs.
         priority: Of the job; larger goes first.
+        is_long: Whether its tasks run long, as far as is known: they leave some room free for short ones.
     """
 
     request: int
     key: float
     deficit: float
     priority: float
+    is_long: bool = False
 
 
 @dataclass(frozen=True, slots=True)

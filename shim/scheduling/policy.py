@@ -175,6 +175,8 @@ class Commitment:
             it overtakes no other bid.
         beats_when_quiet: Whether a Local Master leaves a heartbeat out for whom it told something since the one before,
             as every report says all that has changed. Otherwise heartbeats go to everybody, as in Megha.
+        kept_for_short: Part of the nodes that tasks which run long leave free for short ones, where most jobs are short
+            and take next to nothing (`DurationModel.long_from_s`).
     """
 
     answers_acceptance: bool = True
@@ -183,6 +185,7 @@ class Commitment:
     bids_per_launch: float = 2.5
     renewal_octaves: float = 1.0
     beats_when_quiet: bool = False
+    kept_for_short: float = 0.0
 
 
 class Reallocation(Enum):

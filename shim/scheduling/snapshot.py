@@ -8,6 +8,7 @@ There is no true duration in it, in any world: no field holds one. `RequestTime.
 learnt from what has ended, or stated by the submitter.
 """
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, IntEnum
@@ -254,6 +255,7 @@ class OfferedRoom:
         node: Row of the node.
         room: Free amount of each resource type that is kept.
         runner_up: Rank of the next best bidder: who needs it less should leave it. None when there is none.
+        is_for_short: Whether tasks that run long are to leave it.
     """
 
     number: int
@@ -261,6 +263,7 @@ class OfferedRoom:
     room: tuple[int, ...]
     properties: frozenset[str] = frozenset()
     runner_up: Rank | None = None
+    is_for_short: bool = False
 
 
 _NO_CLUSTERS, _NO_QUEUES, NOTHING_RUNS = Clusters(), Queues(), Running()
@@ -275,6 +278,7 @@ class Snapshot:
         nodes: What is free on each node, less what is tentatively allocated or on its way.
         jobs: float64 array of shape (len(Column), n_rows): jobs (attempts) with what is known and learnt of them.
         offers: Room that is kept for this Global Master.
+        long_from_s: Tasks that are expected to run so long leave some room free for shorter ones, in seconds.
         version: Grows with each change of what is free; a plan of an older one is verified anew.
         knowledge: Of graphs, former runs, tags and constraints, as far as there is any.
     """
@@ -287,6 +291,7 @@ class Snapshot:
     queues: Queues = _NO_QUEUES
     running: Running = NOTHING_RUNS
     offers: tuple[OfferedRoom, ...] = ()
+    long_from_s: float = math.inf
     version: int = 0
     knowledge: Knowledge = NOTHING_KNOWN
 

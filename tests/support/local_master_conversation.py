@@ -20,9 +20,11 @@ class Conversation:
         reports: The reports that the last event brought, by Global Master.
     """
 
-    def __init__(self, *, offers, beats_when_quiet=False, nodes=FOUR_SLOTS, is_known=True, **settings):
+    def __init__(
+        self, *, offers, beats_when_quiet=False, kept_for_short=0.0, nodes=FOUR_SLOTS, is_known=True, **settings
+    ):
         n_resources = len(nodes[0].capacity)
-        how = Commitment(bids=offers, beats_when_quiet=beats_when_quiet)
+        how = Commitment(bids=offers, beats_when_quiet=beats_when_quiet, kept_for_short=kept_for_short)
         self.master = LocalMaster("la", nodes, ("ga", "gb"), n_resources=n_resources, commitment=how, **settings)
         self.sequences = {"ga": 0, "gb": 0}
         self.reports = {}
@@ -56,6 +58,6 @@ def a_launch(number, node, need=SLOT, **content):
     return Launch(number, node, need, TaskRef("job", number), **content)
 
 
-def a_bid(name, rank, version=1, count=1, need=SLOT):
+def a_bid(name, rank, version=1, count=1, need=SLOT, *, is_long=False):
     """Bid for so many slots."""
-    return Bid(name, 1, version, (BidLine((0, 0, rank), need, count),))
+    return Bid(name, 1, version, (BidLine((0, 0, rank), need, count, is_long),))

@@ -8,11 +8,12 @@ matters, and nothing when it does not. Nothing is bid where a full report is bei
 from older ones.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from shim.domain.ids import LocalMasterId
-from shim.domain.messages import Bid, BidLine, Rank
+from shim.domain.messages import Bid, BidLine, Need, Rank
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import SendMessage
 from shim.scheduling.global_master.links import LocalMasterLink
@@ -26,6 +27,8 @@ _FIRST_PATIENCE_S = 2.0
 
 
 _NeedT = TypeVar("_NeedT")
+_Kind = tuple[Need, bool]
+"""What is needed, and whether for long."""
 
 
 def urgent_needs(
@@ -51,9 +54,23 @@ def urgent_needs(
 def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
     """Present bid of the waiting work: one line for each need, the most urgent ones first."""
     needs = core.book.requests.needs
-    ranked = ((needs[turn.request], rank_of(core.policy, turn)) for turn in turns)
-    lines = (BidLine(*each) for each in urgent_needs(ranked, core.book.requests.wanted))
+    ranked = (((needs[turn.request], turn.is_long), rank_of(core.policy, turn)) for turn in turns)
+    found = urgent_needs(ranked, _wanted(core, turns))
+    lines = (BidLine(rank, need, count, is_long) for rank, (need, is_long), count in found)
     return CurrentBid(core, tuple(lines), now_s)
+
+
+def _wanted(core: Core, turns: Sequence[Turn]) -> Mapping[_Kind, int]:
+    """Count what waits, by kind."""
+    requests, wanted = core.book.requests, Counter[_Kind]()
+    for need, count in requests.wanted.items():
+        wanted[need, False] = count
+    for turn in turns:
+        if turn.is_long:
+            need, count = requests.needs[turn.request], requests.count(turn.request)
+            wanted[need, True] += count
+            wanted[need, False] -= count
+    return +wanted
 
 
 class CurrentBid:
@@ -82,11 +99,20 @@ class CurrentBid:
             return
         core = self._core
         if link.bid_rank is not None:
-            rank = self._lines[0].rank
-            if core.tokens < 1.0 or not is_worth_renewing(core.policy, link.bid_rank, rank, link.rival):
+            if core.tokens < 1.0 or not self._is_worth_sending(link, link.bid_rank):
                 return
             core.tokens -= 1.0
         core.effects.append(SendMessage(local_master, self._renew(link, self._lines)))
+
+    def _is_worth_sending(self, link: LocalMasterLink, told: Rank) -> bool:
+        """Tell whether the most urgent need is more urgent now, or that of short tasks, for which room is kept."""
+        policy = self._core.policy
+        if is_worth_renewing(policy, told, self._lines[0].rank, link.rival):
+            return True
+        if link.bid is None or not self._lines[0].is_long:
+            return False
+        short, told_short = _rank_of_short(self._lines), _rank_of_short(link.bid.lines)
+        return short is not None and (told_short is None or is_worth_renewing(policy, told_short, short, None))
 
     def _renew(self, link: LocalMasterLink, lines: tuple[BidLine, ...]) -> Bid:
         version = 1 if link.bid is None else link.bid.version + 1
@@ -95,3 +121,8 @@ class CurrentBid:
         link.bid_at_s = self._now_s
         link.bid_patience_s = 2.0 * link.bid_patience_s or _FIRST_PATIENCE_S
         return link.bid
+
+
+def _rank_of_short(lines: Sequence[BidLine]) -> Rank | None:
+    """Rank of the most urgent short tasks; None if there are none."""
+    return next((line.rank for line in lines if not line.is_long), None)

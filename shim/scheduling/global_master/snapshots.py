@@ -5,6 +5,7 @@ what Local Masters said in their last heartbeats. What it has asked back since t
 that nothing is asked back twice.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -34,6 +35,7 @@ def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) 
         requests=core.book.requests.requests(),
         queues=_queues_of(core, now_s) if core.queue_rows and not table.is_idle else _NO_QUEUES,
         offers=tuple(offers),
+        long_from_s=core.book.durations.long_from_s if core.policy.commitment.kept_for_short else math.inf,
     )
 
 
@@ -50,7 +52,7 @@ def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedRoo
             unknown.append(offer)
         else:
             properties = core.view.properties_of(row)
-            known.append(OfferedRoom(offer.number, row, offer.room, properties, offer.runner_up))
+            known.append(OfferedRoom(offer.number, row, offer.room, properties, offer.runner_up, offer.is_for_short))
     return known, unknown
 
 

@@ -40,7 +40,7 @@ from shim.scheduling.local_master.events import (
     TaskEnded,
 )
 from shim.scheduling.local_master.links import GlobalMasterLink
-from shim.scheduling.local_master.offers import BidBook, Reservation
+from shim.scheduling.local_master.offers import BidBook, Reservation, Winner
 from shim.scheduling.local_master.partition import divide_nodes
 from shim.scheduling.local_master.reporter import Reporter
 from shim.scheduling.local_master.verify import LaunchKey, Truth
@@ -83,7 +83,7 @@ class LocalMaster:
         self.truth = Truth(nodes, divide_nodes(len(nodes), global_masters), n_resources)
         self._commitment = commitment
         self._answer_within_s = answer_within_s
-        self._bids = BidBook()
+        self._bids = BidBook(commitment.kept_for_short)
         self._reporter = Reporter(local_master, incarnation, self.truth, self._bids, global_masters)
         self._reservations: dict[int, Reservation] = {}
         self._next_offer = 1
@@ -284,7 +284,7 @@ class LocalMaster:
         truth.release(key)
         ending = Ending(launch.number, launch.task, EndingKind.PREEMPTED, 0.0)
         self._reporter.say(key[0], ending, Occasion.COMPLETION)
-        self._keep(launch.node, sender, None)
+        self._keep(launch.node, Winner(sender, None))
 
     def _makes_room(self, victim: Launch, wish: PreemptionRequest) -> bool:
         free = self.truth.free_of(victim.node)
@@ -318,7 +318,7 @@ class LocalMaster:
                 continue
             winner = None if self._bids.is_empty else self._bids.best_for(truth, node, released_by)
             if winner is not None:
-                self._keep(node, winner.global_master, winner.runner_up)
+                self._keep(node, winner)
             elif truth.owners[node] in self._reporter.links:
                 self._reporter.tell(truth.owners[node], Occasion.CHANGE)
 
@@ -335,15 +335,16 @@ class LocalMaster:
         for node in nodes:
             winner = self._bids.best_for(self.truth, node, None)
             if winner is not None:
-                self._keep(node, winner.global_master, winner.runner_up)
+                self._keep(node, winner)
 
-    def _keep(self, node: int, global_master: GlobalMasterId, runner_up: tuple[int, ...] | None) -> None:
+    def _keep(self, node: int, winner: Winner) -> None:
         """Reserve the free capacity of a node and offer it."""
         room = self.truth.free_of(node)
         number = self._next_offer
         self._next_offer += 1
         self.truth.shift(node, room, -1)
-        self._reservations[number] = Reservation(global_master, node, room, self._at_s)
-        self._bids.unanswered[global_master] += 1
+        self._reservations[number] = Reservation(winner.global_master, node, room, self._at_s)
+        self._bids.unanswered[winner.global_master] += 1
         self._reporter.mark(node)
-        self._reporter.offer(global_master, Offer(number, node, room, runner_up))
+        offer = Offer(number, node, room, winner.runner_up, winner.is_for_short)
+        self._reporter.offer(winner.global_master, offer)

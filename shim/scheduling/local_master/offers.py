@@ -6,7 +6,7 @@ The rule: whoever needs it most (smallest rank), the owner of the partition firs
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar
 
 from shim.domain.ids import GlobalMasterId
@@ -33,10 +33,11 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """Global Master that is offered a node, and the rank of the next best."""
+    """Global Master that is offered a node, the rank of the next best, and whether long tasks have to leave it."""
 
     global_master: GlobalMasterId
     runner_up: Rank | None
+    is_for_short: bool = False
 
 
 class AnyLine(Protocol):
@@ -144,11 +145,26 @@ class BidsOf(Generic[BidT]):
 
 
 class BidBook(BidsOf[Bid]):
-    """Bids for nodes where masters launch by themselves."""
+    """Bids for nodes where masters launch by themselves.
+
+    Args:
+        kept_for_short: Part of the nodes that tasks which run long leave free for short ones.
+    """
+
+    def __init__(self, kept_for_short: float = 0.0) -> None:
+        super().__init__()
+        self._kept_for_short = kept_for_short
 
     def best_for(self, truth: Truth, node: int, released_by: GlobalMasterId | None) -> Winner | None:
         """Winner of the free capacity of a node; None when no bid can use it."""
-        return self.best_among(lambda bid: _best_rank(bid.lines, truth, node), truth.owners[node], released_by)
+        is_for_short = truth.vacant.bit_count() <= round(self._kept_for_short * len(truth))
+
+        def rank_of(bid: Bid) -> Rank | None:
+            lines = [line for line in bid.lines if not line.is_long] if is_for_short else bid.lines
+            return _best_rank(lines, truth, node)
+
+        winner = self.best_among(rank_of, truth.owners[node], released_by)
+        return winner if winner is None or not is_for_short else replace(winner, is_for_short=True)
 
     def best_besides(self, global_master: GlobalMasterId) -> Rank | None:
         """Rank of the most urgent bid of anybody else, whatever it is for; None if there is none."""

@@ -31,7 +31,9 @@ HEDDLE = Policy(
     name="heddle",
     ordering=Ordering(learnt_work, learns_durations=True),
     placement=Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START),
-    commitment=Commitment(answers_acceptance=False, bids=True, beats_when_quiet=True),
+    commitment=Commitment(
+        answers_acceptance=False, bids=True, ranks_per_octave=8.0, beats_when_quiet=True, kept_for_short=0.01
+    ),
     reallocation=Reallocation.QUEUE_SHARE,
     summary="Megha's masters with need-driven offers; durations are learnt",
     needs=frozenset({Fact.DIRECT_LAUNCH}),

@@ -1,5 +1,7 @@
 """The cycle on snapshots made by hand: two clusters of nodes with memory and cores, requests of one or more jobs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,16 @@ from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.request_table import RequestTable
-from shim.scheduling.snapshot import Clusters, OfferedRoom, Preferred, Queues, RequestClass, Scope, Snapshot
+from shim.scheduling.snapshot import (
+    Clusters,
+    OfferedRoom,
+    Preferred,
+    Queues,
+    RequestClass,
+    RequestColumn,
+    Scope,
+    Snapshot,
+)
 from shim.simulation.engine import seeded
 from tests.support.examples import examples
 
@@ -208,3 +219,65 @@ def test_a_plan_gives_no_node_away_twice_and_leaves_nothing_idle_that_the_first_
             min(have // amount for have, amount in zip(room, need.demand, strict=True) if amount) for room in free
         )
         assert gang or counts.get(first, 0) == min(count, 3 * fits)
+
+
+KEEPS_HALF = replace(MEGHA, commitment=replace(MEGHA.commitment, kept_for_short=0.5))
+
+
+def a_long_job(scene, count):
+    """A request of a job that has had a task of a hundred seconds."""
+    request = scene.ask(count, n_tasks=count + 1)
+    job = int(scene.requests.requests().numbers[RequestColumn.JOB, request])
+    scene.jobs.put(Column.FINISHED, job, 1.0)
+    scene.jobs.put(Column.EXPECTED_S, job, 100.0)
+    return request
+
+
+def counts(plan):
+    """How many of each request are granted."""
+    return dict(plan.granted())
+
+
+def test_long_tasks_leave_the_last_nodes_to_short_ones_that_come_later():
+    scene = Scene((1, 1), (1, 1))
+    long = a_long_job(scene, 3)
+    assert counts(scene.decide(KEEPS_HALF, long_from_s=50.0)) == {long: 2}
+    short = scene.ask(9)
+    assert counts(scene.decide(KEEPS_HALF, long_from_s=50.0)) == {long: 2, short: 2}
+
+
+@pytest.mark.parametrize("settings_", [(MEGHA, 50.0), (KEEPS_HALF, 200.0), (KEEPS_HALF, float("inf"))])
+def test_they_have_all_where_nothing_is_kept_or_they_are_not_known_to_be_long(settings_):
+    policy, long_from_s = settings_
+    scene = Scene((1, 1), (1, 1))
+    long = a_long_job(scene, 4)
+    assert counts(scene.decide(policy, long_from_s=long_from_s)) == {long: 4}
+
+
+KEEPS_MOST = replace(MEGHA, commitment=replace(MEGHA.commitment, kept_for_short=0.75))
+
+
+@pytest.mark.parametrize(
+    ("count", "ran_s", "placed"),
+    [
+        pytest.param(2, 60.0, 1, id="it has run for long"),
+        pytest.param(2, 40.0, 2, id="it may be short, as most are"),
+        pytest.param(4, 40.0, 1, id="it may be short, and is too large to be tried whole"),
+    ],
+)
+def test_before_a_task_has_ended_its_age_tells_and_how_many_wait(count, ran_s, placed):
+    scene = Scene((1, 1), (1, 1))
+    request = a_long_job(scene, count)
+    job = int(scene.requests.requests().numbers[RequestColumn.JOB, request])
+    for column, value in ((Column.FINISHED, 0.0), (Column.RUNNING, 1.0), (Column.STARTED_S, -ran_s)):
+        scene.jobs.put(column, job, value)
+    assert counts(scene.decide(KEEPS_MOST, long_from_s=50.0)) == {request: placed}
+
+
+def test_what_is_offered_for_short_tasks_long_ones_leave():
+    scene = Scene((0, 0))
+    a_long_job(scene, 1)
+    offers = (OfferedRoom(1, 0, (1, 1), is_for_short=True),)
+    assert scene.decide(KEEPS_HALF, offers=offers, long_from_s=50.0).declined == [1]
+    short = scene.ask(1)
+    assert counts(scene.decide(KEEPS_HALF, offers=offers, long_from_s=50.0)) == {short: 1}

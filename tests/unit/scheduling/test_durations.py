@@ -87,3 +87,21 @@ def test_durations_beyond_all_buckets_are_still_learnt():
     assert model.observed == 2
     assert np.isfinite(expected(model, running=5, elapsed_s=1e13))
     assert np.isfinite(expected(model, finished_s=(1e13, 0.0)))
+
+
+def test_tasks_are_long_where_most_jobs_are_short_and_take_little():
+    model = taught(*(1.0,) * 85, *(100.0,) * 15)
+    assert 1.0 < model.long_from_s <= 2.0
+
+
+@pytest.mark.parametrize(
+    "durations_s",
+    [
+        pytest.param((1.0,) * 60 + (100.0,) * 40, id="many jobs are long"),
+        pytest.param((1.0,) * 85 + (9.0,) * 15, id="short ones take a lot"),
+        pytest.param((1.0,) * 9 + (100.0,), id="too few have been seen"),
+        pytest.param((), id="none have"),
+    ],
+)
+def test_elsewhere_none_are(durations_s):
+    assert taught(*durations_s).long_from_s == np.inf

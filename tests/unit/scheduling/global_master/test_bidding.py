@@ -1,12 +1,12 @@
 import pytest
 
-from shim.domain.messages import Need
+from shim.domain.messages import EndingKind, Need
 from shim.scheduling.global_master.bidding import bid_for
 from shim.scheduling.global_master.carry_out import order_now
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
-from shim.scheduling.policies import HEDDLE_ESTIMATES
+from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES
 from shim.simulation.engine import seeded
 
 SLOT, GPU = Need((1,)), Need((1,), frozenset({"label:gpu"}))
@@ -136,3 +136,40 @@ def test_a_bid_has_every_need_once_however_many_jobs_want_it(core):
     add(core, "picky", GPU, n_tasks=3)
     (first, second) = bid_for(core, order_now(core, 0.0), 0.0).ride(LocalMasterLink(), declines=False).lines
     assert {(line.need, line.count) for line in (first, second)} == {(SLOT, 20), (GPU, 3)}
+
+
+LONG_S, SHORT_S = 1000.0, 1.0
+
+
+@pytest.fixture
+def learnt():
+    """A core that has seen many short jobs, and a few that take nearly all of the time."""
+    core = Core("ga", HEDDLE, n_resources=1, rng=seeded(1, "test"), incarnation=1, queue_shares={})
+    for duration_s in (SHORT_S,) * 90 + (LONG_S,) * 10:
+        core.book.durations.observe(duration_s)
+    return core
+
+
+def run_one(core, job, duration_s):
+    """One task of a job runs and ends, another begins."""
+    for number, at_s in ((id(job), 0.0), (id(job) + 1, duration_s)):
+        core.book.place(job, job.groups[0], ("la", 0), number, at_s)
+    core.book.end(id(job), EndingKind.FINISHED, duration_s)
+
+
+def test_long_tasks_have_a_line_of_their_own(learnt):
+    run_one(learnt, add(learnt, "long", n_tasks=6), LONG_S)
+    add(learnt, "unknown", n_tasks=3)
+    bid = bid_for(learnt, order_now(learnt, LONG_S), LONG_S).ride(LocalMasterLink(), declines=False)
+    assert sorted((line.is_long, line.count) for line in bid.lines) == [(False, 3), (True, 4)]
+
+
+def test_short_tasks_are_told_of_though_long_ones_are_more_urgent(learnt):
+    run_one(learnt, add(learnt, "long", n_tasks=3), LONG_S)
+    link = LocalMasterLink()
+    assert offered(learnt, link, LONG_S) == [1]
+    learnt.tokens = 5.0
+    run_one(learnt, add(learnt, "short", n_tasks=5000), SHORT_S)
+    assert offered(learnt, link, LONG_S) == [2]
+    assert [line.is_long for line in link.bid.lines] == [True, False]
+    assert offered(learnt, link, LONG_S) == [], "that is known by now"

@@ -243,3 +243,15 @@ def test_an_offer_that_was_answered_makes_room_for_the_next(talk):
         talk.end("ga", place + 1)
         (offer,) = talk.reports["gb"].offers
         talk.request("gb", a_launch(place + 1, offer.node, offer=offer.number), bid=a_bid("gb", 3, version=place + 2))
+
+
+def test_the_last_free_nodes_are_offered_to_short_tasks_alone():
+    talk = Conversation(offers=True, kept_for_short=0.25)  # one of four
+    talk.request("ga", *(a_launch(number, number) for number in range(4)))
+    talk.hear(a_bid("gb", 1, count=4, is_long=True))
+    talk.end("ga", 0)
+    assert not talk.reports["gb"].offers if "gb" in talk.reports else True
+    talk.end("ga", 1)
+    assert [(offer.node, offer.is_for_short) for offer in talk.reports["gb"].offers] == [(1, False)]
+    talk.hear(a_bid("ga", 9))
+    assert [(offer.node, offer.is_for_short) for offer in talk.reports["ga"].offers] == [(0, True)]

@@ -13,6 +13,12 @@ def a_bid(name, rank, need=SLOT, version=1, count=5, incarnation=1):
     return Bid(name, incarnation, version, (BidLine((0, 0, rank), need, count),))
 
 
+def a_bid_of_both(name, long_rank, short_rank):
+    """A bid for long tasks and for short ones."""
+    lines = [BidLine((0, 0, long_rank), SLOT, 1, is_long=True), BidLine((0, 0, short_rank), SLOT, 1)]
+    return Bid(name, 1, 1, tuple(sorted(lines, key=lambda line: line.rank)))
+
+
 def a_winner(global_master, key):
     return Winner(global_master, key)
 
@@ -66,3 +72,19 @@ def test_who_went_away_wants_nothing():
     book.forget("ga")
     assert book.is_empty
     assert book.version_of("ga") == 0
+
+
+def test_room_for_short_tasks_goes_to_the_best_bid_for_those_whatever_else_is_bid_for(truth):
+    for book, winner in (
+        (BidBook(0.0), Winner("ga", (0, 0, 3))),
+        (BidBook(1.0), Winner("gb", (0, 0, 9), is_for_short=True)),
+    ):
+        book.place(a_bid_of_both("ga", 1, 9))
+        book.place(a_bid_of_both("gb", 3, 5))
+        assert book.best_for(truth, 0, None) == winner
+
+
+def test_nobody_wins_room_for_short_tasks_who_has_long_ones_alone(truth):
+    book = BidBook(1.0)
+    book.place(Bid("ga", 1, 1, (BidLine((0, 0, 1), SLOT, 1, is_long=True),)))
+    assert book.best_for(truth, 0, None) is None
