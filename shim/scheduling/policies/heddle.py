@@ -8,6 +8,8 @@ What differs from `megha`, and why:
   it.
 - A Global Master that sees no room bids; a Local Master offers capacity that comes free to the best bidder. So the
   order holds among all Global Masters, not only within each, and nobody collides over a freed slot.
+- Where most jobs are short and take little, tasks that run long leave one node in a hundred free: short ones do not
+  wait until one of those ends.
 - Acceptance is not answered on its own, and nobody is told by a heartbeat who was told everything since the last one.
 """
 
