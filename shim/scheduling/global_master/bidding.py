@@ -52,7 +52,7 @@ def urgent_needs(
 
 
 def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
-    """Present bid of the waiting work: one line for each need, the most urgent ones first."""
+    """Present bid of the waiting work: a line for each need, and one for its long tasks, the most urgent ones first."""
     needs = core.book.requests.needs
     ranked = (((needs[turn.request], turn.is_long), rank_of(core.policy, turn)) for turn in turns)
     found = urgent_needs(ranked, _wanted(core, turns))
