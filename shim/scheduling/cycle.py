@@ -102,7 +102,7 @@ def _are_long(snapshot: Snapshot, policy: Policy, rows: NDArray[np.intp]) -> NDA
     )
     has_run_long = running * (snapshot.now_s - snapshot.long_from_s) >= started_s
     is_known = (finished > 0.0) | ((running > 0.0) & has_run_long)
-    are_many = (running > 0.0) & (waiting > policy.commitment.kept_for_short * len(snapshot.nodes))
+    are_many = (running > 0.0) & (waiting > policy.commitment.kept_of(len(snapshot.nodes)))
     are_long: NDArray[np.bool_] = (is_known | are_many) & (expected_s >= snapshot.long_from_s)
     return are_long
 

@@ -39,7 +39,7 @@ class Draft:
         self._holds: list[Hold] = []
         self._declined: list[int] = []
         self._used_offers = 0
-        self._kept = round(policy.commitment.kept_for_short * len(snapshot.nodes))
+        self._kept = policy.commitment.kept_of(len(snapshot.nodes))
         self._full_for_long = set[Need]()
         self._tags = TagHeadroom(snapshot.requests.tag_bounds)
         self._gangs = self._members()

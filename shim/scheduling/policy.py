@@ -187,6 +187,10 @@ class Commitment:
     beats_when_quiet: bool = False
     kept_for_short: float = 0.0
 
+    def kept_of(self, n_nodes: int) -> int:
+        """Count the nodes, of so many, that are kept for short tasks."""
+        return round(self.kept_for_short * n_nodes)
+
 
 class Reallocation(Enum):
     """Means of taking capacity back while somebody entitled waits."""

@@ -1,16 +1,16 @@
 """A real directory: OpenLDAP's slapd over a folder, with users, groups and groups of groups."""
 
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from shim.lab.readiness import listens
 from tests.support.certificates import TestAuthority
 from tests.support.free_ports import free_addresses
 
@@ -146,12 +146,10 @@ def _person(name: str, unit: str, number: int) -> str:
 
 def _listens(address: str, process: "subprocess.Popen[bytes]", log: Path) -> bool:
     """Wait until slapd listens; whether it does, or has ended: somebody else may have taken one of its ports."""
-    host, _, port = address.rpartition(":")
     ends_s = time.monotonic() + _STARTS_WITHIN_S
     while process.poll() is None:
-        if "slapd starting" in log.read_text():  # by then the ports are its own
-            with suppress(OSError), socket.create_connection((host, int(port)), timeout=1):
-                return True
+        if "slapd starting" in log.read_text() and listens(address):  # once it says so, the ports are its own
+            return True
         assert time.monotonic() < ends_s, f"slapd does not listen: {log.read_text()}"
         time.sleep(0.02)
     return False

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from shim.lab.kdc import KDC, KDCMissingError, require_kdc
+from shim.lab.readiness import listens
 from tests.support.free_ports import free_port
 
 __all__ = ["LOCALHOST", "OTHER_REALM", "REALM", "KDCMissingError", "LocalKDC"]
@@ -54,19 +55,12 @@ class LocalKDC(KDC):
         self._stop()
 
     def _await_port(self) -> None:
-        host, _, port = self.address.rpartition(":")
         until_s = time.monotonic() + _READY_S
-        while True:
-            try:
-                socket.create_connection((host, int(port)), timeout=1).close()
-            except OSError as exc:
-                is_over = self._kdc is None or self._kdc.poll() is not None or time.monotonic() > until_s
-                if is_over:
-                    told = (self.folder / "krb5kdc.out").read_text()
-                    raise AssertionError(f"the KDC does not start: {told}") from exc
-                time.sleep(0.05)
-            else:
-                return
+        while not listens(self.address):
+            if self._kdc is None or self._kdc.poll() is not None or time.monotonic() > until_s:
+                told = (self.folder / "krb5kdc.out").read_text()
+                raise AssertionError(f"the KDC does not start: {told}")
+            time.sleep(0.05)
 
     def _stop(self) -> None:
         if self._kdc is not None:

@@ -16,12 +16,12 @@ from shim.lab.java_options import QUICK_START
 from shim.lab.shared_classes import class_path as jars_and
 from shim.lab.shared_classes import sharing
 
-__all__ = ["CLI", "JVM", "NO_LOGIN", "Login", "Server", "StockClient"]
+__all__ = ["CLI", "NO_LOGIN", "Login", "Server", "StockClient"]
 
 CLI = "org.apache.hadoop.yarn.client.cli"
 """Package of the classes behind the `yarn` command."""
 
-JVM = ["java", "-Xmx256m", *QUICK_START, "-Djava.net.preferIPv4Stack=true"]
+_JVM = ["java", "-Xmx256m", *QUICK_START, "-Djava.net.preferIPv4Stack=true"]
 _MOST_S = 600
 
 
@@ -122,7 +122,7 @@ class StockClient:
     def command(self, *arguments: str, class_path: str = "") -> list[str]:
         """The command line of a program; `class_path` comes after Hadoop's jars."""
         path = jars_and(self.jars, self._folder, *filter(None, [class_path]))
-        return [*JVM, *self._options, *sharing(self.jars), "-cp", path, *arguments]
+        return [*_JVM, *self._options, *sharing(self.jars), "-cp", path, *arguments]
 
     def run(self, *arguments: str, user: str = "ada", class_path: str = "") -> str:
         """What a program printed on both streams; it must end well."""

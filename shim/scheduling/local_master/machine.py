@@ -83,7 +83,7 @@ class LocalMaster:
         self.truth = Truth(nodes, divide_nodes(len(nodes), global_masters), n_resources)
         self._commitment = commitment
         self._answer_within_s = answer_within_s
-        self._bids = BidBook(commitment.kept_for_short)
+        self._bids = BidBook(commitment.kept_of(len(nodes)))
         self._reporter = Reporter(local_master, incarnation, self.truth, self._bids, global_masters)
         self._reservations: dict[int, Reservation] = {}
         self._next_offer = 1

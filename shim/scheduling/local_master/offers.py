@@ -148,16 +148,16 @@ class BidBook(BidsOf[Bid]):
     """Bids for nodes where masters launch by themselves.
 
     Args:
-        kept_for_short: Part of the nodes that tasks which run long leave free for short ones.
+        kept: How many nodes tasks that run long leave free for short ones.
     """
 
-    def __init__(self, kept_for_short: float = 0.0) -> None:
+    def __init__(self, kept: int = 0) -> None:
         super().__init__()
-        self._kept_for_short = kept_for_short
+        self._kept = kept
 
     def best_for(self, truth: Truth, node: int, released_by: GlobalMasterId | None) -> Winner | None:
         """Winner of the free capacity of a node; None when no bid can use it."""
-        is_for_short = truth.vacant.bit_count() <= round(self._kept_for_short * len(truth))
+        is_for_short = truth.vacant.bit_count() <= self._kept
 
         def rank_of(bid: Bid) -> Rank | None:
             lines = [line for line in bid.lines if not line.is_long] if is_for_short else bid.lines

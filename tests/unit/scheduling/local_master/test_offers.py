@@ -76,8 +76,8 @@ def test_who_went_away_wants_nothing():
 
 def test_room_for_short_tasks_goes_to_the_best_bid_for_those_whatever_else_is_bid_for(truth):
     for book, winner in (
-        (BidBook(0.0), Winner("ga", (0, 0, 3))),
-        (BidBook(1.0), Winner("gb", (0, 0, 9), is_for_short=True)),
+        (BidBook(0), Winner("ga", (0, 0, 3))),
+        (BidBook(2), Winner("gb", (0, 0, 9), is_for_short=True)),
     ):
         book.place(a_bid_of_both("ga", 1, 9))
         book.place(a_bid_of_both("gb", 3, 5))
@@ -85,6 +85,6 @@ def test_room_for_short_tasks_goes_to_the_best_bid_for_those_whatever_else_is_bi
 
 
 def test_nobody_wins_room_for_short_tasks_who_has_long_ones_alone(truth):
-    book = BidBook(1.0)
+    book = BidBook(2)
     book.place(Bid("ga", 1, 1, (BidLine((0, 0, 1), SLOT, 1, is_long=True),)))
     assert book.best_for(truth, 0, None) is None
