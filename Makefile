@@ -14,11 +14,9 @@ logs := .heddle/logs
 code := shim adapters fairness altruism tests scripts
 lock_flags := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 
-first := lint types layers unit integration containers
-# clusters wait a quarter of the time: figures compute in it, and take no time from them
-with_clusters := figures
-last := lab-tests
-parts := $(first) $(with_clusters) $(last)
+parts := lint types layers unit integration containers lab-tests
+# they wait for each other, for servers and for clusters: figures compute in that time, and take none from them
+beside := figures
 idle := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
 
 without_clusters := not lab and not containers and not versions
@@ -59,14 +57,12 @@ test: setup ## Everything: check, real clusters, containers; ends with each part
 	$(python) -m scripts.machine_waits note $(logs)/begun
 	failed=
 	run() { $(MAKE) --no-print-directory $$1 2>&1 | tee $(logs)/$$1.log; }
-	one_by_one() { for part; do run $$part || failed="$$failed $$part"; done; }
-	one_by_one $(first)
-	run $(with_clusters) >/dev/null & begun=$$!
-	one_by_one $(last)
-	echo "waiting for what $(with_clusters) has left; it prints to $(logs)/$(with_clusters).log"
-	wait $$begun || failed="$$failed $(with_clusters)"
+	run $(beside) >/dev/null & begun=$$!
+	for part in $(parts); do run $$part || failed="$$failed $$part"; done
+	echo "waiting for what $(beside) has left; it prints to $(logs)/$(beside).log"
+	wait $$begun || failed="$$failed $(beside)"
 	$(python) -m scripts.machine_waits told $(logs)/begun
-	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
+	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts) $(beside)
 
 check: ## What needs no server: lint, types, layers, unit tests, and properties on fewer examples
 	@$(side_by_side) lint pyright mypy tsc layers
