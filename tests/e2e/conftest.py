@@ -69,7 +69,7 @@ def config_text(lab: Lab, folder: Path, *, server: str = "") -> str:
         """ + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # longer, it would ask clusters on beside tests of other Heddles
 def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddle]:
     """A Heddle in front of the shared lab."""
     folder = tmp_path_factory.mktemp("heddle")
@@ -81,7 +81,7 @@ def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddl
     structlog.reset_defaults()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def heddle_url(heddle: Heddle) -> str:
     """Where that Heddle serves REST."""
     return heddle.url

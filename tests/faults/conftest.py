@@ -13,7 +13,7 @@ from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
-from tests.support.nursery import Nursery
+from tests.support.nursery import Nursery, shared_nursery
 
 _PATIENCE = aiohttp.ClientTimeout(total=60)
 
@@ -26,11 +26,10 @@ def fault_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
+@pytest.fixture
+def nursery() -> Nursery:
     """Starts masters in no time."""
-    with Nursery() as started:
-        yield started
+    return shared_nursery()
 
 
 @pytest.fixture(autouse=True, scope="module")
