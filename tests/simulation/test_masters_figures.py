@@ -46,8 +46,8 @@ def delays_s(name, *, uses_estimates=False):
 def times_longer(slow, fast, **of_fast):
     """How many times longer jobs wait: the geometric mean over seeds.
 
-    One seed tells little: without learnt durations jobs wait 1.02 to 1.69 times as long. With 60 jobs on 250 workers,
-    of seeds 1 to 7 one each has them wait 0.94 times as long under `central-fewest-tasks`, and 0.90 times without trials.
+    One seed tells little: without learnt durations jobs wait 1.02 to 1.69 times as long. With 60 jobs on 250 workers
+    one of seeds 1 to 7 has them wait 0.94 times as long under `central-fewest-tasks`, one 0.90 times without trials.
     """
     pairs = zip(delays_s(slow), delays_s(fast, **of_fast), strict=True)
     return statistics.geometric_mean(slow_s / fast_s for slow_s, fast_s in pairs)
