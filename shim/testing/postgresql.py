@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -12,10 +11,12 @@ from types import TracebackType
 from typing import Self
 
 from shim.errors import HeddleError
+from shim.testing.free_ports import free_port
 
 __all__ = ["LocalPostgreSQL", "PostgreSQLMissingError", "ServedTLS"]
 
 _TIMEOUT_S = 60
+_STARTS = 3
 _SERVER_OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
 
 
@@ -75,12 +76,7 @@ class LocalPostgreSQL:
             self._run(
                 "initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", f"--pgdata={data}"
             )
-            self._port = _free_port()  # not before: what takes time is over
-            options = " ".join(f"-c {option}" for option in (*_SERVER_OPTIONS, *self._tls_options()))
-            listen = f"-p {self._port} -h 127.0.0.1 -k {self._folder} {options}"
-            self._run(
-                "pg_ctl", "start", "--wait", f"--pgdata={data}", f"--log={self._folder}/log", f"--options={listen}"
-            )
+            self._start(data, " ".join(f"-c {option}" for option in (*_SERVER_OPTIONS, *self._tls_options())))
             self._run("createdb", f"--host={self._folder}", f"--port={self._port}", "--username=postgres", "heddle")
         except BaseException:
             self._stop()
@@ -91,6 +87,20 @@ class LocalPostgreSQL:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
+
+    def _start(self, data: str, options: str) -> None:
+        """Start it; anew on another port if somebody has taken that one since it was seen to be free."""
+        log = self._folder / "log"
+        for left in reversed(range(_STARTS)):
+            self._port = free_port()
+            listen = f"-p {self._port} -h 127.0.0.1 -k {self._folder} {options}"
+            try:
+                self._run("pg_ctl", "start", "--wait", f"--pgdata={data}", f"--log={log}", f"--options={listen}")
+            except HeddleError as error:
+                if not left:
+                    raise HeddleError(f"{error}\n{log.read_text() if log.exists() else ''}") from error
+            else:
+                return
 
     def _tls_options(self) -> list[str]:
         """Bring the files where the server's user may read them, as it wants them; the options that name them."""
@@ -146,10 +156,3 @@ def _unprivileged_user() -> str | None:
         return None
     names = {account.pw_name for account in pwd.getpwall()}
     return next(name for name in ("postgres", "nobody") if name in names)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

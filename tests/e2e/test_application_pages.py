@@ -1,7 +1,6 @@
 """Pages of a real ApplicationMaster through Heddle, while it runs and when it has ended."""
 
 import re
-import socket
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,6 +9,7 @@ import httpx
 import pytest
 
 from shim.app.bootstrap import Heddle
+from shim.testing.free_ports import free_port
 from tests.e2e.conftest import HeddleThread, config_text
 from tests.support.stock_client import StockClient
 
@@ -22,8 +22,7 @@ _MOST_S = 240
 @pytest.fixture(scope="module")
 def front(lab, tmp_path_factory) -> Iterator[Heddle]:
     """A Heddle with a server for pages, whose address tracking URLs name."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     lines = f'proxy = "127.0.0.1:{port}"\n        proxy_url = "http://127.0.0.1:{port}"'
     with HeddleThread(config_text(lab, tmp_path_factory.mktemp("pages"), server=lines)) as running:
         yield running

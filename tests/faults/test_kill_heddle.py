@@ -1,24 +1,17 @@
 """Heddle dies by SIGKILL at every step of a submission, a hundred times: nothing acknowledged is lost or doubled."""
 
-import socket
 from pathlib import Path
 
 import pytest
 
 from shim.lab import Lab
 from shim.submission.crash_points import CrashPoint
+from shim.testing.free_ports import free_port
 from tests.support.kill_trials import KillTrials, TrialSettings, federation_toml
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
 
 KILLS = 102
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 async def test_what_was_acknowledged_runs_exactly_once_whatever_step_heddle_died_at(

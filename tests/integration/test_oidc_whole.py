@@ -15,8 +15,8 @@ from playwright.async_api import Browser, Page
 
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
+from shim.testing.free_ports import free_addresses
 from tests.support.console_pages import chromium
-from tests.support.free_ports import free_addresses
 from tests.support.oidc_provider import OIDCProvider, a_key
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

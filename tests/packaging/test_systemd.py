@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from shim.cli.main import app
+from shim.testing.free_ports import free_addresses
 from tests.support.confined import filtered_calls
-from tests.support.free_ports import free_addresses
 from tests.support.heddle_process import until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from shim.lab.readiness import listens
+from shim.testing.free_ports import free_addresses
 from tests.support.certificates import TestAuthority
-from tests.support.free_ports import free_addresses
 
 __all__ = ["ADMIN", "BASE", "PASSWORD", "Directory", "a_directory"]
 

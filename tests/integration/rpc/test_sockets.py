@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 from contextlib import asynccontextmanager
 
 import pytest
@@ -18,6 +17,7 @@ from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import IpcConnectionContextProto
 from shim.server.rpc import RPCLimits, RPCServer
+from shim.testing.free_ports import free_port
 from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
@@ -228,10 +228,7 @@ async def test_a_refused_user_hears_why():
 
 
 async def test_a_port_that_nobody_listens_on_was_never_reached():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    async with calling(port) as rpc:
+    async with calling(free_port()) as rpc:
         with pytest.raises(NeverReachedError):
             await rpc.call(a_call())
 
@@ -273,10 +270,7 @@ async def test_without_an_active_one_it_is_said_that_there_is_none():
 
 
 async def test_a_dead_first_address_is_passed_over():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        dead = free.getsockname()[1]
-    async with serving() as server, calling(dead, server.port) as rpc:
+    async with serving() as server, calling(free_port(), server.port) as rpc:
         assert (await rpc.call(a_call(payload=b"x"))).payload == b"x"
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from adapters.ldap import DirectorySettings, LDAPGroups
 from shim.errors import UnavailableError
+from shim.testing.free_ports import free_port
 from tests.support.certificates import TestAuthority
 from tests.support.directory import ADMIN, BASE, PASSWORD, a_directory
-from tests.support.free_ports import free_port
 
 GROUPS = "(|(&(objectClass=groupOfNames)(member={dn}))(&(objectClass=posixGroup)(memberUid={user})))"
 

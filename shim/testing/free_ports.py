@@ -4,6 +4,8 @@ import socket
 from contextlib import suppress
 from random import SystemRandom
 
+from shim.errors import HeddleError
+
 __all__ = ["free_addresses", "free_port"]
 
 _PORTS = range(11_000, 19_000)
@@ -11,7 +13,11 @@ _PORTS = range(11_000, 19_000)
 
 
 def free_addresses(count: int) -> list[str]:
-    """Addresses that nobody listens on now, all different."""
+    """Addresses that nobody listens on now, all different.
+
+    Raises:
+        HeddleError: If there are not so many.
+    """
     return [f"127.0.0.1:{port}" for port in _free(count)]
 
 
@@ -27,4 +33,4 @@ def _free(count: int) -> list[int]:
             found.append(port)
         if len(found) == count:
             return found
-    raise AssertionError(f"of the ports {_PORTS} no {count} are free")
+    raise HeddleError(f"of the ports {_PORTS.start} to {_PORTS.stop - 1} of 127.0.0.1 no {count} are free")
