@@ -27,6 +27,8 @@ class JobStanding:
         seen: Inputs of the plan whose change is worth a new one.
         promised_s: Earliest end that was promised for this work by these estimates, since something was put off.
         has_put_off: Whether anything of it was put off since.
+        seconds: Estimates that its promise is for. Those of later looks may differ by less than a tenth, and all looks
+            together by no more: else what drifts slowly would never be another estimate.
         rank: Order of its stages; None for the packer's own.
         ranked_for_s: Durations that it was found for; None before it was looked for.
     """

@@ -206,7 +206,9 @@ class QueueYields:
             if new is None:
                 raise InvariantViolationError(f"{job.attempt}: its share {share} is smaller than one of its tasks")
             old, standing.seen, standing.yields = old or new, _seen(progress, share), job.yields
-            standing.share, standing.seconds, standing.tasks = share, graph.duration, graph.tasks
+            standing.share, standing.tasks = share, graph.tasks
+            if not is_same_work:
+                standing.seconds = graph.duration
             kept.append(PlannedJob(graph, progress, old))
             proposed.append(new)
         found = adopt_plans(kept, proposed, room, now_s)

@@ -222,6 +222,17 @@ def test_new_estimates_or_tasks_are_a_reason_for_another_promise(later):
     assert look(later, *crowd(3), at_s=3.0, yields=yields)[ONE].held_back
 
 
+def test_estimates_that_drift_by_little_from_look_to_look_are_new_ones_in_the_end():
+    yields = QueueYields()
+    assert look(job(ONE, 6, seconds=(20.0, 1.0)), *crowd(1), yields=yields)[ONE].held_back
+    late, *_, drifted = (
+        look(job(ONE, 6, seconds=(seconds, 1.0)), *crowd(3), at_s=at_s, yields=yields)[ONE]
+        for at_s, seconds in ((2.0, 20.0), (3.0, 20.0), (4.0, 21.5), (5.0, 23.1), (6.0, 24.8))
+    )
+    assert late.ends_by_s > 45.0, "its share fell"
+    assert drifted.held_back
+
+
 def test_a_job_that_has_put_nothing_off_is_promised_by_the_share_that_it_has():
     yields = QueueYields()
     slow = job(ONE, 6, seconds=(20.0, 1.0))
