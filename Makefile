@@ -27,7 +27,7 @@ units := tests/property tests/unit $(pages:%=tests/packaging/%.py)
 # each of these uses one core
 side_by_side := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 
-# of properties: "heddle" draws as many examples as each test says, "half" and "quick" a half and a fifth of them
+# of properties: "heddle" draws as many examples as each test says, "quick" a fifth of them
 # (tests/conftest.py)
 profile := heddle
 

@@ -21,8 +21,7 @@ from tests.support.longest_first import longest_first
 from tests.support.oidc_provider import OIDCProvider, missing_provider
 
 settings.register_profile("heddle", deadline=None, print_blob=True)  # how long an example takes depends on the machine
-settings.register_profile("half", settings.get_profile("heddle"), max_examples=50)  # of a run in CI
-settings.register_profile("quick", settings.get_profile("heddle"), max_examples=20)  # a fifth: of `make check`
+settings.register_profile("quick", settings.get_profile("heddle"), max_examples=20)  # a fifth: of `make check` and CI
 settings.register_profile("first-failure", settings.get_profile("heddle"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("heddle")
 

@@ -60,6 +60,7 @@ class LocalPostgreSQL:
         self._binaries = _find_binaries()
         self._user = _unprivileged_user()
         self._folder = Path(tempfile.mkdtemp(prefix="heddle-postgresql-"))
+        self._data = self._folder / "data"
         self._port = 0
 
     @property
@@ -71,12 +72,10 @@ class LocalPostgreSQL:
         if self._user is not None:
             account = pwd.getpwnam(self._user)
             os.chown(self._folder, account.pw_uid, account.pw_gid)
-        data = str(self._folder / "data")
         try:
-            self._run(
-                "initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", f"--pgdata={data}"
-            )
-            self._start(data, " ".join(f"-c {option}" for option in (*_SERVER_OPTIONS, *self._tls_options())))
+            kind = ("--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8")
+            self._run("initdb", *kind, f"--pgdata={self._data}")
+            self._start(" ".join(f"-c {option}" for option in (*_SERVER_OPTIONS, *self._tls_options())))
             self._run("createdb", f"--host={self._folder}", f"--port={self._port}", "--username=postgres", "heddle")
         except BaseException:
             self._stop()
@@ -88,14 +87,15 @@ class LocalPostgreSQL:
     ) -> None:
         self._stop()
 
-    def _start(self, data: str, options: str) -> None:
+    def _start(self, options: str) -> None:
         """Start it; anew on another port if somebody has taken that one since it was seen to be free."""
         log = self._folder / "log"
+        place = (f"--pgdata={self._data}", f"--log={log}")
         for left in reversed(range(_STARTS)):
             self._port = free_port()
             listen = f"-p {self._port} -h 127.0.0.1 -k {self._folder} {options}"
             try:
-                self._run("pg_ctl", "start", "--wait", f"--pgdata={data}", f"--log={log}", f"--options={listen}")
+                self._run("pg_ctl", "start", "--wait", *place, f"--options={listen}")
             except HeddleError as error:
                 if not left:
                     raise HeddleError(f"{error}\n{log.read_text() if log.exists() else ''}") from error
@@ -106,7 +106,7 @@ class LocalPostgreSQL:
         """Bring the files where the server's user may read them, as it wants them; the options that name them."""
         if self._tls is None:
             return []
-        (self._folder / "data" / "pg_hba.conf").write_text(self._tls.access, encoding="utf-8")
+        (self._data / "pg_hba.conf").write_text(self._tls.access, encoding="utf-8")
         named = {"ssl_cert_file": self._tls.certificate, "ssl_key_file": self._tls.key}
         if self._tls.client_ca is not None:
             named["ssl_ca_file"] = self._tls.client_ca
@@ -119,8 +119,8 @@ class LocalPostgreSQL:
         return ["ssl=on", *(f"{option}={self._folder / option}" for option in named)]
 
     def _stop(self) -> None:
-        if (self._folder / "data" / "postmaster.pid").exists():
-            self._run("pg_ctl", "stop", "--wait", "--mode=immediate", f"--pgdata={self._folder / 'data'}")
+        if (self._data / "postmaster.pid").exists():
+            self._run("pg_ctl", "stop", "--wait", "--mode=immediate", f"--pgdata={self._data}")
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _run(self, program: str, *arguments: str) -> None:
