@@ -88,7 +88,7 @@ def write_lab(
     proxies = tuple(dict.fromkeys((getpass.getuser(), HEDDLE)))
 
     def around_in(home: Path, of_it: Path, secured: Mapping[str, Mapping[str, str]]) -> Surroundings:
-        return Surroundings(home, of_it, proxies, secured, in_containers(of_it))
+        return Surroundings(home, of_it, proxies, secured, in_containers(of_it), spec.tuning)
 
     records: list[ClusterRecord] = []
     daemons = [kdc_daemon(folder, layouts[0].kdc)] if spec.realms else []

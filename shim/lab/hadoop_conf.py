@@ -12,7 +12,7 @@ from shim.lab.java_options import JAVA_OPENS, QUICK_START
 from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout
 from shim.lab.processes import MARKER
 from shim.lab.secured_conf import CONTAINER_VARIABLE
-from shim.lab.spec import ClusterSpec, SchedulerKind
+from shim.lab.spec import ClusterSpec, SchedulerKind, Tuning
 
 __all__ = ["FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
 
@@ -39,6 +39,19 @@ _SCHEDULER_CLASS = {
     SchedulerKind.FAIR: f"{_RM}.scheduler.fair.FairScheduler",
 }
 
+# an idle handler of Hadoop's RPC wakes once a second, and by default a ResourceManager has 150: half of what one costs
+# that has nothing to do
+_FEW_HANDLERS = {
+    f"yarn.{server}.thread-count": "8"
+    for server in (
+        "resourcemanager.client",
+        "resourcemanager.scheduler.client",
+        "resourcemanager.resource-tracker.client",
+        "nodemanager.container-manager",
+    )
+}
+_TUNED = {Tuning.BOOT: _FEW_HANDLERS, Tuning.THROUGHPUT: dict[str, str]()}
+
 Properties = dict[str, str]
 Files = dict[str, str]
 
@@ -53,6 +66,7 @@ class Surroundings:
         proxy_users: Users that may act for others, such as the one that runs Heddle.
         secured: Properties of Kerberos by file name; they go before the rest. Empty where names are believed.
         sharing: Options by which the JVMs of containers share an archive of the jars' classes.
+        tuning: What its daemons are tuned for.
     """
 
     folder: Path
@@ -60,6 +74,7 @@ class Surroundings:
     proxy_users: tuple[str, ...]
     secured: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sharing: tuple[str, ...] = ()
+    tuning: Tuning = Tuning.BOOT
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +209,7 @@ def _yarn_site(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings) -
         "yarn.application.classpath": _class_path(around),
         # its classes are in a jar that the class path does not have
         "yarn.webapp.api-service.enable": "false",
+        **_TUNED[around.tuning],
     }
 
 

@@ -47,13 +47,13 @@ class SchedulerKind(StrEnum):
 
 
 class Tuning(StrEnum):
-    """Aims for which the JVMs are tuned."""
+    """Aims for which daemons are tuned."""
 
     BOOT = "boot"
-    """Fast start and little memory: only the first compiler. For tests and trying out."""
+    """Fast start and little memory: only the first compiler, few handlers of RPC. For tests and trying out."""
 
     THROUGHPUT = "throughput"
-    """Java's own defaults: slower to start, faster when warm. For measuring a ResourceManager fairly."""
+    """Java's and Hadoop's own defaults: slower to start, faster when warm. For measuring a ResourceManager fairly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class LabSpec:
     Attributes:
         clusters: At least one, ids unique.
         base_port: First port of the lab's block of 100 ports per cluster; `None` finds a free block.
-        tuning: What the JVMs are tuned for.
+        tuning: What the daemons are tuned for.
     """
 
     clusters: tuple[ClusterSpec, ...]

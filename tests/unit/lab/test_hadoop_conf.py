@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -5,7 +6,7 @@ import pytest
 
 from shim.lab.hadoop_conf import FrontAddresses, Surroundings, client_files, cluster_files, node_files, to_xml
 from shim.lab.layout import lay_out
-from shim.lab.spec import LabSpec
+from shim.lab.spec import LabSpec, Tuning
 
 AROUND = Surroundings(Path("/lab/east"), Path("/cache/3.4.2"), ("weaver",))
 
@@ -46,6 +47,13 @@ def test_what_is_written_is_read_back_whatever_it_holds():
 )
 def test_a_resource_manager_is_configured_to_recover_and_be_told_apart(name, value):
     assert yarn_site()[name] == value
+
+
+def test_handlers_are_few_but_where_a_resource_manager_is_measured():
+    measured = dataclasses.replace(AROUND, tuning=Tuning.THROUGHPUT)
+    name = "yarn.resourcemanager.scheduler.client.thread-count"
+    assert yarn_site()[name] == "8"
+    assert name not in properties(cluster_files(*east(), measured)["yarn-site.xml"])
 
 
 @pytest.mark.parametrize(
