@@ -112,14 +112,16 @@ def _with(**changes: float) -> Policy:
 
 def _without_trials(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
     """Waiting tasks x expected duration from the beginning."""
-    return snapshot.of_job(Column.WAITING, rows) * snapshot.of_job(Column.EXPECTED_S, rows)
+    return snapshot.of_job(Column.WAITING, rows) * snapshot.of_job(Column.COUNTED_S, rows)
 
 
+_NO_HORIZON = dataclasses.replace(HEDDLE.ordering, has_horizon=False)
 ABLATIONS: Mapping[str, Policy] = {
     "heddle": HEDDLE,
-    "no offers": dataclasses.replace(HEDDLE, commitment=MEGHA.commitment),
+    "no offers": dataclasses.replace(HEDDLE, ordering=_NO_HORIZON, commitment=MEGHA.commitment),
+    "no horizon": dataclasses.replace(HEDDLE, ordering=_NO_HORIZON),
     "no learnt durations": dataclasses.replace(HEDDLE, ordering=Ordering(fewest_unfinished)),
-    "no trials": dataclasses.replace(HEDDLE, ordering=Ordering(_without_trials, learns_durations=True)),
+    "no trials": dataclasses.replace(HEDDLE, ordering=dataclasses.replace(HEDDLE.ordering, kernel=_without_trials)),
     "neither (megha)": MEGHA,
     "bids never renewed": _with(bids_per_launch=0.0),
     "bids renewed with each step": _with(renewal_octaves=0.25),

@@ -286,6 +286,7 @@ class LocalMasterReport:
         seen_beyond: Requests above `seen_to` that have been executed as well.
         bid_version: Of the newest bid that the Local Master has of this Global Master; 0 for none.
         rival: Rank of the most urgent bid of anybody else there; None if there is none.
+        waited_s: For how long somebody has bid there without a break, in seconds; 0 if nobody does.
         learnt: What other Global Masters have learnt, see `LaunchRequest`; of no consequence when it is lost.
         owners: For a full report, the Global Master of each node's partition.
         queue_usage: For a heartbeat, a full report, and the first report after a heartbeat that was left out: what each
@@ -306,6 +307,7 @@ class LocalMasterReport:
     offers: tuple[Offer, ...] = ()
     bid_version: int = 0
     rival: Rank | None = None
+    waited_s: float = 0.0
     learnt: tuple[float, ...] = ()
     owners: tuple[GlobalMasterId, ...] = ()
     running: tuple[RunningLaunch, ...] = ()

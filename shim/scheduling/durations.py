@@ -12,6 +12,9 @@ From a few ended tasks on, their mean is good enough. All of it counts only as f
 each other so far (`Resemblance`): where they do not, every job is expected to be as all are. `trial_work` is the other
 half of not knowing: what the first task of a job is worth, since its end tells whether the rest shall follow.
 
+Who waits for a slot does not mind how long a task of somebody else runs after everybody has been served. So in an
+order no task counts for longer than the queue may last, its horizon (`horizon_of`).
+
 Of jobs that are alike more is known than of all: a model may have a wider one, which it begins from.
 
 Global Masters tell each other what they learn (it rides along with requests and reports): bids are comparable only when
@@ -19,6 +22,7 @@ their bidders expect the same.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -27,7 +31,15 @@ from numpy.typing import NDArray
 
 from shim.scheduling.resemblance import Resemblance
 
-__all__ = ["ENOUGH_FINISHED", "USUAL_BELIEFS", "DurationBeliefs", "DurationModel", "FloatArray", "log2_of"]
+__all__ = [
+    "ENOUGH_FINISHED",
+    "USUAL_BELIEFS",
+    "DurationBeliefs",
+    "DurationModel",
+    "FloatArray",
+    "horizon_of",
+    "log2_of",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -45,8 +57,11 @@ _SHORT_JOBS, _SHORT_TIME, _ENOUGH_JOBS = 0.8, 0.125, 20
 """Part of the jobs that are short, part of the time that they may take then, and how many jobs have to be known."""
 _GRID_LOG2: FloatArray = _SMALLEST_LOG2 + (np.arange(_BUCKETS) + 0.5) / _PER_OCTAVE
 _GRID_S: FloatArray = np.exp2(_GRID_LOG2)
+_HORIZON = 2.0
+_HORIZONS_PER_OCTAVE = 4
 _SIZES: FloatArray = np.exp2(np.arange(0.0, 20.25, 0.25))
 """Numbers of tasks for which `trial_work` is tabulated: up to a million."""
+_NO_TRIAL: FloatArray = _SIZES * _SMALLEST_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +113,8 @@ class DurationModel:
         self._count: FloatArray = np.zeros(_BUCKETS)
         self._sum_s: FloatArray = np.zeros(_BUCKETS)
         self._prior_log: FloatArray = np.full(_BUCKETS, math.log(_TRACE_WEIGHT))
-        self._trial_work: FloatArray = _SIZES * _SMALLEST_S
-        self._mean_s = 1.0
+        self._trials: dict[float, FloatArray] = {}
+        self._means_s: dict[float, float] = {}
         self._long_from_s = math.inf
         self._trial_from: tuple[float, ...] = ()
         self._derived_from = 0
@@ -120,7 +135,12 @@ class DurationModel:
             self.resemblance.note(duration_s)
 
     def expected(
-        self, finished: FloatArray, finished_log2: FloatArray, running: FloatArray, elapsed_s: FloatArray
+        self,
+        finished: FloatArray,
+        finished_log2: FloatArray,
+        running: FloatArray,
+        elapsed_s: FloatArray,
+        horizons_s: Sequence[float] = (math.inf,),
     ) -> FloatArray:
         """Expected duration of the tasks of each job.
 
@@ -134,10 +154,12 @@ class DurationModel:
             Number of running tasks.
         elapsed_s : float64 array of shape (n_jobs,)
             Mean time that they have run, in seconds.
+        horizons_s : sequence of n_horizons
+            No task counts for longer than this, in seconds.
 
         Returns:
         -------
-        float64 array of shape (n_jobs,)
+        float64 array of shape (n_horizons, n_jobs)
             Posterior mean in seconds.
         """
         self._refresh()
@@ -148,10 +170,13 @@ class DurationModel:
         beyond = np.clip(age[:, None] - np.arange(_BUCKETS) + _BUCKETS, 0, 2 * _BUCKETS - 1)
         logs += self._beliefs.witness * running[:, None] * self._survival_log[beyond]
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
-        means: FloatArray = weights @ _GRID_S / weights.sum(axis=1)
+        counted_s = np.minimum(_GRID_S, np.array(horizons_s)[:, None])
+        means: FloatArray = counted_s @ weights.T / weights.sum(axis=1)
         return means
 
-    def believed(self, told_s: FloatArray, finished: FloatArray, running: FloatArray) -> FloatArray:
+    def believed(
+        self, told_s: FloatArray, finished: FloatArray, running: FloatArray, horizon_s: float = math.inf
+    ) -> FloatArray:
         """Expected durations once it is counted how far tasks of one job resemble each other.
 
         Parameters
@@ -160,6 +185,8 @@ class DurationModel:
             What the tasks of each job alone tell, in seconds.
         finished, running : float64 arrays of shape (n_jobs,)
             How many of them there are.
+        horizon_s : float
+            No task counts for longer than this, nor does one in `told_s`.
 
         Returns:
         -------
@@ -168,7 +195,8 @@ class DurationModel:
         """
         self._refresh()
         weight = self.resemblance.weight_of(np.maximum(finished + self._beliefs.witness * running, 1.0))
-        expected_s: FloatArray = self._mean_s * (np.maximum(told_s, _SMALLEST_S) / self._mean_s) ** weight
+        mean_s = self._mean_s(horizon_s)
+        expected_s: FloatArray = mean_s * (np.maximum(told_s, _SMALLEST_S) / mean_s) ** weight
         return expected_s
 
     @property
@@ -181,7 +209,7 @@ class DurationModel:
         self._refresh()
         return self._long_from_s
 
-    def trial_work(self, waiting: FloatArray) -> FloatArray:
+    def trial_work(self, waiting: FloatArray, horizon_s: float = math.inf) -> FloatArray:
         """Compute the cost, for each such job that is completed, of trying a job of which nothing is known yet.
 
         One task is launched. Its end tells the job's duration, and the rest follows at once if that is not above some
@@ -192,6 +220,8 @@ class DurationModel:
         ----------
         waiting : float64 array of shape (n_jobs,)
             Number of tasks.
+        horizon_s : float
+            No task counts for longer than this.
 
         Returns:
         -------
@@ -201,8 +231,7 @@ class DurationModel:
         Source: the index of Gittins (1979), with the end of the first task as the only moment of choice.
         """
         self._refresh()
-        self._refresh_trials()
-        work: FloatArray = np.interp(waiting, _SIZES, self._trial_work)
+        work: FloatArray = np.interp(waiting, _SIZES, self._trials_within(horizon_s))
         return work
 
     def _refresh(self) -> None:
@@ -212,30 +241,53 @@ class DurationModel:
             return
         self._derived_from = evidence
         self._prior_log = np.log(self._belief())
+        self._means_s.clear()
         count, sum_s = self._histogram()
-        self._mean_s = max(float(sum_s.sum() / count.sum()), _SMALLEST_S)
         jobs = count.sum()
         n_short = int(np.searchsorted(count.cumsum(), _SHORT_JOBS * jobs)) + 1
         take_little = jobs >= _ENOUGH_JOBS and sum_s[:n_short].sum() <= _SHORT_TIME * sum_s.sum()
         self._long_from_s = float(_SMALLEST_S * 2.0 ** (n_short / _PER_OCTAVE)) if take_little else math.inf
 
-    def _refresh_trials(self) -> None:
-        """Tabulate `trial_work` anew, if anything that it depends on has changed by more than a little."""
-        alike = round(self.resemblance.alike * _STEPS_OF_ALIKE) / _STEPS_OF_ALIKE
-        derived_from = (float(self.evidence), alike)
-        if not self.evidence or self._trial_from == derived_from:
-            return
-        self._trial_from = derived_from
+    def _mean_s(self, horizon_s: float) -> float:
+        """Mean over jobs of what a task counts for, in seconds; a second until a job has taught anything."""
+        known_s = self._means_s.get(horizon_s)
+        if known_s is None:
+            jobs, ran_s = self._seen(horizon_s)
+            known_s = max(float(jobs @ ran_s / jobs.sum()), _SMALLEST_S) if jobs.size else min(1.0, horizon_s)
+            self._means_s[horizon_s] = known_s
+        return known_s
+
+    def _seen(self, horizon_s: float) -> tuple[FloatArray, FloatArray]:
+        """Jobs by what a task of theirs counts for, the shortest first, and these seconds."""
         count, sum_s = self._histogram()
         seen = np.flatnonzero(count)
-        jobs, ran_s = count[seen], sum_s[seen] / count[seen]
-        rest_s = self._mean_s * (np.maximum(ran_s, _SMALLEST_S) / self._mean_s) ** alike
+        return count[seen], np.minimum(sum_s[seen] / count[seen], horizon_s)
+
+    def _trials_within(self, horizon_s: float) -> FloatArray:
+        """Tabulate `trial_work` by `_SIZES`, anew where anything that it depends on has changed by more than a little.
+
+        Until a job has taught anything it is next to nothing.
+        """
+        alike = round(self.resemblance.alike * _STEPS_OF_ALIKE) / _STEPS_OF_ALIKE
+        derived_from = (float(self.evidence), alike)
+        if self._trial_from != derived_from:
+            self._trial_from = derived_from
+            self._trials.clear()
+        known = self._trials.get(horizon_s)
+        if known is None:
+            known = self._trials[horizon_s] = self._tabulate(horizon_s, alike) if self.evidence else _NO_TRIAL
+        return known
+
+    def _tabulate(self, horizon_s: float, alike: float) -> FloatArray:
+        (jobs, ran_s), mean_s = self._seen(horizon_s), self._mean_s(horizon_s)
+        rest_s = mean_s * (np.maximum(ran_s, _SMALLEST_S) / mean_s) ** alike
         trial_s = float(jobs @ ran_s / jobs.sum())
         completed = jobs.cumsum() / jobs.sum()
         follow_s = (jobs * rest_s).cumsum() / jobs.sum()
         # limits along the first axis: the trial itself, and for those below the limit everything else
-        work = (trial_s + np.multiply.outer(follow_s, _SIZES - 1.0)) / completed[:, None]
-        self._trial_work = work.min(axis=0)
+        work: FloatArray = (trial_s + np.multiply.outer(follow_s, _SIZES - 1.0)) / completed[:, None]
+        cheapest: FloatArray = work.min(axis=0)
+        return cheapest
 
     def _belief(self) -> FloatArray:
         """Weight of each bucket, in jobs; array of shape (_BUCKETS,)."""
@@ -257,3 +309,14 @@ class DurationModel:
 def log2_of(duration_s: float) -> float:
     """Binary logarithm of a duration in seconds, of a millisecond at least."""
     return math.log2(max(duration_s, _SMALLEST_S))
+
+
+def horizon_of(waited_s: float) -> float:
+    """The horizon of an order, in seconds, when somebody has waited for so long without a break.
+
+    A queue is expected to last for as long as it has lasted, and once more. Where it lasts for seconds, a slot that
+    goes to a task of an hour costs the others what one costs that goes to a task of a minute, and what counts is how
+    many slots a job wants; where it lasts for hours, work counts. In quarters of an octave, so that it changes seldom.
+    """
+    steps = math.log2(max(_HORIZON * waited_s, _SMALLEST_S)) * _HORIZONS_PER_OCTAVE
+    return float(2.0 ** (math.ceil(steps) / _HORIZONS_PER_OCTAVE))

@@ -3,6 +3,7 @@
 Whoever places their tasks keeps it up to date; a snapshot is a look at it. Identities stay with the keeper.
 """
 
+import math
 from enum import IntEnum
 
 import numpy as np
@@ -57,6 +58,10 @@ class Column(IntEnum):
     """Sum over the finished tasks of `Resemblance.log2_of`."""
     COMPARED_SQUARES = 17
     """Sum of the squares of the same."""
+    COUNTED_S = 18
+    """What a task counts for in an order with a horizon: as `EXPECTED_S`, but no task for longer than that."""
+    HORIZON_S = 19
+    """The horizon of `COUNTED_S`."""
 
 
 class JobTable:
@@ -179,27 +184,32 @@ def expect_durations(
     durations: DurationModel,
     now_s: float,
     rows: NDArray[np.intp] | None = None,
+    horizon_s: float = math.inf,
 ) -> None:
-    """Bring `EXPECTED_S` and `TRIAL_S` up to date, for the jobs with waiting tasks if no rows are given.
+    """Bring `EXPECTED_S`, `COUNTED_S` and `TRIAL_S` up to date, for the jobs with waiting tasks if no rows are given.
 
-    What running tasks tell changes with time, but slowly: an expectation holds until they have run a twentieth longer,
-    or one of them ends.
+    In the latter two no task counts for longer than the horizon. What running tasks tell changes with time, but slowly:
+    an expectation holds until they have run a twentieth longer, or one of them ends.
     """
     if rows is None:
         rows = table.waiting_rows()
     untried = rows[table.column(Column.RUNNING)[rows] + table.column(Column.FINISHED)[rows] == 0.0]
     if untried.size:
-        table.write(Column.TRIAL_S, untried, durations.trial_work(table.column(Column.WAITING)[untried]))
-    stale = rows[table.column(Column.EXPECTED_UNTIL_S)[rows] < now_s]
+        table.write(Column.TRIAL_S, untried, durations.trial_work(table.column(Column.WAITING)[untried], horizon_s))
+    is_old = table.column(Column.EXPECTED_UNTIL_S)[rows] < now_s
+    stale = rows[is_old | (table.column(Column.HORIZON_S)[rows] != horizon_s)]
     if not stale.size:
         return
     columns = table.columns(stale)
     running, finished = columns[Column.RUNNING], columns[Column.FINISHED]
     elapsed_s = np.maximum(running * now_s - columns[Column.STARTED_S], 0.0) / np.maximum(running, 1.0)
-    expected_s = durations.expected(finished, columns[Column.FINISHED_LOG2], running, elapsed_s)
+    horizons_s = (math.inf, horizon_s)
+    means_s = durations.expected(finished, columns[Column.FINISHED_LOG2], running, elapsed_s, horizons_s)
     is_known = finished >= ENOUGH_FINISHED
-    expected_s[is_known] = columns[Column.FINISHED_S][is_known] / finished[is_known]
-    expected_s = durations.believed(expected_s, finished, running)
-    table.write(Column.EXPECTED_S, stale, expected_s)
+    ended_s = columns[Column.FINISHED_S][is_known] / finished[is_known]
+    for column, horizon, told_s in zip((Column.EXPECTED_S, Column.COUNTED_S), horizons_s, means_s, strict=True):
+        told_s[is_known] = np.minimum(ended_s, horizon)
+        table.write(column, stale, durations.believed(told_s, finished, running, horizon))
+    table.write(Column.HORIZON_S, stale, np.full(stale.size, horizon_s))
     holds_s = np.where(running > 0.0, _HOLDS_FOR * elapsed_s + _HOLDS_AT_LEAST_S, np.inf)
     table.write(Column.EXPECTED_UNTIL_S, stale, np.where(is_known, np.inf, now_s + holds_s))

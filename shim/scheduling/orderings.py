@@ -49,12 +49,12 @@ def estimated_work(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
 
 
 def learnt_work(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
-    """Slot-seconds that the job's waiting tasks are expected to take, by what was learnt.
+    """Slot-seconds that the job's waiting tasks are expected to take, by what was learnt, within the horizon.
 
     Of a job that has not begun: what it costs to try it (`DurationModel.trial_work`).
     """
     has_begun = snapshot.of_job(Column.RUNNING, rows) + snapshot.of_job(Column.FINISHED, rows) > 0.0
-    work_s = snapshot.of_job(Column.WAITING, rows) * snapshot.of_job(Column.EXPECTED_S, rows)
+    work_s = snapshot.of_job(Column.WAITING, rows) * snapshot.of_job(Column.COUNTED_S, rows)
     keys: FloatArray = np.where(has_begun, work_s, snapshot.of_job(Column.TRIAL_S, rows))
     return keys
 

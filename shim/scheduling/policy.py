@@ -87,7 +87,9 @@ class Ordering:
     """Order of pending requests.
 
     Attributes:
-        learns_durations: Whether the kernel reads `Column.EXPECTED_S` or `Column.TRIAL_S`.
+        learns_durations: Whether the kernel reads `Column.EXPECTED_S`, `COUNTED_S` or `TRIAL_S`.
+        has_horizon: Whether the kernel reads `Column.COUNTED_S` within a horizon, by how long somebody has waited
+            (`horizon_of`). Local Masters know that by their bids.
         reads_shares: Whether it reads `Column.SHARE`.
         beliefs: What is taken for granted of durations, if it learns them.
     """
@@ -95,6 +97,7 @@ class Ordering:
     kernel: OrderingKernel
     queues: QueueOrder = QueueOrder.OWED_FIRST
     learns_durations: bool = False
+    has_horizon: bool = False
     reads_shares: bool = False
     beliefs: DurationBeliefs = USUAL_BELIEFS
 
@@ -253,6 +256,10 @@ class Policy:
     solver: Solver | None = None
     solves_gangs: bool = False
     is_solved_apart: bool = False
+
+    def __post_init__(self) -> None:
+        if self.ordering.has_horizon and not self.commitment.bids:
+            raise ValueError(f"policy {self.name} has a horizon, but bids for nothing: it is known by bids alone")
 
 
 def refusal(name: str, needs: frozenset[Fact], world: World, known: frozenset[Fact]) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from fairness import FloatArray
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import LocalMasterReport, Offer
+from shim.scheduling.durations import horizon_of
 from shim.scheduling.entitlement import share_of
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.job_table import Column, expect_durations
@@ -25,7 +26,7 @@ def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) 
     """Take a snapshot of the present state; arrays are shared, not copied, so that it is good until the next event."""
     table, ordering = core.book.table, core.policy.ordering
     if ordering.learns_durations and not table.is_idle:
-        expect_durations(table, core.book.durations, now_s)
+        expect_durations(table, core.book.durations, now_s, horizon_s=_horizon_s(core, now_s))
     if ordering.reads_shares:
         _write_shares(core)
     return Snapshot(
@@ -40,6 +41,16 @@ def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) 
 
 
 _NO_QUEUES = Queues()
+
+
+def _horizon_s(core: Core, now_s: float) -> float:
+    """The horizon of the order: bids are comparable only if it is the same for all bidders.
+
+    Local Masters have everybody's bids. So it goes by what they say, and not by the Global Master's own queue.
+    """
+    if not core.policy.ordering.has_horizon:
+        return math.inf
+    return horizon_of(now_s - max((link.nobody_bid_at_s for link in core.links.values()), default=now_s))
 
 
 def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedRoom], list[Offer]]:

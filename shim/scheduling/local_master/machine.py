@@ -106,7 +106,7 @@ class LocalMaster:
             self._on_message(event.message)
         else:
             self._handlers[type(event)](event)  # type: ignore[operator]  # the table pairs each type with its handler
-        self._effects.extend(starmap(SendReport, self._reporter.take_reports()))
+        self._effects.extend(starmap(SendReport, self._reporter.take_reports(event.at_s)))
         return self._effects
 
     def check_invariants(self) -> None:

@@ -48,6 +48,8 @@ class Reporter:
         self._incarnation = incarnation
         self._truth = truth
         self._bids = bids
+        self._had_no_bid = True
+        self._nobody_bid_at_s = 0.0
         self._told: dict[GlobalMasterId, Occasion] = {}
         self._offered: dict[GlobalMasterId, list[Offer]] = {}
 
@@ -99,14 +101,17 @@ class Reporter:
             else:
                 self.tell(global_master, Occasion.HEARTBEAT)
 
-    def take_reports(self) -> Iterator[tuple[GlobalMasterId, LocalMasterReport]]:
-        """The reports that are due; afterwards none is."""
+    def take_reports(self, at_s: float) -> Iterator[tuple[GlobalMasterId, LocalMasterReport]]:
+        """The reports that are due when an event is done; afterwards none is."""
+        if self._had_no_bid or self._bids.is_empty:
+            self._nobody_bid_at_s = at_s
+        self._had_no_bid = self._bids.is_empty
         for global_master, occasion in self._told.items():
-            yield global_master, self._report(global_master, occasion)
+            yield global_master, self._report(global_master, occasion, at_s - self._nobody_bid_at_s)
         self._told.clear()
         self._offered.clear()
 
-    def _report(self, global_master: GlobalMasterId, occasion: Occasion) -> LocalMasterReport:
+    def _report(self, global_master: GlobalMasterId, occasion: Occasion, waited_s: float) -> LocalMasterReport:
         link = self.links[global_master]
         link.sequence += 1
         is_full = occasion is Occasion.ANSWER or link.sequence == 1
@@ -129,6 +134,7 @@ class Reporter:
             learnt=tuple(link.learnt),
             bid_version=self._bids.version_of(global_master),
             rival=self._bids.best_besides(global_master),
+            waited_s=waited_s,
             owners=self._truth.owners if is_full else (),
             running=self._running_of(global_master) if is_full else (),
             queue_usage=self._usage() if is_full or occasion is Occasion.HEARTBEAT or link.owes_usage else (),

@@ -6,6 +6,8 @@ What differs from `megha`, and why:
   those that have ended and from how long the others have run (or as the submitter stated, in `HEDDLE_ESTIMATES`).
 - A job of which nothing is known is tried: its first task is ranked by what it costs to learn whether the rest is worth
   it.
+- No task counts for longer than the queue is expected to last: where it lasts for seconds, what counts is how many
+  slots a job wants, however long it keeps them.
 - A Global Master that sees no room bids; a Local Master offers capacity that comes free to the best bidder. So the
   order holds among all Global Masters, not only within each, and nobody collides over a freed slot.
 - Where most jobs are short and take little, tasks that run long leave one node in a hundred free: short ones do not
@@ -31,7 +33,7 @@ __all__ = ["HEDDLE", "HEDDLE_ESTIMATES"]
 
 HEDDLE = Policy(
     name="heddle",
-    ordering=Ordering(learnt_work, learns_durations=True),
+    ordering=Ordering(learnt_work, learns_durations=True, has_horizon=True),
     placement=Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START),
     commitment=Commitment(
         answers_acceptance=False, bids=True, ranks_per_octave=8.0, beats_when_quiet=True, kept_for_short=0.01

@@ -1,9 +1,11 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.scheduling.durations import DurationModel, log2_of
+from shim.scheduling.durations import DurationModel, horizon_of, log2_of
 
 LENGTHS_S = (1.0, 10.0, 100.0)
 
@@ -15,14 +17,14 @@ def taught(*durations_s):
     return model
 
 
-def expected(model, *, finished_s=(), running=0, elapsed_s=0.0):
+def expected(model, *, finished_s=(), running=0, elapsed_s=0.0, horizon_s=math.inf):
     logs = sum(map(log2_of, finished_s))
     evidence = (len(finished_s), logs, running, elapsed_s)
-    return float(model.expected(*(np.array([float(value)]) for value in evidence))[0])
+    return model.expected(*(np.array([float(value)]) for value in evidence), (horizon_s,)).item()
 
 
-def trial_work(model, n_tasks):
-    return float(model.trial_work(np.array([float(n_tasks)]))[0])
+def trial_work(model, n_tasks, horizon_s=math.inf):
+    return model.trial_work(np.array([float(n_tasks)]), horizon_s).item()
 
 
 def test_the_mean_of_what_was_seen_is_expected_of_a_job_whose_tasks_have_just_begun():
@@ -77,9 +79,44 @@ def test_a_trial_is_never_dearer_than_the_job_and_grows_with_it(durations_s, few
     assert work <= trial_work(model, more) * 1.001
 
 
+@given(
+    st.lists(st.floats(0.001, 1e6), min_size=1, max_size=20),
+    st.floats(0.01, 1e5),
+    st.integers(1, 3000),
+    st.floats(0.0, 1e5),
+)
+def test_no_task_counts_for_longer_than_the_horizon(durations_s, horizon_s, n_tasks, elapsed_s):
+    model = taught(*durations_s)
+    within_s = expected(model, running=3, elapsed_s=elapsed_s, horizon_s=horizon_s)
+    assert within_s <= min(horizon_s, expected(model, running=3, elapsed_s=elapsed_s)) * 1.001
+    assert trial_work(model, n_tasks, horizon_s) <= min(trial_work(model, n_tasks), n_tasks * horizon_s) * 1.001
+
+
+def test_it_is_not_the_mean_that_the_horizon_cuts_but_each_duration():
+    model = taught(*[1.0, 1000.0] * 1000)
+    assert expected(model, horizon_s=100.0) == pytest.approx(50.5, rel=0.05)
+
+
+def test_within_a_short_horizon_a_trial_tells_nothing_and_all_tasks_cost_the_same():
+    assert trial_work(taught(*LENGTHS_S), 40, horizon_s=0.5) == pytest.approx(20.0)
+
+
+def test_what_a_model_knows_within_one_horizon_is_not_taken_for_what_it_knows_within_another():
+    model = taught(*LENGTHS_S)
+    asked = [trial_work(model, 10, horizon_s) for horizon_s in (math.inf, 5.0, math.inf, 5.0)]
+    assert asked[:2] == asked[2:]
+    model.observe(1000.0)
+    assert trial_work(model, 10, 5.0) > asked[1]
+
+
+@given(st.floats(0.0, 1e9))
+def test_the_horizon_is_twice_what_somebody_has_waited_and_at_most_a_fifth_more(waited_s):
+    assert max(2.0 * waited_s, 0.0005) <= horizon_of(waited_s) <= max(2.4 * waited_s, 0.0012)
+
+
 def test_no_jobs_give_no_expectations():
     none = np.zeros(0)
-    assert DurationModel().expected(none, none, none, none).shape == (0,)
+    assert DurationModel().expected(none, none, none, none).shape == (1, 0)
 
 
 def test_durations_beyond_all_buckets_are_still_learnt():

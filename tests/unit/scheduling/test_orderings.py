@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -38,8 +40,8 @@ def test_kernels_see_what_the_table_holds():
     assert keys_of(estimated_work, table) == [8.0, 14.0]
 
 
-def learnt_keys_of(table, durations, now_s):
-    expect_durations(table, durations, now_s)
+def learnt_keys_of(table, durations, now_s, horizon_s=math.inf):
+    expect_durations(table, durations, now_s, horizon_s=horizon_s)
     return keys_of(learnt_work, table, now_s)
 
 
@@ -64,6 +66,18 @@ def test_a_job_that_has_not_begun_is_tried_before_the_rest_of_one_that_has():
     table = a_table({Column.TASKS: 10, Column.WAITING: 10}, {Column.TASKS: 10, Column.WAITING: 9, Column.RUNNING: 1})
     untried, begun = learnt_keys_of(table, durations, 1.0)
     assert untried == durations.trial_work(np.array([10.0]))[0] < begun
+
+
+def test_in_a_short_queue_what_counts_is_how_many_slots_a_job_wants():
+    done = {Column.TASKS: 99, Column.FINISHED: 5}
+    few_long, many_short = (
+        {Column.WAITING: 3, Column.FINISHED_S: 500.0},
+        {Column.WAITING: 20, Column.FINISHED_S: 25.0},
+    )
+    table = a_table(done | few_long, done | many_short)
+    keys = {horizon_s: learnt_keys_of(table, some_durations(), 1.0, horizon_s) for horizon_s in (2.0, 50.0, math.inf)}
+    assert keys == {2.0: [6.0, 40.0], 50.0: [150.0, 100.0], math.inf: [300.0, 100.0]}
+    assert [table.get(Column.EXPECTED_S, row) for row in range(2)] == [100.0, 5.0], "none of that is what is expected"
 
 
 def test_an_expectation_holds_until_tasks_have_run_a_while_longer():

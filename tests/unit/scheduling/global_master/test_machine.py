@@ -240,12 +240,13 @@ def test_what_was_learnt_is_told_with_the_next_request_only():
     assert talk.master._core.book.durations.observed == 3
 
 
-def test_the_rest_of_a_job_whose_tasks_turn_out_to_be_long_waits_for_one_that_may_be_short():
+@pytest.mark.parametrize(("waited_s", "first"), [(999.5, "untried"), (0.0, "long")])
+def test_the_rest_of_a_job_of_long_tasks_waits_for_one_that_may_be_short_where_a_queue_lasts(waited_s, first):
     talk = GlobalMasterTalk(HEDDLE)
     (request,) = talk.submit("long", n_tasks=6)
     talk.submit("untried", n_tasks=6, at_s=2.0)
     talk.hear(seen_to=1, learnt=(1.0,) * 50)
     launch = request.launches[0]
     ended = (Ending(launch.number, launch.task, EndingKind.FINISHED, 999.0),)
-    (again,) = talk.hear(at_s=1000.0, ended=ended, nodes={launch.node: 1})
-    assert [launch.task.job for launch in again.launches] == ["untried"]
+    (again,) = talk.hear(at_s=1000.0, ended=ended, nodes={launch.node: 1}, waited_s=waited_s)
+    assert [launch.task.job for launch in again.launches] == [first]

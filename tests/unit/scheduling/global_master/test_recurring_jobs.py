@@ -21,7 +21,7 @@ NOBODY = np.zeros(1)
 
 
 def expected(model):
-    return model.expected(NOBODY, NOBODY, NOBODY, NOBODY)[0]
+    return model.expected(NOBODY, NOBODY, NOBODY, NOBODY).item()
 
 
 @pytest.mark.parametrize(

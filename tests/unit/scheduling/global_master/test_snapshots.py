@@ -1,5 +1,7 @@
 """Queues as a Global Master sees them at a moment: what each holds, where, and who borrows nothing."""
 
+from dataclasses import replace
+
 import pytest
 
 from shim.domain.messages import Need, NodeState, PreemptionRequest
@@ -7,7 +9,8 @@ from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.global_master.snapshots import local_master_of, take_snapshot
-from shim.scheduling.policies import MEGHA
+from shim.scheduling.job_table import Column
+from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.simulation.engine import seeded
 
 SHARES = {"a": 0.5, "b": 0.3, "c": 0.2}
@@ -53,6 +56,34 @@ def test_what_is_asked_back_counts_as_gone_there_and_for_its_taker_as_had(core, 
     seen = queues(core)
     assert seen.held.tolist() == [gains, [4, 5], [0, 0]]
     assert seen.held_at[1].tolist() == [[0, 0], [4, 5]]
+
+
+@pytest.fixture
+def learner():
+    """Two clusters that have been heard of; a job whose tasks take 100 s waits, after five of them have ended."""
+    core = Core("ga", HEDDLE, n_resources=2, rng=seeded(1, "test"), incarnation=1, queue_shares={})
+    core.links |= {name: LocalMasterLink(incarnation=1) for name in ("la", "lb")}
+    job = core.book.add(JobRequest("job", (TaskGroup(NEED, (0, 1, 2)),)), 0.0)
+    for column, value in ((Column.FINISHED, 5.0), (Column.FINISHED_S, 500.0)):
+        core.book.table.put(column, job.row, value)
+    return core
+
+
+def counted_s(core, now_s):
+    (row,) = core.book.table.waiting_rows()
+    return take_snapshot(core, now_s).jobs[Column.COUNTED_S, row]
+
+
+def test_no_task_counts_for_longer_than_twice_what_somebody_has_waited_anywhere(learner):
+    learner.links["la"].nobody_bid_at_s, learner.links["lb"].nobody_bid_at_s = 5.0, 8.0
+    assert counted_s(learner, 9.0) == 2.0
+    assert counted_s(learner, 16.0) == 16.0
+    assert counted_s(learner, 1000.0) == 100.0
+
+
+def test_an_order_without_a_horizon_counts_each_task_in_full(learner):
+    learner.policy = replace(HEDDLE, ordering=replace(HEDDLE.ordering, has_horizon=False))
+    assert counted_s(learner, 0.0) == 100.0
 
 
 def test_a_queue_that_was_asked_back_is_patient_until_its_time(core):

@@ -3,6 +3,7 @@
 import pytest
 
 from shim.domain.messages import (
+    Bid,
     Ending,
     EndingKind,
     InconsistencyKind,
@@ -29,6 +30,7 @@ GPU = frozenset({"label:gpu"})
 NODES = (NodeSpec((4, 2)), NodeSpec((2, 2), GPU))
 BIG = Need((3, 1))
 SMALL = Need((1, 1))
+HUGE = Need((99, 1))
 
 
 @pytest.fixture
@@ -145,9 +147,28 @@ def test_an_offer_is_told_once_with_the_version_of_the_bid(talk):
     }
     talk.give(HeartbeatDue(1.0))
     assert talk.reports == {
-        "ga": a_report(3, Occasion.HEARTBEAT, bid_version=7),
-        "gb": a_report(2, Occasion.HEARTBEAT, nodes=(NodeState(0, (0, 0)),), rival=(0, 0, 3)),
+        "ga": a_report(3, Occasion.HEARTBEAT, bid_version=7, waited_s=1.0),
+        "gb": a_report(2, Occasion.HEARTBEAT, nodes=(NodeState(0, (0, 0)),), rival=(0, 0, 3), waited_s=1.0),
     }
+
+
+def test_everybody_is_told_for_how_long_somebody_has_bid_without_a_break(talk):
+    for name in ("ga", "gb"):
+        talk.hear(ReportRequest(name, 1))
+    some, nothing = a_bid("ga", 3, need=HUGE).lines, ()
+    waited_s = []
+    for bidder, version, lines, at_s in (
+        ("gb", 1, nothing, 3.0),
+        ("ga", 1, some, 5.0),
+        ("gb", 2, some, 6.0),
+        ("ga", 2, nothing, 8.0),
+        ("gb", 3, nothing, 9.0),
+        ("ga", 3, some, 11.0),
+    ):
+        talk.hear(Bid(bidder, 1, version, lines), at_s=at_s)
+        talk.give(HeartbeatDue(at_s + 0.5))
+        waited_s.append({report.waited_s for report in talk.reports.values()})
+    assert waited_s == [{0.0}, {0.5}, {1.5}, {3.5}, {0.0}, {0.5}]
 
 
 def test_what_a_master_learnt_is_passed_on_only_to_those_that_have_been_heard_of(talk):
