@@ -13,7 +13,6 @@ import numpy as np
 from fairness import FloatArray
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import LocalMasterReport, Offer
-from shim.scheduling.durations import horizon_of
 from shim.scheduling.entitlement import share_of
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.job_table import Column, expect_durations
@@ -25,8 +24,9 @@ __all__ = ["local_master_of", "offered_room", "take_snapshot"]
 def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) -> Snapshot:
     """Take a snapshot of the present state; arrays are shared, not copied, so that it is good until the next event."""
     table, ordering = core.book.table, core.policy.ordering
+    long_from_s = core.book.durations.long_from_s if core.policy.commitment.kept_for_short else math.inf
     if ordering.learns_durations and not table.is_idle:
-        expect_durations(table, core.book.durations, now_s, horizon_s=_horizon_s(core, now_s))
+        expect_durations(table, core.book.durations, now_s, horizon_s=_horizon_s(core, long_from_s, now_s))
     if ordering.reads_shares:
         _write_shares(core)
     return Snapshot(
@@ -36,21 +36,21 @@ def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) 
         requests=core.book.requests.requests(),
         queues=_queues_of(core, now_s) if core.queue_rows and not table.is_idle else _NO_QUEUES,
         offers=tuple(offers),
-        long_from_s=core.book.durations.long_from_s if core.policy.commitment.kept_for_short else math.inf,
+        long_from_s=long_from_s,
     )
 
 
 _NO_QUEUES = Queues()
 
 
-def _horizon_s(core: Core, now_s: float) -> float:
+def _horizon_s(core: Core, long_from_s: float, now_s: float) -> float:
     """The horizon of the order: bids are comparable only if it is the same for all bidders.
 
-    Local Masters have everybody's bids. So it goes by what they say, and not by the Global Master's own queue.
+    Local Masters have everybody's bids. So it goes by what they say, and not by the Global Master's own queue. Where
+    room is kept for short tasks there is none: those do not wait for the long ones anyway.
     """
-    if not core.policy.ordering.has_horizon:
-        return math.inf
-    return horizon_of(now_s - max((link.nobody_bid_at_s for link in core.links.values()), default=now_s))
+    has_one = core.policy.ordering.has_horizon and math.isinf(long_from_s)
+    return core.spells.horizon_s(now_s) if has_one else math.inf
 
 
 def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedRoom], list[Offer]]:

@@ -245,7 +245,7 @@ def test_the_rest_of_a_job_of_long_tasks_waits_for_one_that_may_be_short_where_a
     talk = GlobalMasterTalk(HEDDLE)
     (request,) = talk.submit("long", n_tasks=6)
     talk.submit("untried", n_tasks=6, at_s=2.0)
-    talk.hear(seen_to=1, learnt=(1.0,) * 50)
+    talk.hear(seen_to=1, learnt=(1.0,) * 10)
     launch = request.launches[0]
     ended = (Ending(launch.number, launch.task, EndingKind.FINISHED, 999.0),)
     (again,) = talk.hear(at_s=1000.0, ended=ended, nodes={launch.node: 1}, waited_s=waited_s)
