@@ -12,7 +12,8 @@ From a few ended tasks on, their mean is good enough. All of it counts only as f
 each other so far (`Resemblance`): where they do not, every job is expected to be as all are. `trial_work` is the other
 half of not knowing: what the first task of a job is worth, since its end tells whether the rest shall follow.
 
-In an order no task counts for longer than the queue may last, its horizon (`shim/scheduling/queue_spells.py`).
+Who waits for a slot does not mind how long a task of somebody else runs after everybody has been served. So in an
+order no task counts for longer than the queue may last, its horizon (`horizon_of`).
 
 Of jobs that are alike more is known than of all: a model may have a wider one, which it begins from.
 
@@ -36,6 +37,7 @@ __all__ = [
     "DurationBeliefs",
     "DurationModel",
     "FloatArray",
+    "horizon_of",
     "log2_of",
 ]
 
@@ -55,6 +57,8 @@ _SHORT_JOBS, _SHORT_TIME, _ENOUGH_JOBS = 0.8, 0.125, 20
 """Part of the jobs that are short, part of the time that they may take then, and how many jobs have to be known."""
 _GRID_LOG2: FloatArray = _SMALLEST_LOG2 + (np.arange(_BUCKETS) + 0.5) / _PER_OCTAVE
 _GRID_S: FloatArray = np.exp2(_GRID_LOG2)
+_HORIZON = 2.0
+_HORIZONS_PER_OCTAVE = 4
 _SIZES: FloatArray = np.exp2(np.arange(0.0, 20.25, 0.25))
 """Numbers of tasks for which `trial_work` is tabulated: up to a million."""
 _NO_TRIAL: FloatArray = _SIZES * _SMALLEST_S
@@ -305,3 +309,14 @@ class DurationModel:
 def log2_of(duration_s: float) -> float:
     """Binary logarithm of a duration in seconds, of a millisecond at least."""
     return math.log2(max(duration_s, _SMALLEST_S))
+
+
+def horizon_of(waited_s: float) -> float:
+    """The horizon of an order, in seconds, when somebody has waited for so long without a break.
+
+    A queue is expected to last for as long as it has lasted, and once more. Where it lasts for seconds, a slot that
+    goes to a task of an hour costs the others what one costs that goes to a task of a minute, and what counts is how
+    many slots a job wants; where it lasts for hours, work counts. In quarters of an octave, so that it changes seldom.
+    """
+    steps = math.log2(max(_HORIZON * waited_s, _SMALLEST_S)) * _HORIZONS_PER_OCTAVE
+    return float(2.0 ** (math.ceil(steps) / _HORIZONS_PER_OCTAVE))

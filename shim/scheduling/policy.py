@@ -89,7 +89,7 @@ class Ordering:
     Attributes:
         learns_durations: Whether the kernel reads `Column.EXPECTED_S`, `COUNTED_S` or `TRIAL_S`.
         has_horizon: Whether the kernel reads `Column.COUNTED_S` within a horizon, by how long somebody has waited
-            (`QueueSpells`). Local Masters know that by their bids.
+            (`horizon_of`). Local Masters know that by their bids.
         reads_shares: Whether it reads `Column.SHARE`.
         beliefs: What is taken for granted of durations, if it learns them.
     """

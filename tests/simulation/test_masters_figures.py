@@ -66,7 +66,7 @@ def test_with_estimates_heddle_comes_near_a_central_scheduler_that_knows_everyth
     assert times_longer("central-srpt", "heddle", uses_estimates=True) > 1 / 1.15
 
 
-@pytest.mark.parametrize(("name", "least"), [("no offers", 1.5), ("no learnt durations", 1.2), ("no trials", 1.05)])
+@pytest.mark.parametrize(("name", "least"), [("no offers", 1.5), ("no learnt durations", 1.2), ("no trials", 1.1)])
 def test_each_idea_is_worth_something(name, least):
     assert times_longer(name, "heddle") > least
 
@@ -104,7 +104,7 @@ def test_megha_orders_its_queues():
 def test_heddle_holds_nearly_all_of_yahoos_delay_as_low_as_the_table_says():
     trace = read_trace(data_folder() / "jobs" / "YH1_sub.tr", first_jobs=600)
     delay = simulate(Experiment("heddle", Setting(n_workers=6000)), trace).delay()
-    assert delay.mean == pytest.approx(5.96, rel=0.03)
+    assert delay.mean == pytest.approx(5.06, rel=0.03)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

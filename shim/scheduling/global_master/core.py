@@ -15,7 +15,6 @@ from shim.scheduling.global_master.links import LaunchDraft, LocalMasterLink
 from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.placements import CycleState, PolicyRandom
 from shim.scheduling.policy import Policy
-from shim.scheduling.queue_spells import QueueSpells
 
 __all__ = ["Core", "Counters"]
 
@@ -50,7 +49,6 @@ class Core:
         state: What cycles hand on to each other.
         drafts: What the next requests will say, for the Local Masters that there is something to say to.
         tokens: Renewed bids that may still be sent.
-        spells: For how long somebody has waited, and may wait yet.
         most_free: The most that was ever free of each resource: what jobs' shares are parts of.
         patient_until_s: Queues that were asked back lately: until then they borrow nothing anew.
     """
@@ -78,7 +76,6 @@ class Core:
         self.counters = Counters()
         self.effects: list[GlobalMasterEffect] = []
         self.tokens = 0.0
-        self.spells = QueueSpells()
         self.most_free: FloatArray = np.zeros(n_resources)
         self.patient_until_s: dict[str, float] = {}
         self.keeps_decisions = False

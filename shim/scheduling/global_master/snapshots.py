@@ -13,6 +13,7 @@ import numpy as np
 from fairness import FloatArray
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import LocalMasterReport, Offer
+from shim.scheduling.durations import horizon_of
 from shim.scheduling.entitlement import share_of
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.job_table import Column, expect_durations
@@ -49,8 +50,9 @@ def _horizon_s(core: Core, long_from_s: float, now_s: float) -> float:
     Local Masters have everybody's bids. So it goes by what they say, and not by the Global Master's own queue. Where
     room is kept for short tasks there is none: those do not wait for the long ones anyway.
     """
-    has_one = core.policy.ordering.has_horizon and math.isinf(long_from_s)
-    return core.spells.horizon_s(now_s) if has_one else math.inf
+    if not core.policy.ordering.has_horizon or math.isfinite(long_from_s):
+        return math.inf
+    return horizon_of(now_s - max((link.nobody_bid_at_s for link in core.links.values()), default=now_s))
 
 
 def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedRoom], list[Offer]]:

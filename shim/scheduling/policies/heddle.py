@@ -7,7 +7,7 @@ What differs from `megha`, and why:
 - A job of which nothing is known is tried: its first task is ranked by what it costs to learn whether the rest is worth
   it.
 - No task counts for longer than the queue is expected to last: where it lasts for seconds, what counts is how many
-  slots a job wants, however long it keeps them.
+  slots a job wants, however long it keeps them. Not so where room is kept for short tasks.
 - A Global Master that sees no room bids; a Local Master offers capacity that comes free to the best bidder. So the
   order holds among all Global Masters, not only within each, and nobody collides over a freed slot.
 - Where most jobs are short and take little, tasks that run long leave one node in a hundred free: short ones do not

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.scheduling.durations import DurationModel, log2_of
+from shim.scheduling.durations import DurationModel, horizon_of, log2_of
 
 LENGTHS_S = (1.0, 10.0, 100.0)
 
@@ -107,6 +107,11 @@ def test_what_a_model_knows_within_one_horizon_is_not_taken_for_what_it_knows_wi
     assert asked[:2] == asked[2:]
     model.observe(1000.0)
     assert trial_work(model, 10, 5.0) > asked[1]
+
+
+@given(st.floats(0.0, 1e9))
+def test_the_horizon_is_twice_what_somebody_has_waited_and_at_most_a_fifth_more(waited_s):
+    assert max(2.0 * waited_s, 0.0005) <= horizon_of(waited_s) <= max(2.4 * waited_s, 0.0012)
 
 
 def test_no_jobs_give_no_expectations():
