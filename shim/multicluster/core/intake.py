@@ -86,7 +86,10 @@ class Intake:
         lucky: set[AskKey] = set()
         for grant in grants:
             self._containers.drop_hearsay(grant.container)
-            if self._containers.find(grant.container) is not None or self._containers.is_done(grant.container):
+            known = self._containers.find(grant.container)
+            if known is not None or self._containers.is_done(grant.container):
+                if known is not None and known.state is ContainerState.SURPLUS:
+                    session.suspect(grant)  # given back when its ResourceManager told of it, before this answer came
                 continue  # said again
             rack = self._talk.rack(session.subcluster, grant.node)
             key = self._asks.grant(grant, session.subcluster, rack)

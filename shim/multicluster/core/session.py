@@ -38,6 +38,7 @@ class Session:
         response_id: What the scheduler expects next.
         in_flight: The request that is not answered yet.
         told: What the scheduler believes to be asked for; rows of zero are not kept.
+        unsure: Rows of `told` of which it may believe something else: they are said again, though they read alike.
         releases: Containers that it still has to be told to release, in their order.
         blacklist: What it believes to be blacklisted.
         headroom: As it said last.
@@ -58,6 +59,7 @@ class Session:
     response_id: int = 0
     in_flight: SessionRequest | None = None
     told: dict[Row, Ask] = field(default_factory=dict)
+    unsure: set[Row] = field(default_factory=set)
     releases: dict[ContainerId, None] = field(default_factory=dict)
     updates: list[UpdateRequest] = field(default_factory=list)
     blacklist: frozenset[str] = frozenset()
@@ -84,6 +86,7 @@ class Session:
         self.response_id = response_id
         self.in_flight = None
         self.told.clear()
+        self.unsure.clear()
         self.blacklist = frozenset()
 
     def give_up(self) -> None:
@@ -92,6 +95,7 @@ class Session:
         self.is_lost = self.was_open
         self.in_flight = None
         self.told.clear()
+        self.unsure.clear()
         self.releases.clear()
         self.updates.clear()
         self.blacklist = frozenset()
@@ -179,6 +183,7 @@ class Session:
         self.response_id = response_id % _RESPONSE_IDS
         for said in request.asks:
             ask = replace(said, count=said.count + self.told_of(said.key)) if self.adds_up(said.key) else said
+            self.unsure.discard((ask.key, ask.place))
             if ask.count:
                 self.told[ask.key, ask.place] = ask
             else:
@@ -209,6 +214,9 @@ class Session:
     def suspect(self, grant: Grant) -> None:
         """A container that nobody wants: the scheduler believes in an ask from before, which is to be taken back.
 
+        Or it believed in one that is not taken back yet, and has counted this container off. Either way it is not known
+        what it believes now, so that even the same count has to be said again.
+
         One with a placement can be taken back only by who knows the placement: it is released as often as it is
         granted. A scheduler that adds counts up has one less to grant, whoever wants it.
         """
@@ -220,9 +228,12 @@ class Session:
                 return
         if grant.tags:
             return
-        if not any((key.priority, key.allocation_request_id) == kin for key in self.asked()):
+        asked = {key for key in self.asked() if (key.priority, key.allocation_request_id) == kin}
+        if not asked:
             key = AskKey(*kin, is_opportunistic=False, resource=grant.resource)
             self.told[key, ANY] = Ask(key, ANY, count=1)
+            asked = {key}
+        self.unsure |= {(key, ANY) for key in asked if not self.adds_up(key)}
 
     def changes(self, wanted: Mapping[Row, Ask]) -> Sequence[Ask]:
         """Rows that differ from what was told: named places first, as ApplicationMasters send them."""
@@ -233,7 +244,7 @@ class Session:
     def _to_say(self, row: Row, ask: Ask) -> Ask | None:
         told = self.told.get(row)
         if not self.adds_up(ask.key):
-            return None if told == ask else ask
+            return None if told == ask and row not in self.unsure else ask
         more = ask.count - self.told_of(ask.key)
         return replace(ask, count=more) if more > 0 else None
 

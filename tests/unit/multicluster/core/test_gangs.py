@@ -265,6 +265,16 @@ def test_another_ledger_gives_back_what_was_held_and_keeps_what_was_given():
     assert given.asked() == 1, "its gang has begun: it is served as any other"
 
 
+def test_one_that_is_told_of_before_its_answer_comes_is_given_back_and_asked_for_again(talk):
+    talk.calls(wants(4))
+    (early,) = talk.grants(1, EAST)
+    talk.tell(FoundAtHome((RunningContainer(early, 1.0),), frozenset()))
+    talk.calls(at_home=(early,))
+    talk.calls()
+    assert talk.released == [early.container]
+    assert talk.asked() == 4, "its scheduler has counted it off"
+
+
 def test_what_is_given_at_home_is_remembered_with_the_answer_that_gives_it(talk):
     talk.calls(wants(4))
     given = talk.calls(at_home=talk.grants(4, EAST))

@@ -137,6 +137,17 @@ def test_an_ask_that_nobody_knows_of_is_believed_of_a_scheduler_that_grants_for_
     assert session.told == rows(Ask(KEY, ANY, 2), *([Ask(suspected, ANY, 1)] if is_new else []))
 
 
+@pytest.mark.parametrize("told", [(), (Ask(KEY, ANY, 1),)], ids=["from before", "not taken back yet"])
+def test_what_is_wanted_is_said_though_the_scheduler_granted_it_to_nobody(session, told):
+    session.told = rows(*told)
+    session.suspect(Grant(FIRST, NodeId("h1", 1), KEY.priority, KEY.allocation_request_id, KEY.resource))
+    wanted = rows(Ask(KEY, ANY, 1))
+    assert session.changes(wanted) == [Ask(KEY, ANY, 1)]
+    session.request(1, wanted, frozenset(), b"r")
+    session.answered(2)
+    assert session.changes(wanted) == []
+
+
 def test_what_is_not_wanted_any_more_is_taken_back(session):
     session.told = rows(Ask(KEY, ANY, 2), Ask(KEY, "h1", 1), Ask(OTHER, ANY, 1))
     assert session.changes(rows(Ask(KEY, ANY, 2), Ask(OTHER, ANY, 4))) == [
