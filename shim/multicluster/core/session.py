@@ -221,19 +221,18 @@ class Session:
         granted. A scheduler that adds counts up has one less to grant, whoever wants it.
         """
         kin = (grant.priority, grant.allocation_request_id)
-        for key in self.asked():
-            is_kin = (key.priority, key.allocation_request_id) == kin
-            if is_kin and self.adds and key.placement is not None and key.placement.tags == grant.tags:
+        asked = {key for key in self.asked() if (key.priority, key.allocation_request_id) == kin}
+        for key in asked:
+            if self.adds_up(key) and key.placement is not None and key.placement.tags == grant.tags:
                 self.granted(key, ())
                 return
         if grant.tags:
             return
-        asked = {key for key in self.asked() if (key.priority, key.allocation_request_id) == kin}
         if not asked:
             key = AskKey(*kin, is_opportunistic=False, resource=grant.resource)
             self.told[key, ANY] = Ask(key, ANY, count=1)
             asked = {key}
-        self.unsure |= {(key, ANY) for key in asked if not self.adds_up(key)}
+        self.unsure |= {(key, ANY) for key in asked}
 
     def changes(self, wanted: Mapping[Row, Ask]) -> Sequence[Ask]:
         """Rows that differ from what was told: named places first, as ApplicationMasters send them."""
