@@ -203,13 +203,16 @@ def expect_durations(
     columns = table.columns(stale)
     running, finished = columns[Column.RUNNING], columns[Column.FINISHED]
     elapsed_s = np.maximum(running * now_s - columns[Column.STARTED_S], 0.0) / np.maximum(running, 1.0)
-    horizons_s = (math.inf, horizon_s)
+    horizons_s = tuple(dict.fromkeys((math.inf, horizon_s)))  # one where there is no horizon
     means_s = durations.expected(finished, columns[Column.FINISHED_LOG2], running, elapsed_s, horizons_s)
     is_known = finished >= ENOUGH_FINISHED
     ended_s = columns[Column.FINISHED_S][is_known] / finished[is_known]
-    for column, horizon, told_s in zip((Column.EXPECTED_S, Column.COUNTED_S), horizons_s, means_s, strict=True):
+    within: dict[float, FloatArray] = {}
+    for horizon, told_s in zip(horizons_s, means_s, strict=True):
         told_s[is_known] = np.minimum(ended_s, horizon)
-        table.write(column, stale, durations.believed(told_s, finished, running, horizon))
+        within[horizon] = durations.believed(told_s, finished, running, horizon)
+    table.write(Column.EXPECTED_S, stale, within[math.inf])
+    table.write(Column.COUNTED_S, stale, within[horizon_s])
     table.write(Column.HORIZON_S, stale, np.full(stale.size, horizon_s))
     holds_s = np.where(running > 0.0, _HOLDS_FOR * elapsed_s + _HOLDS_AT_LEAST_S, np.inf)
     table.write(Column.EXPECTED_UNTIL_S, stale, np.where(is_known, np.inf, now_s + holds_s))

@@ -49,6 +49,7 @@ class Core:
         state: What cycles hand on to each other.
         drafts: What the next requests will say, for the Local Masters that there is something to say to.
         tokens: Renewed bids that may still be sent.
+        nobody_bid_at_s: The newest time at which nobody had bid at some Local Master.
         most_free: The most that was ever free of each resource: what jobs' shares are parts of.
         patient_until_s: Queues that were asked back lately: until then they borrow nothing anew.
     """
@@ -76,6 +77,7 @@ class Core:
         self.counters = Counters()
         self.effects: list[GlobalMasterEffect] = []
         self.tokens = 0.0
+        self.nobody_bid_at_s = 0.0
         self.most_free: FloatArray = np.zeros(n_resources)
         self.patient_until_s: dict[str, float] = {}
         self.keeps_decisions = False

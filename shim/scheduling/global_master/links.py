@@ -32,7 +32,6 @@ class LocalMasterLink:
         bid_at_s: When it was sent.
         bid_patience_s: How long to wait for a report that knows of it before it is sent again; doubles each time.
         rival: Rank of the best bid of another Global Master there, by the last report; None for none.
-        nobody_bid_at_s: When nobody had bid there for the last time, by the last report.
         asked_at_s: When a full report was last asked for; None when none is due.
         queue_usage: What each queue held there by its last word on that.
         asked_back: What was asked back there since then, and for which queue; for none once it was offered.
@@ -47,7 +46,6 @@ class LocalMasterLink:
     bid_at_s: float = 0.0
     bid_patience_s: float = 0.0
     rival: Rank | None = None
-    nobody_bid_at_s: float = 0.0
     asked_at_s: float | None = None
     queue_usage: dict[str, tuple[int, ...]] = field(default_factory=dict)
     asked_back: list[tuple[PreemptionRequest, str]] = field(default_factory=list)

@@ -222,7 +222,7 @@ class GlobalMaster:
         """Take over a report that is the next one, or a full one."""
         core, name = self._core, report.local_master
         link.heard_to, link.rival = report.sequence, report.rival
-        link.nobody_bid_at_s = max(link.nobody_bid_at_s, at_s - report.waited_s)
+        core.nobody_bid_at_s = max(core.nobody_bid_at_s, at_s - report.waited_s)
         core.view.as_of_s[name] = at_s
         if link.bid is not None and report.bid_version == link.bid.version:
             link.bid_patience_s = 0.0

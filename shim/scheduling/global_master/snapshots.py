@@ -52,7 +52,7 @@ def _horizon_s(core: Core, long_from_s: float, now_s: float) -> float:
     """
     if not core.policy.ordering.has_horizon or math.isfinite(long_from_s):
         return math.inf
-    return horizon_of(now_s - max((link.nobody_bid_at_s for link in core.links.values()), default=now_s))
+    return horizon_of(now_s - core.nobody_bid_at_s)
 
 
 def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedRoom], list[Offer]]:

@@ -240,12 +240,16 @@ def test_what_was_learnt_is_told_with_the_next_request_only():
     assert talk.master._core.book.durations.observed == 3
 
 
-@pytest.mark.parametrize(("waited_s", "first"), [(999.5, "untried"), (0.0, "long")])
-def test_the_rest_of_a_job_of_long_tasks_waits_for_one_that_may_be_short_where_a_queue_lasts(waited_s, first):
+@pytest.mark.parametrize(
+    ("nobody_waited_at_s", "waited_s", "first"), [(1.0, 999.5, "untried"), (1.0, 0.0, "long"), (999.999, 999.5, "long")]
+)
+def test_the_rest_of_a_job_of_long_tasks_waits_for_one_that_may_be_short_where_a_queue_lasts(
+    nobody_waited_at_s, waited_s, first
+):
     talk = GlobalMasterTalk(HEDDLE)
     (request,) = talk.submit("long", n_tasks=6)
     talk.submit("untried", n_tasks=6, at_s=2.0)
-    talk.hear(seen_to=1, learnt=(1.0,) * 10)
+    talk.hear(nobody_waited_at_s, seen_to=1, learnt=(1.0,) * 10)
     launch = request.launches[0]
     ended = (Ending(launch.number, launch.task, EndingKind.FINISHED, 999.0),)
     (again,) = talk.hear(at_s=1000.0, ended=ended, nodes={launch.node: 1}, waited_s=waited_s)

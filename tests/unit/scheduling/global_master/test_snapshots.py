@@ -74,8 +74,8 @@ def counted_s(core, now_s):
     return take_snapshot(core, now_s).jobs[Column.COUNTED_S, row]
 
 
-def test_no_task_counts_for_longer_than_twice_what_somebody_has_waited_anywhere(learner):
-    learner.links["la"].nobody_bid_at_s, learner.links["lb"].nobody_bid_at_s = 5.0, 8.0
+def test_no_task_counts_for_longer_than_twice_what_somebody_has_waited(learner):
+    learner.nobody_bid_at_s = 8.0
     assert counted_s(learner, 9.0) == 2.0
     assert counted_s(learner, 16.0) == 16.0
     assert counted_s(learner, 1000.0) == 100.0
@@ -84,7 +84,7 @@ def test_no_task_counts_for_longer_than_twice_what_somebody_has_waited_anywhere(
 def test_where_room_is_kept_for_short_tasks_each_counts_in_full(learner):
     for duration_s in (*[1.0] * 90, *[100.0] * 10):
         learner.book.durations.observe(duration_s)
-    learner.links["la"].nobody_bid_at_s = 8.0
+    learner.nobody_bid_at_s = 8.0
     assert counted_s(learner, 9.0) == 100.0
 
 
