@@ -53,6 +53,13 @@ span = true
 altruism = 1.0
 preemptable = true
 """
+OWED = """
+[[queue]]
+name = "root.prod"
+weight = 0.2
+span = true
+"""
+"""Another queue: two of the twelve places are its share."""
 TASK_S = 45.0
 """Of the first four maps, by which it is known how long one runs: as long the reduces wait, but for the lead of 5 s.
 Containers are lent and looked at meanwhile, on a busy machine, too."""
@@ -88,6 +95,7 @@ class Lending:
 
     lab: Lab
     heddle: HeddleProcess
+    client: GatedClient
     giver: GatedJob
     borrower: GatedJob
     ordinary: set[str]
@@ -116,8 +124,8 @@ class Lending:
 
 
 @contextmanager
-def _lending(lab: Lab, folder: Path) -> Iterator[Lending]:
-    with spanning_secret(folder), HeddleProcess(lab, folder, more=POLICY) as heddle:
+def _lending(lab: Lab, folder: Path, more: str = "") -> Iterator[Lending]:
+    with spanning_secret(folder), HeddleProcess(lab, folder, more=POLICY + more) as heddle:
         client = GatedClient(lab, folder, heddle, MIB)
         try:
             yield _lent_places(lab, heddle, client)
@@ -150,7 +158,7 @@ def _lent_places(lab: Lab, heddle: HeddleProcess, client: GatedClient) -> Lendin
     until(lambda: giver.put_off() == 0 or _lent_of(borrower) >= LENT, "places were lent", within_s=40)
     until(lambda: giver.put_off() == 0 or _used(giver, borrower) == PLACES, "no place is free", within_s=40)
     assert giver.put_off(), "its last map was about to end before places were lent: the machine is too busy"
-    return Lending(lab, heddle, giver, borrower, ordinary, task_s)
+    return Lending(lab, heddle, client, giver, borrower, ordinary, task_s)
 
 
 def _lent_of(job: GatedJob) -> int:
@@ -174,6 +182,24 @@ def test_lent_containers_are_taken_back_first_once_the_giver_needs_its_share(len
         assert not lending.taken("asked back") & lending.ordinary, lending.acts()
         reasons = {act["reason"] for act in lending.acts() if act["done"] == "asked back"}
         assert all(f"it was lent, and {giver.id} needs" in each for each in reasons), reasons
+
+
+def test_lent_containers_go_first_where_another_queue_waits_for_its_share(lending_lab: Lab, tmp_path: Path) -> None:
+    with _lending(lending_lab, tmp_path, OWED) as lending:
+        claimant = lending.client.submit("claimant", 1, 1, slow_start=1.0, queue="prod")
+        until(lambda: len(claimant.running) == 1, "the other queue has its share")
+        acts = [act for act in lending.acts() if act["done"] == "asked back"]
+        assert all("root.prod holds" in act["reason"] for act in acts), acts
+        lent = {act["container"] for act in acts} - lending.ordinary
+        at_home = [act for act in acts if act["container"] in lending.ordinary]
+        assert lent, acts
+        # its master can only be at its home, where nothing may be lent; its map goes where something is
+        assert [act["cluster"] for act in at_home] in ([], [claimant.home()]), acts
+        assert not [act for act in lending.giver.why()["preemption"] if act["container"]], "the giver lent, and lost"
+        assert lending.giver.put_off(), "its last map was about to end: the machine is too busy"
+        claimant.end_all()
+        claimant.ends_well()
+        lending.both_end_well()
 
 
 def test_the_giver_has_its_places_though_the_master_of_who_borrowed_them_is_killed(

@@ -170,14 +170,13 @@ class GatedClient:
         self._client = StockClient(lab, folder / "client", heddle)
         self._program = compile_program("GatedMaps", [self._client.jars], folder)
         self._settings = {
-            "mapreduce.job.queuename": "dev",
             "yarn.app.mapreduce.am.resource.mb": unit_mib,
             "mapreduce.map.memory.mb": unit_mib,
             "mapreduce.reduce.memory.mb": unit_mib,
             "mapreduce.am.max-attempts": 2,
         }
 
-    def submit(self, name: str, maps: int, reduces: int, *, slow_start: float) -> GatedJob:
+    def submit(self, name: str, maps: int, reduces: int, *, slow_start: float, queue: str = "dev") -> GatedJob:
         """Submit a job.
 
         Args:
@@ -185,12 +184,14 @@ class GatedClient:
             maps: How many.
             reduces: How many.
             slow_start: Part of its maps that have to have ended when it asks for reduces.
+            queue: Leaf queue that it runs in.
         """
         own = self._folder / name
         (own / "gates").mkdir(parents=True)
         lines = own / "lines"
         lines.write_text("".join(f"{line}\n" for line in range(maps)))
-        settings = self._settings | {"mapreduce.job.reduce.slowstart.completedmaps": slow_start}
+        own_settings = {"mapreduce.job.queuename": queue, "mapreduce.job.reduce.slowstart.completedmaps": slow_start}
+        settings = self._settings | own_settings
         options = [f"-D{key}={value}" for key, value in settings.items()]
         words = ("GatedMaps", *options, name, str(lines), str(own / "gates"), str(own / "out"), str(reduces))
         printed = self._client.run(*words, user=getpass.getuser(), class_path=str(self._program))
