@@ -129,10 +129,12 @@ def adopt_plans(
 
 def _exchange(room: RoomProfile, before: PlannedJob, after: PlannedJob, now_s: float) -> None:
     """Take one plan of a job out of the room, and put another one in."""
-    for job, sign in ((before, -1), (after, 1)):
-        nothing_runs = Progress.of(np.zeros(job.graph.n_stages))
-        for start, end, amount in zip(*reserved(job.graph, nothing_runs, job.plan.seen_from(now_s)), strict=True):
-            room.reserve(float(start), float(end), sign * amount)
+    nothing_runs = Progress.of(np.zeros(before.graph.n_stages))
+    out_start, out_end, out = reserved(before.graph, nothing_runs, before.plan.seen_from(now_s))
+    in_start, in_end, into = reserved(after.graph, nothing_runs, after.plan.seen_from(now_s))
+    room.reserve_all(
+        np.concatenate([out_start, in_start]), np.concatenate([out_end, in_end]), np.concatenate([-out, into])
+    )
 
 
 def _lowest(room: RoomProfile) -> FloatArray:

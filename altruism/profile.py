@@ -61,6 +61,18 @@ class RoomProfile:
         first, last = self._cut(max(0.0, start)), self._cut(max(0.0, end))
         self._free[first:last] -= amount
 
+    def reserve_all(self, start: FloatArray, end: FloatArray, amount: FloatArray) -> None:
+        """Take amounts away as `reserve` does, all at once; the arguments are those of `of`."""
+        if not start.size:
+            return
+        times, more = RoomProfile.of(np.zeros(self._free.shape[1]), start, end, amount).steps()
+        step = self._times.searchsorted(times + EPSILON, side="right") - 1
+        is_new = times - self._times[step] > EPSILON
+        self._times = np.insert(self._times, step[is_new] + 1, times[is_new])
+        self._free = np.insert(self._free, step[is_new] + 1, self._free[step[is_new]], axis=0)
+        begins = step + np.cumsum(is_new)  # each step of what is reserved begins with one of the new profile
+        self._free += np.repeat(more, np.diff(begins, append=self._times.size), axis=0)
+
     def lowest(self, start: float, end: float) -> FloatArray:
         """The least that is free of each resource at any time of [start, end), of shape (n_resources,)."""
         lowest: FloatArray = self._free[self._step(start) : self._beyond(start, end)].min(axis=0)

@@ -18,10 +18,10 @@ from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
-MAPS = 30
+MAPS = 20
 """Ten waves: reduces are put off while more than the lead of 5 s is left, also where a map takes a second."""
-MIB = 2048
-"""Of every container: four fill a cluster, so that there are waves of three maps."""
+MIB, MASTER_MIB = 3072, 1024
+"""Of every task and of the master: both fill a node, so that there are waves of two maps."""
 POLICY = """
 [shares]
 interval_s = 0.5
@@ -35,7 +35,7 @@ SETTINGS = {
     # reduces are asked for when three of the ten waves have ended: by then it is known how long maps run, however busy
     # the machine; before that the job is unknown, and nothing of it is put off
     "mapreduce.job.reduce.slowstart.completedmaps": 0.3,
-    "yarn.app.mapreduce.am.resource.mb": MIB,
+    "yarn.app.mapreduce.am.resource.mb": MASTER_MIB,
     "mapreduce.map.memory.mb": MIB,
     "mapreduce.reduce.memory.mb": MIB,
 }

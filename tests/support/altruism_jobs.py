@@ -1,6 +1,7 @@
 """Jobs of several stages whose tasks sleep, as real Tez DAGs and MapReduce jobs, in a queue that may be altruistic."""
 
 import getpass
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,13 +23,14 @@ _POLICY = """
 [shares]
 interval_s = 0.5
 [tez]
-staging = ["{folder}/tez/staging"]
+staging = {staging}
 [spark]
 event_logs = ["{folder}/spark/events"]
 [[queue]]
 name = "root.dev"
 span = {span}
 altruism = {altruism}
+altruism_order = "{order}"
 """
 _TEZ = {
     "tez.queue.name": "dev",
@@ -49,12 +51,14 @@ _SPARK = {
     "spark.eventLog.enabled": "true",
     "spark.dynamicAllocation.maxExecutors": "6",
     "spark.executor.cores": "1",
+    "spark.executor.memoryOverhead": "256m",
 }
 
 
-def policy_of(folder: Path, *, altruism: float, span: bool) -> str:
-    """The lines of a Heddle's configuration for `AltruismJobs` in the same folder."""
-    return _POLICY.format(folder=folder, altruism=altruism, span=str(span).lower())
+def policy_of(folder: Path, *others: Path, altruism: float, span: bool, order: str = "srtf") -> str:
+    """The lines of a Heddle's configuration for `AltruismJobs` in the same folder, and in others but for Spark's."""
+    staging = json.dumps([str(each / "tez" / "staging") for each in (folder, *others)])
+    return _POLICY.format(folder=folder, staging=staging, altruism=altruism, span=str(span).lower(), order=order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +119,14 @@ class AltruismJobs:
         """Run a DAG; it has to end well."""
         self._tez.run_program(self._program, "SleepingDag", *dag.arguments(name))
 
-    def session(self, name: str, *dags: SleepingDag, done: Path | None = None) -> str:
+    def session(self, name: str, *dags: SleepingDag, done: Path | None = None, gate: Path | None = None) -> str:
         """Run DAGs one after the other in one session; give what its client prints.
 
         Args:
             name: Of the session.
             *dags: All have to end well; their names have to differ.
             done: Folder in which each task leaves a file, DAG.STAGE.TASK.ATTEMPT; one that nobody looks at otherwise.
+            gate: A file without which the last of them does not begin.
         """
         done = done or self._folder / f"done-{name}"
         done.mkdir(exist_ok=True)
@@ -130,7 +135,7 @@ class AltruismJobs:
         settings = {"tez.cluster.additional.classpath.prefix": f"{program}:{tez_jars()}/*"}
         words = (word for dag in dags for word in dag.arguments(dag.name))
         tez = Tez(self._lab, self._folder / "tez", self._heddle, more={**self._of_tez, **settings})
-        return tez.run_program(program, "TezSession", name, str(done), *words)
+        return tez.run_program(program, "TezSession", name, str(done), str(gate or done), *words)
 
     def _made_session(self) -> Path:
         own = self._folder / "session"
@@ -138,16 +143,36 @@ class AltruismJobs:
         hadoop = next(iter(self._lab.clusters.values())).jars
         return compile_program("TezSession", [tez_jars(), hadoop], own)
 
-    def join_in_spark(self, name: str, jobs: int, long_ms: int, tasks: int, short_ms: int) -> None:
-        """Run jobs of `SleepingSpark` one after the other in one driver on the cluster; it has to end well."""
+    def join_in_spark(
+        self,
+        name: str,
+        jobs: int,
+        long_ms: int,
+        tasks: int,
+        short_ms: int,
+        *,
+        gate: Path | None = None,
+        executors: int = 1,
+    ) -> None:
+        """Run jobs of `SleepingSpark` one after the other in one driver on the cluster; it has to end well.
+
+        Args:
+            name: Of the application.
+            jobs: How many, each a task of `long_ms` joined with `tasks` of `short_ms`.
+            long_ms, tasks, short_ms: See there.
+            gate: A file without which the driver does not begin the first of them.
+            executors: That it begins with.
+        """
         spark, program = self._spark = self._spark or self._made_spark()
         hadoop = next(iter(self._lab.clusters.values())).jars
         (web_proxy,) = hadoop.glob("hadoop-yarn-server-web-proxy-*.jar")  # what Spark's own distribution has, too
         settings = _SPARK | {
+            "spark.dynamicAllocation.initialExecutors": str(executors),
+            "spark.app.name": name,  # what the driver calls itself comes too late for YARN
             "spark.eventLog.dir": (self._folder / "spark" / "events").as_uri(),
             "spark.driver.extraClassPath": str(web_proxy),
         }
-        words = (name, str(jobs), str(long_ms), str(tasks), str(short_ms))
+        words = (name, *map(str, (jobs, long_ms, tasks, short_ms)), *([] if gate is None else [str(gate)]))
         spark.submit("cluster", program, *words, staging=self._folder / "spark", more=settings)
 
     def _made_spark(self) -> tuple[Spark, Path]:

@@ -14,6 +14,7 @@ from fairness import FloatArray
 from shim.domain.allocations import AskKey
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
+from shim.queues.core.stage_order import may_begin
 
 __all__ = ["by_stage", "given_part", "held_ahead", "held_back", "held_part"]
 
@@ -30,8 +31,10 @@ def held_back(
         planned: Its plan.
         put_off: Tasks of each stage that wait.
     """
+    if not any(put_off):
+        return {}
     if stages.slots:
-        return _of_executors(stages.slots, asks, containers, planned, put_off)
+        return _of_executors(stages, asks, containers, planned, put_off)
     waiting = planned.progress.waiting.tolist()
     asked = [0] * len(waiting)
     for key, count in asks.items():
@@ -72,25 +75,23 @@ def held_ahead(
     """
     if form is None or stages.slots:
         return {}
-    unfinished, waiting = planned.progress.unfinished() > 0, planned.progress.waiting.tolist()
+    waiting, begins = planned.progress.waiting.tolist(), may_begin(stages, planned)
     has_asked = {stages.by_priority[key.priority] for key, count in asks.items() if count}
     found: dict[AskKey, int] = {}
     ordinary = {stage: at for at, stage in sorted(stages.by_priority.items()) if at not in stages.urgent}
     for stage, priority in ordinary.items():
-        cannot_begin = bool(unfinished[planned.graph.needs[stage]].any())
-        if cannot_begin and stage not in has_asked and put_off[stage]:
+        if not begins[stage] and stage not in has_asked and put_off[stage]:
             key = replace(form, priority=priority, resource=sizes[stage])
             found[key] = min(put_off[stage], waiting[stage])
     return found
 
 
 def _of_executors(
-    slots: int, asks: Mapping[AskKey, int], containers: int, planned: PlannedJob, put_off: Sequence[int]
+    stages: StagesOfJob, asks: Mapping[AskKey, int], containers: int, planned: PlannedJob, put_off: Sequence[int]
 ) -> dict[AskKey, int]:
     """The same, of executors: those that have nothing to run by any plan are the engine's own business."""
-    progress = planned.progress
-    unfinished, waiting = progress.unfinished() > 0, progress.waiting.tolist()
-    can_begin = [not bool(unfinished[needed].any()) for needed in planned.graph.needs]
+    progress, slots = planned.progress, stages.slots
+    waiting, can_begin = progress.waiting.tolist(), may_begin(stages, planned)
     waits = sum(count for count, begins in zip(waiting, can_begin, strict=True) if begins)
     later = sum(off for off, begins in zip(put_off, can_begin, strict=True) if begins)
     running, asked = int(progress.run_count.sum()), sum(asks.values())
@@ -105,7 +106,9 @@ def _of_executors(
     return found
 
 
-def by_stage(stages: StagesOfJob, held: Mapping[AskKey, int], put_off: Sequence[int]) -> dict[int, int]:
+def by_stage(
+    stages: StagesOfJob, held: Mapping[AskKey, int], planned: PlannedJob, put_off: Sequence[int]
+) -> dict[int, int]:
     """Containers that are put off, by the position of their stage; see `held_back`."""
     counts: dict[int, int] = {}
     if not stages.slots:
@@ -114,7 +117,10 @@ def by_stage(stages: StagesOfJob, held: Mapping[AskKey, int], put_off: Sequence[
             counts[stage] = counts.get(stage, 0) + count
         return counts
     left = sum(held.values())
-    for stage in reversed(range(len(put_off))):
+    begins = [
+        stage for stage, can in enumerate(may_begin(stages, planned)) if can
+    ]  # of others no executor is asked for
+    for stage in reversed(begins):
         count = min(left, -(-put_off[stage] // stages.slots))
         if count:
             counts[stage] = count
@@ -148,6 +154,8 @@ def given_part(
         share: Its part of the queue.
         has: See `held_part`.
     """
+    if not held:
+        return 0.0
     off, out = np.zeros(2), np.zeros(2)
     for key, count in asks.items():
         stage = 0 if stages.slots else stages.by_priority[key.priority]

@@ -33,6 +33,7 @@ from shim.errors import InvariantViolationError
 from shim.queues.core.held_back import by_stage, given_part, held_ahead, held_back, held_part
 from shim.queues.core.job_standing import JobStanding
 from shim.queues.core.job_watch import StageFacts
+from shim.queues.core.stage_graphs import StageGraphs
 from shim.queues.core.stage_order import may_wait
 
 __all__ = ["QueueJob", "QueueYields", "Yield", "YieldRules", "YieldedStage"]
@@ -124,6 +125,7 @@ class QueueYields:
 
     def __init__(self) -> None:
         self._standing: dict[ApplicationAttemptId, JobStanding] = {}
+        self._graphs = StageGraphs()
 
     def look(
         self, jobs: Sequence[QueueJob], total: ResourceVector, rules: YieldRules, now_s: float
@@ -141,8 +143,12 @@ class QueueYields:
             self._standing.clear()
             return {job.attempt: Yield(reason="nothing is known of the queue's share") for job in jobs}
         jobs = [replace(job, yields=job.yields and not self._is_late(job.attempt)) for job in jobs]
-        known = [job for job in jobs if job.stages is not None and not isinstance(job.facts, str)]
-        graphs = {job.attempt: _graph_of(job, capacity) for job in known}
+        self._graphs.keep({job.attempt for job in jobs})
+        graphs = {
+            job.attempt: self._graphs.of(job.attempt, job.stages, job.facts, capacity)
+            for job in jobs
+            if job.stages is not None and not isinstance(job.facts, str)
+        }
         shares = self._shares(jobs, graphs, capacity)
         yields = {
             job.attempt: Yield(
@@ -150,7 +156,7 @@ class QueueYields:
             )
             for job in jobs
         }
-        running = [job for job in known if graphs[job.attempt].tasks.sum()]
+        running = [job for job in jobs if job.attempt in graphs and graphs[job.attempt].tasks.sum()]
         room = np.ones(2) - sum((shares[job.attempt] for job in jobs if isinstance(job.facts, str)), np.zeros(2))
         planned = self._planned(running, graphs, shares, np.maximum(room, 0.0), rules, now_s)
         lent = share_out(planned, room, now_s, order=rules.order, lead_s=rules.lead_s)
@@ -169,9 +175,9 @@ class QueueYields:
         self._standing = {attempt: kept for attempt, kept in self._standing.items() if attempt in here}
         for job in jobs:
             graph = graphs.get(job.attempt)
-            mean = _mean_size(job, capacity) if graph is None else graph.mean_demand()
             kept = self._standing.get(job.attempt)
             if kept is None or kept.plan is None or _is_another_part(kept.stages, job.stages):
+                mean = _mean_size(job, capacity) if graph is None else graph.mean_demand()
                 self._standing[job.attempt] = JobStanding(mean, np.zeros(2), job.stages)  # fixed from the first plan on
         shares = drf_shares([self._standing[job.attempt].mean_demand for job in jobs], np.ones(2))
         found: dict[ApplicationAttemptId, FloatArray] = {}
@@ -238,7 +244,7 @@ class QueueYields:
             not_due=held_back(job.stages, job.asks, job.containers, planned, not_due),
             ahead=held_ahead(job.stages, job.form, sizes, job.asks, planned, put_off),
             ends_by_s=planned.plan.ends_by_s,
-            stages=_stages_of(job.stages, by_stage(job.stages, held, put_off), planned.plan),
+            stages=_stages_of(job.stages, by_stage(job.stages, held, planned, put_off), planned.plan),
             share=float(share.max()),
             given=given_part(job.stages, job.asks, held, planned, share, has),
             beyond=float(max(0.0, (has - share).max())),
@@ -247,19 +253,6 @@ class QueueYields:
 
 def _is_another_part(kept: StagesOfJob | None, now: StagesOfJob | None) -> bool:
     return kept is not None and now is not None and not now.is_same_as(kept)
-
-
-def _graph_of(job: QueueJob, capacity: FloatArray) -> StageGraph:
-    """Build the graph of what waits and runs; demands are parts of the queue's capacity."""
-    assert job.stages is not None  # noqa: S101 - only such jobs come here
-    assert not isinstance(job.facts, str)  # noqa: S101 - only such jobs come here
-    stages, facts = job.stages.graph.stages, job.facts
-    needs = np.zeros((len(stages), len(stages)), dtype=np.bool_)
-    for child, stage in enumerate(stages):
-        needs[child, list(stage.waits_for)] = True
-    sizes = np.array([[each.size.memory_mib, each.size.vcores] for each in facts], dtype=np.float64)
-    tasks = [each.waiting + len(each.running_since_s) for each in facts]
-    return StageGraph.of(needs, tasks, sizes / capacity, [each.seconds for each in facts])
 
 
 def _progress_of(job: QueueJob, now_s: float) -> Progress:
@@ -293,12 +286,12 @@ def _seen(progress: Progress, share: FloatArray) -> tuple[object, ...]:
 
 
 def _stages_of(stages: StagesOfJob, counts: Mapping[int, int], plan: JobPlan) -> tuple[YieldedStage, ...]:
-    groups = plan.groups()
+    first_s = {stage: start_s for start_s, stage, _ in reversed(plan.groups())}  # groups go by their starts
     return tuple(
         YieldedStage(
             stages.graph.stages[stage].name,
             count,
-            min((start_s for start_s, of_stage, _ in groups if of_stage == stage), default=float("inf")),
+            first_s.get(stage, math.inf),
             tuple(stages.graph.stages[parent].name for parent in stages.graph.stages[stage].waits_for),
         )
         for stage, count in sorted(counts.items())

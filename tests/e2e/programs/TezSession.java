@@ -20,10 +20,13 @@ import org.apache.tez.runtime.library.partitioner.HashPartitioner;
 import org.apache.tez.runtime.library.processor.SimpleProcessor;
 
 /**
- * Runs DAGs one after the other in one session: TezSession NAME FOLDER DAG VERTEX:TASKS:MILLISECONDS,... FROM-TO,...,
- * the last three for each DAG. A task sleeps, and then leaves a file FOLDER/DAG.VERTEX.TASK.ATTEMPT.
+ * Runs DAGs one after the other in one session: TezSession NAME FOLDER GATE DAG VERTEX:TASKS:MILLISECONDS,...
+ * FROM-TO,..., the last three for each DAG. A task sleeps, and then leaves a file FOLDER/DAG.VERTEX.TASK.ATTEMPT. The
+ * last DAG begins once there is a file GATE.
  */
 public final class TezSession {
+  private static final int LOOK_MS = 100;
+
   private TezSession() {
   }
 
@@ -72,7 +75,10 @@ public final class TezSession {
     boolean isWell = true;
     try {
       client.waitTillReady();
-      for (int at = 2; at < arguments.length; at += 3) {
+      for (int at = 3; at < arguments.length; at += 3) {
+        while (at + 3 >= arguments.length && !new File(arguments[2]).exists()) {
+          Thread.sleep(LOOK_MS);
+        }
         DAG next = dag(settings, arguments[1], arguments[at], arguments[at + 1], arguments[at + 2]);
         DAGStatus ended = client.submitDAG(next).waitForCompletion();
         System.out.println("state " + ended.getState());

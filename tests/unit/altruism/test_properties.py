@@ -240,11 +240,17 @@ def test_no_job_ends_later_than_with_its_share_alone(kind, drawn):
     ),
     st.integers(0, 24),
     st.integers(1, 12),
+    st.integers(0, 8),
 )
-def test_a_room_profile_is_the_capacity_less_every_reservation(reservations, begin, length):
+def test_a_room_profile_is_the_capacity_less_every_reservation(reservations, begin, length, together):
+    """Whether they came one by one, or the last few of them at once."""
     room, tasks = RoomProfile(np.array([5.0])), []
-    for start, seconds, amount in reservations:
+    rows = np.array(reservations, dtype=np.float64).reshape(-1, 3)
+    one_by_one, at_once = rows[together:], rows[:together]
+    for start, seconds, amount in one_by_one:
         room.reserve(start, start + seconds, np.array([amount]))
+    room.reserve_all(at_once[:, 0], at_once[:, 0] + at_once[:, 1], at_once[:, 2:])
+    for start, seconds, amount in reservations:
         tasks.append((start, start + seconds, np.array([amount]), 0))
     begin, end = begin / 2, (begin + length) / 2
     np.testing.assert_allclose(room.lowest(begin, end), least_room([5.0], tasks, begin, end))
