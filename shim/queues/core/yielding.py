@@ -7,7 +7,7 @@ Source: Carbyne, section 4.1; docs/altruism.md tells what differs.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -126,6 +126,7 @@ class QueueYields:
     def __init__(self) -> None:
         self._standing: dict[ApplicationAttemptId, JobStanding] = {}
         self._graphs = StageGraphs()
+        self._told: dict[ApplicationAttemptId, tuple[tuple[object, ...], Yield]] = {}
 
     def look(
         self, jobs: Sequence[QueueJob], total: ResourceVector, rules: YieldRules, now_s: float
@@ -143,7 +144,7 @@ class QueueYields:
             self._standing.clear()
             return {job.attempt: Yield(reason="nothing is known of the queue's share") for job in jobs}
         jobs = [replace(job, yields=job.yields and not self._is_late(job.attempt)) for job in jobs]
-        self._graphs.keep({job.attempt for job in jobs})
+        self._keep({job.attempt for job in jobs})
         graphs = {
             job.attempt: self._graphs.of(job.attempt, job.stages, job.facts, capacity)
             for job in jobs
@@ -164,6 +165,12 @@ class QueueYields:
             yields[job.attempt] = self._yield_of(job, plan, more.tolist(), rules, now_s)
         return yields
 
+    def _keep(self, attempts: Collection[ApplicationAttemptId]) -> None:
+        """Forget all other jobs."""
+        self._graphs.keep(attempts)
+        self._standing = {attempt: kept for attempt, kept in self._standing.items() if attempt in attempts}
+        self._told = {attempt: told for attempt, told in self._told.items() if attempt in attempts}
+
     def _is_late(self, attempt: ApplicationAttemptId) -> bool:
         kept = self._standing.get(attempt)
         return kept is not None and kept.is_late
@@ -171,8 +178,6 @@ class QueueYields:
     def _shares(
         self, jobs: Sequence[QueueJob], graphs: Mapping[ApplicationAttemptId, StageGraph], capacity: FloatArray
     ) -> Mapping[ApplicationAttemptId, FloatArray]:
-        here = {job.attempt for job in jobs}
-        self._standing = {attempt: kept for attempt, kept in self._standing.items() if attempt in here}
         for job in jobs:
             graph = graphs.get(job.attempt)
             kept = self._standing.get(job.attempt)
@@ -225,30 +230,42 @@ class QueueYields:
     def _yield_of(
         self, job: QueueJob, planned: PlannedJob, lent: Sequence[int], rules: YieldRules, now_s: float
     ) -> Yield:
-        """Turn a plan into numbers of containers."""
-        assert job.stages is not None  # noqa: S101 - only such jobs are planned
-        assert not isinstance(job.facts, str)  # noqa: S101 - the same
-        due = planned.plan.must(now_s, planned.graph.n_stages, lead_s=rules.lead_s).tolist()
-        # a task that the plan does not know has no time to wait for
-        known = np.minimum(planned.progress.waiting, planned.plan.must(math.inf, planned.graph.n_stages)).tolist()
-        is_free = [job.yields and may for may in may_wait(job.stages, planned)]
-        not_due = [max(0, waits - start) if free else 0 for waits, start, free in zip(known, due, is_free, strict=True)]
-        put_off = [max(0, off - more) for off, more in zip(not_due, lent, strict=True)]
-        sizes = [each.size for each in job.facts]
-        held = held_back(job.stages, job.asks, job.containers, planned, put_off)
+        """Turn a plan into numbers of containers; what was told at the look before where nothing has changed since."""
         standing = self._standing[job.attempt]
-        standing.has_put_off |= any(held.values())
-        share, has = standing.share, held_part(job.stages, job.containers, planned)
-        return Yield(
-            held_back=held,
-            not_due=held_back(job.stages, job.asks, job.containers, planned, not_due),
-            ahead=held_ahead(job.stages, job.form, sizes, job.asks, planned, put_off),
-            ends_by_s=planned.plan.ends_by_s,
-            stages=_stages_of(job.stages, by_stage(job.stages, held, planned, put_off), planned.plan),
-            share=float(share.max()),
-            given=given_part(job.stages, job.asks, held, planned, share, has),
-            beyond=float(max(0.0, (has - share).max())),
-        )
+        due = planned.plan.must(now_s, planned.graph.n_stages, lead_s=rules.lead_s).tolist()
+        asks = tuple(job.asks.items())
+        of_job = (job.stages, job.facts, asks, job.containers, job.form, job.yields, standing.share.tobytes())
+        made_of = (*of_job, planned.plan, tuple(due), tuple(lent))
+        told = self._told.get(job.attempt)
+        if told is None or told[0] != made_of:
+            told = self._told[job.attempt] = made_of, _made_yield(job, planned, due, lent, standing.share)
+        standing.has_put_off |= any(told[1].held_back.values())
+        return told[1]
+
+
+def _made_yield(
+    job: QueueJob, planned: PlannedJob, due: Sequence[int], lent: Sequence[int], share: FloatArray
+) -> Yield:
+    assert job.stages is not None  # noqa: S101 - only such jobs are planned
+    assert not isinstance(job.facts, str)  # noqa: S101 - the same
+    # a task that the plan does not know has no time to wait for
+    known = np.minimum(planned.progress.waiting, planned.plan.must(math.inf, planned.graph.n_stages)).tolist()
+    is_free = [job.yields and may for may in may_wait(job.stages, planned)]
+    not_due = [max(0, waits - start) if free else 0 for waits, start, free in zip(known, due, is_free, strict=True)]
+    put_off = [max(0, off - more) for off, more in zip(not_due, lent, strict=True)]
+    sizes = [each.size for each in job.facts]
+    held = held_back(job.stages, job.asks, job.containers, planned, put_off)
+    has = held_part(job.stages, job.containers, planned)
+    return Yield(
+        held_back=held,
+        not_due=held_back(job.stages, job.asks, job.containers, planned, not_due),
+        ahead=held_ahead(job.stages, job.form, sizes, job.asks, planned, put_off),
+        ends_by_s=planned.plan.ends_by_s,
+        stages=_stages_of(job.stages, by_stage(job.stages, held, planned, put_off), planned.plan),
+        share=float(share.max()),
+        given=given_part(job.stages, job.asks, held, planned, share, has),
+        beyond=float(max(0.0, (has - share).max())),
+    )
 
 
 def _is_another_part(kept: StagesOfJob | None, now: StagesOfJob | None) -> bool:

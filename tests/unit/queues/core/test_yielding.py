@@ -50,6 +50,16 @@ def test_reduces_are_asked_for_ahead_of_the_end_of_the_maps():
     assert look(job(ONE, 0, 3, running=running), at_s=6.0, rules=YieldRules(lead_s=5.0))[ONE].held_back == {}
 
 
+def test_a_job_that_has_not_changed_is_told_the_same_until_it_asks_for_less_or_is_due():
+    yields, rules, same = QueueYields(), YieldRules(lead_s=5.0), job(ONE, 0, 3, running=(0.0,) * 8)
+    first = look(same, at_s=1.0, yields=yields, rules=rules)[ONE]
+    assert first.held_back == {REDUCE: 3}
+    assert look(same, at_s=2.0, yields=yields, rules=rules)[ONE] is first, "nothing is worked out again"
+    same.asks[REDUCE] = 2
+    assert look(same, at_s=3.0, yields=yields, rules=rules)[ONE].held_back == {REDUCE: 2}
+    assert look(same, at_s=6.0, yields=yields, rules=rules)[ONE].held_back == {}
+
+
 def test_what_a_large_job_puts_off_goes_to_a_small_one():
     """Each has a share of four. Of its five maps the large one has to start one now; the small one has all five."""
     found = look(job(ONE, 5, seconds=(20.0, 1.0)), job(TWO, 5))
