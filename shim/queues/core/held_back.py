@@ -117,10 +117,9 @@ def by_stage(
             counts[stage] = counts.get(stage, 0) + count
         return counts
     left = sum(held.values())
-    begins = [
-        stage for stage, can in enumerate(may_begin(stages, planned)) if can
-    ]  # of others no executor is asked for
-    for stage in reversed(begins):
+    for stage, begins in reversed(list(enumerate(may_begin(stages, planned)))):
+        if not begins:
+            continue  # no executor is asked for
         count = min(left, -(-put_off[stage] // stages.slots))
         if count:
             counts[stage] = count

@@ -235,7 +235,7 @@ class QueueYields:
         due = planned.plan.must(now_s, planned.graph.n_stages, lead_s=rules.lead_s).tolist()
         asks = tuple(job.asks.items())
         of_job = (job.stages, job.facts, asks, job.containers, job.form, job.yields, standing.share.tobytes())
-        made_of = (*of_job, planned.plan, tuple(due), tuple(lent))
+        made_of = (*of_job, planned.graph, planned.plan, tuple(due), tuple(lent))
         told = self._told.get(job.attempt)
         if told is None or told[0] != made_of:
             told = self._told[job.attempt] = made_of, _made_yield(job, planned, due, lent, standing.share)

@@ -60,6 +60,15 @@ def test_a_job_that_has_not_changed_is_told_the_same_until_it_asks_for_less_or_i
     assert look(same, at_s=6.0, yields=yields, rules=rules)[ONE].held_back == {}
 
 
+def test_what_a_job_holds_is_a_larger_part_of_a_queue_that_has_become_smaller():
+    yields, holder, other = QueueYields(), job(ONE, 0, 3, running=(0.0,) * 8), job(TWO, 3)
+    before, after = (
+        yields.look((holder, other), ResourceVector(1024 * places, places), RULES, at_s)[ONE]
+        for places, at_s in ((16, 1.0), (12, 2.0))
+    )
+    assert (before.beyond, after.beyond) == (0.0, pytest.approx(8 / 12 - 1 / 2))
+
+
 def test_what_a_large_job_puts_off_goes_to_a_small_one():
     """Each has a share of four. Of its five maps the large one has to start one now; the small one has all five."""
     found = look(job(ONE, 5, seconds=(20.0, 1.0)), job(TWO, 5))
