@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
-from tests.support.altruism_jobs import policy_of
+from tests.support.altruism_jobs import FAIR_LEAF, policy_of
 from tests.support.client_jars import compile_program, tez_jars
 from tests.support.engines import Tez
 from tests.support.heddle_process import HeddleProcess
@@ -35,7 +35,6 @@ from tests.support.spanning import spanning_secret
 _UNIT_MIB = 512
 _UNITS = 25
 _SECOND_MS = 60_000
-_LEAF = "yarn.scheduler.capacity.root.dev"
 _OVERRIDES = {
     "yarn-site.xml": {
         "yarn.nodemanager.resource.memory-mb": str((_UNITS + 2) * _UNIT_MIB),
@@ -44,12 +43,7 @@ _OVERRIDES = {
         # both jobs have asked, and Heddle has looked at them, before anything is given
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "6000",
     },
-    "capacity-scheduler.xml": {
-        f"{_LEAF}.ordering-policy": "fair",
-        f"{_LEAF}.user-limit-factor": "10",
-        f"{_LEAF}.maximum-capacity": "100",
-        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
-    },
+    "capacity-scheduler.xml": dict(FAIR_LEAF),
 }
 _JOBS: Mapping[str, tuple[Mapping[str, tuple[int, float, int]], str]] = {
     "first": ({"small": (2, 1, 1), "wide": (3, 1, 5), "end": (1, 0.1, 5)}, "small-end,wide-end"),

@@ -29,22 +29,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
-from tests.support.altruism_jobs import AltruismJobs, SleepingDag, policy_of
+from tests.support.altruism_jobs import FAIR_LEAF, AltruismJobs, SleepingDag, policy_of
 from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import spanning_secret
 
-_LEAF = "yarn.scheduler.capacity.root.dev"
 _OVERRIDES = {
     "yarn-site.xml": {
         "yarn.nodemanager.resource.memory-mb": "5120",
         "yarn.nodemanager.resource.cpu-vcores": "16",
     },
-    "capacity-scheduler.xml": {
-        f"{_LEAF}.ordering-policy": "fair",
-        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
-        f"{_LEAF}.user-limit-factor": "10",
-        f"{_LEAF}.maximum-capacity": "100",
-    },
+    "capacity-scheduler.xml": dict(FAIR_LEAF),
 }
 _DAGS = (
     SleepingDag(

@@ -11,7 +11,7 @@ import pytest
 
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
-from tests.support.altruism_jobs import AltruismJobs, SleepingDag, policy_of
+from tests.support.altruism_jobs import FAIR_LEAF, AltruismJobs, SleepingDag, policy_of
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
 
@@ -22,18 +22,12 @@ RIVALS_MIB, TASK_MIB = 1024, 768
 pack better, leftover goes to the first, whichever is nearer its end."""
 MASTER_MIB, DRIVER_MIB = 512, 640
 NODE_MIB = 7296
-_LEAF = "yarn.scheduler.capacity.root.dev"
 ONE_NODE = {
     "yarn-site.xml": {
         "yarn.nodemanager.resource.memory-mb": str(NODE_MIB),
         "yarn.nodemanager.resource.cpu-vcores": "16",
     },
-    "capacity-scheduler.xml": {
-        f"{_LEAF}.ordering-policy": "fair",
-        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
-        f"{_LEAF}.user-limit-factor": "10",
-        f"{_LEAF}.maximum-capacity": "100",
-    },
+    "capacity-scheduler.xml": dict(FAIR_LEAF),
 }
 RIVAL = SleepingDag("rival", {"many": (32, 8000), "end": (1, 1000)}, {"end": ("many",)})
 """Each of its tasks is over before what is put off has to start: only what stays free for all of a task is lent."""

@@ -15,6 +15,7 @@ import pytest
 
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
+from tests.support.altruism_jobs import FAIR_LEAF
 from tests.support.gated_jobs import GatedClient, GatedJob
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import end_first_master, spanning_secret
@@ -24,18 +25,12 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 MIB = 512
 """Of every container: each of the two clusters has room for six."""
 PLACES = 12
-_LEAF = "yarn.scheduler.capacity.root.dev"
 SIX_PLACES = {
     "yarn-site.xml": {
         "yarn.nodemanager.resource.memory-mb": str(6 * MIB),
         "yarn.nodemanager.resource.cpu-vcores": "16",
     },
-    "capacity-scheduler.xml": {
-        f"{_LEAF}.ordering-policy": "fair",
-        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
-        f"{_LEAF}.user-limit-factor": "10",
-        f"{_LEAF}.maximum-capacity": "100",
-    },
+    "capacity-scheduler.xml": dict(FAIR_LEAF),
 }
 POLICY = """
 late_after_s = 10

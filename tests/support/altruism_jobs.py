@@ -17,7 +17,16 @@ from tests.support.engines import Spark, Tez
 from tests.support.heddle_process import HeddleProcess
 from tests.support.stock_client import StockClient
 
-__all__ = ["AltruismJobs", "SleepingDag", "policy_of"]
+__all__ = ["FAIR_LEAF", "AltruismJobs", "SleepingDag", "policy_of"]
+
+_LEAF = "yarn.scheduler.capacity.root.dev"
+FAIR_LEAF: Mapping[str, str] = {
+    f"{_LEAF}.ordering-policy": "fair",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
+    f"{_LEAF}.user-limit-factor": "10",
+    f"{_LEAF}.maximum-capacity": "100",
+}
+"""Of `capacity-scheduler.xml`: jobs of the leaf queue share it by what each holds, and one user may have all of it."""
 
 _POLICY = """
 [shares]
