@@ -62,8 +62,7 @@ class Engines:
     def holds(self, name: str) -> int:
         """MiB of an application, by what Heddle tells."""
         with self.jobs.asking() as http:
-            apps = http.get("/ws/v1/cluster/apps", params={"states": "RUNNING,ACCEPTED"}).json()["apps"] or {}
-        return next((max(0, app["allocatedMB"]) for app in apps.get("app", ()) if app["name"] == name), 0)
+            return self.jobs.holds(http, name)
 
     def lends(self) -> None:
         """Fill the node, open the gate, and see that the other job has room that is given."""

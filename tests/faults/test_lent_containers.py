@@ -185,11 +185,10 @@ def test_lent_containers_go_first_where_another_queue_waits_for_its_share(lendin
         until(lambda: len(claimant.running) == 1, "the other queue has its share")
         acts = [act for act in lending.acts() if act["done"] == "asked back"]
         assert all("root.prod holds" in act["reason"] for act in acts), acts
-        lent = {act["container"] for act in acts} - lending.ordinary
-        at_home = [act for act in acts if act["container"] in lending.ordinary]
-        assert lent, acts
+        ordinary = [act for act in acts if act["container"] in lending.ordinary]
+        assert len(acts) > len(ordinary), acts
         # its master can only be at its home, where nothing may be lent; its map goes where something is
-        assert [act["cluster"] for act in at_home] in ([], [claimant.home()]), acts
+        assert [act["cluster"] for act in ordinary] in ([], [claimant.home()]), acts
         assert not [act for act in lending.giver.why()["preemption"] if act["container"]], "the giver lent, and lost"
         assert lending.giver.put_off(), "its last map was about to end: the machine is too busy"
         claimant.end_all()

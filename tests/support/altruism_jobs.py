@@ -216,8 +216,11 @@ class AltruismJobs:
 
     def held(self, http: httpx.Client) -> dict[str, int]:
         """MiB that each job holds that has not ended, by id."""
-        apps = http.get("/ws/v1/cluster/apps", params={"states": "RUNNING,ACCEPTED"}).json()["apps"] or {}
-        return {app["id"]: max(0, app["allocatedMB"]) for app in apps.get("app", ())}
+        return {app["id"]: max(0, app["allocatedMB"]) for app in _unfinished(http)}
+
+    def holds(self, http: httpx.Client, name: str) -> int:
+        """MiB of the job of this name; nothing if it has ended."""
+        return sum(max(0, app["allocatedMB"]) for app in _unfinished(http) if app["name"] == name)
 
     def credits(self, http: httpx.Client) -> tuple[float, float]:
         """Seconds of the queue's whole share that its jobs gave and received so far."""
@@ -231,3 +234,9 @@ class AltruismJobs:
             why = http.get(f"/heddle/v1/apps/{app['id']}/why").json()
             if "altruism" in why:
                 yield app["name"], why["altruism"]
+
+
+def _unfinished(http: httpx.Client) -> list[dict[str, Any]]:
+    """Applications that have not ended, as a ResourceManager shows them."""
+    apps = http.get("/ws/v1/cluster/apps", params={"states": "RUNNING,ACCEPTED"}).json()["apps"] or {}
+    return list(apps.get("app", ()))

@@ -14,7 +14,6 @@ from fairness import FloatArray
 from shim.domain.allocations import AskKey
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
-from shim.queues.core.stage_order import may_begin
 
 __all__ = ["by_stage", "given_part", "held_ahead", "held_back", "held_part"]
 
@@ -31,10 +30,8 @@ def held_back(
         planned: Its plan.
         put_off: Tasks of each stage that wait.
     """
-    if not any(put_off):
-        return {}
     if stages.slots:
-        return _of_executors(stages, asks, containers, planned, put_off)
+        return _of_executors(stages.slots, asks, containers, planned, put_off)
     waiting = planned.progress.waiting.tolist()
     asked = [0] * len(waiting)
     for key, count in asks.items():
@@ -75,25 +72,24 @@ def held_ahead(
     """
     if form is None or stages.slots:
         return {}
-    waiting, begins = planned.progress.waiting.tolist(), may_begin(stages, planned)
+    waiting, runnable = planned.progress.waiting.tolist(), planned.runnable()
     has_asked = {stages.by_priority[key.priority] for key, count in asks.items() if count}
     found: dict[AskKey, int] = {}
     ordinary = {stage: at for at, stage in sorted(stages.by_priority.items()) if at not in stages.urgent}
     for stage, priority in ordinary.items():
-        if not begins[stage] and stage not in has_asked and put_off[stage]:
+        if stage not in runnable and stage not in has_asked and put_off[stage]:
             key = replace(form, priority=priority, resource=sizes[stage])
             found[key] = min(put_off[stage], waiting[stage])
     return found
 
 
 def _of_executors(
-    stages: StagesOfJob, asks: Mapping[AskKey, int], containers: int, planned: PlannedJob, put_off: Sequence[int]
+    slots: int, asks: Mapping[AskKey, int], containers: int, planned: PlannedJob, put_off: Sequence[int]
 ) -> dict[AskKey, int]:
     """The same, of executors: those that have nothing to run by any plan are the engine's own business."""
-    progress, slots = planned.progress, stages.slots
-    waiting, can_begin = progress.waiting.tolist(), may_begin(stages, planned)
-    waits = sum(count for count, begins in zip(waiting, can_begin, strict=True) if begins)
-    later = sum(off for off, begins in zip(put_off, can_begin, strict=True) if begins)
+    progress, runnable = planned.progress, planned.runnable()
+    waits = int(progress.waiting[runnable].sum())
+    later = sum(put_off[stage] for stage in runnable)
     running, asked = int(progress.run_count.sum()), sum(asks.values())
     of_all, now = -(-(running + waits) // slots), -(-(running + waits - later) // slots)
     idle = max(0, containers + asked - of_all)
@@ -117,9 +113,7 @@ def by_stage(
             counts[stage] = counts.get(stage, 0) + count
         return counts
     left = sum(held.values())
-    for stage, begins in reversed(list(enumerate(may_begin(stages, planned)))):
-        if not begins:
-            continue  # no executor is asked for
+    for stage in reversed(planned.runnable()):  # for others no executor is asked for
         count = min(left, -(-put_off[stage] // stages.slots))
         if count:
             counts[stage] = count
@@ -153,8 +147,6 @@ def given_part(
         share: Its part of the queue.
         has: See `held_part`.
     """
-    if not held:
-        return 0.0
     off, out = np.zeros(2), np.zeros(2)
     for key, count in asks.items():
         stage = 0 if stages.slots else stages.by_priority[key.priority]

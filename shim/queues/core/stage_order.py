@@ -3,7 +3,7 @@
 from altruism import PlannedJob
 from shim.domain.job_graphs import StagesOfJob
 
-__all__ = ["may_begin", "may_wait"]
+__all__ = ["may_wait"]
 
 
 def may_wait(stages: StagesOfJob, planned: PlannedJob) -> list[bool]:
@@ -15,17 +15,6 @@ def may_wait(stages: StagesOfJob, planned: PlannedJob) -> list[bool]:
     """
     above = _nothing_runs_below(stages, planned)
     return _served_last(stages, planned, above) if stages.reuses_containers else above
-
-
-def may_begin(stages: StagesOfJob, planned: PlannedJob) -> list[bool]:
-    """Tell of each stage whether all that it waits for has ended.
-
-    Args:
-        stages: Of the job.
-        planned: The job, and what of it is left.
-    """
-    left = planned.progress.unfinished().tolist()
-    return [not any(left[parent] for parent in stage.waits_for) for stage in stages.graph.stages]
 
 
 def _nothing_runs_below(stages: StagesOfJob, planned: PlannedJob) -> list[bool]:
@@ -44,8 +33,7 @@ def _served_last(stages: StagesOfJob, planned: PlannedJob, is_free: list[bool]) 
     The job's own containers, as they come free, go to the waiting stage of the smallest priority number. Were that put
     off, the others would begin only after it, however early they are needed: the job's promise would be lost.
     """
-    waiting, begins = planned.progress.waiting.tolist(), may_begin(stages, planned)
-    could_begin = [count > 0 and may for count, may in zip(waiting, begins, strict=True)]
-    last = max((priority for priority, stage in stages.by_priority.items() if could_begin[stage]), default=0)
+    runnable = planned.runnable()
+    last = max((priority for priority, stage in stages.by_priority.items() if stage in runnable), default=0)
     latest = {stage: priority for priority, stage in sorted(stages.by_priority.items())}
     return [free and latest.get(stage, last) >= last for stage, free in enumerate(is_free)]

@@ -141,7 +141,7 @@ class QueueYields:
         """
         capacity = np.array([total.memory_mib, total.vcores], dtype=np.float64)
         if not jobs or (capacity <= 0).any():
-            self._standing.clear()
+            self._keep(())
             return {job.attempt: Yield(reason="nothing is known of the queue's share") for job in jobs}
         jobs = [replace(job, yields=job.yields and not self._is_late(job.attempt)) for job in jobs]
         self._keep({job.attempt for job in jobs})

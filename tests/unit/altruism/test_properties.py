@@ -243,7 +243,7 @@ def test_no_job_ends_later_than_with_its_share_alone(kind, drawn):
     st.integers(0, 8),
 )
 def test_a_room_profile_is_the_capacity_less_every_reservation(reservations, begin, length, together):
-    """Whether they came one by one, or the last few of them at once."""
+    """Whether they came one by one, or some of them at once."""
     room, tasks = RoomProfile(np.array([5.0])), []
     rows = np.array(reservations, dtype=np.float64).reshape(-1, 3)
     one_by_one, at_once = rows[together:], rows[:together]

@@ -31,9 +31,8 @@ def planned(waiting, running=(), needs=None):
     return PlannedJob(graph, progress, JobPlan(0.0, 1.0, Packing.of(1.0, [])))
 
 
-def stages(n_stages, slots=0, needs=None):
-    rows = [np.flatnonzero(row).tolist() for row in needs] if needs is not None else [()] * n_stages
-    made = [Stage(f"s{number}", None, 1, 1, tuple(parents), tuple(parents)) for number, parents in enumerate(rows)]
+def stages(n_stages, slots=0):
+    made = [Stage(f"s{number}", None, 1, 1) for number in range(n_stages)]
     return StagesOfJob(JobGraph.of("job", made), {number + 1: number for number in range(n_stages)}, slots=slots)
 
 
@@ -53,7 +52,7 @@ CHAIN = [[False, False], [True, False]]
 def test_what_a_stage_will_ask_for_waits_before_it_asks():
     """Its containers would be granted before the next look."""
     size = ResourceVector(512, 2)
-    ahead = held_ahead(stages(2, needs=CHAIN), key(1), [UNIT, size], {key(1): 3}, planned([3, 5], needs=CHAIN), [1, 4])
+    ahead = held_ahead(stages(2), key(1), [UNIT, size], {key(1): 3}, planned([3, 5], needs=CHAIN), [1, 4])
     assert ahead == {AskKey(2, -1, is_opportunistic=False, resource=size): 4}
 
 
@@ -68,12 +67,11 @@ def test_what_a_stage_will_ask_for_waits_before_it_asks():
     ],
 )
 def test_nothing_else_waits_before_it_is_asked_for(form, asks, waiting, off, slots):
-    of = stages(2, slots=slots, needs=CHAIN)
-    assert held_ahead(of, form, [UNIT, UNIT], asks, planned(waiting, needs=CHAIN), off) == {}
+    assert held_ahead(stages(2, slots=slots), form, [UNIT, UNIT], asks, planned(waiting, needs=CHAIN), off) == {}
 
 
 def test_tasks_that_failed_before_do_not_wait_ahead_either():
-    of_both = StagesOfJob(stages(2, needs=CHAIN).graph, {1: 0, 2: 1, 3: 1}, frozenset({3}))
+    of_both = StagesOfJob(stages(2).graph, {1: 0, 2: 1, 3: 1}, frozenset({3}))
     ahead = held_ahead(of_both, key(1), [UNIT, UNIT], {}, planned([3, 5], needs=CHAIN), [0, 4])
     assert ahead == {key(2): 4}
 
@@ -94,9 +92,9 @@ def test_executors_beyond_what_the_plan_needs_now_wait(asked, has, waiting, runn
 
 
 def test_stages_that_cannot_begin_ask_for_no_executors():
-    job, of = planned([4, 100], needs=CHAIN), stages(2, slots=1, needs=CHAIN)
-    assert held_back(of, {key(0): 4}, 0, job, [2, 100]) == {key(0): 2}
-    assert by_stage(of, {key(0): 2}, job, [2, 100]) == {0: 2}, "shown as of the stage that could begin"
+    job = planned([4, 100], needs=[[False, False], [True, False]])
+    assert held_back(stages(2, slots=1), {key(0): 4}, 0, job, [2, 100]) == {key(0): 2}
+    assert by_stage(stages(2, slots=1), {key(0): 2}, job, [2, 100]) == {0: 2}, "shown as of the stage that could begin"
 
 
 @given(
