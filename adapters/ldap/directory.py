@@ -25,6 +25,9 @@ _PLACES = re.compile(r"\{user\}|\{dn\}")
 _MOST_GROUPS = 2000
 _NO_REFERRALS = 0
 _WITHOUT_TLS = "ldap://"
+_WITHOUT_TEXT = {"TIMEOUT": "Timed out"}
+"""Errors that python-ldap raises without a description, where libldap itself has told of none."""
+
 _ROUNDS = 3
 """Answers that a question waits for: to a login, for the user, for the groups of a level."""
 
@@ -201,4 +204,4 @@ def _reason_of(error: Any) -> str:
     """Description of an `LDAPError`; never what was sent."""
     told = error.args[0] if error.args and isinstance(error.args[0], dict) else {}
     parts = [str(told.get(key, "")) for key in ("desc", "info")]
-    return ": ".join(filter(None, parts)) or type(error).__name__
+    return ": ".join(filter(None, parts)) or _WITHOUT_TEXT.get(type(error).__name__, type(error).__name__)

@@ -24,6 +24,7 @@ from tests.faults.test_container_order import (
 )
 from tests.faults.test_delay_scheduling import PlacedAM, the_host
 from tests.faults.test_matched_asks import AM
+from tests.support.freezing import freeze
 from tests.support.masters import until
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -61,7 +62,7 @@ async def release_and_kill_the_solver(federation: Federation, filler: AM, *other
     """Give one container back; kill the solver while a cycle waits for what it makes of that."""
     child = the_child()
     assert child.pid is not None
-    os.kill(child.pid, signal.SIGSTOP)
+    freeze(child.pid)
     await release(filler, 1)
 
     async def is_asked() -> bool:

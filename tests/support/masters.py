@@ -19,6 +19,7 @@ import asyncpg
 from shim.domain.ids import GlobalMasterId
 from shim.lab import Lab
 from shim.peers.core.queue_assignment import favourite
+from tests.support.freezing import freeze
 from tests.support.nursery import Nursery, is_running
 
 __all__ = [
@@ -99,7 +100,7 @@ class MasterProcess:
 
     def freeze(self) -> None:
         """It keeps its connections, and does nothing."""
-        os.kill(self.pid, signal.SIGSTOP)
+        freeze(self.pid)
 
     def thaw(self) -> None:
         """It goes on."""
