@@ -30,10 +30,11 @@ from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import Workload
 
 BELIEFS: Mapping[str, DurationBeliefs] = {
-    "as they are: an octave, ten running tasks for one witness": DurationBeliefs(),
-    "a spread of a quarter octave": DurationBeliefs(spread_octaves=0.25),
-    "a spread of half an octave": DurationBeliefs(spread_octaves=0.5),
-    "a spread of two octaves": DurationBeliefs(spread_octaves=2.0),
+    "as they are: the spread is learnt, ten running tasks for one witness": DurationBeliefs(),
+    "a spread of a quarter octave": DurationBeliefs(spread_octaves=0.25, learns_spread=False),
+    "a spread of half an octave": DurationBeliefs(spread_octaves=0.5, learns_spread=False),
+    "a spread of an octave": DurationBeliefs(learns_spread=False),
+    "a spread of two octaves": DurationBeliefs(spread_octaves=2.0, learns_spread=False),
     "five running tasks for one witness": DurationBeliefs(witness=0.2),
     "twenty running tasks for one witness": DurationBeliefs(witness=0.05),
 }

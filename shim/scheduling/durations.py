@@ -4,7 +4,8 @@ Tasks of one job resemble each other far more than tasks of different jobs. So a
 duration of its tasks, and what is believed of it is Bayes' rule over a grid of durations:
 
 - *Prior*: what earlier jobs' first finished tasks ran, a histogram, and a trace of everything else.
-- *Ended tasks*: spread around the typical duration, log-normally, with a deviation of one octave.
+- *Ended tasks*: spread around the typical duration, log-normally, with the deviation that tasks of ended jobs had; one
+  octave before there are any.
 - *Running tasks*: each has lasted for some time already, so that short durations become unlikely long before anything
   ends. They began together and see the same data, so ten of them count as one witness.
 
@@ -57,6 +58,8 @@ _SHORT_JOBS, _SHORT_TIME, _ENOUGH_JOBS = 0.8, 0.125, 20
 """Part of the jobs that are short, part of the time that they may take then, and how many jobs have to be known."""
 _GRID_LOG2: FloatArray = _SMALLEST_LOG2 + (np.arange(_BUCKETS) + 0.5) / _PER_OCTAVE
 _GRID_S: FloatArray = np.exp2(_GRID_LOG2)
+_NARROWEST_OCTAVES, _SPREADS_PER_OCTAVE = 0.125, 4
+"""Spreads within a job: hardly less than a bucket, and how many of them are told apart."""
 _HORIZON = 2.0
 _HORIZONS_PER_OCTAVE = 4
 _SIZES: FloatArray = np.exp2(np.arange(0.0, 20.25, 0.25))
@@ -69,11 +72,13 @@ class DurationBeliefs:
     """Assumptions about tasks of one job.
 
     Attributes:
-        spread_octaves: Standard deviation of the binary logarithm of their durations.
+        spread_octaves: Standard deviation of the binary logarithm of their durations, while no job has ended.
+        learns_spread: Whether jobs that end tell it from then on.
         witness: What a running task counts for, in ended ones: they began together and see the same data.
     """
 
     spread_octaves: float = 1.0
+    learns_spread: bool = True
     witness: float = 0.1
 
 
@@ -106,7 +111,7 @@ class DurationModel:
 
     def __init__(self, wider: "DurationModel | None" = None, beliefs: DurationBeliefs = USUAL_BELIEFS) -> None:
         self._beliefs = beliefs
-        self._survival_log = _survival_log(beliefs.spread_octaves)
+        self._spread_octaves = beliefs.spread_octaves
         self.observed = 0
         self.resemblance: Resemblance = Resemblance() if wider is None else wider.resemblance
         self._wider = wider
@@ -164,11 +169,11 @@ class DurationModel:
         """
         self._refresh()
         centre = finished_log2 / np.maximum(finished, 1.0)
-        away = (centre[:, None] - _GRID_LOG2) / self._beliefs.spread_octaves
+        away = (centre[:, None] - _GRID_LOG2) / self._spread_octaves
         logs = self._prior_log - 0.5 * finished[:, None] * away**2
         age = np.floor((np.log2(np.maximum(elapsed_s, _SMALLEST_S)) - _SMALLEST_LOG2) * _PER_OCTAVE).astype(np.intp)
         beyond = np.clip(age[:, None] - np.arange(_BUCKETS) + _BUCKETS, 0, 2 * _BUCKETS - 1)
-        logs += self._beliefs.witness * running[:, None] * self._survival_log[beyond]
+        logs += self._beliefs.witness * running[:, None] * _survival_log(self._spread_octaves)[beyond]
         weights = np.exp(logs - logs.max(axis=1, keepdims=True))
         counted_s = np.minimum(_GRID_S, np.array(horizons_s)[:, None])
         means: FloatArray = counted_s @ weights.T / weights.sum(axis=1)
@@ -241,12 +246,21 @@ class DurationModel:
             return
         self._derived_from = evidence
         self._prior_log = np.log(self._belief())
+        self._spread_octaves = self._learnt_spread()
         self._means_s.clear()
         count, sum_s = self._histogram()
         jobs = count.sum()
         n_short = int(np.searchsorted(count.cumsum(), _SHORT_JOBS * jobs)) + 1
         take_little = jobs >= _ENOUGH_JOBS and sum_s[:n_short].sum() <= _SHORT_TIME * sum_s.sum()
         self._long_from_s = float(_SMALLEST_S * 2.0 ** (n_short / _PER_OCTAVE)) if take_little else math.inf
+
+    def _learnt_spread(self) -> float:
+        """Spread within a job in octaves, by quarters of an octave, so that it changes seldom."""
+        believed = self._beliefs.spread_octaves
+        if not self._beliefs.learns_spread:
+            return believed
+        spread = max(self.resemblance.spread_octaves(believed), _NARROWEST_OCTAVES)
+        return float(2.0 ** (round(math.log2(spread) * _SPREADS_PER_OCTAVE) / _SPREADS_PER_OCTAVE))
 
     def _mean_s(self, horizon_s: float) -> float:
         """Mean over jobs of what a task counts for, in seconds; a second until a job has taught anything."""

@@ -67,6 +67,14 @@ class Resemblance:
         between = max(0.0, of_means - within * self._inverse_sizes / jobs)
         return (between * jobs + _PRIOR_JOBS) / ((between + within) * jobs + _PRIOR_JOBS)
 
+    def spread_octaves(self, believed: float) -> float:
+        """Standard deviation of binary logarithms of durations within a job, each job counting once, in octaves.
+
+        Args:
+            believed: The same before any job has ended. It counts for a few of them.
+        """
+        return math.sqrt((self._within + _PRIOR_JOBS * believed**2) / (self._jobs + _PRIOR_JOBS))
+
     @property
     def alike(self) -> float:
         """Part of the variance that is between jobs, in [0, 1]: 1 if an ended task tells everything."""

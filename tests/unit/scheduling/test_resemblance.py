@@ -1,9 +1,11 @@
 """How much tasks of one job resemble each other: learnt from drawn jobs whose truth is known."""
 
+import math
+
 import numpy as np
 import pytest
 
-from shim.scheduling.durations import DurationModel
+from shim.scheduling.durations import DurationBeliefs, DurationModel, log2_of
 from shim.scheduling.resemblance import Resemblance
 from shim.simulation.engine import seeded
 
@@ -50,6 +52,18 @@ def test_a_job_with_one_task_tells_nothing():
     assert found.alike == 1.0
 
 
+@pytest.mark.parametrize(("jobs", "octaves"), [(alike, 0.1 / math.log(2.0)), (half, 1.0 / math.log(2.0))])
+def test_the_spread_within_a_job_is_found(jobs, octaves):
+    assert learnt(jobs).spread_octaves(1.0) == pytest.approx(octaves, rel=0.25)
+
+
+@pytest.mark.parametrize("believed", [0.25, 2.0])
+def test_what_is_believed_of_the_spread_counts_for_a_few_jobs(believed):
+    assert Resemblance().spread_octaves(believed) == believed
+    few, many = (abs(learnt(half, n_jobs).spread_octaves(believed) - believed) for n_jobs in (2, 300))
+    assert 0.0 < few < many
+
+
 def test_several_tasks_weigh_more_than_one_and_none_weighs_more_than_everything():
     weights = learnt(half).weight_of(np.array([1.0, 2.0, 10.0, 1000.0]))
     assert (np.diff(weights) > 0.0).all()
@@ -70,6 +84,36 @@ def test_an_ended_task_tells_as_much_as_tasks_of_a_job_resemble_each_other():
     assert 1.0 <= spread[unrelated] < 2.0
     assert 2.0 < spread[half] < 60.0
     assert 900.0 < spread[alike] <= 1000.0
+
+
+def taught_by(jobs, **beliefs):
+    model = DurationModel(beliefs=DurationBeliefs(**beliefs))
+    model.resemblance = learnt(jobs)
+    for duration_s in (10.0, 20.0, 40.0, 80.0) * 100:
+        model.observe(duration_s)
+    return model
+
+
+def expected_s(model, *, ended=0, running=0, elapsed_s=0.0):
+    logs = ended * log2_of(20.0)
+    return model.expected(*(np.array([float(each)]) for each in (ended, logs, running, elapsed_s))).item()
+
+
+def test_the_more_alike_tasks_of_a_job_have_been_the_closer_others_are_expected_to_an_ended_one():
+    close_s, far_s = (expected_s(taught_by(jobs), ended=1) for jobs in (alike, half))
+    assert close_s == pytest.approx(20.0, rel=0.06)
+    assert far_s > 1.2 * close_s
+
+
+def test_the_more_alike_tasks_of_a_job_have_been_the_less_is_one_expected_to_end_long_before_others():
+    """All have run for 25 s. That they take 20 s is out of the question only where they are alike."""
+    close_s, far_s = (expected_s(taught_by(jobs), running=10, elapsed_s=25.0) for jobs in (alike, half))
+    assert close_s > 1.1 * far_s
+
+
+def test_a_spread_that_is_taken_for_granted_is_not_learnt():
+    narrow_s, wide_s = (expected_s(taught_by(jobs, learns_spread=False), ended=1) for jobs in (alike, half))
+    assert narrow_s == wide_s
 
 
 def test_where_an_end_tells_nothing_a_trial_costs_the_whole_job():
