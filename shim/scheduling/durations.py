@@ -4,11 +4,10 @@ Tasks of one job resemble each other far more than tasks of different jobs. So a
 duration of its tasks, and what is believed of it is Bayes' rule over a grid of durations:
 
 - *Prior*: what earlier jobs' first finished tasks ran, a histogram, and a trace of everything else.
-- *Ended tasks*: spread around the typical duration, log-normally, with a deviation of one octave. That is more than
-  tasks of a job differ by, as those that end first are its short ones.
+- *Ended tasks*: spread around the typical duration, log-normally, as widely as tasks of ended jobs were; with a
+  deviation of one octave before there are any.
 - *Running tasks*: each has lasted for some time already, so that short durations become unlikely long before anything
-  ends. How soon, hangs on how much tasks of a job differ, which is learnt from jobs that have ended. They began
-  together and see the same data, so ten of them count as one witness.
+  ends. They began together and see the same data, so ten of them count as one witness.
 
 From a few ended tasks on, their mean is good enough. All of it counts only as far as tasks of one job have resembled
 each other so far (`Resemblance`): where they do not, every job is expected to be as all are. `trial_work` is the other
@@ -73,9 +72,8 @@ class DurationBeliefs:
     """Assumptions about tasks of one job.
 
     Attributes:
-        spread_octaves: Standard deviation of the binary logarithm of the durations of those that have ended, and of all
-            tasks as long as no job has ended.
-        learns_spread: Whether jobs that end tell that of all tasks.
+        spread_octaves: Standard deviation of the binary logarithm of their durations, while no job has ended.
+        learns_spread: Whether jobs that end tell it from then on.
         witness: What a running task counts for, in ended ones: they began together and see the same data.
     """
 
@@ -171,7 +169,7 @@ class DurationModel:
         """
         self._refresh()
         centre = finished_log2 / np.maximum(finished, 1.0)
-        away = (centre[:, None] - _GRID_LOG2) / self._beliefs.spread_octaves
+        away = (centre[:, None] - _GRID_LOG2) / self._spread_octaves
         logs = self._prior_log - 0.5 * finished[:, None] * away**2
         age = np.floor((np.log2(np.maximum(elapsed_s, _SMALLEST_S)) - _SMALLEST_LOG2) * _PER_OCTAVE).astype(np.intp)
         beyond = np.clip(age[:, None] - np.arange(_BUCKETS) + _BUCKETS, 0, 2 * _BUCKETS - 1)
@@ -242,7 +240,7 @@ class DurationModel:
         return work
 
     def _refresh(self) -> None:
-        """Derive what follows from the histogram alone."""
+        """Derive what follows from ended jobs alone, once for each that taught something."""
         evidence = self.evidence
         if self._derived_from == evidence:
             return
