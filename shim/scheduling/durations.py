@@ -255,7 +255,7 @@ class DurationModel:
         self._long_from_s = float(_SMALLEST_S * 2.0 ** (n_short / _PER_OCTAVE)) if take_little else math.inf
 
     def _learnt_spread(self) -> float:
-        """How much tasks of a job differ, in octaves; by steps of a fifth, so that it changes seldom."""
+        """Octaves by which tasks of a job differ; in steps of a fifth, so that it changes seldom."""
         believed = self._beliefs.spread_octaves
         if not self._beliefs.learns_spread:
             return believed
