@@ -15,6 +15,7 @@ __all__ = [
     "MARKER",
     "ProcessIdentity",
     "ProcessState",
+    "identity_of",
     "marked_processes",
     "resident_mib",
     "send",
@@ -75,6 +76,11 @@ def spawn(command: Sequence[str], *, environment: Mapping[str, str], log: Path) 
         )
     except OSError as exc:
         raise LabError(f"cannot start {command[0]}: {exc.strerror}") from exc
+    return identity_of(pid)
+
+
+def identity_of(pid: int) -> ProcessIdentity:
+    """The process that has this id now."""
     return ProcessIdentity(pid, _stat(pid)[1])
 
 
@@ -139,7 +145,7 @@ def marked_processes(folder: Path) -> Iterator[ProcessIdentity]:
         except OSError:
             continue  # ended meanwhile, or somebody else's
         if wanted in variables:
-            identity = ProcessIdentity(int(entry.name), _stat(int(entry.name))[1])
+            identity = identity_of(int(entry.name))
             if state_of(identity) is not None:
                 yield identity
 

@@ -1,10 +1,8 @@
 """Processes that are stopped where they are."""
 
-import os
 import signal
-from pathlib import Path
 
-from shim.lab.processes import ProcessState, wait_until
+from shim.lab.processes import ProcessState, identity_of, send, state_of, wait_until
 
 __all__ = ["freeze"]
 
@@ -13,9 +11,6 @@ _STOPS_WITHIN_S = 20.0
 
 def freeze(pid: int) -> None:
     """Stop a process (SIGSTOP) and wait until it has stopped: until then its other threads answer."""
-    os.kill(pid, signal.SIGSTOP)
-    assert wait_until(lambda: _state(pid) == ProcessState.STOPPED, timeout_s=_STOPS_WITHIN_S, poll_s=0.001)
-
-
-def _state(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    process = identity_of(pid)
+    assert send(process, signal.SIGSTOP)
+    assert wait_until(lambda: state_of(process) == ProcessState.STOPPED, timeout_s=_STOPS_WITHIN_S, poll_s=0.001)
