@@ -9,19 +9,20 @@ FOUND = {
         {"shim/a.py": "class Answer: ...\n", "adapters/b.py": "class Outer:\n    class Answer: ...\n"},
         {"shim/a.py": "class Answer: ...\nclass Answer: ...\n", "tests/b.py": "class Answer: ...\n"},
     ),
-    "docstring-begins-with-pronoun": (
-        {"shim/a.py": 'def f():\n    """What\'s more, it works."""\n'},
-        {"shim/a.py": 'def f():\n    """Whatsoever it is."""\n', "tests/b.py": '"""What it is."""\n'},
-    ),
-    "docstring-begins-with-relative": (
-        {"fairness/a.py": '"""Whether it holds."""\n'},
-        {"fairness/a.py": '"""Tell whether it holds."""\n'},
-    ),
     "long-docs-line": (
         {"docs/a.md": "x" * 121},
         {"docs/a.md": "x" * 120 + "\n| " + "x" * 121 + "\n```\n" + "x" * 121 + "\n```\n", "shim/a.py": "#" * 121},
     ),
-    "long-module": ({"altruism/a.py": "x = 1\n" * 351}, {"altruism/a.py": "x = 1\n" * 350}),
+    "short-module": (
+        {"shim/a.py": "x = 1\n" * 39, "shim/b.py": "from shim import a\n" * 40, "tests/c.py": "import shim.a\n"},
+        {
+            "shim/long.py": "x = 1\n" * 40,
+            "shim/shared.py": "x = 1\n",
+            "shim/dead.py": "x = 1\n",
+            "shim/b.py": "from shim.long import x\nfrom shim import shared\n" + "y = 1\n" * 40,
+            "altruism/c.py": "import shim.shared\n" + "y = 1\n" * 40,
+        },
+    ),
     "private-member-in-test": (
         {"tests/a.py": "view._apps\n"},
         {"tests/a.py": "self._apps\nsuper()._apps\nview.__dict__\nview.apps_\n", "shim/a.py": "view._apps\n"},
@@ -37,11 +38,19 @@ def test_each_rule_finds_what_it_is_for_and_nothing_else(rule):
 
 
 def test_more_than_allowed_is_told_and_less_is_not():
-    assert compare({"a": 2, "b": 1, "c": 0}, {"a": 2, "b": 2}) == []
-    (told,) = compare({"a": 3, "b": 1}, {"a": 2, "b": 2})
+    assert compare({"a": ["x", "y"], "b": ["x"], "c": []}, {"a": 2, "b": 2}) == []
+    (told,) = compare({"a": ["x", "y", "z"], "b": ["x"]}, {"a": 2, "b": 2})
     assert "a: 3 found, 2 allowed" in told
-    assert len(compare({"new": 1}, {})) == 1
+    assert len(compare({"new": ["x"]}, {})) == 1
+
+
+def test_a_place_that_is_not_listed_is_told_though_another_went():
+    assert compare({"a": ["x"]}, {"a": ["x", "y"]}) == []
+    (told,) = compare({"a": ["x", "z"]}, {"a": ["x", "y"]})
+    assert "a: z is new" in told
 
 
 def test_a_baseline_only_shrinks():
-    assert shrunk({"a": 3, "b": 1, "c": 0}, {"a": 2, "b": 2, "c": 1}) == {"a": 2, "b": 1}
+    found = {"a": ["x", "y", "z"], "b": ["x"], "c": [], "d": ["x", "z"], "e": []}
+    allowed = {"a": 2, "b": 2, "c": 1, "d": ["x", "y"], "e": ["x"]}
+    assert shrunk(found, allowed) == {"a": 2, "b": 1, "d": ["x"]}
