@@ -151,7 +151,7 @@ class ModelledResourceManager(ModelledProcess):
         granted.state = ModelledContainerState.RUNNING
         attempt.containers[container] = granted
         order = application.order
-        self.scheduler.take(granted.node, order.queue, order.user, granted.resource)
+        self.scheduler.take(granted.node, order.queue, order.user, order.id, granted.resource)
         return True
 
     def beat(self, node: NodeManager) -> list[ContainerId]:
@@ -329,7 +329,7 @@ class ModelledResourceManager(ModelledProcess):
         application.mib_s += held.resource.memory_mib * lasted_s
         application.vcore_s += held.resource.vcores * lasted_s
         order = application.order
-        self.scheduler.release(held.node, order.queue, order.user, held.resource)
+        self.scheduler.release(held.node, order.queue, order.user, order.id, held.resource)
         newest = application.attempt
         if held in owner.fresh:
             owner.fresh.remove(held)

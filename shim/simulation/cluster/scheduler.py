@@ -1,20 +1,22 @@
 """A model of YARN's CapacityScheduler: what each heartbeat of a node allocates.
 
-Leaf queues below `root`, in the order of their use against their capacity; in a queue, attempts in the order of their
-arrival; of an attempt, priorities from the smallest number; for a priority, this node before its rack before any node.
+Leaf queues below `root`, in the order of their use against their capacity; in a queue, attempts by its ordering policy:
+in the order of their arrival, or whose application holds least memory; of an attempt, priorities from the smallest
+number; for a priority, this node before its rack before any node.
 
-Sources: `CapacityScheduler.allocateContainersToNode`, `AbstractLeafQueue.assignContainers`, `UsersManager`
-(`computeUserLimit`), `RegularContainerAllocator` (`assignContainersOnNode`, `canAssign`).
+Sources: `CapacityScheduler.allocateContainersToNode`, `AbstractLeafQueue.assignContainers`, `FifoOrderingPolicy`,
+`FairOrderingPolicy`, `UsersManager` (`computeUserLimit`), `RegularContainerAllocator` (`assignContainersOnNode`,
+`canAssign`).
 
 Left out: reservations of nodes for containers that do not fit, hierarchies of queues, preemption inside a cluster,
-opportunistic containers and placement constraints.
+opportunistic containers, placement constraints, and the fair ordering policy's `enable-size-based-weight`.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from shim.domain.allocations import ANY, Ask, AskKey
-from shim.domain.ids import ApplicationAttemptId, NodeId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.spec import ModelledClusterSpec, NodeManagerSpec, QueueSpec
 
@@ -53,13 +55,14 @@ class ModelledNode:
 
 @dataclass(slots=True)
 class ModelledQueue:
-    """A leaf queue with what it has; `users` has each user's part of `used`."""
+    """A leaf queue with what it has; `users` has each user's part of `used`, `applications` each application's."""
 
     path: str
     spec: QueueSpec
     used: ResourceVector = _NOTHING
     masters: ResourceVector = _NOTHING
     users: dict[str, ResourceVector] = field(default_factory=dict)
+    applications: dict[ApplicationId, ResourceVector] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -174,15 +177,16 @@ class CapacityScheduler:
 
     # -- amounts -----------------------------------------------------------------------------------------------------
 
-    def take(self, node: NodeId, queue: str, user: str, amount: ResourceVector) -> None:
+    def take(self, node: NodeId, queue: str, user: str, application: ApplicationId, amount: ResourceVector) -> None:
         """Count a container."""
         state, held = self.queues[queue], self.nodes[node]
         held.used += amount
         held.containers += 1
         state.used += amount
         state.users[user] = state.users.get(user, _NOTHING) + amount
+        state.applications[application] = state.applications.get(application, _NOTHING) + amount
 
-    def release(self, node: NodeId, queue: str, user: str, amount: ResourceVector) -> None:
+    def release(self, node: NodeId, queue: str, user: str, application: ApplicationId, amount: ResourceVector) -> None:
         """A container is no more."""
         state, held = self.queues[queue], self.nodes.get(node)
         if held is not None:
@@ -190,6 +194,9 @@ class CapacityScheduler:
             held.containers -= 1
         state.used -= amount
         state.users[user] -= amount
+        state.applications[application] -= amount
+        if state.applications[application] == _NOTHING:
+            del state.applications[application]
 
     def reserve_master(self, queue: str, amount: ResourceVector) -> None:
         """Count an ApplicationMaster that may start against its queue's part for them."""
@@ -236,12 +243,20 @@ class CapacityScheduler:
 
     def _next(self, node: ModelledNode) -> Allocation | None:
         for queue in sorted(self.queues.values(), key=self._use):
-            for attempt in self._attempts.values():
-                if attempt.queue is queue and attempt.wanted and self._may_have(attempt):
+            for attempt in self._in_order(queue):
+                if self._may_have(attempt):
                     found = self._of(attempt, node)
                     if found is not None:
                         return found
         return None
+
+    def _in_order(self, queue: ModelledQueue) -> list[_Attempt]:
+        """Attempts of a queue that want something; among equals of the fair policy the first that arrived."""
+        wanting = [attempt for attempt in self._attempts.values() if attempt.queue is queue and attempt.wanted]
+        if queue.spec.ordering == "fair":
+            held = queue.applications
+            wanting.sort(key=lambda attempt: held.get(attempt.id.application, _NOTHING).memory_mib)
+        return wanting
 
     def _use(self, queue: ModelledQueue) -> float:
         """Use against capacity: `PriorityUtilizationQueueOrderingPolicy` serves the smallest first."""
@@ -278,7 +293,7 @@ class CapacityScheduler:
                 continue
             served = {host: (host, rack, ANY), rack: (rack, ANY), ANY: (ANY,)}[place]
             self._count(attempt, key, wanted, served)
-            self.take(node.spec.id, queue.path, attempt.user, key.resource)
+            self.take(node.spec.id, queue.path, attempt.user, attempt.id.application, key.resource)
             return Allocation(attempt.id, key, node.spec.id, is_off_switch=place == ANY)
         return None
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Literal
 
 from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
@@ -36,6 +37,8 @@ class QueueSpec:
         user_limit_percent: What each of several users is guaranteed of the queue at least.
         user_limit_factor: What one user may have at most, in capacities of the queue.
         am_share: Part of the queue that ApplicationMasters may have (`maximum-am-resource-percent`).
+        ordering: Order of the queue's attempts (`ordering-policy`): `fifo` by arrival, or `fair` by the memory that
+            each holds, the least first.
     """
 
     percent: float = 100.0
@@ -43,6 +46,7 @@ class QueueSpec:
     user_limit_percent: float = 100.0
     user_limit_factor: float = 1.0
     am_share: float = 0.1
+    ordering: Literal["fifo", "fair"] = "fifo"
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,6 +147,7 @@ class WebService(ResourceManager):
             "resourcesUsed": _resource(queue.used),
             "resources": {"resourceUsagesByPartition": [usage]},
             "nodeLabels": ["*"],
+            "orderingPolicyInfo": queue.spec.ordering,
             "minEffectiveCapacity": _resource(scheduler.share(queue.spec.percent)),
             "maxEffectiveCapacity": _resource(scheduler.share(queue.spec.most_percent)),
             "maximumAllocation": _resource(self._manager.largest),

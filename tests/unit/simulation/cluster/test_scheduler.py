@@ -109,6 +109,28 @@ def test_the_queue_that_uses_least_of_its_capacity_goes_first():
     assert order.count(attempt(1)) == 6
 
 
+@pytest.mark.parametrize(("ordering", "of_the_second"), [("fifo", 0), ("fair", 4)])
+def test_the_ordering_policy_says_which_attempt_of_a_queue_goes_first(ordering, of_the_second):
+    scheduler, (first, _) = made(queues={"root.default": QueueSpec(ordering=ordering)})
+    for number in (1, 2):
+        scheduler.add(attempt(number), "root.default", "alice")
+        scheduler.ask(attempt(number), [Ask(KEY, ANY, 16)])
+    order = [scheduler.heartbeat(first)[0].attempt for _ in range(8)]
+    assert order.count(attempt(2)) == of_the_second
+
+
+def test_by_the_fair_policy_what_ended_counts_no_more():
+    scheduler, (first, second) = made(queues={"root.default": QueueSpec(ordering="fair")})
+    for number, count in ((1, 3), (2, 2)):
+        scheduler.add(attempt(number), "root.default", "alice")
+        scheduler.ask(attempt(number), [Ask(KEY, ANY, count)])
+    given_before = [scheduler.heartbeat(first)[0] for _ in range(3)]  # 1, 2, 1
+    for each in given_before:
+        if each.attempt == attempt(1):
+            scheduler.release(each.node, "root.default", "alice", each.attempt.application, each.key.resource)
+    assert scheduler.heartbeat(second)[0].attempt == attempt(1)
+
+
 def test_application_masters_are_held_to_their_part_but_for_the_first():
     scheduler, _ = made(queues={"root.default": QueueSpec(am_share=0.1)})
     large = ResourceVector(2048, 1)
@@ -157,7 +179,9 @@ def test_nothing_is_ever_given_beyond_a_node_or_a_count(rows, beats, rng):
         if held and rng.random() < 0.3:
             gone = held.pop(rng.randrange(len(held)))
             number = gone.attempt.application.sequence
-            scheduler.release(gone.node, ("root.a", "root.b")[number % 2], f"u{number}", gone.key.resource)
+            scheduler.release(
+                gone.node, ("root.a", "root.b")[number % 2], f"u{number}", gone.attempt.application, gone.key.resource
+            )
         for node in nodes:
             mine = sum((one.key.resource for one in held if one.node == node), ResourceVector())
             assert scheduler.nodes[node].used == mine
