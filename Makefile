@@ -41,8 +41,8 @@ endef
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
 
-setup: ## Install what is missing: system packages (Debian, as root) and .venv from the lock file
-	@scripts/setup.sh
+setup: ## Install what all tests need: system packages (Debian, as root) and .venv from the lock file
+	@scripts/setup.sh slice all
 
 up: ## Start two YARN clusters and Heddle, run real work through them, and leave them running
 	@scripts/setup.sh up

@@ -11,8 +11,7 @@ from pathlib import Path
 from shim.errors import LabError
 from shim.lab.layout import PORTS_PER_LAB, ClusterLayout, lay_out
 from shim.lab.processes import marked_processes
-from shim.lab.spec import LabSpec
-from shim.lab.state import STATE_FILE
+from shim.lab.spec import STATE_FILE, LabSpec
 
 __all__ = ["SLOTS", "claim_slot", "exclusive", "first_taken", "release_slot"]
 

@@ -12,6 +12,7 @@ __all__ = [
     "DEFAULT_VERSION",
     "LAB_REALM",
     "PROTECTIONS",
+    "STATE_FILE",
     "SUPPORTED_VERSIONS",
     "ClusterSpec",
     "LabSpec",
@@ -28,6 +29,9 @@ DEFAULT_VERSION = "3.4.2"
 SUPPORTED_VERSIONS = ("2.10.2", "3.3.6", DEFAULT_VERSION, "3.5.0")
 
 MAX_NODES = 20
+
+STATE_FILE = "lab.json"
+"""File in a lab's folder with what runs there."""
 
 LAB_REALM = "HEDDLE.LAB"
 """Kerberos realm of secured clusters that are given no other."""

@@ -10,11 +10,10 @@ import msgspec
 from shim.errors import LabError
 from shim.lab.layout import ClusterLayout
 from shim.lab.processes import ProcessIdentity
-from shim.lab.spec import ClusterSpec, LabSpec, Tuning
+from shim.lab.spec import STATE_FILE, ClusterSpec, LabSpec, Tuning
 
 __all__ = ["STATE_FILE", "ClusterRecord", "DaemonRecord", "LabState", "read_state", "write_state"]
 
-STATE_FILE = "lab.json"
 _FORMAT = 1
 
 

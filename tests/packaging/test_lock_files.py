@@ -37,3 +37,12 @@ def test_every_package_is_pinned_with_its_hashes(lock: str) -> None:
     for requirement in requirements:
         assert re.match(r"[a-z0-9.-]+==\S+ ", requirement), requirement
         assert "--hash=sha256:" in requirement
+
+
+def pins(lock: str) -> set[str]:
+    return set(re.findall(r"^\S+==\S+", (ROOT / lock).read_text(), re.MULTILINE))
+
+
+def test_who_has_what_a_checkout_needs_has_what_running_needs_of_the_same_versions() -> None:
+    everything, running = map(pins, LOCKS)
+    assert running < everything
