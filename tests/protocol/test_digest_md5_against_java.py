@@ -3,7 +3,7 @@
 import pytest
 
 from shim.protocol.hrpc import JavaClass, QualityOfProtection, SASLError
-from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, identifier_of
+from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, read_response
 from tests.protocol.captured import digest_sessions, directive
 
 IDENTIFIER, PASSWORD, SESSIONS = digest_sessions()
@@ -135,7 +135,7 @@ def test_an_unknown_token_is_refused_by_the_class_that_makes_clients_give_up():
 
 @by_session
 def test_the_identifier_is_readable_before_anything_is_proven(session):
-    assert identifier_of(session.response) == IDENTIFIER
+    assert read_response(session.response).identifier_untrusted == IDENTIFIER
 
 
 @pytest.mark.parametrize(

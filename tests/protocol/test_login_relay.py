@@ -1,5 +1,7 @@
 """A login that passes through `LoginRelay`: the client is named before the server is chosen, and nothing is forged."""
 
+import base64
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,12 +26,12 @@ from shim.protocol.hrpc import (
     ServerConnection,
     UserIdentity,
 )
-from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret
+from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, read_response
 from shim.protocol.hrpc.envelopes import encode_set_up, encode_success
 from shim.protocol.hrpc.framing import frame
 from shim.protocol.hrpc.login_relay import LoggedIn, LoginRelay, LoginStage, Named, Offered
 from shim.protocol.proto import APPLICATION_MASTER
-from shim.protocol.proto.messages import RpcSaslProto
+from shim.protocol.proto.messages import IpcConnectionContextProto, RpcSaslProto, UserInformationProto
 
 SECRET = TokenSecret(b"\x0a\x08attempt", b"only the two ends know")
 OTHER = TokenSecret(b"\x0a\x07another", b"another password")
@@ -92,12 +94,140 @@ def test_a_client_is_named_then_its_server_chosen_then_it_logs_in_there(piece):
     assert not [event for event in line.seen if isinstance(event, ConnectionEnded)]
 
 
-def test_the_server_gets_the_clients_own_frames():
+def test_the_server_gets_what_java_clients_write():
     line = Line()
     line.run()
     line.relay.connect()
     line.run()
     assert line.passed_up.startswith(HEADER + NEGOTIATE)
+
+
+VICTIM = TokenSecret(b"\x0a\x06victim", b"")
+TWO_READERS = {
+    "a blank of one reader alone, then what the other passes over": b'\x0cusername="VICTIM",\xc3\xa9=1,RESPONSE',
+    "what cannot be read ends the reading": b'username="VICTIM",\xc3\xa9=1,RESPONSE',
+    "a name in other letters": b'username="VICTIM",RESPONSE',
+    "upper case": b'USERNAME="VICTIM",RESPONSE',
+    "a long s": b'u\xc5\xbfername="VICTIM",RESPONSE',
+    "behind the end": b'RESPONSE,username="VICTIM"',
+    "behind the end, after what cannot be read": b'RESPONSE,\x00=1,username="VICTIM"',
+    "a vertical tab before the name": b'\x0busername="VICTIM",RESPONSE',
+    "a file separator before the name": b'\x1cusername="VICTIM",RESPONSE',
+    "a blank of Unicode": b'\xc2\xa0username="VICTIM",RESPONSE',
+    "no comma between": b'username="VICTIM" RESPONSE',
+    "inside quotes that are not closed": b'RESPONSE,x="username=VICTIM',
+    "a quote in a plain value": b'x=a",username="VICTIM",y="b,RESPONSE',
+    "an escape in a plain value": b'x=a\\,username="VICTIM",RESPONSE',
+    "no value": b'x=,username="VICTIM",RESPONSE',
+    "a value without a name": b'="x",username="VICTIM",RESPONSE',
+    "acting for another": b'RESPONSE,authzid="VICTIM"',
+    "bytes that are no text": b'x="\xff",username="VICTIM",RESPONSE',
+    "a null within quotes": b'x="\x00",username="VICTIM",RESPONSE',
+}
+
+
+def _named(line):
+    """The line where its client has named its own token, and the server has offered."""
+    line.run()
+    line.relay.connect()
+    line.manager.receive(line.relay.above.data_to_send())
+    offered = line.manager.data_to_send()
+    line.relay.receive_above(offered)
+    line.relay.below.data_to_send()
+    return DigestMD5Server(lambda _: b"", "n" * 40).step(b"")
+
+
+def _initiate(token, **more):
+    message = RpcSaslProto(state=SASLState.INITIATE, token=token, **more)
+    return encode_set_up(message.SerializeToString(), call_id=-33)
+
+
+def _disguised(pattern, response):
+    return pattern.replace(b"RESPONSE", response).replace(b"VICTIM", base64.b64encode(VICTIM.identifier))
+
+
+@pytest.mark.parametrize("pattern", TWO_READERS.values(), ids=TWO_READERS)
+def test_no_response_names_one_to_the_relay_and_another_to_the_server(pattern):
+    response = DigestMD5Client(SECRET, "c" * 40).step(DigestMD5Server(lambda _: b"", "t" * 40).step(b""))
+    relay = LoginRelay(APPLICATION_MASTER.name, "t" * 40, bytes(16))
+    (ended,) = relay.receive_below(HEADER + NEGOTIATE + _initiate(_disguised(pattern, response)))
+    assert isinstance(ended, ConnectionEnded)
+
+    line = Line()
+    response = DigestMD5Client(SECRET, "c" * 40).step(_named(line))
+    (ended,) = line.relay.receive_below(_initiate(_disguised(pattern, response)))
+    assert isinstance(ended, ConnectionEnded)
+    assert line.relay.above.data_to_send() == b""
+
+
+@pytest.mark.parametrize("end", [b"", b",", b" , ,\t\r\n", b',x="y"', b',not-known="username=\\"VICTIM\\""'])
+def test_a_response_is_passed_on_as_it_was_understood_and_still_proves(end):
+    line = Line()
+    response = DigestMD5Client(SECRET, "c" * 40).step(_named(line))
+    shuffled = b",\t".join(reversed(response.split(b","))) + end
+    line.relay.receive_below(_initiate(shuffled))
+    passed = line.relay.above.data_to_send()
+    assert passed == _initiate(response, auths=[TOKEN_AUTH])
+    line.relay.receive_above(_said(line.manager, passed))
+    assert line.relay.stage is LoginStage.DONE
+
+
+def _said(manager, data):
+    manager.receive(data)
+    return manager.data_to_send()
+
+
+TOKEN_AUTH = RpcSaslProto.SaslAuth(method="TOKEN", mechanism="DIGEST-MD5", protocol="", serverId="default")
+KERBEROS = RpcSaslProto.SaslAuth(method="KERBEROS", mechanism="GSSAPI", protocol="rm", serverId="host")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        RpcSaslProto(state=SASLState.INITIATE, auths=[KERBEROS]).SerializeToString(),
+        RpcSaslProto(state=SASLState.INITIATE, auths=[KERBEROS, TOKEN_AUTH], version=7).SerializeToString(),
+        b"\xa0\x06\x01",
+    ],
+    ids=["another method", "two methods and a version", "a field that nobody knows"],
+)
+def test_what_stands_beside_a_response_is_not_passed_on(more):
+    line = Line()
+    response = DigestMD5Client(SECRET, "c" * 40).step(_named(line))
+    message = RpcSaslProto(state=SASLState.INITIATE, token=response).SerializeToString() + more
+    line.relay.receive_below(encode_set_up(message, call_id=-33))
+    assert line.relay.above.data_to_send() == _initiate(response, auths=[TOKEN_AUTH])
+
+
+def test_a_context_is_passed_on_without_what_was_not_read():
+    line = Line()
+    line.run()
+    line.relay.connect()
+    line.run()
+    user = UserInformationProto(effectiveUser="victim", realUser="mallory")
+    context = IpcConnectionContextProto(userInfo=user, protocol="another").SerializeToString()
+    (event,) = line.relay.below.receive(encode_set_up(context + b"\xa0\x06\x01", call_id=-3))
+    line.relay.above.tell_context(event.caller_context)
+    (seen,) = line.manager.receive(line.relay.above.data_to_send())
+    assert (seen.effective_user_untrusted, seen.real_user_untrusted) == ("", "")
+    assert seen.protocol_untrusted == APPLICATION_MASTER.name
+
+
+@pytest.mark.parametrize(
+    "text", ["CmF0dGVtcHQ", "CmF0dGVtcHR=", "CmF0dGVtcHQ==", " CmF0dGVtcHQ=", "CmF0dGVt cHQ=", "Cm-_"]
+)
+def test_an_identifier_is_written_in_one_way_alone(text):
+    assert read_response(b'username="CmF0dGVtcHQ="').identifier_untrusted == b"\nattempt"
+    with pytest.raises(SASLError, match="base64"):
+        read_response(f'username="{text}"'.encode())
+
+
+@given(st.binary(max_size=120))
+def test_whatever_is_read_reads_the_same_when_it_is_written_anew(response):
+    try:
+        read = read_response(b'username="Cg==",' + response)
+    except SASLError:
+        return
+    assert read_response(read.anew) == read
 
 
 def test_calls_of_the_client_can_be_read_and_calls_of_the_relay_made_once_it_is_in():
@@ -111,7 +241,7 @@ def test_calls_of_the_client_can_be_read_and_calls_of_the_relay_made_once_it_is_
     (call,) = (event.call for event in events if isinstance(event, CallReceived))
     assert (call.method, call.payload_untrusted) == ("allocate", b"asks")
 
-    line.relay.above.forward(context.frame)
+    line.relay.above.tell_context(context.caller_context)
     line.relay.above.call(HadoopRequest(APPLICATION_MASTER.name, "allocate", b"other asks"), call_id=0)
     seen = line.manager.receive(line.relay.above.data_to_send())
     (passed,) = (event.call for event in seen if isinstance(event, CallReceived))

@@ -1,4 +1,4 @@
-"""A relay between a client and a server: it reads who logs in, passes frames on as they are, and has no secret."""
+"""A relay between a client and a server: it reads who logs in, writes messages anew, and has no secret."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from shim.protocol.hrpc import (
     ServerConnection,
     UserIdentity,
 )
-from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, identifier_of
+from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, read_response
 from shim.protocol.proto import APPLICATION_MASTER
 
 SECRET = TokenSecret(b"\x08\x01attempt", b"only the two ends know")
@@ -56,10 +56,10 @@ class Relay:
         for event in events:
             if isinstance(event, SASLReceived):
                 if event.message_untrusted.state == SASLState.INITIATE:
-                    self.identifier = identifier_of(event.message_untrusted.token)
-                self.above.forward(event.frame)
+                    self.identifier = read_response(event.message_untrusted.token).identifier_untrusted
+                self.above.tell(event.message_untrusted)
             elif isinstance(event, ContextReceived):
-                self.above.forward(event.frame)
+                self.above.tell_context()
             elif isinstance(event, CallReceived):
                 call = event.call
                 request = HadoopRequest(call.protocol, call.method, call.payload_untrusted)
@@ -90,13 +90,13 @@ def test_a_login_passes_through_and_calls_follow_in_both_directions():
     assert answered.answer.payload_untrusted == b"containers"
 
 
-def test_only_a_relay_forwards_and_settles_and_only_once():
+def test_only_a_relay_leads_a_negotiation_and_settles_it_and_only_once():
     relay = Relay()
     relay.run()
 
     with pytest.raises(LocalProtocolError):
         relay.above.settle()
     with pytest.raises(LocalProtocolError):
-        relay.master.forward(b"")
+        relay.master.tell_context()
     with pytest.raises(LocalProtocolError):
         relay.master.settle()

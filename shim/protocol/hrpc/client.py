@@ -24,7 +24,7 @@ from shim.protocol.hrpc.envelopes import (
     read_answer,
 )
 from shim.protocol.hrpc.events import AnswerReceived, ClientEvent, ConnectionEnded, Established, SASLReceived
-from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES, FrameBuffer, frame
+from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES, FrameBuffer
 from shim.protocol.hrpc.headers import (
     CONNECTION_CONTEXT_CALL_ID,
     PING_CALL_ID,
@@ -103,7 +103,7 @@ class ClientConnection:
         client_id: 16 random bytes that name this client.
         caller_context: Told with every frame, for the server's audit log.
         initiator: How to authenticate; None for SIMPLE without SASL.
-        is_relay: The owner negotiates itself, with another client's frames: `SASLReceived`, `forward`, `settle`.
+        is_relay: The owner negotiates itself, for another client: `SASLReceived`, `tell`, `settle`, `tell_context`.
         max_frame_bytes: Largest answer, `ipc.maximum.response.length`.
         service_class: Byte of the connection header that Hadoop's servers keep and never look at.
 
@@ -161,11 +161,23 @@ class ClientConnection:
             self._send_sasl(self._initiator.first())
         return []
 
-    def forward(self, frame_of_another: bytes) -> None:
-        """Queue a frame of the client that is relayed: SASL messages, its connection context, its calls."""
+    def tell(self, message: RpcSaslProto) -> None:
+        """Queue a SASL message of the owner's, who negotiates itself."""
+        self._check_relay()
+        self._send_sasl(message)
+
+    def tell_context(self, caller_context: CallerContext | None = None) -> None:
+        """Queue the connection context after a negotiation that was relayed: the user is whom the token names.
+
+        Args:
+            caller_context: The calling program that the relayed client told.
+        """
+        self._check_relay()
+        self._queue_context(AuthMethod.TOKEN, caller_context)
+
+    def _check_relay(self) -> None:
         if not self._is_relay or self.state is ClientState.ENDED:
-            raise LocalProtocolError("only a relay passes frames on, and only while it is connected")
-        self._out.append(frame_of_another)
+            raise LocalProtocolError("only a relay leads the negotiation itself, and only while it is connected")
 
     def settle(self) -> None:
         """The negotiation that was relayed succeeded: answers to calls come from now on."""
@@ -230,7 +242,7 @@ class ClientConnection:
             if self._layer is not None:
                 # beside the layer even a failure may have been written by somebody in between
                 self._check_layer(answer, is_wrapped=is_wrapped)
-            self._take_answer(answer, content, events)
+            self._take_answer(answer, events)
 
     @staticmethod
     def _check_layer(answer: HadoopAnswer, *, is_wrapped: bool) -> None:
@@ -240,7 +252,7 @@ class ClientConnection:
                 "a wrapped message came inside another" if is_wrapped else "a message came beside the security layer"
             )
 
-    def _take_answer(self, answer: HadoopAnswer, content: bytes, events: list[ClientEvent]) -> None:
+    def _take_answer(self, answer: HadoopAnswer, events: list[ClientEvent]) -> None:
         failure = answer.failure
         if failure is not None and (answer.is_fatal or answer.call_id < 0):
             self._advance(ClientInput.END)
@@ -249,13 +261,13 @@ class ClientConnection:
         received = ClientInput.SASL if answer.call_id == SASL_CALL_ID else ClientInput.ANSWER
         self._advance(received)
         if received is ClientInput.SASL:
-            self._take_sasl(answer.payload_untrusted, content, events)
+            self._take_sasl(answer.payload_untrusted, events)
         elif answer.client_id and answer.client_id != self._client_id:
             raise RemoteProtocolError("an answer came that belongs to another client")
         else:
             events.append(AnswerReceived(answer))
 
-    def _take_sasl(self, payload: bytes, content: bytes, events: list[ClientEvent]) -> None:
+    def _take_sasl(self, payload: bytes, events: list[ClientEvent]) -> None:
         try:
             message = RpcSaslProto.FromString(payload)
         except DecodeError as exc:
@@ -266,7 +278,7 @@ class ClientConnection:
             self._unwrap(message, events)
             return
         if self._initiator is None:
-            events.append(SASLReceived(message, frame(content)))
+            events.append(SASLReceived(message))
             return
         reply = self._initiator.handle(message)
         if reply.message is not None:
@@ -293,20 +305,23 @@ class ClientConnection:
 
     def _open(self, by: ClientInput, method: AuthMethod) -> Established:
         """Tell the context, then send what waited."""
-        context = IpcConnectionContextProto(userInfo=self._user.message(method), protocol=self._protocol)
         self._advance(by)
+        self._queue_context(method, self._caller_context)
+        for raw in self._waiting:
+            self._send(raw)
+        self._waiting.clear()
+        return Established(method)
+
+    def _queue_context(self, method: AuthMethod, caller_context: CallerContext | None) -> None:
+        context = IpcConnectionContextProto(userInfo=self._user.message(method), protocol=self._protocol)
         self._send(
             encode_set_up(
                 context.SerializeToString(),
                 call_id=CONNECTION_CONTEXT_CALL_ID,
                 client_id=self._client_id,
-                caller_context=self._caller_context,
+                caller_context=caller_context,
             )
         )
-        for raw in self._waiting:
-            self._send(raw)
-        self._waiting.clear()
-        return Established(method)
 
     def _send_sasl(self, message: RpcSaslProto) -> None:
         self._out.append(

@@ -28,10 +28,10 @@ __all__ = [
     "NONCE_BYTES",
     "DigestMD5Client",
     "DigestMD5Server",
+    "ReadResponse",
     "SecretLookup",
     "TokenSecret",
-    "identifier_of",
-    "quality_of",
+    "read_response",
 ]
 
 SecretLookup = Callable[[bytes], bytes]
@@ -48,11 +48,40 @@ _MAX_CHALLENGE_BYTES = 2048
 _MAX_RESPONSE_BYTES = 4096
 _VIOLATION = "DIGEST-MD5: digest response format violation. "
 _NO_BODY = ":" + "0" * 32
+_COMMA = ord(",")
+_BLANKS = re.compile(rb"[ \t\r\n]*")
+"""Linear white space of RFC 2831, and no more: to Java a form feed is part of a name."""
 _DIRECTIVE = re.compile(
-    r'[\s,]*([!-+\--<>-~]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))\s*(?:,|\Z)', re.ASCII | re.DOTALL
+    rb"([!#-\'*+.0-9A-Z^_`a-z|~-]{1,64})[ \t\r\n]*=[ \t\r\n]*"
+    rb'(?:"((?:[^"\\\x00-\x1f\x7f]|\\[^\x00-\x1f\x7f])*+)"|([!#-\'*+./0-:A-Z^_`a-z|~-]+))[ \t\r\n]*'
 )
+"""A token, and a quoted string or a token; digests and numbers are tokens, too."""
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _MAY_REPEAT = frozenset({"realm"})
+"""In a challenge; nothing may stand twice in a response."""
+_PLAIN: Mapping[str, re.Pattern[str]] = {
+    "charset": re.compile(r"utf-8", re.IGNORECASE),
+    "nc": re.compile(r"[0-9a-fA-F]{8}"),
+    "maxbuf": re.compile(r"[0-9]{1,9}"),
+    "response": re.compile(r"[0-9a-f]{32}"),
+    "qop": re.compile(r"auth(-int|-conf)?"),
+    "cipher": re.compile(r"[0-9a-z-]{1,16}"),
+}
+"""Forms of what a response writes without quotes, but for the cipher, which Java quotes."""
+_WRITTEN = (
+    "charset",
+    "username",
+    "realm",
+    "nonce",
+    "nc",
+    "cnonce",
+    "digest-uri",
+    "maxbuf",
+    "response",
+    "qop",
+    "cipher",
+)
+"""Directives of a response, in the order in which Java's client writes them. It never writes `authzid`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +95,33 @@ class TokenSecret:
         return "TokenSecret(...)"
 
 
-def identifier_of(response_untrusted: bytes) -> bytes:
-    """The token identifier that a DIGEST-MD5 response claims, before anything is proven.
+@dataclass(frozen=True, slots=True)
+class ReadResponse:
+    """A response as it was understood; nothing is proven by it.
+
+    Attributes:
+        identifier_untrusted: The token identifier that it claims.
+        quality: Quality of protection that it chose.
+        anew: The response with what was understood and nothing else, for the server that checks the proof: a server
+            that reads by other rules finds nothing in it that was not read here.
+    """
+
+    identifier_untrusted: bytes
+    quality: QualityOfProtection
+    anew: bytes
+
+
+def read_response(response_untrusted: bytes) -> ReadResponse:
+    """Read a response that another server will check.
 
     Raises:
-        SASLError: If the response names none.
+        SASLError: If it cannot be read to its end, or names no token.
     """
-    return _identifier(_parse(response_untrusted, _MAX_RESPONSE_BYTES).get("username", ""))
-
-
-def quality_of(response_untrusted: bytes) -> QualityOfProtection:
-    """The quality of protection that a DIGEST-MD5 response chose.
-
-    Raises:
-        SASLError: If there is none of that name.
-    """
-    chosen = _parse(response_untrusted, _MAX_RESPONSE_BYTES).get("qop", QualityOfProtection.AUTH.value)
-    try:
-        return QualityOfProtection(chosen)
-    except ValueError:
-        raise SASLError(f"{_VIOLATION}Mismatched qop: {chosen}") from None
+    said = _said(response_untrusted)
+    identifier = _identifier(said.get("username", ""))
+    quality = QualityOfProtection(said.get("qop", QualityOfProtection.AUTH.value))
+    anew = ",".join(_written(name, said[name]) for name in _WRITTEN if name in said)
+    return ReadResponse(identifier, quality, anew.encode())
 
 
 class DigestMD5Server:
@@ -127,7 +163,7 @@ class DigestMD5Server:
             return self._challenge()
         if self.is_complete:
             raise SASLError("DIGEST-MD5: authentication is already complete")
-        said = _parse(token_untrusted, _MAX_RESPONSE_BYTES)
+        said = _said(token_untrusted)
         quality, cipher = self._check(said)
         identifier = _identifier(said["username"])
         digest = self._matching(said, (self._lookup(identifier), *self._others(identifier)), quality)
@@ -206,7 +242,7 @@ class DigestMD5Client:
     def step(self, token_untrusted: bytes) -> bytes:
         """Answer the challenge, then verify that the server knows the password too."""
         if self._proof is None:
-            return self._respond(_parse(token_untrusted, _MAX_CHALLENGE_BYTES))
+            return self._respond(_parse(token_untrusted, _MAX_CHALLENGE_BYTES, may_repeat=_MAY_REPEAT))
         if not hmac.compare_digest(token_untrusted, b"rspauth=" + self._proof):
             raise SASLError("DIGEST-MD5: the server could not prove that it knows the token's password")
         self.is_complete = True
@@ -296,23 +332,51 @@ def _layer(quality: QualityOfProtection, cipher: str, hash_a1: bytes, *, is_serv
     return IntegrityLayer(keys) if quality is QualityOfProtection.AUTH_INT else ConfidentialityLayer(keys)
 
 
-def _parse(text_untrusted: bytes, most: int) -> dict[str, str]:
-    """Directives by lower-case name; of a list of realms the first."""
+def _said(response_untrusted: bytes) -> dict[str, str]:
+    """The directives of a response, of which each has the form that is its own."""
+    directives = _parse(response_untrusted, _MAX_RESPONSE_BYTES, may_repeat=frozenset())
+    if "authzid" in directives:
+        raise SASLError(f"{_VIOLATION}A token acts for nobody else: authzid is not taken.")
+    for name, form in _PLAIN.items():
+        if name in directives and form.fullmatch(directives[name]) is None:
+            raise SASLError(f"{_VIOLATION}Mismatched {name}: {directives[name][:64]}")
+    return directives
+
+
+def _parse(text_untrusted: bytes, most: int, *, may_repeat: frozenset[str]) -> dict[str, str]:
+    """Directives by lower-case name; of a list of realms the first. What is not understood to its end is refused."""
     if len(text_untrusted) > most:
         raise SASLError(f"{_VIOLATION}Length is {len(text_untrusted)}, more than {most}.")
-    text = text_untrusted.decode("utf-8", "replace").strip(" \t\r\n,")
     directives: dict[str, str] = {}
-    at = 0
-    while at < len(text):
-        found = _DIRECTIVE.match(text, at)
+    at, end = _blanks_from(text_untrusted, 0), len(text_untrusted)
+    is_separated = True
+    while at < end:
+        if text_untrusted[at] == _COMMA:
+            at, is_separated = _blanks_from(text_untrusted, at + 1), True
+            continue
+        found = _DIRECTIVE.match(text_untrusted, at) if is_separated else None
         if found is None:
-            break  # as Java: what cannot be read is missing, and what is missing is refused by name
-        name, quoted, plain = found[1].lower(), found[2], found[3]
-        if name in directives and name not in _MAY_REPEAT:
+            here = f"It cannot be read from byte {at} on."  # in Java's words where it tells of what is missing by then
+            raise SASLError(_VIOLATION + (here if "username" in directives else "Missing username."))
+        name, value = found[1].decode("ascii").lower(), _value(found)
+        if name in directives and name not in may_repeat:
             raise SASLError(f"{_VIOLATION}Directive {name} appears more than once.")
-        directives.setdefault(name, plain if quoted is None else _ESCAPED.sub(r"\1", quoted))
-        at = found.end()
+        directives.setdefault(name, value)
+        at, is_separated = found.end(), False
     return directives
+
+
+def _value(found: re.Match[bytes]) -> str:
+    quoted, plain = found[2], found[3]
+    try:
+        return plain.decode("ascii") if quoted is None else _ESCAPED.sub(r"\1", quoted.decode())
+    except UnicodeDecodeError:
+        raise SASLError(f"{_VIOLATION}A value is not UTF-8.") from None
+
+
+def _blanks_from(text: bytes, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return at if found is None else found.end()
 
 
 def _written(name: str, value: str) -> str:
@@ -328,7 +392,11 @@ def _listed(value: str) -> frozenset[str]:
 
 
 def _identifier(username_untrusted: str) -> bytes:
+    """Refuse what another decoder would take for other bytes, or only another decoder would take."""
     try:
-        return base64.b64decode(username_untrusted, validate=True)
+        identifier = base64.b64decode(username_untrusted, validate=True)
     except (binascii.Error, ValueError) as exc:
         raise SASLError("DIGEST-MD5: the user name is no token identifier in base64") from exc
+    if base64.b64encode(identifier).decode() != username_untrusted:
+        raise SASLError("DIGEST-MD5: the user name is no token identifier in base64, as it is written in one way alone")
+    return identifier

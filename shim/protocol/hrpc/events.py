@@ -23,14 +23,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class SASLReceived:
-    """A SASL message, on a connection whose owner negotiates itself (a relay).
-
-    Attributes:
-        frame: The whole frame, for passing it on byte by byte.
-    """
+    """A SASL message, on a connection whose owner negotiates itself (a relay)."""
 
     message_untrusted: RpcSaslProto
-    frame: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,6 @@ class ContextReceived:
         real_user_untrusted: Who acts for the effective user; empty when nobody does.
         method: How the connection authenticated; with SIMPLE nothing above is proven.
         identity: What was proven: a token's identifier in base64 or a Kerberos principal; empty with SIMPLE.
-        frame: The whole frame, for passing it on byte by byte.
     """
 
     effective_user_untrusted: str
@@ -63,7 +57,6 @@ class ContextReceived:
     method: AuthMethod
     identity: str
     caller_context: CallerContext | None
-    frame: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,10 @@ server's goes to the client, and the last one counts. The connection header tell
 The nonce of a challenge must come from the server that checks the answer, but who logs in stands in the answer only:
 hence two challenges. Java clients begin afresh with each NEGOTIATE, and no host or address enters the digest.
 
+Nothing of the client's goes on as it came: a server that reads the same bytes by other rules would log in another than
+the one whom the relay understood. Each message is written anew from what was read, and what was not read to its end is
+refused. The proof is about the values alone, so it still holds.
+
 Source: `org.apache.hadoop.security.SaslRpcClient.saslConnect`, `org.apache.hadoop.ipc.Server.Connection`.
 """
 
@@ -24,7 +28,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from shim.protocol.hrpc.client import ClientConnection, UserIdentity
-from shim.protocol.hrpc.digest_md5 import DigestMD5Server, identifier_of, quality_of
+from shim.protocol.hrpc.digest_md5 import DigestMD5Server, read_response
 from shim.protocol.hrpc.errors import Failure
 from shim.protocol.hrpc.events import ClientEvent, ConnectionEnded, SASLReceived, ServerEvent
 from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES
@@ -112,7 +116,6 @@ class LoginRelay:
         self._nonce = nonce
         self._client_id = client_id
         self._max_frame_bytes = max_frame_bytes
-        self._negotiate = b""
         self._identifier = b""
         self._quality = QualityOfProtection.AUTH
         self.below = ServerConnection(
@@ -137,7 +140,7 @@ class LoginRelay:
         """
         self.above = self._new_above(_PASSED_ON if is_relay else 0)
         self.above.connect()
-        self.above.forward(self._negotiate)
+        self.above.tell(RpcSaslProto(state=SASLState.NEGOTIATE))
         self.stage = LoginStage.OFFER
 
     def receive_below(self, data_untrusted: bytes) -> list[LoginEvent]:
@@ -184,32 +187,28 @@ class LoginRelay:
             raise SASLError(f"{state} came while the login waits for {self.stage.value}")
         match self.stage:
             case LoginStage.NEGOTIATE:
-                self._challenge(event.frame)
+                self._challenge()
             case LoginStage.NAME:
-                self._identifier = identifier_of(message.token)
+                self._identifier = read_response(message.token).identifier_untrusted
                 self.stage = LoginStage.SERVER
                 events.append(Named(self._identifier))
             case _:
-                self._prove(event)
+                self._prove(message)
 
-    def _challenge(self, frame: bytes) -> None:
+    def _challenge(self) -> None:
         """Offer what every client can choose from: the choice is thrown away with the challenge."""
-        self._negotiate = frame
         challenge = DigestMD5Server(lambda _: b"", self._nonce, _ALL_QUALITIES).step(b"")
-        method = AuthMethod.TOKEN
-        auth = RpcSaslProto.SaslAuth(
-            method=method.name, mechanism=method.mechanism, protocol="", serverId="default", challenge=challenge
-        )
-        self.below.send_sasl(RpcSaslProto(state=SASLState.NEGOTIATE, auths=[auth]))
+        self.below.send_sasl(RpcSaslProto(state=SASLState.NEGOTIATE, auths=[_by_token(challenge)]))
         self.stage = LoginStage.NAME
 
-    def _prove(self, received: SASLReceived) -> None:
+    def _prove(self, message: RpcSaslProto) -> None:
         """Refuse a client that proves to be another than it named first: the server was chosen for that one."""
-        token = received.message_untrusted.token
-        if identifier_of(token) != self._identifier:
+        read = read_response(message.token)
+        if read.identifier_untrusted != self._identifier:
             raise SASLError("the client named one token first, then another")
-        self._quality = quality_of(token)
-        self.above.forward(received.frame)
+        self._quality = read.quality
+        auths = [_by_token()] if message.state == SASLState.INITIATE else []
+        self.above.tell(RpcSaslProto(state=message.state, token=read.anew, auths=auths))
 
     def _from_server(self, event: ClientEvent, events: list[LoginEvent]) -> None:
         if isinstance(event, ConnectionEnded):
@@ -233,3 +232,11 @@ class LoginRelay:
         self.above.settle()
         self.stage = LoginStage.DONE
         events.append(LoggedIn(self._quality))
+
+
+def _by_token(challenge: bytes | None = None) -> RpcSaslProto.SaslAuth:
+    """The one method that is passed through, as Hadoop's servers offer it and clients repeat it."""
+    method = AuthMethod.TOKEN
+    return RpcSaslProto.SaslAuth(
+        method=method.name, mechanism=method.mechanism, protocol="", serverId="default", challenge=challenge
+    )

@@ -37,7 +37,6 @@ from shim.protocol.hrpc.framing import (
     FrameBuffer,
     FrameLengthError,
     MalformedFrameError,
-    frame,
     read_delimited,
 )
 from shim.protocol.hrpc.headers import (
@@ -328,7 +327,6 @@ class ServerConnection:
             self._method,
             self._identity,
             caller_context_of(header),
-            frame(content),
         )
 
     def _take_sasl(
@@ -349,7 +347,7 @@ class ServerConnection:
             return
         self._advance(ServerInput.SASL, header)
         if self._acceptor is None:
-            events.append(SASLReceived(message, frame(content)))
+            events.append(SASLReceived(message))
             return
         reply = self._acceptor.handle(message)
         if reply.outcome in OUTCOMES:

@@ -13,6 +13,9 @@ __all__ = ["attempt_of_token"]
 def attempt_of_token(identifier_untrusted: bytes) -> ApplicationAttemptId:
     """Attempt of an AMRMToken, as the token claims.
 
+    Only the bytes that a ResourceManager writes are taken: what it cannot read as a message it reads as the older,
+    plain form, so that other bytes might name one attempt here and another there.
+
     Raises:
         RemoteProtocolError: If the bytes are no identifier of an AMRMToken.
 
@@ -24,4 +27,7 @@ def attempt_of_token(identifier_untrusted: bytes) -> ApplicationAttemptId:
         raise RemoteProtocolError("a token's identifier is none of an AMRMToken") from exc
     if not identifier.appAttemptId.application_id.cluster_timestamp:
         raise RemoteProtocolError("a token's identifier names no application")
+    identifier.DiscardUnknownFields()
+    if identifier.SerializeToString() != identifier_untrusted:
+        raise RemoteProtocolError("a token's identifier is not written as ResourceManagers write it")
     return attempt_of(identifier.appAttemptId)

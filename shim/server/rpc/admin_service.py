@@ -123,7 +123,8 @@ class AdminService:
                 raise BadRequestError(said)
             if asked.row.writes:
                 self._identity.refuse_wildcard_operator(self._identity.require_user(caller))
-                asked = replace(asked, call=replace(call, payload_untrusted=request.SerializeToString()))
+            # written anew: nothing is passed on that a ResourceManager may read by other rules
+            asked = replace(asked, call=replace(call, payload_untrusted=request.SerializeToString()))
             answer = await self._ways[asked.row.way](asked)
         except HeddleError as exc:
             return Failure(_CLASSES.get(type(exc), JavaClass.YARN), str(exc))

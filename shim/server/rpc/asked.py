@@ -44,8 +44,8 @@ class Asked:
     caller: Caller
 
     def passed_on(self) -> RPCCall:
-        """The same call, to a ResourceManager: the request's bytes as they came."""
-        return passed_on(self.call, self.caller)
+        """The same call, to a ResourceManager: the request as it was read, written anew."""
+        return passed_on(self.call, self.caller, self.request.SerializeToString())
 
 
 def passed_on(call: HadoopCall, caller: Caller, payload: bytes | None = None) -> RPCCall:

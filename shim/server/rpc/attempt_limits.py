@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER
 from shim.protocol.proto.messages import FinishApplicationMasterRequestProto
 
-__all__ = ["MOST_BYTES", "MOST_OF_DIAGNOSTICS", "refusal_of_size", "shortened"]
+__all__ = ["MOST_BYTES", "MOST_OF_DIAGNOSTICS", "refusal_of_size", "written_anew"]
 
 _MIB = 1024 * 1024
 MOST_BYTES: Mapping[str, int] = {
@@ -34,20 +34,19 @@ def refusal_of_size(method: str, size: int) -> str:
     return f"the request has {size} bytes: at most {most} are taken" if most is not None and size > most else ""
 
 
-def shortened(method: str, payload: bytes, request: Message) -> bytes:
-    """The payload as it is passed on: of a long farewell the end of its diagnostics.
+def written_anew(method: str, request: Message) -> bytes:
+    """The request as it is passed on: as it was read, and of a long farewell the end of its diagnostics.
 
     Args:
         method: That is called.
-        payload: As it came.
-        request: The same, decoded.
+        request: As it was decoded.
     """
-    if method != FINISH or len(payload) <= MOST_OF_DIAGNOSTICS:
-        return payload
+    if method != FINISH:
+        return request.SerializeToString()
     assert isinstance(request, FinishApplicationMasterRequestProto)  # noqa: S101 - the method's own request
     length = len(request.diagnostics)
     if length <= MOST_OF_DIAGNOSTICS:
-        return payload
+        return request.SerializeToString()
     head = f"Diagnostic messages truncated, showing last {MOST_OF_DIAGNOSTICS} chars out of {length}:\n"
     short = FinishApplicationMasterRequestProto()
     short.CopyFrom(request)

@@ -68,9 +68,9 @@ class OwnLogin:
             return RPCAnswer(answer.payload_untrusted)
         return RPCAnswer(b"", RPCRefusal(answer.failure.java_class, answer.failure.message))
 
-    def forward(self, frame: bytes) -> None:
-        """Pass a frame of the ApplicationMaster on."""
-        self._above.forward(frame)
+    def tell_context(self, caller_context: CallerContext | None) -> None:
+        """Tell the home that the ApplicationMaster is there, as which program it calls."""
+        self._above.tell_context(caller_context)
         self._send(self._above.data_to_send())
 
     def receive(self, data: bytes) -> bool:

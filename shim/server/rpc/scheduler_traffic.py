@@ -25,7 +25,7 @@ from shim.protocol.hrpc import (
 )
 from shim.protocol.hrpc.call_scanner import CallScanner
 from shim.protocol.proto import APPLICATION_MASTER
-from shim.server.rpc.attempt_limits import refusal_of_size, shortened
+from shim.server.rpc.attempt_limits import refusal_of_size, written_anew
 from shim.server.rpc.own_login import OwnLogin
 from shim.telemetry.tracing import Kind, span
 
@@ -218,7 +218,7 @@ class InterceptingRelay:
                 if self._worker is None:
                     self._worker = asyncio.create_task(self._work())
             case ContextReceived():
-                self._own.forward(event.frame)
+                self._own.tell_context(event.caller_context)
             case ConnectionEnded(_, reason):
                 _LOG.info("an ApplicationMaster broke the protocol", reason=reason)
                 self._close()
@@ -244,8 +244,7 @@ class InterceptingRelay:
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
-        payload = call.payload_untrusted or b""
-        too_large = refusal_of_size(method.name, len(payload))
+        too_large = refusal_of_size(method.name, len(call.payload_untrusted or b""))
         request = Failure(JavaClass.YARN, too_large) if too_large else request_of(call, method)
         if isinstance(request, Failure):
             return request
@@ -253,7 +252,7 @@ class InterceptingRelay:
         self._own.caller_context = call.caller_context
         try:
             with span(f"RPC {method.name}", Kind.SERVER, {"rpc.system": "hadoop"}):
-                answer = await self._methods[method.name](shortened(method.name, payload, request))
+                answer = await self._methods[method.name](written_anew(method.name, request))
         except ResourceManagerError:
             raise
         except UserError as exc:

@@ -348,7 +348,7 @@ def test_clients_of_other_protocols_are_told_so(operators):
 
 
 def test_names_are_believed_and_tokens_are_not_offered(operators):
-    context = ContextReceived("ada", "", ADMINISTRATION.name, AuthMethod.SIMPLE, "", None, b"")
+    context = ContextReceived("ada", "", ADMINISTRATION.name, AuthMethod.SIMPLE, "", None)
 
     assert [offer.method for offer in operators.server.offers()] == [AuthMethod.SIMPLE]
     admitted = operators.server.admit(context, "10.0.0.1")

@@ -197,7 +197,7 @@ def report_request(application_id=APP):
 
 
 def a_context(effective="", real="", method=AuthMethod.SIMPLE, identity=""):
-    return ContextReceived(effective, real, APPLICATION_CLIENT.name, method, identity, None, b"")
+    return ContextReceived(effective, real, APPLICATION_CLIENT.name, method, identity, None)
 
 
 def test_every_method_of_the_protocol_has_one_row():
@@ -1011,6 +1011,17 @@ async def test_fields_that_stand_twice_are_sent_once(server):
     ]
     plain = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="prod")
     assert sent == plain.SerializeToString()
+
+
+async def test_a_question_is_passed_on_as_it_was_read(server):
+    """The rights of who asks are checked for what was read here, and nothing else goes to a ResourceManager."""
+    await server.ask("submitApplication", submission())
+    asked = GetApplicationReportRequestProto(application_id=application_message(APP)).SerializeToString()
+    other = ApplicationId(APP.cluster_timestamp, APP.sequence + 1)
+    twice = GetApplicationReportRequestProto(application_id=application_message(other)).SerializeToString() + asked
+    call = HadoopCall(1, b"client", 0, None, APPLICATION_CLIENT.name, "getApplicationReport", 1, twice)
+    await server.federation.wait_for(server.server.answer(call, ALICE))
+    assert {each.payload for rpc in server.rpcs.values() for each in rpc.calls if each.method == call.method} == {asked}
 
 
 async def test_a_delegation_token_speaks_for_its_owner_until_it_is_cancelled(server):

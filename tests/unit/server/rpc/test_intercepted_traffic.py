@@ -8,7 +8,7 @@ from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.hrpc import CallReceived, ConnectionEnded, HadoopCall, JavaClass
 from shim.protocol.proto import APPLICATION_MASTER
-from shim.protocol.proto.messages import FinishApplicationMasterRequestProto
+from shim.protocol.proto.messages import AllocateRequestProto, FinishApplicationMasterRequestProto
 from shim.server.rpc.scheduler_traffic import InterceptingRelay
 
 MIB = 1024 * 1024
@@ -175,6 +175,14 @@ async def test_a_farewell_of_many_mebibytes_reaches_the_home_shortened():
     assert (method, read.tracking_url) == (FINISH, "http://h/")
     assert len(payload) < MIB // 2
     assert below.failures == []
+
+
+async def test_fields_that_stand_twice_reach_the_home_once():
+    """The home gets what was counted here, and not what came."""
+    calls = Calls(b"done")
+    one, two = (AllocateRequestProto(response_id=number, progress=0.5).SerializeToString() for number in (1, 2))
+    await relayed(calls, call(ALLOCATE, one + two))
+    assert calls.heard == [(ALLOCATE, two)]
 
 
 async def test_a_registration_above_its_limit_is_refused_before_it_is_read():

@@ -43,7 +43,7 @@ def logins(*, allows_simple=False, has_tokens=True, is_on=True):
 
 
 def admitted(principal, effective="", *, address="10.1.2.3"):
-    context = ContextReceived(effective, "", "protocol", AuthMethod.KERBEROS, principal, CallerContext("CLI"), b"")
+    context = ContextReceived(effective, "", "protocol", AuthMethod.KERBEROS, principal, CallerContext("CLI"))
     told = logins().admit(context, address)
     if isinstance(told, Failure):
         return told.java_class, told.code
@@ -98,7 +98,7 @@ def test_nobody_acts_for_others_without_leave_or_comes_from_elsewhere(principal,
 
 
 def test_who_comes_by_name_has_no_ticket():
-    context = ContextReceived("ada", "", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"), b"")
+    context = ContextReceived("ada", "", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"))
     told = logins(allows_simple=True).admit(context, "10.1.2.3")
 
     assert isinstance(told, Caller)
@@ -123,7 +123,7 @@ def test_who_cannot_be_judged_yet_is_asked_to_try_again():
 
     rules = usual(IdentityRules, proxy_users={"oozie": ProxyRule(hosts=("*",), groups=("staff",))})
     server = Logins(IdentityService(rules, secret=b"s" * 32, clock=FakeClock(), groups_of=slow), None, None)
-    context = ContextReceived("ada", "oozie", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"), b"")
+    context = ContextReceived("ada", "oozie", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"))
     told = server.admit(context, "10.1.2.3")
     assert isinstance(told, Failure)
     assert told.java_class == JavaClass.RETRIABLE
