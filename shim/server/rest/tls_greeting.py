@@ -1,13 +1,16 @@
 """The TLS handshake before HTTP: a client is counted, and has its time, from its first packet on.
 
 uvloop and asyncio tell a protocol of a connection only after the handshake. Whoever connects and stays silent would
-then count nowhere; so the connection is taken plain, entered like any other, and secured after that.
+then count nowhere; so the connection is taken plain, entered like any other, and secured once its client speaks, as
+clients of TLS do first. No loop can be asked to hold the first bytes back (uvloop begins to read after
+`connection_made`, whatever that asked for): they are taken, and handed on to what makes the handshake.
 """
 
 import asyncio
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 from shim.server.connection_registry import ConnectionRegistry, TrackedConnection
 
@@ -36,7 +39,7 @@ class TLSGreeting(asyncio.Protocol):
         make_inner: Makes what takes over once the connection is secured.
         context: With which it is.
         connections: Where it is counted.
-        within_s: How long the handshake may take.
+        within_s: How long all may take, from the connection to the end of the handshake.
     """
 
     def __init__(
@@ -52,26 +55,45 @@ class TLSGreeting(asyncio.Protocol):
         self._connections = connections
         self._within_s = within_s
         self._transport: asyncio.Transport | None = None
+        self._cut: asyncio.TimerHandle | None = None
+        self._hello: list[bytes] = []
         self._work: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin the handshake."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - of a listening socket
-        self._transport = transport
-        transport.pause_reading()  # the handshake's first bytes are for the handshake
+        """Wait for the handshake to begin."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
         peer = transport.get_extra_info("peername")
         self._connections.enter(self, str(peer[0]) if peer else "")
-        self._work = asyncio.get_running_loop().create_task(self._secure(transport), name="tls-handshake")
+        self._cut = asyncio.get_running_loop().call_later(self._within_s, self.turn_out)
+
+    def data_received(self, data: bytes) -> None:
+        """Begin the handshake with its first bytes, and what follows them before it has."""
+        self._hello.append(data)
+        if self._work is None and self._transport is not None:
+            work = self._secure(self._transport)
+            self._work = asyncio.get_running_loop().create_task(work, name="tls-handshake")
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as asyncio has it
+        """Forget a client that went before the handshake began."""
+        self._leave()
 
     def turn_out(self) -> None:
         """Cut it."""
         if self._transport is not None:
             self._transport.abort()
 
+    def _leave(self) -> None:
+        self._connections.leave(self)
+        if self._cut is not None:
+            self._cut.cancel()
+
     async def _secure(self, transport: asyncio.Transport) -> None:
-        early = _Early()
+        early, loop = _Early(), asyncio.get_running_loop()
+        if transport.is_closing():
+            return  # its end was told, or will be
+        loop.call_soon(self._hand_on, transport)  # after the step below, before what that lets the loop read
         try:
-            secured = await asyncio.get_running_loop().start_tls(
+            secured = await loop.start_tls(
                 transport,
                 early,
                 self._context,
@@ -83,9 +105,21 @@ class TLSGreeting(asyncio.Protocol):
             transport.abort()
             return
         finally:
-            self._connections.leave(self)
-        if secured is not None and not early.is_lost:
+            self._leave()
+        if secured is not None and not transport.is_closing():  # uvloop gives a transport for a lost connection, too
             early.give_over(secured, self._make_inner())
+
+    def _hand_on(self, transport: asyncio.Transport) -> None:
+        """Give what has come to what makes the handshake."""
+        handshake = cast("asyncio.BufferedProtocol", transport.get_protocol())  # uvloop's has no base
+        rest = memoryview(b"".join(self._hello))
+        self._hello.clear()
+        while rest:
+            buffer = memoryview(handshake.get_buffer(len(rest)))
+            count = min(len(buffer), len(rest))
+            buffer[:count] = rest[:count]
+            handshake.buffer_updated(count)
+            rest = rest[count:]
 
 
 class _Early(asyncio.Protocol):
@@ -93,15 +127,10 @@ class _Early(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._data: list[bytes] = []
-        self.is_lost = False
 
     def data_received(self, data: bytes) -> None:
         """Keep it: one turn of the loop long, so there is little."""
         self._data.append(data)
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as asyncio has it
-        """Remember that nobody is there."""
-        self.is_lost = True
 
     def give_over(self, transport: asyncio.Transport, inner: asyncio.Protocol) -> None:
         """From now on `inner` has the connection."""
