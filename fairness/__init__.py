@@ -5,7 +5,7 @@ changes its arguments. Axis names are a closed vocabulary: n_jobs, n_queues, n_u
 """
 
 from fairness.arrays import BoolArray, FloatArray, IntArray, ShapeMismatchError
-from fairness.drf import DRFAllocation, dominant_resource_fairness, drf_task_order
+from fairness.drf import DRFAllocation, dominant_resource_fairness
 from fairness.hierarchy import QueueTree, hierarchical_entitlement
 from fairness.max_min import weighted_max_min
 from fairness.preemption import PreemptionProblem, choose_victims
@@ -23,7 +23,6 @@ __all__ = [
     "deficit",
     "dominant_resource_fairness",
     "dominant_share",
-    "drf_task_order",
     "hierarchical_entitlement",
     "jain_index",
     "weighted_max_min",

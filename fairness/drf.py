@@ -3,7 +3,6 @@
 Source: Ghodsi, Zaharia, Hindman, Konwinski, Shenker, Stoica, Dominant Resource Fairness, NSDI 2011.
 """
 
-import heapq
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from fairness.arrays import BoolArray, FloatArray, amounts, expect_shape, ratio
 
-__all__ = ["DRFAllocation", "dominant_resource_fairness", "drf_task_order"]
+__all__ = ["DRFAllocation", "dominant_resource_fairness"]
 
 _FULL = 1e-9  # a resource with less than this part of it left is used up: what is left is rounding
 
@@ -122,52 +121,3 @@ def _saturation_levels(pace: FloatArray, ceiling: FloatArray, room: FloatArray) 
         if reached.any():
             stop[resource] = max(wanted[int(np.argmax(reached))], 0.0)
     return stop
-
-
-def drf_task_order(
-    demand: ArrayLike,
-    capacity: ArrayLike,
-    *,
-    weights: ArrayLike | None = None,
-    max_tasks: ArrayLike | None = None,
-) -> list[int]:
-    """The order in which DRF launches whole tasks, until nothing more fits.
-
-    Each step goes to the job with the lowest weighted dominant share, the lower index among equals; a job whose next
-    task does not fit is passed over from then on.
-
-    Parameters
-    ----------
-    demand, capacity, weights, max_tasks
-        As of `dominant_resource_fairness`. Rows of zero demand or weight are never launched.
-
-    Returns
-    -------
-    list of int
-        Index of the job of each task launched.
-
-    Raises
-    ------
-    ShapeMismatchError
-        If axes differ.
-
-    Source: DRF, algorithm 1 and table 1.
-    """
-    need, total = amounts("demand", demand, 2), amounts("capacity", capacity, 1)
-    n_jobs = need.shape[0]
-    expect_shape("demand", need, (n_jobs, total.shape[0]))
-    weight = np.ones(n_jobs) if weights is None else amounts("weights", weights, 1)
-    limit = np.full(n_jobs, np.inf) if max_tasks is None else amounts("max_tasks", max_tasks, 1)
-    step = ratio(ratio(need, total[None, :]).max(axis=1, initial=0.0), weight)
-    free, launched, order = total.copy(), np.zeros(n_jobs, dtype=np.int64), list[int]()
-    heap = [(0.0, int(job)) for job in np.flatnonzero((step > 0) & (limit >= 1))]
-    while heap:
-        _, job = heapq.heappop(heap)
-        if (need[job] > free * (1 + _FULL)).any():
-            continue
-        free = np.maximum(free - need[job], 0.0)
-        launched[job] += 1
-        order.append(job)
-        if launched[job] + 1 <= limit[job]:
-            heapq.heappush(heap, (float(step[job] * launched[job]), job))
-    return order

@@ -277,6 +277,7 @@ class _Login:
     cluster: SchedulingCluster
     application: ApplicationId
     token: TokenProto
+    is_open: bool = True
 
     async def call(self, method: str, payload: bytes, *, timeout_s: float | None = None) -> RPCAnswer:  # noqa: ARG002
         """A master's call, with the token that it has logged in with."""
@@ -286,7 +287,8 @@ class _Login:
         return self.cluster.master_call(self.application, method, payload)
 
     async def close(self) -> None:
-        """Close nothing, as nothing is open."""
+        """Note that it was closed."""
+        self.is_open = False
 
 
 @dataclass
@@ -304,14 +306,17 @@ class HomeLogin:
 
 @dataclass
 class SchedulingClusters:
-    """Implements `SchedulerLogins` over some clusters."""
+    """Implements `SchedulerLogins` over some clusters; `logins` are all that there were."""
 
     clusters: Mapping[SubClusterId, SchedulingCluster]
+    logins: list[_Login] = field(default_factory=list)
 
     def log_in(self, subcluster: SubClusterId, token: bytes) -> _Login:
         """A login by token."""
         told = TokenProto.FromString(token)
-        return _Login(self.clusters[subcluster], ApplicationId.parse(told.identifier.decode()), told)
+        login = _Login(self.clusters[subcluster], ApplicationId.parse(told.identifier.decode()), told)
+        self.logins.append(login)
+        return login
 
     def at_home(self, subcluster: SubClusterId, attempt: ApplicationAttemptId) -> HomeLogin:
         """The login of an application's own master; the home accepts it at the first."""

@@ -13,7 +13,6 @@ from fairness import (
     choose_victims,
     dominant_resource_fairness,
     dominant_share,
-    drf_task_order,
     hierarchical_entitlement,
     jain_index,
     weighted_max_min,
@@ -119,17 +118,6 @@ class TestDominantResourceFairness:
         unit = np.array(units[: len(capacity)])
         scaled = _run(np.array(demand) * unit, np.array(capacity) * unit, weights, max_tasks)
         np.testing.assert_allclose(scaled.tasks, _run(*problem).tasks, rtol=1e-7, atol=1e-7)
-
-    @given(drf_problems(all_positive=True))
-    def test_whole_tasks_fit_and_nothing_more_does(self, problem):
-        demand, capacity, weights, max_tasks = problem
-        limits = [30.0 if m is None else float(m) for m in max_tasks]
-        order = drf_task_order(demand, capacity, weights=weights, max_tasks=limits)
-        counts = np.bincount(order, minlength=len(demand)) if order else np.zeros(len(demand))
-        free = np.array(capacity) - counts @ np.array(demand)
-        assert (free >= -1e-6).all()
-        for job, need in enumerate(demand):
-            assert counts[job] + 1 > limits[job] or (np.array(need) > free - 1e-6).any()
 
 
 class TestWeightedMaxMin:

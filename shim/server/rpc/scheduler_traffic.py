@@ -214,7 +214,6 @@ class InterceptingRelay:
         match event:
             case CallReceived(call):
                 self._waiting.append(call)
-                self._hold()
                 if self._worker is None:
                     self._worker = asyncio.create_task(self._work())
             case ContextReceived():

@@ -177,6 +177,17 @@ async def test_what_cannot_be_read_is_said_once_and_whole_when_it_can_again(live
     await reading.events.aclose()
 
 
+async def test_a_document_that_is_the_same_after_a_trouble_as_before_it_is_told_again(live, shelf, clock):
+    reading = Reading(live, clock, QUEUES)
+    same = shelf.documents["queues"]
+    assert await reading.next() == ("state", {"watch": "queues", "document": same})
+    shelf.documents["queues"] = UnavailableError("the store is away")
+    assert await reading.next() == ("trouble", {"watch": "queues", "message": "the store is away"})
+    shelf.documents["queues"] = same
+    assert await reading.next() == ("state", {"watch": "queues", "document": same})
+    await reading.events.aclose()
+
+
 async def test_it_is_read_once_for_all_of_one_caller_and_for_each_caller_in_his_own_name(live, shelf, clock):
     readings = [Reading(live, clock, QUEUES) for _ in range(5)] + [Reading(live, clock, QUEUES, BOB)]
     for each in readings:

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,34 @@ async def test_one_with_an_impossible_value_does_not_spoil_its_group(store: SqlS
     )
     assert sum(isinstance(outcome, BaseException) for outcome in outcomes) == 1
     assert len(await store.intended()) == 9
+
+
+async def test_in_a_spoiled_group_each_write_is_answered_by_its_own_second_try(file: Path) -> None:
+    executor, may_go, tries = GroupCommitExecutor(file), threading.Event(), []
+
+    def holds_the_writer(connection: Any) -> None:
+        del connection
+        may_go.wait()
+
+    def conflicts_within_the_group(connection: Any) -> str:
+        del connection
+        tries.append(1)
+        if len(tries) == 1:
+            raise VersionConflictError("another write of the group was here before")
+        return "written"
+
+    def spoils_the_group(connection: Any) -> None:
+        del connection
+        raise ValueError("no operation of the store")
+
+    operations = (holds_the_writer, conflicts_within_the_group, spoils_the_group)
+    writes = [asyncio.ensure_future(executor.write(each)) for each in operations]
+    await asyncio.sleep(0)  # each is in the executor's queue now
+    may_go.set()
+    _, conflicting, spoiling = await asyncio.gather(*writes, return_exceptions=True)
+    await executor.close()
+    assert (conflicting, len(tries)) == ("written", 2)
+    assert isinstance(spoiling, ValueError)
 
 
 async def test_one_whose_caller_went_away_is_committed_all_the_same(store: SqlStateStore) -> None:

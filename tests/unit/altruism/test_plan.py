@@ -50,6 +50,15 @@ def test_figure_2_as_late_as_it_can_be(kernel):
     np.testing.assert_allclose(late.start, [start for start, _, _ in expected], atol=1e-9)
 
 
+def test_who_goes_first_by_rank_forward_goes_last_backward():
+    graph = StageGraph.of([[0, 0], [0, 0]], [1, 1], [[0.5], [0.5]], [1, 1])
+    for rank, order in (((0.0, 1.0), [0, 1]), ((1.0, 0.0), [1, 0])):
+        forward = pack_forward(graph, at_start(graph), HALF, rank=rank)
+        late = pack_backward(graph, at_start(graph), HALF, 5.0, rank=rank)
+        assert [stage for _, stage, _ in forward.groups()] == order
+        assert late.groups() == [(3.0, order[0], 1), (4.0, order[1], 1)]
+
+
 def test_figure_2_what_is_due_what_is_left_over_and_who_gets_it():
     jobs = [PlannedJob(graph, at_start(graph), plan_job(graph, at_start(graph), HALF, 0.0)) for graph in FIGURE_2]
     assert [due_tasks(job, 0.0).tolist() for job in jobs] == [[0, 1, 0], [1]]

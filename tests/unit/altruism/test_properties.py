@@ -6,7 +6,9 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from altruism import (
+    JobPlan,
     LeftoverOrder,
+    Packing,
     PlannedJob,
     Progress,
     RoomProfile,
@@ -292,3 +294,13 @@ def test_what_is_lent_is_what_its_slow_twin_lends(jobs):
     assume(all(job.plan is not None for job in planned))
     lent = share_out(planned, WHOLE, 0.0)
     assert [each.tolist() for each in lent] == [each.tolist() for each in lent_tasks(planned, WHOLE, 0.0)]
+
+
+@pytest.mark.parametrize(("demand", "is_adopted"), [(0.5, True), (0.6, False)])
+def test_a_plan_is_adopted_that_uses_what_is_free_and_not_one_that_has_no_room(demand, is_adopted):
+    task = StageGraph.of([[0]], [1], [[demand]], [1])
+    start = Progress.at_start(task)
+    first, second = (JobPlan(0.0, at + 1.0, Packing.of(at + 1.0, [(at, 0, 1)])) for at in (0.0, 1.0))
+    jobs = [PlannedJob(task, start, first), PlannedJob(task, start, second)]
+    adopted = adopt_plans(jobs, [first, first], np.ones(1), 0.0)
+    assert [job.plan for job in adopted] == [first, first if is_adopted else second]

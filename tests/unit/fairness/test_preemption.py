@@ -6,18 +6,18 @@ import pytest
 from fairness.preemption import PreemptionProblem, choose_victims
 
 
-def chosen(needed, sizes, *, lost=None, clusters=None, queues=None, may=None, used=((90.0, 90.0),), kept=((0.0, 0.0),)):
-    """Rows of the victims; two resources, of which there are 100 each, and one queue unless others are given."""
-    count = len(sizes)
+def chosen(needed, sizes, *, lost=None, clusters=None, queues=None, may=None, used=None, kept=None):
+    """Rows of the victims; of each resource there are 100, and one queue unless others are given."""
+    count, width = len(sizes), len(needed)
     problem = PreemptionProblem(
-        size=np.array(sizes, dtype=np.float64).reshape(count, 2),
+        size=np.array(sizes, dtype=np.float64).reshape(count, width),
         queue=np.array(queues or [0] * count, dtype=np.int64),
         cluster=np.array(clusters or [0] * count, dtype=np.int64),
         lost_work=np.array(lost or [0.0] * count),
         may_preempt=np.array(may or [True] * count, dtype=np.bool_),
-        used=np.array(used),
-        entitlement=np.array(kept),
-        capacity=np.array([100.0, 100.0]),
+        used=np.array(used or [[90.0] * width]),
+        entitlement=np.array(kept or [[0.0] * width]),
+        capacity=np.full(width, 100.0),
     )
     found = choose_victims(problem, np.array(needed, dtype=np.float64))
     assert found.dtype == np.int64
@@ -90,3 +90,8 @@ def test_so_many_large_ones_may_be_left_where_small_ones_are_enough(large, taken
     sizes = [(3, 3)] * large + [(2, 2)] * 2
     found = chosen((4, 4), sizes, used=((10.0, 10.0),), kept=((6.0, 6.0),))
     assert found == ([large, large + 1] if taken else [])
+
+
+def test_of_superfluous_victims_those_with_more_to_lose_are_spared_first():
+    sizes = [(5, 2, 3), (2, 5, 3), (0, 8, 1), (0, 8, 5), (8, 3, 0), (0, 3, 3)]
+    assert chosen((9, 2, 7), sizes, lost=[0, 8, 7, 2, 8, 3]) == [0, 3, 4], "10 s are lost; others that would do lose 18"

@@ -22,10 +22,12 @@ EAST, WEST = SubClusterId("east"), SubClusterId("west")
 GIB = ResourceVector(1024, 1)
 
 
-def capacities_over(*reports, admissions=None, queue=None, may_span=lambda _: True, now_s=100.0):
+def capacities_over(*reports, admissions=None, queue=None, may_span=lambda _: True, now_s=100.0, failed=()):
     view = FederationView((EAST, WEST), usual(ViewSettings))
     for report in reports:
         view.apply(report)
+    for subcluster in failed:
+        view.note_failure(subcluster, "connection refused", at_s=now_s)
     policy = SharePolicy((queue or FederatedQueue("root.default", span=True),))
     return ClusterCapacities(view, admissions or {}, FakeClock(now_s), lambda: policy, may_span)
 
@@ -67,8 +69,18 @@ def test_nodes_that_do_not_run_hold_nothing():
         {"may_span": lambda _: False},
         {"sessions": {WEST: False}},
         {"now_s": 1000.0},
+        {"failed": (WEST,)},
     ],
-    ids=["never heard of", "standby", "no such queue", "draining", "no epoch", "given up", "silent"],
+    ids=[
+        "never heard of",
+        "standby",
+        "no such queue",
+        "draining",
+        "no epoch",
+        "given up",
+        "silent",
+        "its last poll failed",
+    ],
 )
 def test_nothing_spans_to_a_cluster_that_is_not_well_and_the_home_stays_open(flaw):
     flaw = dict(flaw)

@@ -11,6 +11,7 @@ from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core.plan_events import LeftQueue
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService, LaunchVerification
@@ -138,6 +139,26 @@ async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():
     assert queue.cycles.cycles == 2, "one for both reports"
     assert splitter.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
     assert queue.launches.open_allocations() == {EAST: 2, WEST: 0}
+    running.cancel()
+
+
+async def test_what_one_waited_for_is_planned_for_the_next_when_he_leaves_though_nothing_is_reported():
+    queue = Queue()
+    queue.report(east=1, west=0)
+    running = asyncio.create_task(queue.cycles.run())
+    first, second = queue.enters(1), queue.enters(2)
+    first.split(Demand(KEY, 2), CAPACITIES)
+    second.split(Demand(KEY, 1), CAPACITIES)
+    await queue.clock.advance(2.0)
+    (decision,) = second.decisions
+    assert decision.behind == ("application_1_0001",)
+    before = queue.cycles.cycles
+    await queue.clock.advance(2.0)
+    assert queue.cycles.cycles == before, "nothing is left to plan"
+    first.plans.carry_out(LeftQueue())
+    await queue.clock.advance(0.3)
+    (decision,) = second.decisions
+    assert decision.behind == ()
     running.cancel()
 
 

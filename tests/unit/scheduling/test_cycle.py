@@ -118,6 +118,16 @@ def test_named_places_come_first_and_alone_if_they_are_strict():
     assert [(hold.request, hold.count, hold.reason.code) for hold in plan.holds] == [(strict, 6, ReasonCode.LIMITED)]
 
 
+@pytest.mark.parametrize(("scope", "place"), [(Scope.NODE, 2), (Scope.RACK, 1), (Scope.CLUSTER, 1)])
+def test_a_place_gets_no_more_than_are_wanted_there_and_the_rest_is_spread(scope, place):
+    scene = Scene((12, 12), (2, 2))
+    scene.nodes.racks = np.array([0, 0, 1, 1])
+    job = scene.ask(4)
+    scene.requests.prefer(job, [Preferred(scope, place, 1)])
+    told = [(grant.place, grant.count, grant.reason.code) for grant in scene.decide().grants]
+    assert told == [(1, 1, ReasonCode.PREFERRED), (0, 3, ReasonCode.ROOM)]
+
+
 def test_a_request_goes_to_the_open_clusters_that_it_may_go_to():
     scene = Scene((4, 4), (4, 4), (4, 4))
     job = scene.ask(9, clusters=0b011)

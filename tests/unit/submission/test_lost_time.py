@@ -133,6 +133,24 @@ async def test_a_cluster_that_was_silent_is_compared_when_it_is_back(federation:
     assert heddle.lost_time.adopted == {AN_ID: WEST}
 
 
+async def test_a_cluster_that_was_heard_is_compared_again_when_it_was_silent_and_is_back(
+    federation: ScriptedFederation,
+) -> None:
+    heddle = await federation.start()
+    assert heddle.lost_time is not None
+    federation["west"].behave(IsNeverReached())
+    await federation.clock.advance(3600.0)
+    await heddle.poll()
+    assert WEST in heddle.view.late(federation.clock.now_s())
+    await heddle.lost_time.round()
+    federation["west"].behave(AnswersProperly())
+    federation["west"].add_application(AN_ID)
+    await heddle.poll()
+    assert not heddle.lost_time.adopted
+    await heddle.lost_time.round()
+    assert heddle.lost_time.adopted == {AN_ID: WEST}
+
+
 async def test_ids_of_others_are_no_sign_of_a_restore(federation: ScriptedFederation) -> None:
     federation["west"].add_application(ApplicationId(FEDERATION_TIMESTAMP_MS + 5, 1))
     heddle = await federation.start()

@@ -209,6 +209,16 @@ def test_a_queues_shares_are_averaged_by_the_size_of_the_clusters_and_its_counts
     assert merged.queueStatistics.numAppsRunning == 3
 
 
+@pytest.mark.parametrize("name", ["maxResourceMemory", "maxResourceVCore", "maxRunningApp"])
+def test_what_is_not_limited_in_each_cluster_is_not_limited_in_their_sum(name):
+    no_limit, some = a_queue("q", 1.0), a_queue("q", 1.0)
+    setattr(no_limit, name, 2**31 - 1)
+    setattr(some, name, 5)
+    assert getattr(merge_queue_info(parts(as_answer(some), as_answer(some))).queueInfo, name) == 10
+    for other in (some, no_limit):
+        assert getattr(merge_queue_info(parts(as_answer(no_limit), as_answer(other))).queueInfo, name) == 2**31 - 1
+
+
 def test_a_queues_children_are_those_of_both_clusters():
     merged = merge_queue_info(
         parts(

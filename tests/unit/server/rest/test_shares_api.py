@@ -20,6 +20,7 @@ from shim.queues.share_history import ShareHistory
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.shares_api import SharesAPI
+from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
 from shim.testing.settings import usual
@@ -33,7 +34,7 @@ class Asked:
     """Asks as a user."""
 
     def __init__(self, view: FederationView | None = None) -> None:
-        clock = FakeClock()
+        self.clock = clock = FakeClock()
         self.policies = PolicyService(
             InMemoryPolicyStore(clock.now_s), POLICY, lambda text, source: parse_policy(text, source=source), clock
         )
@@ -89,6 +90,14 @@ async def test_what_jobs_of_a_queue_gave_and_received_stands_beside_its_share(as
     ask.altruism = {path: Credits(12.34, 5.0), "root.gone": Credits(1.0, 1.0)}
     (row,) = [row for row in (await ask("GET", "/shares"))["queues"] if "given_s" in row]
     assert (row["queue"], row["given_s"], row["received_s"]) == (path, 12.3, 5.0)
+
+
+async def test_starts_of_a_queue_are_told_by_the_minute(ask: Asked) -> None:
+    for sequence in range(11):
+        ask.room.note_start(a_submission(sequence, queue="root.prod"))
+        ask.clock.wall_s += 2.0
+    told = {row["queue"]: row["starts_per_minute"] for row in (await ask("GET", "/shares"))["queues"]}
+    assert told == {"root.prod": round(60 * 10 / 22, 2), "root.dev": 0.0}
 
 
 async def test_shares_over_the_day_are_told_of_the_named_queues_or_of_the_largest(ask: Asked) -> None:
