@@ -127,5 +127,5 @@ vulnerabilities: setup ## Look for known vulnerabilities of the locked packages,
 	@$(python) -m scripts.known_vulnerabilities
 
 lock: ## Renew the lock files
-	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra fast --extra kerberos --extra oidc --extra ldap --group dev -o requirements.lock
+	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra kerberos --extra oidc --extra ldap --group dev -o requirements.lock
 	uv pip compile pyproject.toml $(lock_flags) --extra postgres -c requirements.lock -o docker/heddle/requirements.lock

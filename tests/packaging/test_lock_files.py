@@ -39,6 +39,11 @@ def test_every_package_is_pinned_with_its_hashes(lock: str) -> None:
         assert "--hash=sha256:" in requirement
 
 
+@pytest.mark.parametrize("lock", LOCKS)
+def test_no_index_is_named(lock: str) -> None:
+    assert "://" not in (ROOT / lock).read_text()
+
+
 def pins(lock: str) -> set[str]:
     return set(re.findall(r"^\S+==\S+", (ROOT / lock).read_text(), re.MULTILINE))
 
