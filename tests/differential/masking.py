@@ -48,7 +48,7 @@ _BRACKETS = re.compile(rb"\[[A-Z][a-z]{2} [A-Z][a-z]{2} \d{2} [0-9:]{8} \+0000 \
 _OBJECT_HASH = re.compile(rb"(Servlet-)[0-9a-f]+")
 
 _HOP = frozenset({"transfer-encoding", "content-length", "connection", "keep-alive"})
-_OURS = frozenset({"heddle-as-of", "heddle-missing", "x-request-id"})
+_OURS = frozenset({"heddle-as-of", "heddle-missing", "x-request-id", "content-security-policy"})
 _VOLATILE_HEADERS = frozenset({"date", "expires", "set-cookie", "last-modified"})
 
 

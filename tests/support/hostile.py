@@ -3,7 +3,18 @@
 import gzip
 import json
 
-__all__ = ["BODIES", "HEADERS", "QUERIES", "SEGMENTS", "VALUES", "XML", "ZIPPED"]
+__all__ = [
+    "BODIES",
+    "FOREIGN_HEADERS",
+    "FOREIGN_TYPES",
+    "FOREIGN_XML",
+    "HEADERS",
+    "QUERIES",
+    "SEGMENTS",
+    "VALUES",
+    "XML",
+    "ZIPPED",
+]
 
 MIB = 1024 * 1024
 
@@ -225,3 +236,132 @@ ZIPPED: dict[str, bytes] = {
     "members": gzip.compress(b"") * 50_000,
     "blanks": gzip.compress(b" " * (MIB - 2) + b"{}"),
 }
+
+FOREIGN_HEADERS: tuple[tuple[str, str], ...] = tuple(
+    (name, value)
+    for name, values in {
+        "Access-Control-Allow-Credentials": ("true",),
+        "Access-Control-Allow-Origin": ("*", "http://evil.example"),
+        "Accept-CH": ("Sec-CH-UA",),
+        "Alt-Svc": ('h2="evil.example:443"',),
+        "Authentication-Info": ("x",),
+        "Clear-Site-Data": ('"*"',),
+        "Connection": ("close, X-Content-Type-Options",),
+        "Content-Encoding": ("gzip", "br"),
+        "Content-Language": ("en",),
+        "Content-Length": ("0", "-1"),
+        "Content-Location": ("http://evil.example/",),
+        "Content-Range": ("bytes 0-1/2",),
+        "Content-Security-Policy": ("default-src *",),
+        "Content-Security-Policy-Report-Only": ("default-src 'none'; report-uri http://evil.example",),
+        "Cross-Origin-Opener-Policy": ("unsafe-none",),
+        "Cross-Origin-Resource-Policy": ("cross-origin",),
+        "Digest": ("x",),
+        "Document-Policy": ("x",),
+        "ETag": ('"x"',),
+        "Heddle-As-Of": ("1970",),
+        "Heddle-Left-Out": ("9",),
+        "Heddle-Missing": ("west",),
+        "Link": ("<http://evil.example/x.css>; rel=stylesheet", "<http://evil.example>; rel=preload"),
+        "NEL": ('{"report_to":"x","max_age":9}',),
+        "Origin-Agent-Cluster": ("?0",),
+        "Permissions-Policy": ("camera=*",),
+        "Proxy-Authenticate": ("Basic",),
+        "Public-Key-Pins": ("x",),
+        "Refresh": ("0; url=http://evil.example",),
+        "Report-To": ("{}",),
+        "Reporting-Endpoints": ('x="http://evil.example"',),
+        "Retry-After": ("86400",),
+        "Server": ("evil",),
+        "Service-Worker-Allowed": ("/",),
+        "Set-Cookie": ("hadoop.auth=theirs; Path=/ws", "heddle.session=x", "HADOOP.AUTH=x", "a=b; Domain=example"),
+        "Set-Cookie2": ("hadoop.auth=theirs",),
+        "Set-Login": ("logged-in",),
+        "SourceMap": ("http://evil.example/x.map",),
+        "Speculation-Rules": ('"/x.json"',),
+        "Strict-Transport-Security": ("max-age=9; includeSubDomains",),
+        "Supports-Loading-Mode": ("credentialed-prerender",),
+        "Surrogate-Control": ("max-age=9",),
+        "Timing-Allow-Origin": ("*",),
+        "Trailer": ("Set-Cookie",),
+        "Transfer-Encoding": ("chunked",),
+        "Upgrade": ("h2c",),
+        "Use-As-Dictionary": ('match="/*"',),
+        "WWW-Authenticate": ("Basic realm=x", "Negotiate"),
+        "X-Accel-Buffering": ("no",),
+        "X-Accel-Expires": ("9",),
+        "X-Accel-Redirect": ("/etc/passwd",),
+        "X-DNS-Prefetch-Control": ("on",),
+        "X-Forwarded-User": ("queen",),
+        "X-LIGHTTPD-send-file": ("/etc/passwd",),
+        "X-Permitted-Cross-Domain-Policies": ("all",),
+        "X-Request-Id": ("r-1",),
+        "X-Robots-Tag": ("x",),
+        "X-Sendfile": ("/etc/passwd",),
+        "X-SourceMap": ("http://evil.example/x.map",),
+        "X-UA-Compatible": ("IE=7",),
+        "X-Whatever": ("x",),
+    }.items()
+    for value in values
+)
+"""Headers that a hostile cluster or ApplicationMaster answers with, none of which a client may get."""
+
+_TEXT, _JSON_TYPE, _XML_TYPE = (
+    "text/plain;charset=utf-8",
+    "application/json;charset=utf-8",
+    "application/xml; charset=utf-8",
+)
+FOREIGN_TYPES: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("application/json",), "application/json"),
+    (("application/json;charset=utf-8",), _JSON_TYPE),
+    (("Application/JSON ; charset=utf-7",), _JSON_TYPE),
+    (("application/vnd.yarn+json",), _JSON_TYPE),
+    (("application/xml; charset=utf-8",), _XML_TYPE),
+    (("application/xml; charset=utf-7",), _XML_TYPE),
+    (("text/xml",), _XML_TYPE),
+    (("text/plain",), _TEXT),
+    (("text/html",), _TEXT),
+    (("text/html;charset=utf-8",), _TEXT),
+    ((" TEXT/HTML\t",), _TEXT),
+    (("image/svg+xml",), _TEXT),
+    (("application/xhtml+xml",), _TEXT),
+    (("application/rss+xml",), _TEXT),
+    (("application/xslt+xml",), _TEXT),
+    (("application/mathml+xml",), _TEXT),
+    (("multipart/x-mixed-replace; boundary=x",), _TEXT),
+    (("multipart/related",), _TEXT),
+    (("message/rfc822",), _TEXT),
+    (("text/javascript",), _TEXT),
+    (("application/javascript",), _TEXT),
+    (("application/x-javascript",), _TEXT),
+    (("text/css",), _TEXT),
+    (("text/event-stream",), _TEXT),
+    (("application/pdf",), _TEXT),
+    (("application/x-shockwave-flash",), _TEXT),
+    (("application/octet-stream",), _TEXT),
+    (("application/json, text/html",), _TEXT),
+    (("application/json,text/html",), _TEXT),
+    (("application/json", "text/html"), _TEXT),
+    (("text/html", "application/json"), _TEXT),
+    (("*/*",), _TEXT),
+    (("",), _TEXT),
+    ((), _TEXT),
+)
+"""Types that a hostile cluster says a document has, one for each header, and the one that a client is told."""
+
+FOREIGN_XML: tuple[bytes, ...] = (
+    b'<?xml version="1.0"?><?xml-stylesheet href="data:text/xsl,x" type="text/xsl"?><app/>',
+    b'<?xml-stylesheet href="/x.css"?><app/>',
+    b"<!DOCTYPE app><app/>",
+    b'<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b SYSTEM "file:///etc/passwd">]><a>&b;</a>',
+    b"<app><![CDATA[<script>]]></app>",
+    b"<app><!-- x --></app>",
+    '<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE a><a/>'.encode("utf-16"),
+    "<!DOCTYPE a><a/>".encode("utf-16-le"),
+    "<!DOCTYPE a><a/>".encode("utf-32"),
+    b'<?xml version="1.0" encoding="UTF-7"?>+ADw-script+AD4-',
+    b'<?xml version="1.1"?><a/>',
+    b"<app>\xff</app>",
+    b"<app/><?php x ?>",
+)
+"""Documents that a reader of XML would do more with than read."""

@@ -33,8 +33,15 @@ def parse_ordered(document: bytes | str) -> JsonValue:
         ValueError: If it is not JSON.
         RecursionError: If it nests deeper than the interpreter allows; check `nesting_depth` of untrusted bytes first.
     """
-    value: JsonValue = json.loads(document, object_pairs_hook=Pairs, parse_int=NumberText, parse_float=NumberText)
+    value: JsonValue = json.loads(
+        document, object_pairs_hook=Pairs, parse_int=NumberText, parse_float=NumberText, parse_constant=_no_number
+    )
     return value
+
+
+def _no_number(constant: str) -> JsonValue:
+    """Refuse `NaN` and `Infinity`, which Python reads and JSON has not."""
+    raise ValueError(f"{constant} is no JSON")
 
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]]', re.DOTALL)

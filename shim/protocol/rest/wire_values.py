@@ -12,7 +12,7 @@ import msgspec
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 
-__all__ = ["WireResource", "WireResources", "decode", "number", "several", "vector"]
+__all__ = ["WireResource", "WireResources", "decode", "is_document", "number", "several", "vector"]
 
 T = TypeVar("T")
 _MEMORY_AND_VCORES = frozenset({"memory-mb", "vcores"})
@@ -76,3 +76,14 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: bytes | msgspec.Raw, what: s
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
         beginning = bytes(memoryview(raw)[:80])
         raise RemoteProtocolError(f"the {what} document is not readable: {exc}; it begins {beginning!r}") from exc
+
+
+def is_document(body: bytes) -> bool:
+    """True for a JSON object, or null, in UTF-8: what is not is nobody's part of an answer."""
+    try:
+        if not body.isascii():
+            body.decode()  # what is only carried is not looked into
+        msgspec.json.decode(body, type=dict[str, msgspec.Raw] | None)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True

@@ -30,8 +30,9 @@ from shim.server.proxy.places import ElsewhereError, PagePath, page_path, place_
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.backend import Backend
 from shim.server.rest.callers import Callers
-from shim.server.rest.forwarding import answer_of, at_port, public_url
-from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.foreign_answers import carried_page
+from shim.server.rest.forwarding import at_port, public_url
+from shim.server.rest.messages import Answer, Request
 from shim.server.rest.refusals import refused
 from shim.server.rest.request_checks import READS, refuse_other_sites
 from shim.server.rest.request_records import AuditSink, RequestRecord, client_request_id
@@ -43,11 +44,6 @@ _METHODS = READS | {"PUT"}
 _TRAVELLING = ("accept", "accept-language", "content-type", "user-agent", "x-requested-with")
 _MOST_AT_ONCE = 32
 _RIGHTS = {False: PAGES["/proxy/"], True: PAGES["PUT /proxy/"]}
-_SAFETY: Headers = (
-    ("X-Content-Type-Options", "nosniff"),
-    ("X-Frame-Options", "SAMEORIGIN"),
-    ("Referrer-Policy", "same-origin"),  # a change by a page's own form tells where it comes from
-)
 _REDIRECTS = range(300, 400)
 _LONGEST_REASON = 1000
 
@@ -60,11 +56,13 @@ class PageSettings:
         histories: By sub-cluster, origins of the servers that show its ended applications.
         front_port: Of Heddle's web services and pages, at the same host.
         request_prefix: Beginning of request ids, different for every process.
+        has_own_origin: Whether the host name of the pages is theirs alone, so that they may have an origin.
     """
 
     histories: Mapping[SubClusterId, Collection[str]]
     front_port: int
     request_prefix: str = "p"
+    has_own_origin: bool = False
 
 
 class ApplicationPages:
@@ -163,14 +161,13 @@ class ApplicationPages:
     def _shown(
         self, answer: RestAnswer, request: Request, page: PagePath, home: SubClusterId, caller: Caller
     ) -> Answer:
-        carried = answer_of(answer, request, cookie=caller.new_cookie, extra=_SAFETY)
-        if answer.status not in _REDIRECTS:
-            return carried
-        told = answer.header("Location") or ""
-        histories = self._settings.histories.get(home, ())
-        place = place_of(told, page, histories=histories, front=self._front(request))
-        others = tuple(pair for pair in carried.headers if pair[0].lower() not in ("location", "content-type"))
-        return Answer(answer.status, (*others, ("Location", place)))
+        place = ""
+        if answer.status in _REDIRECTS:
+            told = answer.header("Location") or ""
+            histories = self._settings.histories.get(home, ())
+            place = place_of(told, page, histories=histories, front=self._front(request))
+        own = self._settings.has_own_origin
+        return carried_page(answer, has_own_origin=own, location=place, cookie=caller.new_cookie)
 
     def _front(self, request: Request) -> str:
         """Origin of the web services, as whoever asks reaches them."""

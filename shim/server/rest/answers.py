@@ -16,11 +16,12 @@ from http import HTTPStatus
 from shim.identity.cookies import COOKIE_NAME
 from shim.protocol.rest.errors import JavaError, RemoteException, jetty_page, not_found_page
 from shim.protocol.rest.negotiation import FailureForm, NegotiationFailure, Representation, accepts_gzip
-from shim.protocol.rest.xml_writer import json_to_xml
+from shim.protocol.rest.xml_writer import xml_and_left_out
 from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.messages import Answer, Headers, Request
 
 __all__ = [
+    "DATA_POLICY",
     "HTML",
     "PAGE_SECURITY",
     "SAFETY",
@@ -41,6 +42,9 @@ SAFETY: Headers = (
     ("X-FRAME-OPTIONS", "SAMEORIGIN"),
     ("X-XSS-Protection", "1; mode=block"),
 )
+_CSP = "Content-Security-Policy"
+DATA_POLICY = (_CSP, "default-src 'none'; sandbox")
+"""For data, which clusters and applications have a part in: whatever a browser makes of it, nothing in it runs."""
 _PRAGMA = ("Pragma", "no-cache")
 _VARY = ("Vary", "Accept-Encoding")
 _REASONS = {400: "Bad Request", 500: "Server Error"}
@@ -49,7 +53,7 @@ _JETTY_CACHING = ("Cache-Control", "must-revalidate,no-cache,no-store")
 _POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 )
-PAGE_SECURITY: Headers = (("Content-Security-Policy", _POLICY), ("Referrer-Policy", "no-referrer"))
+PAGE_SECURITY: Headers = ((_CSP, _POLICY), ("Referrer-Policy", "no-referrer"))
 """For pages: no script at all, styles from here only, no framing by others, no address of ours told to others."""
 
 
@@ -63,6 +67,7 @@ class Document:
         status: HTTP status.
         location: Value of `Location`; empty for none.
         xml: The XML if it is written already; then there is no JSON.
+        left_out: How many items of it could not be written in its form.
     """
 
     body: bytes
@@ -70,14 +75,15 @@ class Document:
     status: int = 200
     location: str = ""
     xml: bytes = b""
+    left_out: int = 0
 
-    def in_form(self, representation: Representation) -> bytes:
-        """The body in a representation."""
+    def in_form(self, representation: Representation) -> tuple[bytes, int]:
+        """The body in a representation, and how many of its items and members could not be written."""
         if self.xml:
-            return self.xml
+            return self.xml, self.left_out
         if not self.body or representation is Representation.JSON:
-            return self.body
-        return json_to_xml(self.body, root=self.xml_root)
+            return self.body, self.left_out
+        return xml_and_left_out(self.body, root=self.xml_root)
 
 
 async def zipped(answer: Answer, request: Request) -> Answer:
@@ -141,7 +147,9 @@ class AnswerWriter:
     def document(
         self, document: Document, representation: Representation, *, extra: Headers = (), cookie: str | None = None
     ) -> Answer:
-        """A resource's answer."""
+        """A resource's answer; what of it could not be written is counted in a header."""
+        body, left_out = document.in_form(representation)
+        counted: Headers = (("Heddle-Left-Out", str(left_out)),) if left_out else ()
         return Answer(
             document.status,
             (
@@ -151,9 +159,11 @@ class AnswerWriter:
                 *((("Location", document.location),) if document.location else ()),
                 ("Content-Type", representation.value),
                 _VARY,
+                DATA_POLICY,
+                *counted,
                 *extra,
             ),
-            document.in_form(representation),
+            body,
         )
 
     def text(
@@ -189,6 +199,7 @@ class AnswerWriter:
                 ("Content-Type", "application/json"),
                 *SAFETY,
                 *((("Set-Cookie", cookie),) if cookie else ()),
+                DATA_POLICY,
                 *extra,
             ),
             body.encode("utf-8", "replace"),
@@ -200,7 +211,8 @@ class AnswerWriter:
         asked: Headers = (("WWW-Authenticate", "Negotiate"), ("Set-Cookie", f"{COOKIE_NAME}=; Path=/; HttpOnly"))
         body = jetty_page(HTTPStatus.UNAUTHORIZED, reason, path=path, media_type="text/html")
         content = ("Content-Type", "text/html;charset=iso-8859-1")
-        return Answer(HTTPStatus.UNAUTHORIZED, (*self.opening(), *SAFETY, *asked, content, *extra), body, reason)
+        headers = (*self.opening(), *SAFETY, *asked, content, DATA_POLICY, *extra)
+        return Answer(HTTPStatus.UNAUTHORIZED, headers, body, reason)
 
     def not_negotiated(
         self, failure: NegotiationFailure, *, path: str, extra: Headers = (), cookie: str | None = None
@@ -209,7 +221,7 @@ class AnswerWriter:
         told: Headers = (("Set-Cookie", cookie),) if cookie else ()
         if failure.form in (FailureForm.XML, FailureForm.JSON, FailureForm.BARE_JSON):
             return self._unmapped(failure, told, extra)
-        headers: Headers = (_PRAGMA, *SAFETY, *told, _JETTY_CACHING)
+        headers: Headers = (_PRAGMA, *SAFETY, *told, _JETTY_CACHING, DATA_POLICY)
         if failure.form is FailureForm.EMPTY:
             return Answer(failure.status, (*headers, *extra))
         reason = _REASONS[failure.status]
@@ -230,7 +242,7 @@ class AnswerWriter:
                 members = {"exception": name, "message": None, "javaClassName": error.java_class}
                 body = json.dumps(members, separators=(",", ":")).encode()
         content = ("Content-Type", f"{failure.media_type};charset=null")
-        return Answer(failure.status, (*self.opening(), *SAFETY, *told, _VARY, content, *extra), body)
+        return Answer(failure.status, (*self.opening(), *SAFETY, *told, _VARY, content, DATA_POLICY, *extra), body)
 
     def page(self, body: str, *, status: int = 200, extra: Headers = (), content_type: str = HTML) -> Answer:
         """A page for browsers, or a text."""
@@ -238,12 +250,14 @@ class AnswerWriter:
         return Answer(status, headers, body.encode("utf-8", "replace"))
 
     def raw(self, body: bytes, content_type: str, *, status: int = 200, extra: Headers = ()) -> Answer:
-        """Bytes of any type."""
-        return Answer(status, (*self.opening(), ("Content-Type", content_type), *SAFETY, _VARY, *extra), body)
+        """Bytes of any type; data, unless `extra` has a policy of its own."""
+        policy = () if any(name == _CSP for name, _ in extra) else (DATA_POLICY,)
+        headers = (*self.opening(), ("Content-Type", content_type), *SAFETY, _VARY, *policy, *extra)
+        return Answer(status, headers, body)
 
     def redirect(self, location: str, *, extra: Headers = ()) -> Answer:
         """302."""
-        headers = (*self.opening(), ("Content-Type", TEXT), *SAFETY, _VARY, ("Location", location), *extra)
+        headers = (*self.opening(), ("Content-Type", TEXT), *SAFETY, _VARY, ("Location", location), DATA_POLICY, *extra)
         return Answer(302, headers)
 
     def no_such_path(self, path: str, *, extra: Headers = ()) -> Answer:
@@ -253,5 +267,5 @@ class AnswerWriter:
     def options(self, allow: str, description: bytes, *, extra: Headers = ()) -> Answer:
         """Answer with the methods that a path takes."""
         content = "application/vnd.sun.wadl+xml;charset=utf-8" if description else TEXT
-        headers = (*self.opening(), ("Content-Type", content), *SAFETY, ("Allow", allow), _VARY, *extra)
+        headers = (*self.opening(), ("Content-Type", content), *SAFETY, ("Allow", allow), _VARY, DATA_POLICY, *extra)
         return Answer(200, headers, description)

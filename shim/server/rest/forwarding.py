@@ -1,51 +1,18 @@
-"""Requests on their way to a ResourceManager, and its answers on their way back, otherwise untouched."""
+"""Requests on their way to a ResourceManager, and addresses as clients write them."""
 
 import re
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from shim.identity.service import Caller
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.queries import parse_query
 from shim.server.rest.endpoints import BASE, Endpoint
-from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.messages import Headers, Request
 
-__all__ = ["answer_of", "at_port", "forwarded_request", "hidden_not_found", "public_url"]
+__all__ = ["at_port", "forwarded_request", "hidden_not_found", "public_url"]
 
 _TRAVELLING = ("accept", "content-type", "hadoop-yarn-rm-delegation-token")
-_NOT_CARRIED = frozenset(
-    {
-        "connection",
-        "keep-alive",
-        "transfer-encoding",
-        "content-length",
-        "content-encoding",
-        "upgrade",
-        "trailer",
-        "te",
-        "proxy-authenticate",
-        "proxy-authentication-info",
-        "proxy-connection",
-        "set-cookie",
-        "set-cookie2",
-        "server",
-        # a ResourceManager's word to the one who asked it, which is Heddle
-        "www-authenticate",
-        "authentication-info",
-        "refresh",
-        # what a browser would then believe of Heddle's address
-        "alt-svc",
-        "clear-site-data",
-        "strict-transport-security",
-        "public-key-pins",
-        "link",
-        # these are Heddle's own
-        "heddle-as-of",
-        "heddle-missing",
-        "x-request-id",
-    }
-)
-_NOT_CARRIED_PREFIX = "access-control-"
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
@@ -75,33 +42,6 @@ def forwarded_request(
         headers=headers,
         body=request.body,
     )
-
-
-def answer_of(answer: RestAnswer, request: Request, *, cookie: str | None, extra: Headers) -> Answer:
-    """The ResourceManager's answer as ours: `Location` at our address, its cookie replaced by ours."""
-    carried: list[tuple[str, str]] = []
-    is_cookie_due = cookie is not None
-    for name, value in answer.headers:
-        lowered = name.lower()
-        if is_cookie_due and cookie is not None and lowered in ("set-cookie", "location", "content-type"):
-            carried.append(("Set-Cookie", cookie))
-            is_cookie_due = False
-        if lowered == "location":
-            carried.append((name, public_url(request, _path_of(value))))
-        elif lowered not in _NOT_CARRIED and not lowered.startswith(_NOT_CARRIED_PREFIX):
-            carried.append((name, value))
-    if is_cookie_due and cookie is not None:
-        carried.append(("Set-Cookie", cookie))
-    return Answer(answer.status, (*carried, *extra), answer.body)
-
-
-def _path_of(url_untrusted: str) -> str:
-    """Path and query of a URL; the root's of what is none."""
-    try:
-        parts = urlsplit(url_untrusted)
-    except ValueError:
-        return "/"
-    return f"/{parts.path.removeprefix('/')}{'?' if parts.query else ''}{parts.query}"
 
 
 def public_url(request: Request, path: str) -> str:

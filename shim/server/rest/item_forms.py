@@ -1,7 +1,8 @@
 """Lists of items in every form: an item is written once while it does not change, and joined as bytes from then on.
 
 As the ResourceManager told it, an item is JSON and whole. In XML, or without some of its members (`deSelects`), it is
-written when first asked for; other requests get their turn meanwhile.
+written when first asked for; other requests get their turn meanwhile. An item that cannot be written in a form is left
+out of it, and counted: a cluster may tell members that XML has no names for.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from typing import cast
 
 from shim.protocol.rest.merges import join_list, without_members
 from shim.protocol.rest.negotiation import Representation
-from shim.protocol.rest.xml_writer import XML_HEAD, item_to_xml
+from shim.protocol.rest.xml_writer import XML_HEAD, NotXMLError, item_to_xml
 from shim.server.rest.answers import Document
 
 __all__ = ["Form", "ItemForms"]
@@ -58,10 +59,14 @@ class ItemForms:
             items: JSON objects.
             form: How they are shown.
         """
-        shown = items if form == _AS_TOLD else await self._shown(item, items, form)
+        if form == _AS_TOLD:
+            return Document(join_list(root, item, items))
+        written = await self._shown(item, items, form)
+        shown = [each for each in written if each]
+        left_out = len(written) - len(shown)
         if form.representation is Representation.JSON:
-            return Document(join_list(root, item, shown))
-        return Document(b"", xml=_joined_xml(root, shown))
+            return Document(join_list(root, item, shown), left_out=left_out)
+        return Document(b"", xml=_joined_xml(root, shown), left_out=left_out)
 
     async def _shown(self, item: str, items: Iterable[bytes], form: Form) -> list[bytes]:
         raws, known = list(items), self._made[form]  # a copy: they may change while others have their turn
@@ -86,8 +91,14 @@ class ItemForms:
 
 
 def _written(raw: bytes, item: str, form: Form) -> bytes:
+    """One item; empty for what cannot be written so."""
     shown = without_members(raw, without=form.without) if form.without else raw
-    return shown if form.representation is Representation.JSON else item_to_xml(shown, item)
+    if form.representation is Representation.JSON:
+        return shown
+    try:
+        return item_to_xml(shown, item)
+    except NotXMLError:
+        return b""
 
 
 def _joined_xml(root: str, elements: Iterable[bytes]) -> bytes:

@@ -30,7 +30,7 @@ from shim.identity.service import Caller
 from shim.ports.clock import Clock
 from shim.protocol.rest.json_patches import patch_of
 from shim.protocol.rest.queries import parse_query
-from shim.server.rest.answers import Document
+from shim.server.rest.answers import DATA_POLICY, Document
 from shim.server.rest.messages import Headers, Request
 
 __all__ = ["EVENT_STREAM", "FOR_ALL", "FOR_ALL_WITHOUT_GUARDS", "LiveDocuments"]
@@ -39,6 +39,8 @@ EVENT_STREAM: Headers = (
     ("Content-Type", "text/event-stream;charset=utf-8"),
     ("Cache-Control", "no-cache"),
     ("X-Accel-Buffering", "no"),  # gateways that keep back what is small would keep back every event
+    ("X-Content-Type-Options", "nosniff"),
+    DATA_POLICY,
 )
 FOR_ALL = frozenset({"clusters", "console/nodes", "doctor", "masters", "policy", "policy/history", "queues", "shares"})
 """Addresses that answer the same to all who may read."""

@@ -12,7 +12,7 @@ from shim.identity.scopes import require_scope
 from shim.identity.service import Caller, IdentityService
 from shim.protocol.rest.negotiation import Representation, accepts_gzip, negotiate
 from shim.protocol.rest.queries import Query, parse_query
-from shim.server.rest.answers import AnswerWriter
+from shim.server.rest.answers import DATA_POLICY, AnswerWriter
 from shim.server.rest.backend import Backend
 from shim.server.rest.callers import Callers
 from shim.server.rest.endpoints import BASE, Endpoint, find
@@ -26,7 +26,7 @@ __all__ = ["NewIdAnswers", "NewIds"]
 _PATH = f"{BASE}/apps/new-application"
 _LONG_MAX = 2**63 - 1
 _STATUS_LINE = b"HTTP/1.1 200 OK\r\n"
-_CONTENT = f"Content-Type: {Representation.JSON.value}\r\nVary: Accept-Encoding\r\n"
+_CONTENT = f"Content-Type: {Representation.JSON.value}\r\nVary: Accept-Encoding\r\n{': '.join(DATA_POLICY)}\r\n"
 _OK = 200
 
 

@@ -35,10 +35,12 @@ from shim.protocol.rest.merges import (
 )
 from shim.protocol.rest.queries import Query
 from shim.protocol.rest.submission_context import submission_of
+from shim.protocol.rest.wire_values import is_document
 from shim.server.rest.answers import Document
 from shim.server.rest.application_lists import ApplicationLists
 from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Endpoint, Operation
+from shim.server.rest.foreign_answers import told_status
 from shim.server.rest.forwarding import forwarded_request, public_url
 from shim.server.rest.messages import Request
 from shim.server.rest.new_ids import NewIds
@@ -266,7 +268,7 @@ class Operations:
                 missing.append(item)
             elif isinstance(answer, BaseException):
                 raise answer
-            elif answer.status == _OK and _is_readable(answer.body):
+            elif answer.status == _OK and is_document(answer.body):
                 parts.append(PartialDocument(item, answer.body))
             else:
                 missing.append(item)
@@ -292,28 +294,21 @@ class Operations:
             if b"RemoteException" in answer.body:
                 raise _refusal(answer)
             if refusal.java_class:
-                raise JavaError(answer.status, refusal.java_class, refusal.message)
+                raise JavaError(told_status(answer.status), refusal.java_class, refusal.message)
             return answer
         location = public_url(call.request, f"{call.request.raw_path}/{submission.application_id}")
         return Outcome(Document(b"", status=202, location=location), self._now())
 
 
-def _is_readable(body: bytes) -> bool:
-    """True if a body is JSON: what is not is nobody's part of an answer."""
-    try:
-        msgspec.json.decode(body, type=dict[str, msgspec.Raw] | None)
-    except (msgspec.DecodeError, RecursionError):
-        return False
-    return True
-
-
 def _refusal(answer: RestAnswer) -> JavaError:
-    """A ResourceManager's error as the same error of ours."""
+    """A ResourceManager's error as the same error of ours; a `JavaError` of 502 for what is none."""
+    status = told_status(answer.status)
     try:
         body = msgspec.json.decode(answer.body)["RemoteException"]
-        return JavaError(answer.status, str(body["javaClassName"]), body.get("message"))
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return JavaError(answer.status, "org.apache.hadoop.yarn.webapp.BadRequestException", None)
+        message = body.get("message")
+        return JavaError(status, str(body["javaClassName"]), None if message is None else str(message))
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError, RecursionError):
+        return JavaError(status, "org.apache.hadoop.yarn.webapp.BadRequestException", None)
 
 
 def _json(value: object) -> bytes:

@@ -25,7 +25,8 @@ from shim.protocol.rest.identifiers import (
 )
 from shim.protocol.rest.merges import merge_containers
 from shim.protocol.rest.negotiation import Representation, negotiate
-from shim.protocol.rest.xml_writer import json_to_xml
+from shim.protocol.rest.wire_values import is_document
+from shim.protocol.rest.xml_writer import xml_and_left_out
 from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Operation
 from shim.server.rest.forwarding import forwarded_request, hidden_not_found
@@ -41,11 +42,16 @@ _SUCCESS = range(200, 300)
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A sub-cluster's answer."""
+    """A sub-cluster's answer.
+
+    Attributes:
+        left_out: How many items of it could not be written in its form.
+    """
 
     answer: RestAnswer
     subcluster: SubClusterId
     freshness: Freshness
+    left_out: int = 0
 
 
 class Routes:
@@ -172,19 +178,19 @@ class Routes:
             return routed
         attempt = path_attempt(call.parameters["attempt"])
         beyond = await self._backend.routing.beyond_home(attempt)
-        if not beyond:
-            return routed
         is_xml = negotiate(call.request.joined("accept")) is Representation.XML
+        if not beyond or not (is_xml or is_document(routed.answer.body)):
+            return routed
         asked = ((routed.subcluster, attempt), *beyond) if is_xml else beyond
         told = await asyncio.gather(*(self._list_at(call, *each) for each in asked))
         known = [] if is_xml else [routed.answer.body]
-        body = merge_containers([*known, *(raw for raw in told if raw is not None)])
+        body, left_out = merge_containers([*known, *(raw for raw in told if raw is not None)]), 0
         if is_xml:
-            body = json_to_xml(body, root=call.endpoint.xml_root)
+            body, left_out = xml_and_left_out(body, root=call.endpoint.xml_root)
         silent = {place for (place, _), raw in zip(asked, told, strict=True) if raw is None}
         missing = [name for name in self._backend.view.subclusters if name in {*routed.freshness.missing, *silent}]
         freshness = Freshness(routed.freshness.as_of_s, tuple(missing))
-        return Routed(replace(routed.answer, body=body), routed.subcluster, freshness)
+        return Routed(replace(routed.answer, body=body), routed.subcluster, freshness, left_out)
 
     async def _list_at(self, call: Call, place: SubClusterId, attempt: ApplicationAttemptId) -> bytes | None:
         """The JSON list of a sub-cluster; of one that has forgotten the attempt an empty one, None of a silent one."""
@@ -194,7 +200,9 @@ class Routes:
             answer = await self._backend.exchange(place, request)
         except HomeUnreachableError:
             return None
-        return answer.body if answer.status == _OK else b"{}"
+        if answer.status != _OK:
+            return b"{}"
+        return answer.body if is_document(answer.body) else None
 
     async def _one_container(self, call: Call) -> Routed:
         """One of the home's, or of where it runs: there its attempt may have another number."""

@@ -30,7 +30,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, Kept
 from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
-from shim.server.rest.forwarding import answer_of
+from shim.server.rest.foreign_answers import carried_document
 from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.new_ids import NewIdAnswers
@@ -283,7 +283,7 @@ class RestService:
                 return await self._written(call, told, 0, record)
             routed = await self._routes.run(call)
             record.subcluster = routed.subcluster
-            return self._carried(call, routed.answer, routed.freshness, record)
+            return self._carried(call, routed.answer, routed.freshness, record, left_out=routed.left_out)
         part = self._operations.part_of(call.endpoint.operation)
         version = self._backend.view.version(part) if part is not None else 0
         outcome = await self._operations.run(call)
@@ -310,9 +310,12 @@ class RestService:
         routed = await self._routes.pass_on(call, subcluster)
         return self._carried(call, routed.answer, routed.freshness, record)
 
-    def _carried(self, call: Call, answer: RestAnswer, freshness: Freshness, record: RequestRecord) -> Answer:
-        own = self._own_headers(record, freshness)
-        carried = answer_of(answer, call.request, cookie=call.caller.new_cookie, extra=own)
+    def _carried(
+        self, call: Call, answer: RestAnswer, freshness: Freshness, record: RequestRecord, *, left_out: int = 0
+    ) -> Answer:
+        counted: Headers = (("Heddle-Left-Out", str(left_out)),) if left_out else ()
+        own = (*self._own_headers(record, freshness), *counted)
+        carried = carried_document(answer, call.request, self._writer, cookie=call.caller.new_cookie, extra=own)
         return replace(carried, body=b"") if call.request.method == "HEAD" else carried
 
     # -- the steps ---------------------------------------------------------------------------------------------------

@@ -1,10 +1,14 @@
 """JSON to XML, against every pair of recorded answers to the same request."""
 
+import json
 import re
+from xml.etree import ElementTree as ET
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shim.protocol.rest.xml_writer import json_to_xml
+from shim.protocol.rest.xml_writer import XML_HEAD, NotXMLError, item_to_xml, json_to_xml, xml_and_left_out
 from shim.testing.recorded import RecordedExchange, recorded_exchange, recorded_exchanges
 
 _DIGITS = re.compile(rb"\d+(\.\d+)?")
@@ -78,3 +82,82 @@ def test_a_document_of_many_members_needs_a_root():
 def test_a_scheduler_declares_its_name_space_once():
     written = json_to_xml(recorded_exchange("get_empty/scheduler.json").body)
     assert written.count(b"xmlns:xsi") == 1
+
+
+ODD_NAMES = [
+    "",
+    "a b",
+    "a/",
+    "a><script>alert(1)</script><a",
+    "x:script",
+    "html xmlns='http://www.w3.org/1999/xhtml'",
+    "xmlns",
+    "XmL-a",
+    "1a",
+    "-a",
+    "a\n",
+    "a\u0000",
+    "ä",
+    "a" * 201,
+    "!--",
+    "?xml-stylesheet href='x'",
+]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_name_that_is_no_elements_leaves_its_item_out_and_counts(name):
+    bad = {"id": 2, "map": {name: "<script>alert(1)</script>"}}
+    inner = {"id": 3, "requests": [{name: 1}, {"ok": 1}]}
+    xml, left_out = xml_and_left_out(json.dumps({"apps": {"app": [{"id": 1}, bad, inner], name: 1}}).encode())
+    assert left_out == 3
+    body = xml.decode().removeprefix(XML_HEAD)
+    assert body == "<apps><app><id>1</id></app><app><id>3</id><requests><ok>1</ok></requests></app></apps>"
+    with pytest.raises(NotXMLError):
+        item_to_xml(json.dumps(bad).encode(), "app")
+    with pytest.raises(NotXMLError):
+        xml_and_left_out(json.dumps({name: {}}).encode())
+
+
+@pytest.mark.parametrize("kind", ['x"><script>', "a b", "", {"a": 1}, [1], None, True, 1, "x:y"])
+def test_a_type_that_is_no_name_leaves_out_what_has_it(kind):
+    tree = {"scheduler": {"schedulerInfo": {"type": "fairScheduler", "queue": [{"type": kind}, {"type": "leaf"}]}}}
+    xml, left_out = xml_and_left_out(json.dumps(tree).encode())
+    assert (xml.count(b"<queue"), left_out) == (1, 1)
+    tree["scheduler"]["schedulerInfo"] = {"type": kind, "queue": []}
+    xml, left_out = xml_and_left_out(json.dumps(tree).encode())
+    assert (xml.decode().removeprefix(XML_HEAD), left_out) == ("<scheduler></scheduler>", 1)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        b'{"a":' * 70 + b"1" + b"}" * 70,
+        b'{"a":' + b"[" * 90_000 + b"]" * 90_000 + b"}",
+        b'{"a":NaN}',
+        b'{"a":Infinity}',
+        b"[1]",
+        b"1",
+        b"{",
+        b"",
+    ],
+)
+def test_an_item_that_is_no_object_or_too_deep_is_not_written(item):
+    with pytest.raises(NotXMLError):
+        item_to_xml(item, "app")
+
+
+def test_bytes_that_are_no_utf8_are_replaced():
+    assert item_to_xml(b'{"a":"\xff"}', "app").decode() == "<app><a>\N{REPLACEMENT CHARACTER}</a></app>"
+
+
+def test_a_list_is_no_root():
+    for inner in ([1, 2], []):
+        with pytest.raises(NotXMLError):
+            json_to_xml(json.dumps({"apps": inner}).encode())
+
+
+@given(st.recursive(st.text() | st.none() | st.booleans() | st.integers(), lambda inner: st.lists(inner)
+    | st.dictionaries(st.text(), inner), max_leaves=20))  # fmt: skip
+def test_whatever_a_cluster_tells_is_well_formed(value):
+    xml, _ = xml_and_left_out(json.dumps({"apps": {"app": value}}).encode())
+    assert ET.fromstring(xml).tag == "apps"  # noqa: S314 - what Heddle wrote
