@@ -1,6 +1,6 @@
-"""Counts of a Spark job's tasks from its driver's web service, by the home ResourceManager's own web proxy.
+"""Counts of a Spark job's tasks from its driver's web service, fetched as its pages are.
 
-Heddle opens no address that an application names: the ResourceManager's proxy does, as for users' browsers.
+Who asks the ApplicationMaster, Heddle or the web proxy of its ResourceManager: `adapters.yarn.master_pages`.
 
 Source: `org.apache.spark.status.api.v1` of Spark 3.5; `spark.ui.enabled`, on by default.
 """

@@ -1,6 +1,6 @@
-"""Counts of a Tez job's tasks from its ApplicationMaster's web service, by the home ResourceManager's own web proxy.
+"""Counts of a Tez job's tasks from its ApplicationMaster's web service, fetched as its pages are.
 
-Heddle opens no address that an application names: the ResourceManager's proxy does, as for users' browsers.
+Who asks the ApplicationMaster, Heddle or the web proxy of its ResourceManager: `adapters.yarn.master_pages`.
 
 Source: `AMWebController.getVerticesInfo` of Apache Tez 0.10.5 (`tez.am.tez-ui.webservice.enable`): one object for each
 vertex of the DAG that runs, with its id (`vertex_1700000000000_0001_1_02`) and counts as texts.

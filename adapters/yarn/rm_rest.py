@@ -10,9 +10,8 @@ Sources: `org.apache.hadoop.yarn.server.resourcemanager.webapp.RMWebAppFilter` (
 
 import asyncio
 import base64
-from collections.abc import Iterable, Sequence
-from functools import lru_cache
-from urllib.parse import quote, urlsplit
+from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -21,30 +20,23 @@ from yarl import URL
 
 from adapters.yarn.answers import read_bounded
 from adapters.yarn.errors import FOREIGN_ERRORS, translated
-from adapters.yarn.web_session import RestSettings, Trail, open_session
+from adapters.yarn.web_session import (
+    CHUNK_BYTES,
+    RestSettings,
+    Trail,
+    open_session,
+    passed_on,
+    sent_headers,
+    target_of,
+)
 from adapters.yarn.web_tickets import TicketSource, WebTicketLogin
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
-from shim.protocol.rest.queries import encode_query
 
 __all__ = ["RestResourceManager", "RestSettings"]
 
 _INFO = "/ws/v1/cluster/info"
-_CHUNK_BYTES = 256 * 1024
-_SAFE_IN_PATH = "%/:@,*"
-_IDENTITY = frozenset({"USER.NAME", "DOAS", "DELEGATION", "OP"})
-"""What a ResourceManager's authentication filter acts on, in upper case, as Java compares."""
-
-_NOT_SENT = frozenset(
-    {"accept-encoding", "authorization", "connection", "content-length", "cookie", "expect", "host", "keep-alive"}
-    | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "forwarded"}
-    | {"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-server", "x-real-ip"}
-)
-_NOT_PASSED_ON = frozenset(
-    {"connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding"}
-    | {"www-authenticate"}
-)
 _LEAST_STATUS, _LEAST_REDIRECT, _LEAST_ERROR, _MOST_STATUS = 200, 300, 400, 599
 _OK, _STANDBY = 200, 307
 _STANDBY_TEXTS = (b"This is standby RM", b"Can not find any active RM")
@@ -176,9 +168,8 @@ class RestResourceManager(ResourceManager):
         self, address: str, request: RestRequest, trail: Trail, identity: Parameters, shown: Parameters
     ) -> tuple[RestAnswer, "CIMultiDictProxy[str]"]:
         """An answer, and its headers as they came."""
-        url = URL(f"{address}{_target(request, identity)}", encoded=True)
-        headers = [(name, value) for name, value in request.headers if name.lower() not in _NOT_SENT]
-        headers += [("Accept-Encoding", "identity"), *shown]
+        url = URL(f"{address}{target_of(request.path, identity, request.parameters)}", encoded=True)
+        headers = [*sent_headers(request), *shown]
         try:
             async with self._opened().request(
                 request.method,
@@ -190,12 +181,12 @@ class RestResourceManager(ResourceManager):
                 ssl=self._settings.for_https(),
             ) as response:
                 body = await read_bounded(
-                    response.content.iter_chunked(_CHUNK_BYTES),
+                    response.content.iter_chunked(CHUNK_BYTES),
                     response.headers.get("Content-Encoding", ""),
                     limit=self._settings.max_page_bytes if request.is_page else self._settings.max_answer_bytes,
                     subcluster=self._subcluster,
                 )
-                return RestAnswer(response.status, _passed_on(response.raw_headers), body), response.headers
+                return RestAnswer(response.status, passed_on(response.raw_headers), body), response.headers
         except TimeoutError as exc:
             if not isinstance(exc, aiohttp.ClientError):
                 raise  # the exchange's own time-out, told where it is set
@@ -257,24 +248,6 @@ class RestResourceManager(ResourceManager):
         if user is None or user == self._settings.user:
             return (own,)
         return (own, ("doAs", user)) if self._settings.is_proxy else (("user.name", user),)
-
-
-def _target(request: RestRequest, identity: Parameters) -> str:
-    """Path and query: the identity that is meant before anything else, as the first of several counts."""
-    path = quote(request.path, safe=_SAFE_IN_PATH)
-    others = (pair for pair in request.parameters if pair[0].upper() not in _IDENTITY)
-    return f"{path}?{encode_query((*identity, *others))}"
-
-
-def _passed_on(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value.decode("latin-1")) for raw, value in headers if (name := _name_passed_on(raw)))
-
-
-@lru_cache(maxsize=256)  # the same few come with every answer
-def _name_passed_on(raw: bytes) -> str:
-    """A header's name; empty for one that is between a ResourceManager and Heddle alone."""
-    name = raw.decode("latin-1")
-    return "" if name.lower() in _NOT_PASSED_ON else name
 
 
 def _is_standby(answer: RestAnswer, *, is_page: bool) -> bool:

@@ -1,13 +1,35 @@
-"""Connections to the web services of one sub-cluster: how they are opened, and whether a request went out on one."""
+"""Connections to the web services of one sub-cluster: how they are opened, what goes out on one, and whether it did."""
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from types import SimpleNamespace
+from urllib.parse import quote
 
 import aiohttp
 
-__all__ = ["RestSettings", "Trail", "open_session"]
+from shim.ports.resource_manager import Parameters, RestRequest
+from shim.protocol.rest.queries import encode_query
+
+__all__ = ["CHUNK_BYTES", "RestSettings", "Trail", "open_session", "passed_on", "sent_headers", "target_of"]
+
+CHUNK_BYTES = 256 * 1024
+"""Size of the pieces in which answers are read."""
+
+_SAFE_IN_PATH = "%/:@,*"
+_IDENTITY = frozenset({"USER.NAME", "DOAS", "DELEGATION", "OP"})
+"""What a ResourceManager's authentication filter acts on, in upper case, as Java compares."""
+
+_NOT_SENT = frozenset(
+    {"accept-encoding", "authorization", "connection", "content-length", "cookie", "expect", "host", "keep-alive"}
+    | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "forwarded"}
+    | {"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-server", "x-real-ip"}
+)
+_NOT_PASSED_ON = frozenset(
+    {"connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding"}
+    | {"www-authenticate"}
+)
 
 _IDLE_S = 15.0  # Jetty closes after 60 s: a connection that it may be closing must not carry a submission
 
@@ -49,9 +71,15 @@ class Trail(SimpleNamespace):
     was_sent: bool = False
 
 
-def open_session(settings: RestSettings) -> aiohttp.ClientSession:
-    """A pool of connections, none of them open yet; requests carry a `Trail`, and `settings.for_https()`."""
-    connector = aiohttp.TCPConnector(limit=settings.connections, keepalive_timeout=_IDLE_S)
+def open_session(settings: RestSettings, *, local_address: str = "") -> aiohttp.ClientSession:
+    """A pool of connections, none of them open yet; requests carry a `Trail`, and `settings.for_https()`.
+
+    Args:
+        settings: How to connect.
+        local_address: From which address of this machine; empty for the one that the way there suggests.
+    """
+    local = (local_address, 0) if local_address else None
+    connector = aiohttp.TCPConnector(limit=settings.connections, keepalive_timeout=_IDLE_S, local_addr=local)
     watch = aiohttp.TraceConfig()
     watch.on_request_headers_sent.append(_note_sent)
     return aiohttp.ClientSession(
@@ -70,3 +98,28 @@ async def _note_sent(
 ) -> None:
     del session
     context.trace_request_ctx.was_sent = True
+
+
+def target_of(path: str, identity: Parameters, others: Parameters) -> str:
+    """Path and query: the identity that is meant before anything else, as the first of several counts."""
+    quoted = quote(path, safe=_SAFE_IN_PATH)
+    query = encode_query((*identity, *(pair for pair in others if pair[0].upper() not in _IDENTITY)))
+    return f"{quoted}?{query}" if query else quoted
+
+
+def sent_headers(request: RestRequest) -> Iterator[tuple[str, str]]:
+    """Headers of a request that travel, and what Heddle itself can read."""
+    yield from (pair for pair in request.headers if pair[0].lower() not in _NOT_SENT)
+    yield "Accept-Encoding", "identity"
+
+
+def passed_on(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
+    """Headers of an answer without those that are between two ends of a connection alone."""
+    return tuple((name, value.decode("latin-1")) for raw, value in headers if (name := _name_passed_on(raw)))
+
+
+@lru_cache(maxsize=256)  # the same few come with every answer
+def _name_passed_on(raw: bytes) -> str:
+    """A header's name; empty for one that is between a ResourceManager and Heddle alone."""
+    name = raw.decode("latin-1")
+    return "" if name.lower() in _NOT_PASSED_ON else name

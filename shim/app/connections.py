@@ -1,5 +1,6 @@
 """From the `[[subcluster]]` sections of the configuration to the ResourceManagers behind them."""
 
+import ipaddress
 import ssl
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +14,7 @@ from adapters.kerberos import KerberosLogin
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
 from adapters.yarn.log_folder import LogFolder
 from adapters.yarn.log_web import WebLogFolder
+from adapters.yarn.master_pages import MasterPages, PageSource
 from adapters.yarn.node_addresses import node_url
 from adapters.yarn.rm_dual import DualResourceManager
 from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
@@ -23,11 +25,13 @@ from shim.app.runtime import ReachableClusters
 from shim.app.settings import rest_settings, rpc_settings
 from shim.app.tls_files import ClientTLSFiles, ReloadedContext
 from shim.config.loader import Config
+from shim.config.sections import ServerConfig
 from shim.config.subclusters import PollConfig, SubClusterConfig
+from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.federation.inspection import SubClusterDescription
 from shim.ports.log_archive import LogArchive
-from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 
 __all__ = ["SubCluster", "cluster_tls_files", "connect", "resolve"]
@@ -136,7 +140,8 @@ def connect(config: Config, login: KerberosLogin | None = None) -> ReachableClus
     open_rpc = partial(_connect_rpc, poll=config.poll, login=login, budget=budget)
     rpcs = _known({each.id: open_rpc(each, each.description.client_rpc) for each in subclusters})
     admins = _known({each.id: open_rpc(each, each.description.admin_rpc) for each in subclusters})
-    rests = {each.id: each.connect(login) for each in subclusters}
+    named = zip(config.subclusters, subclusters, strict=True)
+    rests = {each.id: _with_pages(each, login, section.page_hosts, config.server) for section, each in named}
     duals = {id_: DualResourceManager(rest, rpcs[id_]) if id_ in rpcs else rest for id_, rest in rests.items()}
     url = config.server.proxy_url
     return ReachableClusters(
@@ -150,6 +155,30 @@ def connect(config: Config, login: KerberosLogin | None = None) -> ReachableClus
         ask_node={each.id: each.ask_node for each in subclusters},
         archives=_archives(config, subclusters, login),
     )
+
+
+def _with_pages(
+    subcluster: SubCluster, login: KerberosLogin | None, hosts: tuple[str, ...], server: ServerConfig
+) -> ResourceManager:
+    """A sub-cluster's ResourceManager, and the pages of its ApplicationMasters."""
+    addresses = (server.rest, server.proxy, server.client_rpc, server.scheduler_rpc, server.admin_rpc)
+    host, _ = split_address(server.rest)
+    source = PageSource(
+        manager=subcluster.description.web[0],
+        own_ports=frozenset(split_address(each)[1] for each in addresses if each),
+        hosts=tuple(each.lower() for each in hosts),
+        local_address=host if _is_one_address(host) else "",
+    )
+    return MasterPages(subcluster.connect(login), subcluster.settings, source, time.monotonic)
+
+
+def _is_one_address(host: str) -> bool:
+    """True for an address that other machines reach: from others Heddle asks as the way there suggests."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return not (address.is_loopback or address.is_unspecified)
 
 
 def _archives(

@@ -17,7 +17,7 @@ from rich.table import Table
 from shim.cli.front import EXIT_CODES, Front, FrontError, fail
 from shim.cli.lab import Folder, boot_progress, fail_with_log
 from shim.cli.output import OutputFormat, print_rows, say
-from shim.cli.settings import DryRun
+from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.errors import LabError
 from shim.lab import FrontAddresses, Lab, LabSpec, default_folder
 from shim.lab.folders import SPANNING_QUEUE
@@ -56,18 +56,19 @@ def up(
     *,
     folder: Folder = None,
     nodes: Annotated[int, typer.Option(help="NodeManagers of each cluster")] = 2,
-    rest: Annotated[str, typer.Option(help="Where Heddle serves REST")] = _FRONT.rest,
+    rest: Annotated[str, typer.Option(help="Where Heddle serves REST; `:PORT` is at the lab's address")] = _FRONT.rest,
     client_rpc: Annotated[str, typer.Option(help="Where Heddle serves clients' RPC")] = _FRONT.client_rpc,
     scheduler_rpc: Annotated[str, typer.Option(help="Where Heddle serves masters' RPC")] = _FRONT.scheduler_rpc,
     admin_rpc: Annotated[str, typer.Option(help="Where Heddle serves operators' RPC")] = _FRONT.admin_rpc,
+    proxy: Annotated[str, typer.Option(help="Where Heddle serves pages of ApplicationMasters")] = _FRONT.proxy,
     dry_run: DryRun = False,
 ) -> None:
     """Start what is not running yet, count words on both clusters, and leave all of it running."""
-    front = FrontAddresses(rest, client_rpc, scheduler_rpc, admin_rpc)
+    front = FrontAddresses(rest, client_rpc, scheduler_rpc, admin_rpc, proxy)
     lab = Lab(folder if folder is not None else default_folder(), front=front)
     if dry_run:
         applications = _APPLICATIONS + _STOCK_JOBS
-        say(f"would start two clusters in {lab.folder}, Heddle at {rest}, and {applications} applications")
+        say(f"would start two clusters in {lab.folder}, Heddle, and {applications} applications")
         return
     began = time.monotonic()
     try:
@@ -211,7 +212,7 @@ def _print_outcome(lab: Lab, heddle: Front, rows: Sequence[ApplicationRow], *, e
     for id_, cluster in lab.clusters.items():
         say(f"  {id_:<9}  {cluster.url}/cluster")
     say("Try next:")
-    option = "" if heddle.server == f"http://{_FRONT.rest}" else f" --server {heddle.server}"
+    option = "" if heddle.server == DEFAULT_SERVER else f" --server {heddle.server}"
     where = "" if lab.folder == default_folder() else f" --dir {lab.folder}"
     heddle_command = sys.argv[0] if Path(sys.argv[0]).name == "heddle" else "heddle"
     say(f"  {heddle_command} app why {rows[-1].id}{option}")

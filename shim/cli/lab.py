@@ -18,6 +18,7 @@ from shim.lab import (
     SUPPORTED_VERSIONS,
     BootStep,
     FrontAddresses,
+    HostKind,
     Lab,
     LabSpec,
     SchedulerKind,
@@ -85,14 +86,20 @@ def up(
         str, typer.Option(help=f"With --kerberos: of calls, for all or CLUSTER=...,...; of {', '.join(PROTECTIONS)}")
     ] = PROTECTIONS[0],
     tuning: Annotated[Tuning, typer.Option(help="Fast boot and little memory, or full speed when warm")] = Tuning.BOOT,
-    rest: Annotated[str, typer.Option(help="Where Heddle will serve REST")] = _FRONT.rest,
+    rest: Annotated[
+        str, typer.Option(help="Where Heddle will serve REST; `:PORT` is at the lab's address")
+    ] = _FRONT.rest,
     client_rpc: Annotated[str, typer.Option(help="Where Heddle will serve clients' RPC")] = _FRONT.client_rpc,
     scheduler_rpc: Annotated[str, typer.Option(help="Where Heddle will serve masters' RPC")] = _FRONT.scheduler_rpc,
     admin_rpc: Annotated[str, typer.Option(help="Where Heddle will serve operators' RPC")] = _FRONT.admin_rpc,
+    proxy: Annotated[str, typer.Option(help="Where Heddle will serve pages of ApplicationMasters")] = _FRONT.proxy,
+    hosts: Annotated[HostKind, typer.Option(help="Where daemons run: each on a host of its own, or all on one")] = (
+        HostKind.LOOPBACK
+    ),
     dry_run: DryRun = False,
 ) -> None:
     """Start clusters and wait until every node is usable."""
-    lab = Lab(_folder(folder), front=FrontAddresses(rest, client_rpc, scheduler_rpc, admin_rpc))
+    lab = Lab(_folder(folder), front=FrontAddresses(rest, client_rpc, scheduler_rpc, admin_rpc, proxy))
     with _errors_shown():
         spec = LabSpec.of(
             clusters=clusters,
@@ -104,6 +111,7 @@ def up(
             tuning=tuning,
             realm=realm if kerberos else "",
             protection=protection,
+            hosts=hosts,
         )
         if dry_run:
             clusters_text = ", ".join(f"{c.id} ({c.version}, {c.nodes} nodes)" for c in spec.clusters)

@@ -101,6 +101,16 @@ class SubClusterConfig:
             form='a host; write "node1.example.org", or ".example.org" for all below',
         ),
     )
+    page_hosts: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Hosts of its ApplicationMasters and drivers, from which Heddle fetches pages and counts of tasks: names, "
+            "or `.example.org` for all below. Without, from wherever its ResourceManager says that they are, but for "
+            "loopback, link-local addresses and ports below 1024 ([proxy.md](proxy.md)).",
+            pattern=_REDIRECT_HOST,
+            form='a host; write "node1.example.org", or ".example.org" for all below',
+        ),
+    )
     filesystems: tuple[str, ...] = key(
         (),
         about=Key(

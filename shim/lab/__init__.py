@@ -7,7 +7,7 @@ from shim.lab.boot import BootStep, Watcher
 from shim.lab.hadoop_conf import FrontAddresses
 from shim.lab.handles import Cluster, DaemonStatus
 from shim.lab.lifecycle import Lab, default_folder
-from shim.lab.spec import DEFAULT_VERSION, SUPPORTED_VERSIONS, ClusterSpec, LabSpec, SchedulerKind, Tuning
+from shim.lab.spec import DEFAULT_VERSION, SUPPORTED_VERSIONS, ClusterSpec, HostKind, LabSpec, SchedulerKind, Tuning
 
 __all__ = [
     "DEFAULT_VERSION",
@@ -17,6 +17,7 @@ __all__ = [
     "ClusterSpec",
     "DaemonStatus",
     "FrontAddresses",
+    "HostKind",
     "Lab",
     "LabSpec",
     "SchedulerKind",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shim.errors import LabError
+from shim.lab.host_networks import HostNetworks
 from shim.lab.layout import PORTS_PER_LAB, ClusterLayout, lay_out
 from shim.lab.processes import marked_processes
 from shim.lab.spec import STATE_FILE, LabSpec
@@ -49,20 +50,27 @@ def first_taken(addresses: Iterable[str]) -> str | None:
     return None
 
 
-def claim_slot(spec: LabSpec, folder: Path, registry: Path) -> tuple[ClusterLayout, ...]:
-    """Take a slot (a block of ports and of loopback networks) for the lab in `folder` and lay it out there.
+def claim_slot(
+    spec: LabSpec, folder: Path, registry: Path, hosts: HostNetworks | None = None
+) -> tuple[ClusterLayout, ...]:
+    """Take a slot (a block of ports and of networks) for the lab in `folder` and lay it out there.
 
     Args:
         spec: The lab; its `base_port`, if given, is used as it is.
         folder: The lab's folder; what it held before is given up.
         registry: Folder with one file per slot in use. A slot whose lab is gone is free; one whose lab has a state
             file and no process any more, as after a restart of the machine, is taken when no other is left.
+        hosts: Makes hosts of their own for its daemons, and takes away those of labs that have ended without `down`;
+            None leaves all on the loopback interface.
 
     Raises:
+        HostsMissingError: If this machine makes no hosts.
         LabError: If the ports asked for are taken, or no slot is free.
     """
     with exclusive(registry / "lock"):
-        release_slot(folder, registry)
+        release_slot(folder, registry, hosts)
+        if hosts is not None:
+            return _claim_hosts(spec, folder, registry, hosts)
         taken: str | None = None
         for slot in _open_slots(registry):
             claim = registry / f"slot-{slot}"
@@ -79,11 +87,32 @@ def claim_slot(spec: LabSpec, folder: Path, registry: Path) -> tuple[ClusterLayo
     raise LabError(f"all {SLOTS} slots for labs are in use or their ports taken (see {registry}): end a lab first")
 
 
-def release_slot(folder: Path, registry: Path) -> None:
-    """Give back the slot of the lab in `folder`, if it has one."""
+def _claim_hosts(spec: LabSpec, folder: Path, registry: Path, hosts: HostNetworks) -> tuple[ClusterLayout, ...]:
+    """The same on hosts of their own, which nobody else can have taken a port of."""
+    for network, is_old in hosts.unused().items():  # what is left of labs that ended without `down`
+        claim = _read(registry / f"slot-{hosts.number_of(network)}")
+        if is_old if claim is None else not _runs(claim[0]):
+            hosts.lower(network)
+    in_use = hosts.raised()
+    for slot in _open_slots(registry):
+        network = hosts.network(slot)
+        if network in in_use:
+            continue
+        base = spec.base_port if spec.base_port is not None else _FIRST_PORT + PORTS_PER_LAB * slot
+        layouts = lay_out(spec, base_port=base, first_octet=_FIRST_OCTET, network=network)
+        hosts.up(network, layouts)
+        (registry / f"slot-{slot}").write_text(f"{os.getpid()}\n{folder}\n", encoding="utf-8")
+        return layouts
+    raise LabError(f"all {SLOTS} slots for labs are in use (see {registry}): end a lab first")
+
+
+def release_slot(folder: Path, registry: Path, hosts: HostNetworks | None = None) -> None:
+    """Give back the slot of the lab in `folder`, if it has one, and take away its hosts."""
     for claim in registry.glob("slot-*"):
         held = _read(claim)
         if held is not None and held[1] == folder:
+            if hosts is not None:
+                hosts.lower(hosts.network(int(claim.name.removeprefix("slot-"))))
             claim.unlink(missing_ok=True)
 
 

@@ -10,7 +10,14 @@ from pathlib import Path
 from shim.errors import LabError
 from shim.lab.daemons import NODE_MANAGER, RESOURCE_MANAGER, hosts_of
 from shim.lab.hadoop_conf import FrontAddresses, Surroundings, client_files, cluster_files, node_files
-from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout, hosts_file
+from shim.lab.layout import (
+    ClusterLayout,
+    NodeLayout,
+    ResourceManagerLayout,
+    front_host,
+    has_hosts,
+    hosts_file,
+)
 from shim.lab.secured import heddle_login, kdc_daemon, secured_cluster
 from shim.lab.secured_conf import HEDDLE, HeddleLogin, client_properties, secured_properties
 from shim.lab.shared_classes import in_containers
@@ -86,9 +93,10 @@ def write_lab(
     """
     # Heddle acts for its users: whoever runs it here, and its own account in a container or a secured lab
     proxies = tuple(dict.fromkeys((getpass.getuser(), HEDDLE)))
+    proxy_hosts = front_host(layouts) if has_hosts(layouts) else "*"
 
     def around_in(home: Path, of_it: Path, secured: Mapping[str, Mapping[str, str]]) -> Surroundings:
-        return Surroundings(home, of_it, proxies, secured, in_containers(of_it), spec.tuning)
+        return Surroundings(home, of_it, proxies, proxy_hosts, secured, in_containers(of_it), spec.tuning)
 
     records: list[ClusterRecord] = []
     daemons = [kdc_daemon(folder, layouts[0].kdc)] if spec.realms else []
@@ -160,7 +168,8 @@ def write_heddle_toml(
 
 def heddle_toml(folder: Path, front: FrontAddresses, clusters: Sequence[str], login: HeddleLogin | None = None) -> str:
     """The text of that configuration."""
-    parts = [_HEDDLE_TOML.format(front=front, folder=folder, secret=_SECRET, spanning=SPANNING_QUEUE)]
+    remote = "" if front.rest.startswith("127.") else _REMOTE
+    parts = [_HEDDLE_TOML.format(front=front, folder=folder, secret=_SECRET, spanning=SPANNING_QUEUE, remote=remote)]
     if login is not None:
         parts.append(_KERBEROS_TOML.format(login=login, realms=list(login.realms[1:]), protections=list(PROTECTIONS)))
     for id_ in clusters:
@@ -178,6 +187,11 @@ realms = {realms}
 protection = {protections}
 """
 
+_REMOTE = """\
+# an address of a network that this machine shares with the lab's hosts alone
+allow_remote = true
+"""
+
 _HEDDLE_TOML = """\
 # Heddle in front of the clusters of a lab.
 [server]
@@ -185,7 +199,8 @@ rest = "{front.rest}"
 client_rpc = "{front.client_rpc}"
 scheduler_rpc = "{front.scheduler_rpc}"
 admin_rpc = "{front.admin_rpc}"
-
+proxy = "{front.proxy}"
+{remote}
 [store]
 url = "sqlite:///{folder}/heddle.db"
 

@@ -4,7 +4,7 @@ Every property that is not listed keeps Hadoop's default.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -64,6 +64,7 @@ class Surroundings:
         folder: The cluster's own folder; state, logs and local directories lie below it.
         jars: Folder of its Hadoop jars.
         proxy_users: Users that may act for others, such as the one that runs Heddle.
+        proxy_hosts: Where they may; `*` for anywhere.
         secured: Properties of Kerberos by file name; they go before the rest. Empty where names are believed.
         sharing: Options by which the JVMs of containers share an archive of the jars' classes.
         tuning: What its daemons are tuned for.
@@ -72,6 +73,7 @@ class Surroundings:
     folder: Path
     jars: Path
     proxy_users: tuple[str, ...]
+    proxy_hosts: str = "*"
     secured: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sharing: tuple[str, ...] = ()
     tuning: Tuning = Tuning.BOOT
@@ -79,12 +81,21 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class FrontAddresses:
-    """Addresses of Heddle for clients: a ResourceManager's usual ports unless said otherwise."""
+    """Addresses of Heddle for clients: a ResourceManager's usual ports unless said otherwise.
 
-    rest: str = "127.0.0.1:8088"
-    client_rpc: str = "127.0.0.1:8032"
-    scheduler_rpc: str = "127.0.0.1:8030"
-    admin_rpc: str = "127.0.0.1:8033"
+    One that begins with `:` is at the address of this machine for the lab's daemons.
+    """
+
+    rest: str = ":8088"
+    client_rpc: str = ":8032"
+    scheduler_rpc: str = ":8030"
+    admin_rpc: str = ":8033"
+    proxy: str = ":8089"
+
+    def at(self, host: str) -> "FrontAddresses":
+        """The same with that address of this machine."""
+        named = {each.name: getattr(self, each.name) for each in fields(self)}
+        return FrontAddresses(**{key: f"{host}{value}" if value[:1] == ":" else value for key, value in named.items()})
 
 
 def cluster_files(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings, *, ha_id: str | None = None) -> Files:
@@ -157,9 +168,8 @@ def _class_path(around: Surroundings) -> str:
 
 
 def _core_site(around: Surroundings) -> Properties:
-    proxy = {
-        f"hadoop.proxyuser.{user}.{what}": "*" for user in around.proxy_users for what in ("hosts", "groups", "users")
-    }
+    allowed = {"hosts": around.proxy_hosts, "groups": "*", "users": "*"}
+    proxy = {f"hadoop.proxyuser.{user}.{what}": value for user in around.proxy_users for what, value in allowed.items()}
     return {"fs.defaultFS": "file:///", "hadoop.tmp.dir": str(around.folder / "tmp")} | proxy
 
 
@@ -181,7 +191,7 @@ def _mapred_site(around: Surroundings) -> Properties:
 
 def _yarn_site(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings) -> Properties:
     return {
-        "yarn.resourcemanager.hostname": "127.0.0.1",
+        "yarn.resourcemanager.hostname": layout.primary.host,
         **_addresses(layout.resource_managers),
         "yarn.resourcemanager.cluster-id": layout.id,
         "yarn.resourcemanager.epoch": str(layout.epoch),
@@ -223,7 +233,7 @@ def _addresses(resource_managers: Sequence[ResourceManagerLayout]) -> Properties
         "yarn.resourcemanager.ha.rm-ids": ",".join(ids),
     }
     for id_, layout in zip(ids, resource_managers, strict=True):
-        properties |= {f"yarn.resourcemanager.hostname.{id_}": "127.0.0.1"} | _addresses_of(layout, suffix=f".{id_}")
+        properties |= {f"yarn.resourcemanager.hostname.{id_}": layout.host} | _addresses_of(layout, suffix=f".{id_}")
     return properties
 
 

@@ -13,7 +13,7 @@ from typing import Self
 from shim.errors import LabError, NotInLabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
 from shim.lab.boot import LOG_LINES, BootProgress, BootStep, BootWatch, Watcher
-from shim.lab.daemons import KEY_CENTRE, RM_ADMIN, JavaRuntime
+from shim.lab.daemons import KEY_CENTRE, RM_ADMIN, JavaRuntime, hosts_of
 from shim.lab.folders import (
     CLIENT,
     HEDDLE_TOML,
@@ -24,9 +24,11 @@ from shim.lab.folders import (
 )
 from shim.lab.hadoop_conf import FrontAddresses
 from shim.lab.handles import Cluster, DaemonStatus
+from shim.lab.host_networks import HostNetworks, HostsMissingError, on_host
 from shim.lab.jars import ensure_jars
 from shim.lab.java_options import find_java
 from shim.lab.kdc import KDC
+from shim.lab.layout import ClusterLayout, front_host, has_hosts
 from shim.lab.processes import (
     MARKER,
     ProcessIdentity,
@@ -47,7 +49,7 @@ from shim.lab.secured import (
     write_keys,
 )
 from shim.lab.secured_conf import HeddleLogin
-from shim.lab.spec import LabSpec
+from shim.lab.spec import HostKind, LabSpec
 from shim.lab.state import STATE_FILE, DaemonRecord, LabState, read_state, write_state
 
 __all__ = ["Lab", "default_folder"]
@@ -88,7 +90,7 @@ class Lab:
 
     def __init__(self, folder: Path, *, front: FrontAddresses | None = None) -> None:
         self.folder = folder.resolve()
-        self.front = front or FrontAddresses()
+        self._front = front or FrontAddresses()
 
     def __enter__(self) -> Self:
         return self
@@ -130,6 +132,21 @@ class Lab:
     def client_conf(self) -> Path:
         """A Hadoop configuration folder for clients that know only Heddle."""
         return self.folder / CLIENT
+
+    @property
+    def host(self) -> str:
+        """The address of this machine for the lab's daemons: where Heddle listens, if they shall reach it."""
+        return front_host([record.layout for record in self._state().clusters])
+
+    @property
+    def has_hosts(self) -> bool:
+        """True if its daemons have hosts of their own; else all are one, on the loopback interface."""
+        return has_hosts([record.layout for record in self._state().clusters])
+
+    @property
+    def front(self) -> FrontAddresses:
+        """Where Heddle will listen."""
+        return self._front.at(self.host)
 
     @property
     def kdc(self) -> KDC:
@@ -184,11 +201,11 @@ class Lab:
             java = JavaRuntime(find_java(), self.folder, spec.tuning)
             progress = BootProgress(watch, total=spec.daemons)
             jars = {version: ensure_jars(version, progress.say) for version in spec.versions}
-            layouts = claim_slot(spec, self.folder, _slots())
+            layouts = self._claim(spec, progress)
             try:
                 if spec.realms:
                     write_keys(self.folder, layouts[0].kdc, spec, progress.say)
-                write_lab(self.folder, self.front, spec, layouts, jars)
+                write_lab(self.folder, self._front.at(front_host(layouts)), spec, layouts, jars)
                 progress.say(f"starting {progress.total} daemons of {len(layouts)} clusters")
                 for daemon in self._state().daemons:
                     self._start_process(daemon, java)
@@ -297,6 +314,7 @@ class Lab:
     def _start_process(self, daemon: DaemonRecord, java: JavaRuntime) -> None:
         state = self._state()
         command, environment = self._launch(daemon, java)
+        command = on_host(daemon.web, daemon.name, hosts_of(self.folder), command)
         process = spawn(command, environment=environment, log=daemon.log)
         daemons = tuple(replace(d, process=process) if d.name == daemon.name else d for d in state.daemons)
         write_state(self.folder, replace(state, daemons=daemons))
@@ -321,8 +339,19 @@ class Lab:
     def _end_processes(self) -> int:
         ended = terminate_all(self.folder, timeout_s=_STOP_TIMEOUT_S)
         (self.folder / STATE_FILE).unlink(missing_ok=True)
-        release_slot(self.folder, _slots())
+        release_slot(self.folder, _slots(), HostNetworks())
         return ended
+
+    def _claim(self, spec: LabSpec, progress: BootProgress) -> tuple[ClusterLayout, ...]:
+        """Addresses of the daemons, on hosts of their own if that is asked for and can be had."""
+        if spec.hosts is not HostKind.LOOPBACK:
+            try:
+                return claim_slot(spec, self.folder, _slots(), HostNetworks())
+            except HostsMissingError as exc:
+                if spec.hosts is HostKind.OWN:
+                    raise
+                progress.say(f"all daemons are on one host, as far as Hadoop can see: {exc}")
+        return claim_slot(spec, self.folder, _slots())
 
     def _wait_ready(self, progress: BootProgress, *, timeout_s: float) -> None:
         def activate(cluster: Cluster) -> None:

@@ -15,6 +15,7 @@ __all__ = [
     "STATE_FILE",
     "SUPPORTED_VERSIONS",
     "ClusterSpec",
+    "HostKind",
     "LabSpec",
     "SchedulerKind",
     "Tuning",
@@ -58,6 +59,19 @@ class Tuning(StrEnum):
 
     THROUGHPUT = "throughput"
     """Java's and Hadoop's own defaults: slower to start, faster when warm. For measuring a ResourceManager fairly."""
+
+
+class HostKind(StrEnum):
+    """Hosts of a lab's daemons."""
+
+    AUTO = "auto"
+    """Hosts of their own where this machine can have them, else loopback."""
+
+    OWN = "own"
+    """A network namespace for each ResourceManager and each node, which Hadoop does not take for localhost."""
+
+    LOOPBACK = "loopback"
+    """Addresses of the loopback interface: all of them are one host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +119,13 @@ class LabSpec:
         clusters: At least one, ids unique.
         base_port: First port of the lab's block of 100 ports per cluster; `None` finds a free block.
         tuning: What the daemons are tuned for.
+        hosts: Where they run.
     """
 
     clusters: tuple[ClusterSpec, ...]
     base_port: int | None = None
     tuning: Tuning = Tuning.BOOT
+    hosts: HostKind = HostKind.LOOPBACK
 
     def __post_init__(self) -> None:
         ids = [cluster.id for cluster in self.clusters]
@@ -148,6 +164,7 @@ class LabSpec:
         overrides: Mapping[str, Mapping[str, str]] | None = None,
         realm: str = "",
         protection: str = PROTECTIONS[0],
+        hosts: HostKind | str = HostKind.LOOPBACK,
     ) -> "LabSpec":
         """A lab of equal clusters with the usual names.
 
@@ -162,6 +179,7 @@ class LabSpec:
             overrides: See `ClusterSpec`; the same for each.
             realm: One Kerberos realm, or `east=ONE.LAB,west=OTHER.LAB`; clusters that are not named stay unsecured.
             protection: One, or `east=integrity,west=privacy`.
+            hosts: See `HostKind`.
 
         Raises:
             LabError: If a number, version or name is not allowed.
@@ -189,6 +207,7 @@ class LabSpec:
             ),
             base_port=base_port,
             tuning=Tuning(tuning),
+            hosts=HostKind(hosts),
         )
 
 

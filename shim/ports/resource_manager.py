@@ -26,8 +26,10 @@ class RestRequest:
             them, so that none can be read as two.
         user: On whose behalf; None for Heddle itself.
         headers: Those that travel (`Accept`, `Content-Type`, ...), nothing hop-by-hop, no cookies.
-        is_page: Whether it is for an ApplicationMaster, by the ResourceManager's web proxy: what answers is then
-            the application's word alone, redirects are answers, and it has less room.
+        is_page: Whether it is for an ApplicationMaster, at `/proxy/APPLICATION/`: what answers is then the
+            application's word alone, redirects are answers, and it has less room.
+        is_redirected: Whether the ApplicationMaster has sent its reader here: then the ResourceManager's web proxy is
+            not asked, which it would send here, too.
     """
 
     method: str
@@ -37,6 +39,7 @@ class RestRequest:
     headers: Headers = ()
     body: bytes = b""
     is_page: bool = False
+    is_redirected: bool = False
 
 
 @dataclass(frozen=True, slots=True)

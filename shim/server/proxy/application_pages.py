@@ -1,7 +1,7 @@
 """`/proxy/APPLICATION/...`: what an ApplicationMaster shows, through Heddle, for every cluster.
 
-Each page is asked of the web proxy of the ResourceManager where the application is at home: that one alone knows where
-the ApplicationMaster is, and ApplicationMasters answer it alone (`AmIpFilter`). Heddle opens no other address.
+An ApplicationMaster answers its web proxy alone (`AmIpFilter`): Heddle, for clients that know only Heddle, or the
+ResourceManager. Who fetches a page is found out where the cluster is asked (`adapters.yarn.master_pages`).
 
 What comes back is the application's user's content. At the address of the web services a script in it could ask them
 for anything in the name of whoever looks; so this is a server of its own, on a port of its own, which to a browser is
@@ -196,4 +196,5 @@ def _request_for(request: Request, query: Query, page: PagePath, caller: Caller)
         headers=headers,
         body=request.body,
         is_page=True,
+        is_redirected=page.is_redirected,
     )

@@ -15,6 +15,9 @@ from shim.protocol.rest.identifiers import path_application
 __all__ = ["PROXY", "ElsewhereError", "PagePath", "page_path", "place_of"]
 
 PROXY = "/proxy/"
+_REDIRECT = "redirect/"
+"""What `AmIpFilter` puts before the id."""
+
 _CLUSTER_PAGE = "/cluster/app/"
 _LONGEST = 4096
 _PLAIN = re.compile(r"[A-Za-z0-9._~!$&'()*+,=:@%/-]*")
@@ -39,10 +42,12 @@ class PagePath:
 
     Attributes:
         rest: What follows the id, percent-encoded, from `/`; empty where there is not even a slash.
+        is_redirected: Whether an ApplicationMaster has sent its reader here, whom it does not take for its proxy.
     """
 
     application: ApplicationId
     rest: str
+    is_redirected: bool = False
 
     @property
     def whole(self) -> str:
@@ -60,11 +65,13 @@ def page_path(raw_path: str) -> PagePath:
     """
     if not raw_path.startswith(PROXY):
         raise NotFoundError("pages are below /proxy/APPLICATION/")
-    named, slash, rest = raw_path.removeprefix(PROXY).partition("/")
+    path = raw_path.removeprefix(PROXY)
+    is_redirected = path.startswith(_REDIRECT)
+    named, slash, rest = path.removeprefix(_REDIRECT).partition("/")
     application = path_application(named)
     if len(raw_path) > _LONGEST or not _PLAIN.fullmatch(rest) or not _stays_below(rest):
         raise BadRequestError("that path of a page is too long, or could mean another place")
-    return PagePath(application, slash + rest)
+    return PagePath(application, slash + rest, is_redirected)
 
 
 def _stays_below(rest: str) -> bool:

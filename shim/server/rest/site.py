@@ -35,6 +35,9 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECRET = re.compile(r"secret|password|credential|token|key$", re.IGNORECASE)
 _REDACTED = "<redacted>"
 
+_REDIRECT = "redirect/"
+"""What ApplicationMasters put before the id when they send readers to their proxy."""
+
 Handler = Callable[[Request, Caller, Headers], Awaitable[Answer | None]]
 
 
@@ -153,11 +156,16 @@ class Site:
 
     async def _proxy(self, request: Request, __: Caller, extra: Headers) -> Answer:
         """Send the client to Heddle's own proxy, or to that of the application's home: a registered address."""
-        text, _, rest = request.raw_path.removeprefix("/proxy/").partition("/")
+        path = request.raw_path.removeprefix("/proxy/")
+        redirect = _REDIRECT if path.startswith(_REDIRECT) else ""
+        text, _, rest = path.removeprefix(redirect).partition("/")
         application_id = path_application(text)
         query = f"?{request.query}" if request.query else ""
         if own := self._pages_at(request):
-            return self._writer.redirect(f"{own}/proxy/{application_id}/{rest}{query}", extra=extra)
+            return self._writer.redirect(f"{own}/proxy/{redirect}{application_id}/{rest}{query}", extra=extra)
+        if redirect:  # the proxy of its home would be sent here, too
+            message = f"{application_id} takes Heddle for its web proxy, and [server] proxy names no address for pages"
+            raise JavaError.not_found(message)
         try:
             home = await self._backend.routing.home_of(application_id)
         except NotFoundError:

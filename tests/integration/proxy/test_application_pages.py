@@ -209,8 +209,24 @@ async def test_the_web_services_send_browsers_to_the_proxy():
     server = ScriptedServer(pages=lambda _: "http://heddle:8089")
     server.federation["west"].add_application(ONE)
     await server.poll()
-    answer = await server.ask("GET", f"{BASE}/jobs?x=1")
-    assert (answer.status, named(answer)["location"]) == (302, f"http://heddle:8089{BASE}/jobs?x=1")
+    for path in (f"{BASE}/jobs?x=1", f"/proxy/redirect/{ONE}/jobs?x=1"):
+        answer = await server.ask("GET", path)
+        assert (answer.status, named(answer)["location"]) == (302, f"http://heddle:8089{path}")
+
+
+async def test_a_reader_whom_an_application_master_has_sent_here_is_not_sent_to_the_resource_manager(pages):
+    assert (await pages.ask(f"/proxy/redirect/{ONE}/jobs?a=b")).status == 200
+    (asked,) = pages.shown.asked
+    assert (asked.path, asked.is_redirected) == (f"{BASE}/jobs", True)
+    await pages.ask(f"{BASE}/jobs")
+    assert not pages.shown.asked[1].is_redirected
+    assert (await pages.ask("/proxy/redirect/")).status in (400, 404)
+    without = ScriptedServer()
+    without.federation["west"].add_application(ONE)
+    await without.poll()
+    answer = await without.ask("GET", f"/proxy/redirect/{ONE}/jobs")
+    assert answer.status == 404
+    assert "[server] proxy names no address" in body_of(answer)["RemoteException"]["message"]
 
 
 @pytest.mark.parametrize(

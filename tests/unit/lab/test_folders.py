@@ -38,7 +38,9 @@ def test_a_folder_that_cannot_be_made_says_why(tmp_path):
 
 
 def test_heddles_configuration_names_every_cluster_and_where_to_listen(tmp_path):
-    config = tomllib.loads(heddle_toml(tmp_path, FrontAddresses(rest="127.0.0.1:22088"), ["east", "west"]))
+    config = tomllib.loads(
+        heddle_toml(tmp_path, FrontAddresses(rest="127.0.0.1:22088").at("127.0.0.1"), ["east", "west"])
+    )
     assert config["server"]["rest"] == "127.0.0.1:22088"
     assert config["store"]["url"] == f"sqlite:///{tmp_path}/heddle.db"
     assert [(row["id"], row["conf"]) for row in config["subcluster"]] == [
@@ -49,10 +51,22 @@ def test_heddles_configuration_names_every_cluster_and_where_to_listen(tmp_path)
 
 
 def test_a_lab_has_a_queue_that_spans_and_a_secret_of_its_own_for_it(tmp_path):
-    write_heddle_toml(tmp_path / "heddle.toml", FrontAddresses(), ["east"])
+    write_heddle_toml(tmp_path / "heddle.toml", FrontAddresses().at("127.0.0.1"), ["east"])
 
     config = parse((tmp_path / "heddle.toml").read_text(), source="heddle.toml", environment={})
 
     assert [(queue.name, queue.span) for queue in config.queues] == [(f"root.{SPANNING_QUEUE}", True)]
     assert config.security.secret_file == tmp_path / "heddle.secret"
     assert len(read_secret(config.security.secret_file)) >= 32
+
+
+def test_heddle_listens_where_hosts_of_their_own_reach_it(tmp_path):
+    text = heddle_toml(tmp_path, FrontAddresses(admin_rpc="127.0.0.1:9").at("198.18.3.1"), ["east"])
+    server = parse(text.replace("span = true", ""), source="heddle.toml", environment={}).server
+    assert (server.rest, server.scheduler_rpc, server.admin_rpc) == (
+        "198.18.3.1:8088",
+        "198.18.3.1:8030",
+        "127.0.0.1:9",
+    )
+    assert server.proxy == "198.18.3.1:8089"
+    assert server.allow_remote

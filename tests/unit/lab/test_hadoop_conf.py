@@ -125,6 +125,6 @@ def test_whoever_runs_heddle_may_act_for_its_users():
 
 
 def test_a_client_knows_heddle_and_no_resource_manager():
-    site = properties(client_files(FrontAddresses(rest="127.0.0.1:22088"), AROUND)["yarn-site.xml"])
+    site = properties(client_files(FrontAddresses(rest="127.0.0.1:22088").at("127.0.0.1"), AROUND)["yarn-site.xml"])
     assert site["yarn.resourcemanager.webapp.address"] == "127.0.0.1:22088"
     assert site["yarn.resourcemanager.address"] == "127.0.0.1:8032"

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.lab.layout import PORTS_PER_CLUSTER, PORTS_PER_LAB, hosts_file, lay_out
+from shim.lab.layout import PORTS_PER_CLUSTER, PORTS_PER_LAB, front_host, has_hosts, hosts_file, lay_out
 from shim.lab.spec import CLUSTER_NAMES, MAX_NODES, LabSpec
 
 specs = st.builds(
@@ -73,3 +73,28 @@ def test_a_secured_lab_has_one_kdc_whose_port_is_no_daemons():
     ports = [address.rpartition(":")[2] for each in (first, second) for address in each.addresses()]
     assert ports.count("20021") == 1
     assert not any(each.kdc for each in lay_out(LabSpec.of(), base_port=20_000, first_octet=10))
+
+
+@given(specs)
+def test_every_daemon_may_have_a_host_of_its_own_and_this_machine_the_first_address(spec):
+    layouts = lay_out(spec, base_port=20_000, first_octet=10, network="198.18.3")
+    daemons = [daemon for layout in layouts for daemon in layout.daemons]
+    hosts = [daemon.host for daemon in daemons]
+    assert len(set(hosts)) == len(hosts)
+    assert all(host.startswith("198.18.3.") and 1 < int(host.rpartition(".")[2]) < 255 for host in hosts)
+    assert has_hosts(layouts)
+    assert front_host(layouts) == "198.18.3.1"
+    lines = hosts_file(layouts, "loom").splitlines()
+    assert lines[:2] == ["127.0.0.1 localhost", "198.18.3.1 198.18.3.1 loom"]
+    assert lines[2:] == [f"{daemon.host} {daemon.host} {daemon.name}" for daemon in daemons]
+
+
+def test_without_a_network_all_are_this_machine():
+    layouts = lay_out(LabSpec.of(), base_port=20_000, first_octet=10)
+    assert not has_hosts(layouts)
+    assert front_host(layouts) == "127.0.0.1"
+
+
+def test_the_kdc_of_hosts_of_their_own_is_where_all_of_them_reach_it():
+    spec = LabSpec.of(realm="ONE.LAB")
+    assert lay_out(spec, base_port=20_000, first_octet=10, network="198.18.3")[0].kdc == "198.18.3.1:20021"
