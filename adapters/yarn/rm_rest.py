@@ -33,6 +33,7 @@ from adapters.yarn.web_tickets import TicketSource, WebTicketLogin
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
+from shim.protocol.rest.wire_values import WireNumber, whole
 
 __all__ = ["RestResourceManager", "RestSettings"]
 
@@ -44,7 +45,7 @@ _STANDBY_TEXTS = (b"This is standby RM", b"Can not find any active RM")
 
 class _Info(msgspec.Struct):
     haState: str = ""  # noqa: N815 - Hadoop's name
-    startedOn: int = 0  # noqa: N815 - Hadoop's name
+    startedOn: WireNumber = 0  # noqa: N815 - Hadoop's name
 
 
 class _InfoAnswer(msgspec.Struct):
@@ -224,7 +225,7 @@ class RestResourceManager(ResourceManager):
         except (TimeoutError, ResourceManagerError):
             return None
         info = _read_info(answer)
-        return (info.startedOn, address) if info is not None and info.haState == "ACTIVE" else None
+        return (whole(info.startedOn), address) if info is not None and info.haState == "ACTIVE" else None
 
     def _is_inactive_info(self, request: RestRequest, answer: RestAnswer) -> bool:
         """A standby answers `/info` itself: with several addresses, the active one is meant."""

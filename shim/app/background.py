@@ -1,17 +1,16 @@
-"""Background work: the order in which it begins, and the list of tasks that run until the end."""
+"""Background work: the order in which it begins, and the list of what runs until the end."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 
 import structlog
 
 from shim.app.use_cases import UseCases
+from shim.concurrency.keep_going import Work
 from shim.federation.cluster_events import ClusterEvents
 
-__all__ = ["Work", "begin", "lasting_work"]
-
-Work = Callable[[], Awaitable[None]]
+__all__ = ["begin", "lasting_work"]
 
 _FIRST_POLL_S = 3.0
 _log = structlog.get_logger("heddle")

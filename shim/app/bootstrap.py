@@ -20,7 +20,7 @@ import shim
 from adapters.kerberos import WebTickets
 from adapters.yarn.rm_rpc import addresses_of
 from shim.app.admin_server import serve_admins
-from shim.app.background import Work, begin, lasting_work
+from shim.app.background import begin, lasting_work
 from shim.app.client_server import serve_clients
 from shim.app.connections import connect
 from shim.app.directory import open_groups
@@ -41,6 +41,7 @@ from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
 from shim.app.settings import rate_limits, token_limits
 from shim.app.use_cases import UseCases, assemble
+from shim.concurrency.keep_going import Work, keep_going
 from shim.concurrency.solver_child import SolverBeside, SolverChild, serve_in_shadow
 from shim.config.loader import Config
 from shim.config.roles import stated_groups
@@ -104,7 +105,6 @@ class Heddle:
         self._admins: RPCServer | None = None
         self._masters: SchedulerServer | None = None
         self._health: Health | None = None
-        self._failed: asyncio.Future[None] | None = None
         self._kerberos: TicketLogin | None = None
         self._web_tickets: WebTickets | None = None
         self._provider: ProviderLogin | None = None
@@ -158,7 +158,7 @@ class Heddle:
             announce: Told the address once it can be used, and that it ends.
 
         Raises:
-            HeddleError: If it cannot start, or a part of it ended that never should.
+            HeddleError: If it cannot start.
         """
         allow_many_connections()
         ended, hurry = asyncio.Event(), asyncio.Event()
@@ -181,13 +181,9 @@ class Heddle:
                 announce(f"ApplicationMasters connect to {self.scheduler_rpc} (yarn.resourcemanager.scheduler.address)")
             if self.admin_rpc is not None:
                 announce(f"operators' tools connect to {self.admin_rpc} (yarn.resourcemanager.admin.address)")
-            assert self._failed is not None  # noqa: S101 - made by the start
-            self._failed.add_done_callback(lambda _: ended.set())
             await ended.wait()
             await self._turn_away(hurry, announce)
             announce("ending: requests under way are answered first")
-        if self._failed.done():
-            self._failed.result()
 
     async def _turn_away(self, hurry: asyncio.Event, announce: Callable[[str], None]) -> None:
         """Serve on as one that is not ready, so that balancers send their clients elsewhere before this one ends.
@@ -199,7 +195,7 @@ class Heddle:
         assert self._health is not None  # noqa: S101 - made by the start
         self._health.is_ending = True
         for_s = self._config.server.drain_s
-        if for_s and self._failed is not None and not self._failed.done():
+        if for_s:
             announce(f"not ready from now on (/ready); ending in {for_s:g} s, or at a second signal")
             with suppress(TimeoutError):
                 async with asyncio.timeout(for_s):
@@ -209,7 +205,6 @@ class Heddle:
 
     async def _start(self, stack: AsyncExitStack) -> None:
         config, clock = self._config, self._clock
-        self._failed = asyncio.get_running_loop().create_future()
         end_tracing = open_tracing(os.environ, version=shim.__version__)
         if end_tracing is not None:
             stack.push_async_callback(asyncio.to_thread, end_tracing)
@@ -224,7 +219,7 @@ class Heddle:
         made.append(use_cases)
         _register(metrics, use_cases)
         stack.callback(listen(use_cases.decisions.note))
-        await self._begin(use_cases, stack)
+        await self._begin(use_cases, metrics, stack)
         home_of = runtime.view.home_of
         self._health = Health(runtime.view, runtime.stores.state, clock)
         tokens = DelegationTokens(
@@ -325,10 +320,10 @@ class Heddle:
         metrics.register(MastersCollector(master.overview.now))
         with suppress(StoreError):  # tried again, for ever
             await master.ownership.round()
-        self._run_beside("ownership", master.ownership.run, stack)
+        self._run_beside("ownership", master.ownership.run, metrics, stack)
         return master
 
-    async def _begin(self, use_cases: UseCases, stack: AsyncExitStack) -> None:
+    async def _begin(self, use_cases: UseCases, metrics: Metrics, stack: AsyncExitStack) -> None:
         """Have begun what runs by itself, and have it end before the store does."""
         stack.push_async_callback(use_cases.backend.submissions.finish)
         stack.push_async_callback(use_cases.pollers.stop)
@@ -339,7 +334,7 @@ class Heddle:
         for close in (*kept, use_cases.spans.service.close):
             stack.push_async_callback(close)
         for name, work in lasting_work(use_cases).items():
-            self._run_beside(name, work, stack)
+            self._run_beside(name, work, metrics, stack)
 
     async def _open_client_server(
         self, use_cases: UseCases, observer: ClientObserver, logins: WebLogins, stack: AsyncExitStack
@@ -378,15 +373,17 @@ class Heddle:
         if self._masters is None:
             return
         stack.push_async_callback(self._masters.stop)
-        self._run_beside("preemption", use_cases.preemption.run, stack)
-        self._run_beside("altruism", use_cases.altruism.run, stack)
-        self._run_beside("plans of jobs", use_cases.job_plans.run, stack)
-        self._run_beside("counts of jobs", use_cases.job_counts.run, stack)
-        self._run_beside("outlines of jobs", use_cases.outlines.run, stack)
+        works: dict[str, Work] = {
+            "preemption": use_cases.preemption.run,
+            "altruism": use_cases.altruism.run,
+            "plans of jobs": use_cases.job_plans.run,
+            "counts of jobs": use_cases.job_counts.run,
+            "outlines of jobs": use_cases.outlines.run,
+        }
         if master is not None:
-            self._run_beside(
-                "doors", partial(master.addresses.run, master.server_address(self._masters.address)), stack
-            )
+            works["doors"] = partial(master.addresses.run, master.server_address(self._masters.address))
+        for name, work in works.items():
+            self._run_beside(name, work, metrics, stack)
 
     async def _open_admin_server(self, use_cases: UseCases, observer: AdminObserver, stack: AsyncExitStack) -> None:
         runtime = use_cases.runtime
@@ -401,18 +398,10 @@ class Heddle:
         if self._admins is not None:
             stack.push_async_callback(self._admins.stop, grace_s=runtime.config.server.shutdown_s)
 
-    def _run_beside(self, name: str, work: Work, stack: AsyncExitStack) -> None:
+    def _run_beside(self, name: str, work: Work, metrics: Metrics, stack: AsyncExitStack) -> None:
         """Run a part until the stack is closed."""
-        stack.push_async_callback(_cancel, asyncio.create_task(self._watched(name, work), name=name))
-
-    async def _watched(self, name: str, work: Work) -> None:
-        """A part that ends by itself ends Heddle: whoever started it starts it again, whole."""
-        try:
-            await work()
-        except Exception as exc:  # noqa: BLE001 - the boundary of a task: a bug is told and ends the process
-            _log.exception("a part ended that never should", part=name)
-            if self._failed is not None and not self._failed.done():
-                self._failed.set_exception(InvariantViolationError(f"{name} ended: {type(exc).__name__}: {exc}"))
+        going = keep_going(name, work, self._clock, metrics.background_failure)
+        stack.push_async_callback(_cancel, asyncio.create_task(going, name=name))
 
 
 def _open_audit(config: Config, clock: Clock) -> AuditTrail:

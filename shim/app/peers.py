@@ -16,11 +16,12 @@ from shim.app.listening import listening
 from shim.app.master_tls import MasterTLS, open_master_tls
 from shim.app.runtime import Runtime
 from shim.app.settings import poll_schedule, view_settings
+from shim.concurrency.keep_going import keep_going
 from shim.config.loader import Config
 from shim.config.masters import MastersConfig
 from shim.domain.addresses import join_address, split_address
 from shim.domain.ids import GlobalMasterId
-from shim.errors import ConfigError, InvariantViolationError
+from shim.errors import ConfigError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.queue_names import find_queue
 from shim.peers.addresses import SchedulerAddresses
@@ -199,7 +200,7 @@ class LocalMasterProcess:
             announce: Told the address once it can be dialled, and that it ends.
 
         Raises:
-            HeddleError: If it cannot start, or a part of it ended that never should.
+            HeddleError: If it cannot start.
         """
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -208,18 +209,15 @@ class LocalMasterProcess:
         async with AsyncExitStack() as stack:
             standing, address = await self._open(stack)
             announce(f"Heddle {shim.__version__}: Local Master of {standing.subcluster}, listens on {address}")
-            working = asyncio.create_task(standing.run(), name="local-master")
-            waiting = asyncio.create_task(ended.wait())
+            going = keep_going("the Local Master", standing.run, self._clock)
+            working = asyncio.create_task(going, name="local-master")
             try:
-                await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+                await ended.wait()
             finally:
-                waiting.cancel()
                 announce("ending: the role is given back")
                 working.cancel()
                 with suppress(asyncio.CancelledError):
                     await working
-        if not ended.is_set():
-            raise InvariantViolationError("the Local Master ended by itself")
 
     async def _open(self, stack: AsyncExitStack) -> tuple[StandingLocalMaster, str]:
         config, clock, masters = self._config, self._clock, self._config.masters

@@ -10,6 +10,7 @@ from shim.domain.deadlines import job_times
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord
 from shim.domain.work_left import WorkLeft
+from shim.protocol.rest.wire_values import whole
 
 __all__ = ["ApplicationWork", "DeadlineOutlook", "outlook", "outlook_of_waiting"]
 
@@ -102,8 +103,9 @@ def _by_progress(document: ApplicationDocument, now_s: float) -> tuple[float, st
         members: dict[str, Any] = msgspec.json.decode(document.raw, type=dict[str, Any])
     except msgspec.DecodeError:
         return None
-    progress, launched_ms = members.get("progress"), members.get("launchTime") or document.summary.started_at_ms
-    if not isinstance(progress, int | float) or not isinstance(launched_ms, int | float) or not launched_ms:
+    progress, launch = members.get("progress"), members.get("launchTime")
+    launched_ms = whole(launch if isinstance(launch, int | float) else 0) or document.summary.started_at_ms
+    if not isinstance(progress, int | float) or not launched_ms:
         return None
     if not _LEAST_PROGRESS <= progress <= 100.0:  # noqa: PLR2004 - percent
         return None

@@ -16,6 +16,7 @@ from shim.domain.allocations import ConstraintHandling
 from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError
 from shim.ports.resource_manager import ResourceManager
+from shim.protocol.rest.wire_values import whole
 
 __all__ = ["Epochs"]
 
@@ -81,7 +82,7 @@ class Epochs:
         told = {each.key: each.value for each in document.properties if each.key in {_KEY, _HANDLER}}
         self._handlings[subcluster] = _HANDLINGS.get(told.get(_HANDLER) or "", ConstraintHandling.NONE)
         value = told.get(_KEY)
-        return int(value) if value is not None and value.isdecimal() else 0
+        return whole(value)
 
 
 class _Property(msgspec.Struct):

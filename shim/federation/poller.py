@@ -8,7 +8,7 @@ At the default interval a poll is seven requests in two seconds, and at most two
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -17,7 +17,7 @@ import structlog
 
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import HaState, SubClusterReport
-from shim.errors import HeddleError
+from shim.errors import HeddleError, InvariantViolationError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.federation.core.report import HeartbeatReporter, Poll
 from shim.federation.polling import Poller, PollSettings
@@ -25,7 +25,7 @@ from shim.ports.clock import Clock
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["PollListener", "PollSchedule", "SubClusterPoller", "SubClusterPollers"]
+__all__ = ["PollListener", "PollSchedule", "SubClusterPoller", "SubClusterPollers", "tell_listeners"]
 
 _LOG = structlog.get_logger("heddle.heartbeats")
 
@@ -55,6 +55,15 @@ class PollListener(Protocol):
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
         """A poll failed."""
         ...
+
+
+def tell_listeners(listeners: Iterable[PollListener], tell: Callable[[PollListener], None]) -> None:
+    """Tell every listener: one that fails is logged, the others hear of it all the same."""
+    for listener in listeners:
+        try:
+            tell(listener)
+        except Exception:  # noqa: BLE001 - the listener's boundary: the report was good
+            _LOG.exception("a listener to heartbeats failed", listener=type(listener).__name__)
 
 
 class SubClusterPoller:
@@ -108,8 +117,9 @@ class SubClusterPoller:
             began_s = self._clock.monotonic_s()
             try:
                 await self.poll()
-            except Exception:  # noqa: BLE001 - the task's boundary: a bug in one poll must not end all later ones
+            except Exception as exc:  # noqa: BLE001 - the task's boundary: a bug in one poll must not end all later ones
                 _LOG.exception("poll_failed_by_a_bug", subcluster=self.subcluster)
+                self._fail(InvariantViolationError(f"a poll failed inside Heddle: {type(exc).__name__}: {exc}"))
             self.has_polled.set()
             spread = self._settings.jitter * (2 * random.random() - 1)
             due_s = began_s + self._settings.interval_s * (1 + spread)
@@ -167,13 +177,11 @@ class SubClusterPoller:
         applied = self._view.apply(report)
         if applied.has_restarted:
             _LOG.info("resource_manager_restarted", subcluster=self.subcluster, started_on_ms=report.started_on_ms)
-        for listener in self._listeners:
-            listener.reported(report, applied)
+        tell_listeners(self._listeners, lambda each: each.reported(report, applied))
 
     def _fail(self, error: HeddleError) -> None:
         self._view.note_failure(self.subcluster, str(error), at_s=self._clock.now_s())
-        for listener in self._listeners:
-            listener.failed(self.subcluster, error)
+        tell_listeners(self._listeners, lambda each: each.failed(self.subcluster, error))
 
 
 class SubClusterPollers:

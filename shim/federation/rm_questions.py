@@ -118,7 +118,7 @@ def told_at_s(answer: RestAnswer) -> float | None:
         return None
     try:
         return parsedate_to_datetime(date).timestamp() + 0.5
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

@@ -6,6 +6,7 @@ those of `shim.scheduling`; here are the clock, the Local Masters and the names.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -192,17 +193,24 @@ class QueueCycles:
             while True:
                 await self._something_due()
                 self._wake.clear()
-                due, self._due = self._due, {}
-                for queue in due:
-                    is_solving = self.awaits_answer(queue)
-                    if not is_solving or is_solved_apart(self._order_of(queue)):
-                        self.cycle(queue, is_solving=is_solving)
-                        self.bid(queue)
+                due, self._due = deque(self._due), {}
+                try:
+                    while due:
+                        self._cycle_due(due.popleft())
+                finally:  # a queue whose cycle failed is due when something changes; the others now
+                    for queue in due:
+                        self.is_due(queue)
                 await self.clock.sleep(self._settings.every_s)
         finally:
             if self.solves is not None:
                 self.solves.close()
             self.shadows.close()
+
+    def _cycle_due(self, queue: str) -> None:
+        is_solving = self.awaits_answer(queue)
+        if not is_solving or is_solved_apart(self._order_of(queue)):
+            self.cycle(queue, is_solving=is_solving)
+            self.bid(queue)
 
     async def _something_due(self) -> None:
         """Wait until something changed, or until the time of a request that waits on purpose is over."""

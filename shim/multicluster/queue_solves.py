@@ -4,10 +4,14 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
+import structlog
+
 from shim.ports.solver import Solve
 from shim.scheduling.stated_problems import StatedProblems
 
 __all__ = ["QueueSolves"]
+
+_log = structlog.get_logger("heddle.scheduling")
 
 _LONGEST_PAUSE = 63
 """Cycles that go by their own plans at most before a solver that does not answer is asked again."""
@@ -83,7 +87,11 @@ class QueueSolves:
     async def _run(self, queue: str, stated: StatedProblems) -> None:
         answers: dict[bool, object] = {}
         for has_label, problem in stated.problems.items():
-            answer = await self._solve(problem.solver, problem.arrays, self._limit_s)
+            try:
+                answer = await self._solve(problem.solver, problem.arrays, self._limit_s)
+            except Exception:  # noqa: BLE001 - the task's boundary: else the queue would wait for ever
+                _log.exception("a solver failed", queue=queue)
+                answer = None
             if answer is not None:
                 answers[has_label] = answer
         self._count(queue, len(answers), len(stated.problems) - len(answers))

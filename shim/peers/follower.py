@@ -12,7 +12,7 @@ from shim.domain.launches import LaunchNews
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import RemoteProtocolError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
-from shim.federation.poller import PollListener
+from shim.federation.poller import PollListener, tell_listeners
 from shim.peers.clock_offset import ClockOffset, shifted
 from shim.peers.correspondence import Correspondence
 from shim.ports.clock import Clock
@@ -193,11 +193,10 @@ class Follower:
         applied = self._view.apply(report)
         self.reports += 1
         self.heard.set()
-        for listener in self._listeners:
-            listener.reported(report, applied)
+        tell_listeners(self._listeners, lambda each: each.reported(report, applied))
 
     def _fail(self, reason: str, at_s: float) -> None:
         self._view.note_failure(self.subcluster, reason, at_s=at_s)
         self.heard.set()
-        for listener in self._listeners:
-            listener.failed(self.subcluster, ResourceManagerError(self.subcluster, reason))
+        error = ResourceManagerError(self.subcluster, reason)
+        tell_listeners(self._listeners, lambda each: each.failed(self.subcluster, error))

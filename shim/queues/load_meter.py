@@ -14,6 +14,7 @@ from shim.domain.submissions import Submission
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.ports.clock import Clock
+from shim.protocol.rest.wire_values import WireNumber, whole
 from shim.queues.core.share_load import FederationLoad, LiveApplication, measure
 
 __all__ = ["LoadMeter", "MeterSnapshot"]
@@ -28,8 +29,8 @@ _NOT_RUNNING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 class _Amounts(msgspec.Struct):
     """Containers' amounts in an application's document."""
 
-    allocatedMB: int = 0  # noqa: N815 - Hadoop's name
-    allocatedVCores: int = 0  # noqa: N815 - Hadoop's name
+    allocatedMB: WireNumber = 0  # noqa: N815 - Hadoop's name
+    allocatedVCores: WireNumber = 0  # noqa: N815 - Hadoop's name
 
 
 _AMOUNTS = msgspec.json.Decoder(_Amounts, strict=False)
@@ -197,4 +198,4 @@ def _amounts(document: ApplicationDocument) -> ResourceVector:
         told = _AMOUNTS.decode(document.raw)
     except msgspec.MsgspecError:
         return ResourceVector()
-    return ResourceVector(max(0, told.allocatedMB), max(0, told.allocatedVCores))
+    return ResourceVector(whole(told.allocatedMB), whole(told.allocatedVCores))

@@ -79,6 +79,9 @@ class UsageKeeping:
         except StoreError as exc:
             _log.warning("accounts of earlier applications are not known", reason=str(exc))
             return
+        except Exception:  # noqa: BLE001 - rows that no Heddle wrote must not keep this one from starting
+            _log.exception("accounts of earlier applications cannot be read")
+            return
         grouped: dict[ApplicationId, list[UsageRow]] = {}
         for row in rows:
             grouped.setdefault(row.application, []).append(row)

@@ -32,6 +32,7 @@ from shim.store.tables import usage_parts
 __all__ = ["SqlUsageStore"]
 
 _BATCH = 200
+_MOST = 2**63 - 1
 _DIALECT_INSERT: Mapping[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
     "sqlite": sqlite.insert,
     "postgresql": postgresql.insert,
@@ -139,15 +140,20 @@ def _row(row: UsageRow) -> dict[str, Any]:
         "is_home": row.is_home,
         "user_name": row.user,
         "queue": row.queue,
-        "started_at_ms": row.started_at_ms,
-        "ended_at_ms": row.ended_at_ms,
-        **{name: spent.get(name, 0) for name in _SUMS},
-        "rm_started_ms": row.part.life[0],
-        "part_started_ms": row.part.life[1],
+        "started_at_ms": _held(row.started_at_ms),
+        "ended_at_ms": _held(row.ended_at_ms),
+        **{name: _held(spent.get(name, 0)) for name in _SUMS},
+        "rm_started_ms": _held(row.part.life[0]),
+        "part_started_ms": _held(row.part.life[1]),
         "seen": dict(row.part.seen),
         "lost": dict(row.part.lost),
         "as_of_ms": int(row.part.as_of_s * 1000),
     }
+
+
+def _held(amount: int) -> int:
+    """As much of an amount as a column holds: sums of what many lives of a ResourceManager told know no bound."""
+    return min(max(amount, -_MOST), _MOST)
 
 
 def _usage_row(row: Row[Any]) -> UsageRow:

@@ -99,11 +99,11 @@ class Reconciliation:
         """Reconcile until cancelled."""
         settings = self._settings
         try:
-            await asyncio.gather(
-                self._repeat(self._repair.begin_round, settings.interval_s),
-                self._repeat(self.purge, settings.purge_interval_s),
-                *(self._sweep_for_ever(subcluster) for subcluster in self._managers),
-            )
+            async with asyncio.TaskGroup() as group:  # if one fails all end, so that all may begin again
+                group.create_task(self._repeat(self._repair.begin_round, settings.interval_s))
+                group.create_task(self._repeat(self.purge, settings.purge_interval_s))
+                for subcluster in self._managers:
+                    group.create_task(self._sweep_for_ever(subcluster))
         finally:
             await self._repair.stop()
 

@@ -107,6 +107,13 @@ STORE_SECONDS = MetricDefinition(
     _SLOW,
     notes="`outcome`: `done`, or the name of the error",
 )
+BACKGROUND_FAILURES = MetricDefinition(
+    "heddle_background_failures",
+    "Failures of work that runs by itself; it begins again after a pause of 1 to 60 s",
+    ("part",),
+    "counter",
+    notes="anything but none is a bug of Heddle's, or a document that nobody thought of: the log tells which",
+)
 BUILD_INFO = MetricDefinition("heddle_build_info", "Always 1", ("version",))
 
 SUBCLUSTER_AGE_SECONDS = MetricDefinition(
@@ -300,6 +307,7 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             RATE_LIMITED,
             EVENT_LOOP_LAG_SECONDS,
             STORE_SECONDS,
+            BACKGROUND_FAILURES,
             BUILD_INFO,
         ),
         "Sub-clusters": (

@@ -71,6 +71,7 @@ class Metrics:
         self._request_seconds = definitions.HTTP_REQUEST_SECONDS.histogram(registry)
         self._rm_seconds = definitions.RM_REQUEST_SECONDS.histogram(registry)
         self._rate_limited = definitions.RATE_LIMITED.counter(registry)
+        self._background_failures = definitions.BACKGROUND_FAILURES.counter(registry)
         self._polls = definitions.POLLS.counter(registry)
         self._submissions = definitions.SUBMISSIONS.counter(registry)
         self._store_seconds = definitions.STORE_SECONDS.histogram(registry)
@@ -113,6 +114,10 @@ class Metrics:
     def store(self, operation: str, outcome: str, duration_s: float) -> None:
         """Count a store operation: `done`, or the name of the error."""
         self._series(self._store_seconds, operation, outcome).observe(duration_s)
+
+    def background_failure(self, part: str) -> None:
+        """Count a failure of work that runs by itself; it begins again after a pause."""
+        self._background_failures.labels(part).inc()
 
     def _series(self, times: Histogram, first: str, second: str) -> Histogram:
         series = self._timed.get((times, first, second))

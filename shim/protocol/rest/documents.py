@@ -17,7 +17,7 @@ from shim.domain.ids import ApplicationId, MalformedIdError, NodeId, SubClusterI
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport
 from shim.errors import RemoteProtocolError
-from shim.protocol.rest.wire_values import WireResource, decode, several, vector
+from shim.protocol.rest.wire_values import WireNumber, WireResource, decode, several, vector, whole
 
 __all__ = [
     "InfoDocument",
@@ -64,7 +64,7 @@ class MetricsDocument:
 
 
 class _Info(msgspec.Struct):
-    startedOn: int = 0  # noqa: N815 - Hadoop's name
+    startedOn: WireNumber = 0  # noqa: N815 - Hadoop's name
     haState: str = "ACTIVE"  # noqa: N815 - Hadoop's name
     resourceManagerVersion: str = ""  # noqa: N815 - Hadoop's name
     hadoopVersion: str = ""  # noqa: N815 - Hadoop's name
@@ -75,10 +75,10 @@ class _InfoAnswer(msgspec.Struct):
 
 
 class _Metrics(msgspec.Struct):
-    totalMB: int = 0  # noqa: N815 - Hadoop's name
-    allocatedMB: int = 0  # noqa: N815 - Hadoop's name
-    totalVirtualCores: int = 0  # noqa: N815 - Hadoop's name
-    allocatedVirtualCores: int = 0  # noqa: N815 - Hadoop's name
+    totalMB: WireNumber = 0  # noqa: N815 - Hadoop's name
+    allocatedMB: WireNumber = 0  # noqa: N815 - Hadoop's name
+    totalVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
+    allocatedVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
     totalClusterResourcesAcrossPartition: WireResource | None = None  # noqa: N815 - Hadoop's name
     totalUsedResourcesAcrossPartition: WireResource | None = None  # noqa: N815 - Hadoop's name
 
@@ -91,10 +91,10 @@ class _Node(msgspec.Struct):
     id: str
     rack: str = ""
     state: str = ""
-    usedMemoryMB: int = 0  # noqa: N815 - Hadoop's name
-    availMemoryMB: int = 0  # noqa: N815 - Hadoop's name
-    usedVirtualCores: int = 0  # noqa: N815 - Hadoop's name
-    availableVirtualCores: int = 0  # noqa: N815 - Hadoop's name
+    usedMemoryMB: WireNumber = 0  # noqa: N815 - Hadoop's name
+    availMemoryMB: WireNumber = 0  # noqa: N815 - Hadoop's name
+    usedVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
+    availableVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
     usedResource: WireResource | None = None  # noqa: N815 - Hadoop's name
     totalResource: WireResource | None = None  # noqa: N815 - Hadoop's name
     nodeLabels: list[str] | str | None = None  # noqa: N815 - Hadoop's name
@@ -117,8 +117,8 @@ class _App(msgspec.Struct):
     queue: str = ""
     applicationType: str = ""  # noqa: N815 - Hadoop's name
     applicationTags: str = ""  # noqa: N815 - Hadoop's name
-    startedTime: int = 0  # noqa: N815 - Hadoop's name
-    finishedTime: int = 0  # noqa: N815 - Hadoop's name
+    startedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+    finishedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
 
 
 class _Apps(msgspec.Struct):
@@ -161,7 +161,7 @@ def read_info(raw: bytes) -> InfoDocument:
         ha_state = HaState(info.haState)
     except ValueError:
         raise RemoteProtocolError(f"the info document has an unknown haState {info.haState[:40]!r}") from None
-    return InfoDocument(ha_state, info.startedOn, info.hadoopVersion or info.resourceManagerVersion)
+    return InfoDocument(ha_state, whole(info.startedOn), info.hadoopVersion or info.resourceManagerVersion)
 
 
 def read_metrics(raw: bytes) -> MetricsDocument:
@@ -178,8 +178,8 @@ def read_metrics(raw: bytes) -> MetricsDocument:
     if total.memory_mib > 0:
         return MetricsDocument(total, used)
     return MetricsDocument(
-        ResourceVector(metrics.totalMB, metrics.totalVirtualCores),
-        ResourceVector(metrics.allocatedMB, metrics.allocatedVirtualCores),
+        ResourceVector(whole(metrics.totalMB), whole(metrics.totalVirtualCores)),
+        ResourceVector(whole(metrics.allocatedMB), whole(metrics.allocatedVirtualCores)),
     )
 
 
@@ -252,8 +252,9 @@ def _node(node: _Node) -> NodeReport:
         node_id = NodeId.parse(node.id)
     except MalformedIdError as exc:
         raise RemoteProtocolError(f"the nodes document is not readable: {exc}") from exc
-    used = vector(node.usedResource) if node.usedResource else ResourceVector(node.usedMemoryMB, node.usedVirtualCores)
-    free = ResourceVector(node.availMemoryMB, node.availableVirtualCores)
+    told = ResourceVector(whole(node.usedMemoryMB), whole(node.usedVirtualCores))
+    used = vector(node.usedResource) if node.usedResource else told
+    free = ResourceVector(whole(node.availMemoryMB), whole(node.availableVirtualCores))
     total = vector(node.totalResource) if node.totalResource else used + free
     return NodeReport(node_id, node.rack, node.state, total, used, tuple(several(node.nodeLabels)))
 
@@ -277,8 +278,8 @@ def _summarize(  # noqa: PLR0917 - fed by position from the decoded fields, so t
     queue: str,
     application_type: str,
     tags: str,
-    started_at_ms: int,
-    finished_at_ms: int,
+    started_at: WireNumber,
+    finished_at: WireNumber,
 ) -> ApplicationSummary:
     """A poll tells mostly what the last one told; building it anew would cost more than all the decoding."""
     return ApplicationSummary(
@@ -291,8 +292,8 @@ def _summarize(  # noqa: PLR0917 - fed by position from the decoded fields, so t
         final_status=_FINAL_STATUSES[final_status],
         application_type=application_type,
         tags=tuple(tags.split(",")) if tags else (),
-        started_at_ms=started_at_ms,
-        finished_at_ms=finished_at_ms,
+        started_at_ms=whole(started_at),
+        finished_at_ms=whole(finished_at),
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 from shim.domain.queues import QueueReport, QueueState, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
-from shim.protocol.rest.wire_values import WireResource, decode, number, several, vector
+from shim.protocol.rest.wire_values import WireNumber, WireResource, decode, number, several, vector, whole
 
 __all__ = ["SchedulerDocument", "read_scheduler"]
 
@@ -54,12 +54,12 @@ class _CapacityQueue(msgspec.Struct):
     type: str = ""
     queueType: str = ""  # noqa: N815 - Hadoop's name
     state: str = "RUNNING"
-    absoluteCapacity: float | str = 0.0  # noqa: N815 - Hadoop's name
-    absoluteMaxCapacity: float | str = 100.0  # noqa: N815 - Hadoop's name
-    numApplications: int = 0  # noqa: N815 - Hadoop's name
-    numPendingApplications: int = 0  # noqa: N815 - Hadoop's name
-    maxApplications: int = 0  # noqa: N815 - Hadoop's name
-    pendingContainers: int = 0  # noqa: N815 - Hadoop's name
+    absoluteCapacity: WireNumber = 0.0  # noqa: N815 - Hadoop's name
+    absoluteMaxCapacity: WireNumber = 100.0  # noqa: N815 - Hadoop's name
+    numApplications: WireNumber = 0  # noqa: N815 - Hadoop's name
+    numPendingApplications: WireNumber = 0  # noqa: N815 - Hadoop's name
+    maxApplications: WireNumber = 0  # noqa: N815 - Hadoop's name
+    pendingContainers: WireNumber = 0  # noqa: N815 - Hadoop's name
     resourcesUsed: WireResource | None = None  # noqa: N815 - Hadoop's name
     resources: _Usages | None = None
     minEffectiveCapacity: WireResource | None = None  # noqa: N815 - Hadoop's name
@@ -78,10 +78,10 @@ class _FairQueues(msgspec.Struct):
 class _FairQueue(msgspec.Struct):
     queueName: str = ""  # noqa: N815 - Hadoop's name
     type: str = ""
-    maxApps: int = 0  # noqa: N815 - Hadoop's name
-    numPendingApps: int = 0  # noqa: N815 - Hadoop's name
-    numActiveApps: int = 0  # noqa: N815 - Hadoop's name
-    pendingContainers: int = 0  # noqa: N815 - Hadoop's name
+    maxApps: WireNumber = 0  # noqa: N815 - Hadoop's name
+    numPendingApps: WireNumber = 0  # noqa: N815 - Hadoop's name
+    numActiveApps: WireNumber = 0  # noqa: N815 - Hadoop's name
+    pendingContainers: WireNumber = 0  # noqa: N815 - Hadoop's name
     maxResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     usedResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     demandResources: WireResource | None = None  # noqa: N815 - Hadoop's name
@@ -97,9 +97,9 @@ class _Fair(msgspec.Struct):
 
 class _Fifo(msgspec.Struct):
     qstate: str = "RUNNING"
-    usedNodeCapacity: int = 0  # noqa: N815 - Hadoop's name
-    totalNodeCapacity: int = 0  # noqa: N815 - Hadoop's name
-    maxQueueMemoryCapacity: int = 0  # noqa: N815 - Hadoop's name
+    usedNodeCapacity: WireNumber = 0  # noqa: N815 - Hadoop's name
+    totalNodeCapacity: WireNumber = 0  # noqa: N815 - Hadoop's name
+    maxQueueMemoryCapacity: WireNumber = 0  # noqa: N815 - Hadoop's name
 
 
 class _Kind(msgspec.Struct):
@@ -164,11 +164,11 @@ def _walk_capacity(queue: _CapacityQueue, parent: str, total: ResourceVector) ->
         maximum=_effective(queue.maxEffectiveCapacity, queue.absoluteMaxCapacity, total) if parent else total,
         used=used,
         pending=_sum(usage.pending for usage in usages),
-        pending_containers=queue.pendingContainers,
+        pending_containers=whole(queue.pendingContainers),
         labels=tuple(several(queue.nodeLabels)),
-        applications=queue.numApplications,
-        waiting_applications=queue.numPendingApplications,
-        maximum_applications=queue.maxApplications,
+        applications=whole(queue.numApplications),
+        waiting_applications=whole(queue.numPendingApplications),
+        maximum_applications=whole(queue.maxApplications),
         creates_children=queue.autoCreateChildQueueEnabled or queue.autoCreationEligibility not in ("off", ""),
     )
     for child in children:
@@ -190,11 +190,11 @@ def _largest_allocation(queue: _CapacityQueue) -> ResourceVector:
     return max(found, key=lambda allocation: (allocation.memory_mib, allocation.vcores))
 
 
-def _effective(effective: WireResource | None, percent: float | str, total: ResourceVector) -> ResourceVector:
+def _effective(effective: WireResource | None, percent: WireNumber, total: ResourceVector) -> ResourceVector:
     """The amount that the scheduler computed; Hadoop 2 tells only the percentage."""
     if effective is not None:
         return vector(effective)
-    share = number(percent) / _PERCENT
+    share = number(percent, most=_PERCENT) / _PERCENT
     others = {name: int(amount * share) for name, amount in total.others.items()}
     return ResourceVector(int(total.memory_mib * share), int(total.vcores * share), others)
 
@@ -211,6 +211,7 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
     used = vector(queue.usedResources)
     steady = vector(queue.steadyFairResources)
     wanting = vector(queue.demandResources) - used
+    running, waiting, most = (whole(count) for count in (queue.numActiveApps, queue.numPendingApps, queue.maxApps))
     yield QueueReport(
         path=queue.queueName,
         state=QueueState.RUNNING,
@@ -219,11 +220,11 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
         maximum=vector(queue.maxResources),
         used=used,
         pending=ResourceVector(max(0, wanting.memory_mib), max(0, wanting.vcores)),
-        pending_containers=queue.pendingContainers,
+        pending_containers=whole(queue.pendingContainers),
         labels=("*",),
-        applications=queue.numActiveApps + queue.numPendingApps,
-        waiting_applications=queue.numPendingApps,
-        maximum_applications=0 if queue.maxApps >= _UNLIMITED else queue.maxApps,
+        applications=running + waiting,
+        waiting_applications=waiting,
+        maximum_applications=0 if most >= _UNLIMITED else most,
     )
     for child in children:
         yield from _walk_fair(child)
@@ -237,10 +238,11 @@ def _read_fifo(info: msgspec.Raw, total: ResourceVector) -> _Read:
         is_leaf=True,
         capacity=total,
         maximum=total,
-        used=ResourceVector(fifo.usedNodeCapacity, 0),
+        used=ResourceVector(whole(fifo.usedNodeCapacity), 0),
         labels=("*",),
     )
-    return iter((queue,)), ResourceVector(fifo.maxQueueMemoryCapacity, 0) if fifo.maxQueueMemoryCapacity else total
+    largest_mib = whole(fifo.maxQueueMemoryCapacity)
+    return iter((queue,)), ResourceVector(largest_mib, 0) if largest_mib else total
 
 
 def _queue_state(name: str) -> QueueState:

@@ -11,6 +11,7 @@ import msgspec
 
 from shim.domain.usage import NO_USAGE, Account, Usage
 from shim.protocol.rest.ordered_json import JsonValue, Pairs, parse_ordered
+from shim.protocol.rest.wire_values import whole
 
 __all__ = ["HOLDS", "SPENT", "SPENT_MAPS", "UsageForm"]
 
@@ -71,12 +72,12 @@ class UsageForm:
 
 def _usage(members: _Members) -> Usage:
     spent = {
-        name: max(0, amount) for name, member in SPENT.items() if (amount := _number(members.get(member))) is not None
+        name: whole(amount) for name, member in SPENT.items() if (amount := _number(members.get(member))) is not None
     }
     for prefix, member in SPENT_MAPS.items():
-        spent |= {prefix + name: max(0, amount) for name, amount in _entries(members.get(member))}
+        spent |= {prefix + name: amount for name, amount in _entries(members.get(member))}
     holds = {name: amount for name, member in HOLDS.items() if (amount := _number(members.get(member))) is not None}
-    return Usage(spent, {name: amount for name, amount in holds.items() if amount >= 0})
+    return Usage(spent, {name: whole(amount) for name, amount in holds.items() if amount >= 0})
 
 
 def _number(raw: msgspec.Raw | None) -> int | None:
@@ -94,9 +95,9 @@ def _entries(raw: msgspec.Raw | None) -> Iterator[tuple[str, int]]:
             continue
         for each in entry if isinstance(entry, list) and not isinstance(entry, Pairs) else (entry,):
             pair: dict[str, Any] = dict(each) if isinstance(each, Pairs) else {}
-            key, amount = pair.get("key"), str(pair.get("value"))
-            if isinstance(key, str) and amount.lstrip("-").isdecimal():
-                yield key, int(amount)
+            key, amount = pair.get("key"), pair.get("value")
+            if isinstance(key, str) and isinstance(amount, str) and amount.lstrip("-").isdecimal():
+                yield key, whole(amount)
 
 
 def _is_list(raw: msgspec.Raw) -> bool:

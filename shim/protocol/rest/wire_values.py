@@ -2,6 +2,10 @@
 
 Versions differ in form: lists that are empty are `null`, `{}`, `""` or missing; lists of one are the element itself;
 numbers are quoted; a float may be the string "NaN". All of that is read alike.
+
+A ResourceManager may tell any number, and one that counts wrongly tells negative ones: CapacityScheduler's pending
+amounts overflow when an ApplicationMaster asks for more than there can be. Heddle divides by these numbers, sums and
+stores them. So each is taken in here, by `whole` or `number`, and is none of those that an account cannot hold.
 """
 
 import math
@@ -12,15 +16,32 @@ import msgspec
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 
-__all__ = ["WireResource", "WireResources", "decode", "is_document", "number", "several", "vector"]
+__all__ = [
+    "MOST",
+    "WireNumber",
+    "WireResource",
+    "WireResources",
+    "decode",
+    "is_document",
+    "number",
+    "several",
+    "vector",
+    "whole",
+]
 
 T = TypeVar("T")
+WireNumber = int | float | str | bool | None
+"""A number as some version of Hadoop, or somebody who poses as one, writes it."""
+MOST = 2**53 - 1
+"""Largest amount, count or time that is taken in: sums of a thousand still fit into a store's 64 bits, and every reader
+of JSON has it exactly. Hadoop's own word for no limit, 2^63 - 1, becomes this one."""
 _MEMORY_AND_VCORES = frozenset({"memory-mb", "vcores"})
+_DIGITS = 19
 
 
 class _Amount(msgspec.Struct):
     name: str = ""
-    value: int = 0
+    value: WireNumber = 0
 
 
 class WireResources(msgspec.Struct):
@@ -32,8 +53,8 @@ class WireResources(msgspec.Struct):
 class WireResource(msgspec.Struct):
     """`ResourceInfo`: MiB, virtual cores, and (from 3.0) every resource type by name."""
 
-    memory: int = 0
-    vCores: int = 0  # noqa: N815 - Hadoop's name
+    memory: WireNumber = 0
+    vCores: WireNumber = 0  # noqa: N815 - Hadoop's name
     resourceInformations: WireResources | None = None  # noqa: N815 - Hadoop's name
 
 
@@ -43,10 +64,10 @@ def vector(resource: WireResource | None) -> ResourceVector:
         return ResourceVector()
     information = resource.resourceInformations
     listed = several(information.resourceInformation) if information is not None else []
-    others = {amount.name: amount.value for amount in listed if amount.name not in _MEMORY_AND_VCORES}
+    others = {amount.name: whole(amount.value) for amount in listed if amount.name not in _MEMORY_AND_VCORES}
     if not others:
-        return ResourceVector(resource.memory, resource.vCores)
-    return ResourceVector(resource.memory, resource.vCores, others)
+        return ResourceVector(whole(resource.memory), whole(resource.vCores))
+    return ResourceVector(whole(resource.memory), whole(resource.vCores), others)
 
 
 def several(value: list[T] | T | None) -> list[T]:
@@ -56,13 +77,34 @@ def several(value: list[T] | T | None) -> list[T]:
     return value if isinstance(value, list) else [value]
 
 
-def number(value: float | str | None, default: float = 0.0) -> float:
-    """A float that may be quoted, absent or not a number."""
+def whole(value: WireNumber) -> int:
+    """An amount, a count or a time: a whole number from 0 to `MOST`; 0 for what is less, and for what is no number."""
+    if type(value) is not int:
+        value = _rounded(value)
+    return value if 0 <= value <= MOST else 0 if value < 0 else MOST
+
+
+def _rounded(value: WireNumber) -> int:
+    if value is None or isinstance(value, bool):
+        return 0
+    if isinstance(value, str) and len(value) < _DIGITS and value.isascii() and value.isdigit():
+        return int(value)
     try:
-        found = float(value) if value is not None else default
-    except ValueError:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return 0
+    return 0 if math.isnan(found) else int(min(max(found, 0.0), float(MOST)))
+
+
+def number(value: WireNumber, default: float = 0.0, *, most: float = float(MOST)) -> float:
+    """A float from 0 to `most`, that may be quoted, absent or not a number."""
+    if value is None or isinstance(value, bool):
         return default
-    return found if math.isfinite(found) else default
+    try:
+        found = float(value)
+    except (ValueError, OverflowError):
+        return default
+    return min(max(found, 0.0), most) if math.isfinite(found) else default
 
 
 def decode(decoder: "msgspec.json.Decoder[T]", raw: bytes | msgspec.Raw, what: str) -> T:

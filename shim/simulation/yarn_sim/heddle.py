@@ -205,7 +205,7 @@ class ModelledHeddle:
         )
 
     async def _watched(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """A part that ends by itself is a bug; in production it ends the process."""
+        """A part that ends by itself is a bug; in production it begins again."""
         try:
             await work()
         except Exception as exc:  # noqa: BLE001 - the boundary of a task

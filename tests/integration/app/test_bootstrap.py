@@ -4,8 +4,10 @@ import asyncio
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -14,6 +16,7 @@ import pytest
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.errors import ConfigError, InvariantViolationError, StoreUnavailableError
+from shim.queues.usage import UsageKeeping
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -184,3 +187,36 @@ def test_a_signal_ends_the_process_well(tmp_path, stop):
         process.send_signal(stop)
         assert process.wait(timeout=60) == 0
         assert "ending" in process.stdout.read()
+
+
+async def test_work_that_fails_ends_nothing_begins_again_and_is_counted(tmp_path, monkeypatch):
+    begun = asyncio.Event()
+
+    async def fails(_):
+        if begun.is_set():
+            await asyncio.Event().wait()
+        begun.set()
+        raise OverflowError("int too big to convert")
+
+    monkeypatch.setattr(UsageKeeping, "run", fails)
+    async with a_heddle(tmp_path) as heddle:
+        await begun.wait()
+        await asyncio.sleep(0)
+        told = (await get(heddle.url, "/metrics")).text
+        assert (await get(heddle.url, "/ws/v1/cluster/apps")).status_code == 200
+    assert 'heddle_background_failures_total{part="usage"} 1.0' in told
+
+
+async def test_rows_that_no_heddle_wrote_do_not_keep_it_from_starting(tmp_path):
+    async with a_heddle(tmp_path):
+        pass
+    with closing(sqlite3.connect(tmp_path / "heddle.db")) as database:
+        database.execute(
+            "INSERT INTO usage_parts (cluster_timestamp, sequence, subcluster, is_home, user_name, queue,"
+            " started_at_ms, ended_at_ms, memory_mib_s, vcore_s, preempted_memory_mib_s, preempted_vcore_s,"
+            " rm_started_ms, part_started_ms, seen, lost, as_of_ms) VALUES"
+            " (1, 1, 'elsewhere', 0, '', '', 9223372036854775807, -5, -1, -1, -1, -1, -1, -1, '[7]', 'no JSON', -1)"
+        )
+        database.commit()
+    async with a_heddle(tmp_path) as heddle:
+        assert (await get(heddle.url, "/ws/v1/cluster/apps")).status_code == 200

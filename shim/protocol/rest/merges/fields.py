@@ -11,12 +11,14 @@ from typing import Any
 import msgspec
 
 from shim.domain.ids import SubClusterId
+from shim.protocol.rest.wire_values import MOST, number
 
 __all__ = [
     "PartialDocument",
     "Rule",
     "Weighted",
     "all_true",
+    "amount",
     "any_true",
     "average",
     "decode",
@@ -53,6 +55,8 @@ Weighted = Sequence[tuple[Any, float]]
 Rule = Callable[[Weighted], Any]
 
 _INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
+_INT64_DIGITS = 19
 _DECIMALS = 6
 
 
@@ -74,31 +78,31 @@ def first(values: Weighted) -> Any:
 
 def total(values: Weighted) -> Any:
     """The sum."""
-    return _like(values, sum(_number(value) for value, _ in values))
+    return _like(values, amount(sum(amount(value) for value, _ in values)))
 
 
 def saturating_total(values: Weighted) -> Any:
     """The sum, where the largest int32 means that there is no limit."""
-    return min(_INT32_MAX, total(values))
+    return _like(values, min(_INT32_MAX, sum(amount(value) for value, _ in values)))
 
 
 def largest(values: Weighted) -> Any:
     """The peak."""
-    return _like(values, max(_number(value) for value, _ in values))
+    return _like(values, max(amount(value) for value, _ in values))
 
 
 def smallest(values: Weighted) -> Any:
     """The least."""
-    return _like(values, min(_number(value) for value, _ in values))
+    return _like(values, min(amount(value) for value, _ in values))
 
 
 def average(values: Weighted) -> Any:
     """The mean by weight; that of equal weights if all are zero."""
-    weights = [weight for _, weight in values]
+    weights = [max(0.0, weight) for _, weight in values]
     if not any(weights):
         weights = [1.0] * len(values)
-    mean = sum(_number(value) * weight for (value, _), weight in zip(values, weights, strict=True)) / sum(weights)
-    is_whole = all(isinstance(value, int) for value, _ in values)
+    mean = sum(amount(value) * weight for (value, _), weight in zip(values, weights, strict=True)) / sum(weights)
+    is_whole = all(type(value) is int for value, _ in values)
     return _like(values, round(mean) if is_whole else round(float(mean), _DECIMALS))
 
 
@@ -116,7 +120,8 @@ def union(values: Weighted) -> list[Any]:
     """Every item of the lists, once."""
     found: dict[Any, None] = {}
     for value, _ in values:
-        found.update(dict.fromkeys(value if isinstance(value, list) else [value]))
+        items = value if isinstance(value, list) else [value]
+        found.update(dict.fromkeys(each for each in items if not isinstance(each, list | dict)))
     return list(found)
 
 
@@ -136,7 +141,8 @@ def keyed(key: str, rules: Mapping[str, Rule]) -> Rule:
         groups: dict[Any, list[tuple[Any, float]]] = {}
         for value, weight in values:
             for item in value if isinstance(value, list) else [value]:
-                groups.setdefault(item.get(key), []).append((item, weight))
+                if isinstance(item, dict):
+                    groups.setdefault(str(item.get(key)), []).append((item, weight))
         return [merge_objects(group, rules) for group in groups.values()]
 
     return rule
@@ -148,8 +154,9 @@ def merge_objects(values: Weighted, rules: Mapping[str, Rule], *, default: Rule 
     The object with the most fields goes first: of several versions of Hadoop the newest gives the form.
     """
     present: dict[str, list[tuple[Any, float]]] = {}
-    for value, weight in sorted(values, key=lambda pair: -len(pair[0] or ())):
-        for name, member in (value or {}).items():
+    objects = [pair for pair in values if isinstance(pair[0], dict)]
+    for value, weight in sorted(objects, key=lambda pair: -len(pair[0])):
+        for name, member in value.items():
             present.setdefault(name, []).append((member, weight))
     return {name: _apply(rules.get(name), members, default) for name, members in present.items()}
 
@@ -190,11 +197,18 @@ resource_largest: Rule = nested(_LARGEST_RESOURCE)
 """The largest of each resource type."""
 
 
-def _number(value: Any) -> float | int:
-    if isinstance(value, (int, float)):
-        return value
-    text = str(value)
-    return int(text) if text.lstrip("-").isdigit() else float(text)
+def amount(value: Any) -> float | int:
+    """A number as it was told, within the 64 bits of Java's; 0 for what is none."""
+    if type(value) is int:
+        return max(-_INT64_MAX, min(value, _INT64_MAX))
+    if isinstance(value, float):
+        return max(-float(MOST), min(value, float(MOST)))
+    if not isinstance(value, str):
+        return 0
+    digits = value.removeprefix("-")
+    is_whole = digits.isascii() and digits.isdigit() and len(digits) <= _INT64_DIGITS
+    found = min(int(digits), _INT64_MAX) if is_whole else number(digits)
+    return -found if value.startswith("-") else found
 
 
 def _like(values: Weighted, result: float) -> Any:

@@ -9,6 +9,7 @@ from shim.protocol.rest.merges.fields import (
     PartialDocument,
     Rule,
     all_true,
+    amount,
     average,
     decode,
     encode,
@@ -42,7 +43,7 @@ def merge_metrics(parts: Sequence[PartialDocument]) -> bytes:
     documents = [decode(part.document)["clusterMetrics"] for part in parts]
     merged = merge_objects([(document, 1.0) for document in documents], _RULES, default=total)
     for percentage, size in _PERCENTAGES.items():
-        values = [(item[percentage], float(item.get(size, 0))) for item in documents if percentage in item]
+        values = [(item[percentage], float(amount(item.get(size, 0)))) for item in documents if percentage in item]
         if values:
             merged[percentage] = average(values)
     return encode({"clusterMetrics": merged})

@@ -6,6 +6,7 @@ import msgspec
 
 from shim.protocol.rest.merges.fields import PartialDocument
 from shim.protocol.rest.merges.lists import join_list, raw_items
+from shim.protocol.rest.wire_values import WireNumber, whole
 
 __all__ = ["merge_nodes"]
 
@@ -13,7 +14,7 @@ __all__ = ["merge_nodes"]
 class _Node(msgspec.Struct):
     id: str
     state: str
-    lastHealthUpdate: int = 0  # noqa: N815 - the wire's name
+    lastHealthUpdate: WireNumber = 0  # noqa: N815 - the wire's name
 
 
 def merge_nodes(parts: Sequence[PartialDocument], *, states: frozenset[str] | None) -> bytes:
@@ -29,7 +30,7 @@ def merge_nodes(parts: Sequence[PartialDocument], *, states: frozenset[str] | No
             node = msgspec.json.decode(raw, type=_Node, strict=False)
             if states is not None and node.state not in states:
                 continue
-            known = newest.get(node.id)
-            if known is None or known[0] < node.lastHealthUpdate:
-                newest[node.id] = (node.lastHealthUpdate, raw)
+            known, heard_at = newest.get(node.id), whole(node.lastHealthUpdate)
+            if known is None or known[0] < heard_at:
+                newest[node.id] = (heard_at, raw)
     return join_list("nodes", "node", (raw for _, raw in newest.values()))

@@ -18,6 +18,7 @@ from shim.protocol.rest.merges.fields import (
     Rule,
     Weighted,
     all_true,
+    amount,
     any_true,
     average,
     decode,
@@ -182,12 +183,12 @@ def _reweigh(
 ) -> None:
     """Set the percentages of a queue: of the cluster by size, then of the parent from those."""
     for name in ("absoluteCapacity", "absoluteMaxCapacity", "absoluteUsedCapacity"):
-        held = sum(float(queue.get(name, 0.0)) * weight for queue, weight in zip(queues, weights, strict=True))
+        held = sum(amount(queue.get(name, 0.0)) * weight for queue, weight in zip(queues, weights, strict=True))
         merged[name] = _rounded(held / whole)
     merged["capacity"] = _percent(merged["absoluteCapacity"], parent["absoluteCapacity"])
     merged["maxCapacity"] = _percent(merged["absoluteMaxCapacity"], parent["absoluteMaxCapacity"])
     guaranteed = [
-        float(queue.get("absoluteCapacity", 0.0)) * weight for queue, weight in zip(queues, weights, strict=True)
+        amount(queue.get("absoluteCapacity", 0.0)) * weight for queue, weight in zip(queues, weights, strict=True)
     ]
     used = [queue.get("usedCapacity", 0.0) for queue in queues]
     merged["usedCapacity"] = average(list(zip(used, guaranteed, strict=True)))
@@ -233,7 +234,7 @@ def _placed(merged: _Queue, member: str, values: Weighted, children: list[_Queue
 
 
 def _percent(part: float, whole: float) -> float:
-    return _rounded(100.0 * part / whole) if whole else 0.0
+    return _rounded(100.0 * amount(part) / amount(whole)) if amount(whole) else 0.0
 
 
 def _rounded(value: float) -> float:
