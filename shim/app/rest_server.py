@@ -246,7 +246,13 @@ def _provider_pages(use_cases: UseCases, logins: WebLogins) -> ProviderPages | N
     writer = AnswerWriter(use_cases.runtime.clock.now_s)
     is_encrypted = login.url.startswith("https:")
     return ProviderPages(
-        login.provider, login.claims, login.sessions, login.config.issuer, writer, is_encrypted=is_encrypted
+        login.provider,
+        login.claims,
+        login.sessions,
+        login.config.issuer,
+        writer,
+        is_encrypted=is_encrypted,
+        binds_address=login.config.bind_address,
     )
 
 

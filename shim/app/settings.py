@@ -170,7 +170,7 @@ def identity_rules(config: Config, user: str, own_users: frozenset[str] = frozen
 
     Args:
         config: Names them.
-        user: Whom this process runs as, who is an administrator.
+        user: Whom this process runs as, who is an administrator on this machine.
         own_users: As whom Heddle speaks to sub-clusters.
     """
     security = config.security
@@ -178,7 +178,8 @@ def identity_rules(config: Config, user: str, own_users: frozenset[str] = frozen
         static_user=security.static_user,
         cookie_validity_s=security.cookie_validity_s,
         allow_anonymous=security.allow_anonymous,
-        admins=(user, *security.admins),
+        admins=security.admins,
+        local_admin=user,
         roles=RoleRules(security.roles.by_role),
         own_users=own_users,
         proxy_users={

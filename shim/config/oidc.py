@@ -87,4 +87,12 @@ class OIDCConfig:
     )
     ca_file: Path | None = key(None, about=Key("CAs of the provider, in PEM form; the machine's without it."))
     leeway_s: float = key(30.0, about=Key("How far its clock may be off.", least=0, most=300))
+    bind_address: bool = key(
+        True,  # noqa: FBT003 - a default
+        about=Key(
+            "Whether a login must end at the network address at which it began, so that one that somebody else has "
+            "begun is worth nothing in another's browser. Turn it off where a balancer lets one browser come from "
+            "several addresses, and tells nothing of it (`X-Forwarded-For`)."
+        ),
+    )
     session_s: float = key(28800.0, about=Key("How long a browser stays logged in.", least=60, most=86400))

@@ -12,7 +12,6 @@ Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `Delega
 `DefaultImpersonationProvider` of Hadoop 3.4.2, and recorded answers.
 """
 
-import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -21,6 +20,7 @@ from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, Right, Role
 from shim.domain.token_scopes import TokenScope
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
+from shim.identity.addresses import is_from, is_loopback
 from shim.identity.cookies import BY_NAME, BY_TICKET, COOKIE_NAME, Cookies
 from shim.identity.roles import RoleRules
 from shim.ports.clock import Clock
@@ -74,6 +74,8 @@ class IdentityRules:
         cookie_validity_s: How long a cookie is good.
         allow_anonymous: Whether such a call may change something.
         admins: Administrators, whatever roles say; `*` for all.
+        local_admin: Whom this process runs as: an administrator, too, of what is asked on this machine under that name.
+            Who is called so elsewhere, or by an identity provider, is somebody else. Empty for nobody.
         roles: Who has which role.
         own_users: Users that Heddle itself is at ResourceManagers, where they may have rights that callers have not.
         is_encrypted: Whether the web services are reached by TLS alone.
@@ -84,6 +86,7 @@ class IdentityRules:
     cookie_validity_s: float
     allow_anonymous: bool = False
     admins: tuple[str, ...] = ()
+    local_admin: str = ""
     roles: RoleRules = field(default_factory=RoleRules)
     own_users: frozenset[str] = frozenset()
     proxy_users: Mapping[str, ProxyRule] = field(default_factory=lambda: MappingProxyType({}))
@@ -105,6 +108,7 @@ class Caller:
         token_id: Of that token; empty for none.
         has_login: An identity provider says who sent it.
         groups: Groups that an identity provider says the user is in, beside those of this machine.
+        is_local: Who sent it is on this machine, and acts as nobody else.
     """
 
     user: str
@@ -116,6 +120,7 @@ class Caller:
     token_id: str = ""
     has_login: bool = False
     groups: frozenset[str] = frozenset()
+    is_local: bool = False
 
 
 class IdentityService:
@@ -162,6 +167,7 @@ class IdentityService:
         cookie: str | None,
         address: str,
         has_token: bool = False,
+        is_forwarded: bool = False,
     ) -> Caller:
         """Name the caller.
 
@@ -173,6 +179,7 @@ class IdentityService:
             cookie: Value of the cookie `hadoop.auth`, None if absent.
             address: Where the request came from.
             has_token: Whether it shows a delegation token, or asks for one.
+            is_forwarded: Whether a gateway says that it came from elsewhere before.
 
         Raises:
             ForeignTokenError: If `has_token`: none are issued for web services.
@@ -187,7 +194,8 @@ class IdentityService:
         real_user = _canonical(from_cookie or user_name or "")
         new_cookie = None if from_cookie else self.issue_cookie(real_user)
         if do_as is None:
-            return Caller(real_user, real_user, new_cookie=new_cookie)
+            is_local = not is_forwarded and is_loopback(address)
+            return Caller(real_user, real_user, new_cookie=new_cookie, is_local=is_local)
         target = _canonical(do_as)
         self._check_impersonation(real_user, target, address)
         return Caller(target, real_user, new_cookie=new_cookie)
@@ -239,7 +247,7 @@ class IdentityService:
         """
         if caller.is_anonymous and not self._rules.allow_anonymous:
             return min(self._role_of_everybody(), Role.VIEWER)
-        everybody, own = self._role_of_everybody(), self._own_role(caller.user, caller.groups)
+        everybody, own = self._role_of_everybody(), self._role_of_caller(caller)
         if everybody is Role.ADMINISTRATOR or own <= everybody:
             return everybody
         if own >= Role.OPERATOR and not self._acts_by_name(caller):
@@ -266,6 +274,12 @@ class IdentityService:
             return Role.ADMINISTRATOR
         return self._rules.roles.of_user(user, lambda: groups | self._groups_of(user))
 
+    def _role_of_caller(self, caller: Caller) -> Role:
+        """A role that a caller has for himself: also by running this process, of which only this machine knows."""
+        if caller.is_local and caller.user == caller.real_user == self._rules.local_admin:
+            return Role.ADMINISTRATOR
+        return self._own_role(caller.user, caller.groups)
+
     def groups_of(self, caller: Caller) -> frozenset[str]:
         """The groups of the user that a caller acts as; none of one that nobody named."""
         return frozenset() if caller.is_anonymous else self._groups_of(caller.user)
@@ -274,7 +288,7 @@ class IdentityService:
         """True if the caller, not as everybody, administers Heddle: to make one somebody else needs that."""
         if caller.is_anonymous or caller.user != caller.real_user:
             return False
-        return self._own_role(caller.user, caller.groups) is Role.ADMINISTRATOR
+        return self._role_of_caller(caller) is Role.ADMINISTRATOR
 
     def refuse_wildcard_operator(self, caller: Caller) -> Caller:
         """The caller of a request that operates a ResourceManager (labels, nodes, queues), which judges the user.
@@ -303,7 +317,7 @@ class IdentityService:
         rule = self._rules.proxy_users.get(real_user)
         if rule is None or not self._may_act_for(rule, target, real_user):
             raise ImpersonationError(f"User: {real_user} is not allowed to impersonate {target}")
-        if not _is_from(address, rule.hosts):
+        if _ANY not in rule.hosts and not is_from(address, rule.hosts):
             raise ImpersonationError(f"Unauthorized connection for super-user: {real_user} from IP {address}")
 
     def _may_act_for(self, rule: ProxyRule, target: str, real_user: str) -> bool:
@@ -324,7 +338,8 @@ class IdentityService:
 
     def _has_more_rights(self, user: str) -> bool:
         """Tell whether a user has rights that other users lack, at Heddle or as Heddle."""
-        return user in self._rules.own_users or self._own_role(user) >= Role.OPERATOR
+        is_own = user in self._rules.own_users or user == self._rules.local_admin
+        return is_own or self._own_role(user) >= Role.OPERATOR
 
 
 def _canonical(name_untrusted: str) -> str:
@@ -334,13 +349,3 @@ def _canonical(name_untrusted: str) -> str:
         return canonical_user(name_untrusted)
     except MalformedUserNameError as exc:
         raise BadRequestError(str(exc)) from exc
-
-
-def _is_from(address: str, hosts: tuple[str, ...]) -> bool:
-    if _ANY in hosts:
-        return True
-    try:
-        caller = ipaddress.ip_address(address)
-        return any(caller in ipaddress.ip_network(host, strict=False) for host in hosts)
-    except ValueError:
-        return address in hosts

@@ -2,11 +2,14 @@
 
 What is in one can be neither read nor changed outside (AES-256-GCM, with a key made of the secret), and one kind is
 not taken for the other. A session is good until its end, at every Heddle that has the secret. A logout ends it at this
-Heddle alone: those that ended are remembered here until they would have.
+Heddle alone: those that ended are remembered here until they would have. A login that was begun is good once, for the
+browser that began it: a cookie that somebody plants in another's browser would make that one somebody else.
 """
 
 import base64
 import binascii
+import hashlib
+import hmac
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -47,6 +50,7 @@ class BrowserSession(_Sealed, frozen=True, kw_only=True):
 
 class _Attempt(_Sealed, frozen=True, kw_only=True):
     attempt: LoginAttempt
+    browser: str
 
 
 class Sessions:
@@ -75,6 +79,7 @@ class Sessions:
         secrets = (secret, *other_secrets)
         self._ciphers = {kind: [_cipher(each, kind) for each in secrets] for kind in (_SESSION, _ATTEMPT)}
         self._ended: OrderedDict[str, float] = OrderedDict()
+        self._used: OrderedDict[str, float] = OrderedDict()
 
     # -- sessions ----------------------------------------------------------------------------------------------------
 
@@ -91,25 +96,42 @@ class Sessions:
 
     def end(self, session: BrowserSession) -> None:
         """Take it for good no more, at this Heddle."""
+        self._keep(self._ended, session.id, session.until_s)
+
+    def _keep(self, over: OrderedDict[str, float], id_: str, until_s: float) -> None:
+        """Remember what is good no more until it would have ended by itself."""
         now_s = self._clock.now_s()
-        for id_ in [id_ for id_, until_s in self._ended.items() if until_s <= now_s]:
-            del self._ended[id_]
-        self._ended[session.id] = session.until_s
-        if len(self._ended) > _MOST_ENDED:
-            self._ended.popitem(last=False)
+        for each in [each for each, ends_s in over.items() if ends_s <= now_s]:
+            del over[each]
+        over[id_] = until_s
+        if len(over) > _MOST_ENDED:
+            over.popitem(last=False)
 
     # -- logins ------------------------------------------------------------------------------------------------------
 
-    def attempt(self, back_to: str) -> tuple[LoginAttempt, str]:
-        """A login that begins, and the text of a cookie that is good for ten minutes of it."""
+    def attempt(self, back_to: str, *, browser: str = "") -> tuple[LoginAttempt, str]:
+        """A login that begins, and the text of a cookie that is good for ten minutes of it.
+
+        Args:
+            back_to: Where the browser goes after it.
+            browser: What tells the browser from others.
+        """
         state, nonce, verifier = (_text(self._random_bytes(_SECRET_BYTES)) for _ in range(3))
         attempt = LoginAttempt(state, nonce, verifier, back_to)
-        return attempt, self._seal(_ATTEMPT, _Attempt(attempt=attempt, until_s=self._clock.now_s() + _ATTEMPT_S))
+        sealed = _Attempt(attempt=attempt, browser=_digest(browser), until_s=self._clock.now_s() + _ATTEMPT_S)
+        return attempt, self._seal(_ATTEMPT, sealed)
 
-    def find_attempt(self, text_untrusted: str) -> LoginAttempt | None:
-        """The login of a cookie; None if it is forged, too old, or none."""
+    def find_attempt(self, text_untrusted: str, *, browser: str = "") -> LoginAttempt | None:
+        """The login of a cookie; None if it is forged, too old, another browser's, or none."""
         found = self._open(_ATTEMPT, text_untrusted, _Attempt)
-        return None if found is None else found.attempt
+        is_its = found is not None and hmac.compare_digest(found.browser, _digest(browser))
+        return found.attempt if found is not None and is_its else None
+
+    def use(self, attempt: LoginAttempt) -> bool:
+        """Use up a login at this Heddle; False if it was before."""
+        is_first = attempt.state not in self._used
+        self._keep(self._used, attempt.state, self._clock.now_s() + _ATTEMPT_S)
+        return is_first
 
     # -- seals -------------------------------------------------------------------------------------------------------
 
@@ -136,6 +158,10 @@ class Sessions:
 
 def _cipher(secret: bytes, kind: bytes) -> AESGCM:
     return AESGCM(HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=kind).derive(secret))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _text(data: bytes) -> str:

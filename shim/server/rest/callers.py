@@ -9,11 +9,10 @@ RFC 4559.
 
 import base64
 import binascii
-import re
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from shim.errors import UserError
+from shim.errors import BadRequestError, UserError
 from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
 from shim.identity.principals import ForeignPrincipalError, PrincipalRules
 from shim.identity.service import COOKIE_NAME, Caller, IdentityService
@@ -27,14 +26,21 @@ __all__ = [
     "TOKEN_HEADER",
     "BelievedCallers",
     "Callers",
+    "CookieTwiceError",
     "LoginRefusedError",
     "ProvenCallers",
     "TicketAcceptor",
     "TicketDemandedError",
     "WebLogin",
+    "cookie_of",
+    "is_forwarded",
 ]
 
-_COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
+_FORWARDED = frozenset(
+    {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-server"}
+    | {"x-forwarded-user", "x-real-ip", "x-envoy-external-address", "cf-connecting-ip", "true-client-ip"}
+)
+"""Headers by which a gateway tells that a request comes from elsewhere: it is believed as far as that goes."""
 TOKEN_HEADER = "x-hadoop-delegation-token"  # noqa: S105 - the name of a header
 _NEGOTIATE = "negotiate"
 OPEN_PATHS = frozenset({"/healthz", "/ready"})
@@ -53,6 +59,10 @@ class LoginRefusedError(UserError):
 
     http_status = 403
     java_class = "org.apache.hadoop.security.authentication.client.AuthenticationException"
+
+
+class CookieTwiceError(BadRequestError):
+    """A cookie that stands twice: one of them may be planted, by a page of another port or path of this host."""
 
 
 class TicketAcceptor(Protocol):
@@ -106,9 +116,10 @@ class BelievedCallers:
         return self._identity.identify(
             user_name=claims.user_name,
             do_as=claims.do_as,
-            cookie=_cookie_of(request),
+            cookie=cookie_of(request, COOKIE_NAME),
             address=request.peer,
             has_token=request.header(TOKEN_HEADER) is not None or claims.is_about_tokens,
+            is_forwarded=is_forwarded(request),
         )
 
     async def log_in(self, request: Request, query: Query) -> WebLogin:
@@ -147,10 +158,16 @@ class ProvenCallers:
             TicketDemandedError: He has none that is good.
             ImpersonationError: He may not act for the user that `doAs` names.
         """
-        cookie = _cookie_of(request)
+        cookie = cookie_of(request, COOKIE_NAME)
         if cookie is None or self._identity.verify_cookie(cookie) is None:
             raise TicketDemandedError("Authentication required")
-        caller = self._identity.identify(user_name=None, do_as=query.claims.do_as, cookie=cookie, address=request.peer)
+        caller = self._identity.identify(
+            user_name=None,
+            do_as=query.claims.do_as,
+            cookie=cookie,
+            address=request.peer,
+            is_forwarded=is_forwarded(request),
+        )
         return replace(caller, has_ticket=True)
 
     async def log_in(self, request: Request, query: Query) -> WebLogin:
@@ -185,7 +202,7 @@ class ProvenCallers:
         )
         if query.claims.do_as is None:
             caller = replace(caller, real_user=owner.real_user)  # whose leave to act for the owner was checked at issue
-        return WebLogin(replace(caller, new_cookie=None))
+        return WebLogin(replace(caller, new_cookie=None, is_local=False))
 
     async def _by_ticket(self, request: Request, query: Query) -> WebLogin:
         ticket = _ticket_of(request.header("authorization"))
@@ -196,15 +213,41 @@ class ProvenCallers:
             raise LoginRefusedError(exc.told) from exc
         except ForeignPrincipalError as exc:
             raise LoginRefusedError(str(exc)) from exc
-        caller = self._identity.identify(user_name=user, do_as=query.claims.do_as, cookie=None, address=request.peer)
+        caller = self._identity.identify(
+            user_name=user,
+            do_as=query.claims.do_as,
+            cookie=None,
+            address=request.peer,
+            is_forwarded=is_forwarded(request),
+        )
         cookie: Headers = () if caller.new_cookie is None else (("Set-Cookie", caller.new_cookie),)
         proof = ("WWW-Authenticate", f"Negotiate {base64.b64encode(answer).decode()}")
         return WebLogin(replace(caller, has_ticket=True, new_cookie=None), (proof, *cookie))
 
 
-def _cookie_of(request: Request) -> str | None:
-    found = _COOKIE.search(request.joined("cookie"))
-    return found[1] if found else None
+def cookie_of(request: Request, name: str) -> str | None:
+    """The value of a cookie as it stands; None if there is none.
+
+    Raises:
+        CookieTwiceError: There are several of that name: browsers put the more specific path first, and a page that
+            is not Heddle's can plant one.
+    """
+    found = None
+    for header, line in request.headers:
+        if header != "cookie" or name not in line:
+            continue
+        for part in line.split(";"):
+            key, is_pair, value = part.partition("=")
+            if is_pair and key.strip() == name:
+                if found is not None:
+                    raise CookieTwiceError(f"the cookie {name} stands twice: delete this host's cookies")
+                found = value.strip()
+    return found
+
+
+def is_forwarded(request: Request) -> bool:
+    """True if a gateway says that a request came from elsewhere before."""
+    return any(name in _FORWARDED for name, _ in request.headers)
 
 
 def _ticket_of(authorization_untrusted: str | None) -> bytes:

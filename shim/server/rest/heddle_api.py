@@ -56,7 +56,7 @@ from shim.queues.altruism_reports import AltruismReports
 from shim.server.rest.answers import Document
 from shim.server.rest.asks_shown import shown_matching
 from shim.server.rest.backend import Backend
-from shim.server.rest.in_process import ask_application, hand_errors_out
+from shim.server.rest.in_process import ask_application, decoded_path, hand_errors_out
 from shim.server.rest.inspection_shown import (
     shown_cluster,
     shown_deadline,
@@ -205,9 +205,14 @@ class HeddleAPI:
         """Endpoints of this part."""
         return self._endpoints
 
-    def audit_name(self, method: str, path: str) -> str:
+    def audit_name(self, request: Request) -> str:
         """Return the audit's name of a request below the prefix; empty for a read, and for an unknown path."""
-        return next((name for each in self._endpoints if (name := each.audit_name(method, path)) is not None), "")
+        try:
+            path = decoded_path(request.raw_path).removeprefix(PREFIX)
+        except HTTPException:
+            return ""
+        names = (each.audit_name(request.method, path) for each in self._endpoints)
+        return next((name for name in names if name is not None), "")
 
     async def run(self, request: Request, caller: Caller) -> Document:
         """Answer a request whose path begins with `PREFIX`.

@@ -14,7 +14,7 @@ from shim.protocol.rest.filters import MANY_VALUED
 from shim.protocol.rest.queries import encode_query, parse_query
 from shim.server.rest.messages import Request
 
-__all__ = ["ask_application", "hand_errors_out"]
+__all__ = ["ask_application", "decoded_path", "hand_errors_out"]
 
 _OWN_MANY_VALUED = frozenset({"shown", "where"})
 """Parameters of Heddle's own endpoints of which every value counts."""
@@ -66,7 +66,7 @@ async def ask_application(application: FastAPI, request: Request, state: Mapping
         "http_version": "1.1",
         "method": "GET" if request.method == "HEAD" else request.method,
         "scheme": "http",
-        "path": _decoded(request.raw_path),
+        "path": decoded_path(request.raw_path),
         "raw_path": request.raw_path.encode("latin-1"),
         "query_string": _first_values(request.query).encode("latin-1"),
         "root_path": "",
@@ -96,8 +96,8 @@ def _first_values(raw_query: str) -> str:
     )
 
 
-def _decoded(raw_path: str) -> str:
-    """A path, each of its segments decoded by itself.
+def decoded_path(raw_path: str) -> str:
+    """A path of Heddle's own as everybody reads it, the audit too: each of its segments decoded by itself, once.
 
     Raises:
         HTTPException: 404 if a segment would be two, or another one above.

@@ -4,7 +4,6 @@ Who shows neither comes in as others do, by ticket for instance, or not at all: 
 provider. The provider's tokens go no further than here.
 """
 
-import re
 from urllib.parse import quote
 
 from shim.errors import HeddleError, UserError
@@ -14,7 +13,7 @@ from shim.identity.sessions import BrowserSession, Sessions
 from shim.ports.identity_provider import BadTokenError, Claims, IdentityProvider
 from shim.protocol.rest.queries import Query
 from shim.server.rest.bearer_tokens import shown_jwt
-from shim.server.rest.callers import OPEN_PATHS, Callers, TicketDemandedError, WebLogin
+from shim.server.rest.callers import OPEN_PATHS, Callers, TicketDemandedError, WebLogin, cookie_of
 from shim.server.rest.messages import Request
 
 __all__ = [
@@ -24,13 +23,11 @@ __all__ = [
     "LoginDemandedError",
     "NamelessCallers",
     "ProviderCallers",
-    "cookie_of",
 ]
 
 LOGIN_PATH = "/oidc/login"
 _PATHS = frozenset({LOGIN_PATH, "/oidc/callback"})
 SESSION_COOKIE, ATTEMPT_COOKIE = "heddle.session", "heddle.login"
-_COOKIES = {name: re.compile(rf'(?:^|;)\s*{re.escape(name)}="?([^;"]*)"?') for name in (SESSION_COOKIE, ATTEMPT_COOKIE)}
 
 
 class LoginDemandedError(UserError):
@@ -167,12 +164,6 @@ class ProviderCallers:
     def _login_location(self, request: Request) -> str:
         wanted = f"{request.raw_path}?{request.query}" if request.query else request.raw_path
         return f"{self._url}{LOGIN_PATH}?next={quote(wanted, safe='/')}"
-
-
-def cookie_of(request: Request, name: str) -> str | None:
-    """A sealed cookie; None if there is none, or several that differ: then one of them is somebody else's."""
-    found = set(_COOKIES[name].findall(request.joined("cookie").replace(",", ";")))
-    return found.pop() if len(found) == 1 else None
 
 
 def _caller(user: ClaimedUser, query: Query) -> Caller:

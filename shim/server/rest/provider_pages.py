@@ -15,14 +15,16 @@ from dataclasses import replace
 from html import escape
 
 from shim.errors import HeddleError, UnavailableError
+from shim.identity.addresses import network_of
 from shim.identity.provider_claims import ClaimRules
 from shim.identity.service import Caller
 from shim.identity.sessions import Sessions
 from shim.ports.identity_provider import IdentityProvider, LoginAttempt
 from shim.protocol.rest.queries import parse_query
 from shim.server.rest.answers import AnswerWriter
+from shim.server.rest.callers import cookie_of, is_forwarded
 from shim.server.rest.messages import Answer, Headers, Request, SessionChange
-from shim.server.rest.provider_callers import ATTEMPT_COOKIE, LOGIN_PATH, SESSION_COOKIE, cookie_of
+from shim.server.rest.provider_callers import ATTEMPT_COOKIE, LOGIN_PATH, SESSION_COOKIE
 
 __all__ = ["ProviderPages"]
 
@@ -43,6 +45,7 @@ class ProviderPages:
         issuer: The provider's name.
         writer: Of answers.
         is_encrypted: Whether browsers reach Heddle by TLS alone.
+        binds_address: Whether a login ends at the address at which it began, where no gateway stands before Heddle.
     """
 
     def __init__(
@@ -54,18 +57,21 @@ class ProviderPages:
         writer: AnswerWriter,
         *,
         is_encrypted: bool,
+        binds_address: bool = True,
     ) -> None:
         self._provider = provider
         self._claims = claims
         self._sessions = sessions
         self._issuer = issuer
         self._writer = writer
+        self._binds_address = binds_address
         self._attributes = "HttpOnly; SameSite=Lax" + ("; Secure" if is_encrypted else "")
 
     async def log_in(self, request: Request, _: Caller, extra: Headers) -> Answer:
         """Send a browser to the provider."""
         wanted = parse_query(request.query).first("next") or ""
-        attempt, text = self._sessions.attempt(wanted if _LOCAL.fullmatch(wanted) else _HOME)
+        back_to = wanted if _LOCAL.fullmatch(wanted) else _HOME
+        attempt, text = self._sessions.attempt(back_to, browser=self._browser(request))
         try:
             location = await self._provider.login_address(attempt)
         except UnavailableError as exc:
@@ -78,11 +84,13 @@ class ProviderPages:
         told = parse_query(request.query)
         values = {name: told.first(name) for name in ("state", "code", "iss", "error")}
         text = cookie_of(request, ATTEMPT_COOKIE)
-        attempt = None if text is None else self._sessions.find_attempt(text)
+        attempt = None if text is None else self._sessions.find_attempt(text, browser=self._browser(request))
         extra = (*extra, self._cookie(ATTEMPT_COOKIE, "", path="/oidc", lasts_s=0))
         problem = self._problem(values, attempt)
         if problem or attempt is None:
             return self._not_begun(problem, extra)
+        if not self._sessions.use(attempt):  # before anything is waited for: one cookie is good for one code
+            return self._not_begun("this login has ended already", extra)
         try:
             claimed = self._claims.user_of(await self._provider.redeem(values["code"] or "", attempt))
         except HeddleError as exc:
@@ -108,10 +116,17 @@ class ProviderPages:
         ended = None if session is None else SessionChange(_LOGOUT, session.user, self._issuer)
         return replace(answer, session=ended)
 
+    def _browser(self, request: Request) -> str:
+        """What tells the browser that sent a request from those that others have, as far as a server can tell."""
+        own = [request.joined(name) for name in ("user-agent", "accept-language")]
+        if self._binds_address:
+            own.append("forwarded" if is_forwarded(request) else network_of(request.peer))
+        return "\n".join(own)
+
     def _problem(self, told: Mapping[str, str | None], attempt: LoginAttempt | None) -> str:
         """Reason why a browser that comes back is not logged in; empty if the provider is to be asked."""
         if attempt is None:
-            return "this browser has begun no login here, or too long ago"
+            return "this browser has begun no login here, or too long ago, or at another address"
         if not hmac.compare_digest((told["state"] or "").encode(), attempt.state.encode()):
             return "the answer is of another login: its state differs"
         if told["iss"] not in (None, self._issuer):

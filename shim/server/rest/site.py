@@ -110,10 +110,9 @@ class Site:
 
     def audit_name(self, request: Request) -> str:
         """Return the audit's name of a change by Heddle's own web services."""
-        path = _path(request)
-        if self._api is None or not path.startswith(PREFIX):
+        if self._api is None or not request.raw_path.startswith(PREFIX):
             return ""
-        return self._api.audit_name(request.method, path.removeprefix(PREFIX))
+        return self._api.audit_name(request)
 
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that is not served here, or a method that it does not take."""
@@ -124,7 +123,7 @@ class Site:
             return await self._handlers[page](request, caller, extra)
         if self._logins is not None and (request.method, path) == ("POST", "/oidc/logout"):
             return await self._logins.log_out(request, extra)
-        if path.startswith(PREFIX) and self._api is not None:
+        if request.raw_path.startswith(PREFIX) and self._api is not None:
             document = await self._api.run(request, caller)
             return self._writer.raw(document.body, "application/json", extra=extra)
         return None

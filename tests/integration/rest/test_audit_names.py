@@ -52,7 +52,15 @@ def test_a_change_has_the_same_name_over_rest_and_rpc(path: str, method: str) ->
         ("POST", "/heddle/v1/clusters/east/drain?dryRun=true", "cluster.drain"),
         ("POST", "/heddle/v1/clusters/east/undrain?dryRun=true", "cluster.undrain"),
         ("POST", "/heddle/v1/clusters/east/EVIL%0a", "cluster."),
+        ("POST", "/heddle/v1/clusters/east/%64rain?dryRun=true", "cluster.drain"),
+        ("POST", "/heddle/v1/%63lusters/%65ast/%64%72%61%69%6e/?dryRun=true", "cluster.drain"),
+        ("POST", "/heddle/v1/clusters/ea;st/drain?dryRun=true", "cluster.drain"),
+        ("POST", "/heddle/v1/clusters/east/%2564rain?dryRun=true", "cluster."),
+        ("POST", "/heddle/v1/clusters/east%2fdrain?dryRun=true", ""),
+        ("POST", "/heddle/v1/clusters/x/%2e%2e/east/drain?dryRun=true", ""),
+        ("POST", "/%68eddle/v1/clusters/east/drain?dryRun=true", ""),
         ("POST", "/heddle/v1/choose-home", "home.choose"),
+        ("POST", "/heddle/v1/%63hoose-home", "home.choose"),
         ("POST", "/heddle/v1/nosuch", ""),
         ("POST", "/nosuch", ""),
     ],
@@ -63,3 +71,16 @@ async def test_the_server_tells_the_name(method: str, target: str, name: str) ->
     mark = "&" if "?" in target else "?"
     await server.ask(method, f"{target}{mark}user.name=queen", body=b"{}", content_type="application/json")
     assert (server.exchanges[-1].audit, server.exchanges[-1].is_change) == (name, True)
+
+
+async def test_no_spelling_of_a_path_does_what_the_audit_has_no_name_for() -> None:
+    """Whatever is written with an escape: who gets through is called by the name of what was done."""
+    server = ScriptedServer(rules=usual(IdentityRules, admins=("queen",)))
+    await server.poll()
+    path = "/heddle/v1/clusters/east/drain"
+    spelt = [f"{path[:place]}%{ord(letter):02x}{path[place + 1 :]}" for place, letter in enumerate(path) if place]
+    spelt += [path.replace("drain", more) for more in ("drain/", "drain//", "drain;x", "drain%00", "drain%20", "DRAIN")]
+    for each in spelt:
+        answer = await server.ask("POST", f"{each}?dryRun=true&user.name=queen")
+        if answer.status == 200:
+            assert server.exchanges[-1].audit == "cluster.drain", each

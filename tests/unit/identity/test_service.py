@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.roles import Right
+from shim.domain.roles import Right, Role
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError
 from shim.identity.service import Caller, IdentityRules, IdentityService, ImpersonationError, ProxyRule
 from shim.testing.clock import FakeClock
@@ -245,3 +245,37 @@ def test_s1_changes_need_a_name_unless_allowed():
 def test_admins_are_those_that_are_listed(admins, user, is_admin):
     subject = service(admins=admins)
     assert subject.is_operator(identify(subject, user_name=user)) is is_admin
+
+
+@pytest.mark.parametrize(
+    ("address", "more", "is_admin"),
+    [
+        ("127.0.0.1", {}, True),
+        ("127.9.9.9", {}, True),
+        ("::1", {}, True),
+        ("::ffff:127.0.0.1", {}, True),
+        ("10.0.0.1", {}, False),
+        ("::ffff:10.0.0.1", {}, False),
+        ("fe80::1", {}, False),
+        ("localhost", {}, False),
+        ("", {}, False),
+        ("127.0.0.1", {"is_forwarded": True}, False),
+    ],
+)
+def test_whom_heddle_runs_as_is_an_administrator_on_this_machine_alone(address, more, is_admin):
+    subject = service(local_admin="heddle")
+    caller = subject.identify(user_name="heddle", do_as=None, cookie=None, address=address, **more)
+    assert (subject.is_operator(caller), subject.is_named_admin(caller)) == (is_admin, is_admin)
+    by_cookie = subject.identify(user_name=None, do_as=None, cookie=cookie_value(caller), address=address, **more)
+    assert subject.is_operator(by_cookie) is is_admin
+
+
+def test_nobody_becomes_the_one_whom_heddle_runs_as_by_a_rule_a_token_or_a_provider():
+    rules = {"front": ProxyRule(hosts=("*",), users=("*",)), "named": ProxyRule(hosts=("*",), users=("heddle",))}
+    subject = service(local_admin="heddle", proxy_users=rules)
+    with pytest.raises(ImpersonationError):
+        subject.identify(user_name="front", do_as="heddle", cookie=None, address="127.0.0.1")
+    named = subject.identify(user_name="named", do_as="heddle", cookie=None, address="127.0.0.1")
+    for caller in (named, Caller("heddle", "heddle", has_login=True), Caller("heddle", "heddle", token_id="t1")):  # noqa: S106 - a name
+        assert not subject.is_operator(caller)
+    assert subject.role_of_user("heddle") is Role.USER

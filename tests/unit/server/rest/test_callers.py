@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import json
 from functools import partial
 
 import pytest
@@ -11,7 +12,8 @@ from shim.identity.principals import PrincipalRules
 from shim.identity.service import IdentityRules
 from shim.protocol.hrpc import SASLError
 from shim.protocol.rest.token_strings import encode_token
-from shim.server.rest.callers import ProvenCallers
+from shim.server.rest.callers import CookieTwiceError, ProvenCallers
+from shim.server.rest.callers import cookie_of as one_cookie
 from shim.server.rest.messages import Request
 from shim.testing.clock import FakeClock
 from shim.testing.settings import usual
@@ -127,3 +129,57 @@ async def test_a_refusal_does_not_tell_of_this_machine(server):
 @pytest.mark.parametrize("principal", ["ada@ELSEWHERE", "ada/a/b@TEST", "@TEST", "ada@TEST@TEST"])
 async def test_foreign_and_odd_principals_are_nobody(server, principal):
     assert (await server.ask("GET", METRICS, authorization=ticket(principal))).status == 403
+
+
+TWICE = [
+    "hadoop.auth=a; hadoop.auth=b",
+    "hadoop.auth=a; hadoop.auth=a",
+    "hadoop.auth=;hadoop.auth=b",
+    'x=1; hadoop.auth="a";hadoop.auth = "b"',
+    'x="; hadoop.auth=a"; hadoop.auth=b',
+]
+
+
+@pytest.mark.parametrize("cookies", TWICE)
+def test_two_cookies_of_one_name_are_none(cookies):
+    with pytest.raises(CookieTwiceError, match=r"hadoop\.auth stands twice"):
+        one_cookie(Request("GET", "/", "", (("cookie", cookies),), b"", ""), "hadoop.auth")
+    first, _, second = cookies.rpartition(";")
+    with pytest.raises(CookieTwiceError):
+        one_cookie(Request("GET", "/", "", (("cookie", first), ("cookie", second)), b"", ""), "hadoop.auth")
+
+
+@pytest.mark.parametrize(
+    ("cookies", "found"),
+    [
+        ("hadoop.auth=a", "a"),
+        (' a=b ; hadoop.auth="u=x&s=y" ;c=d', '"u=x&s=y"'),
+        ("xhadoop.auth=a", None),
+        ("HADOOP.AUTH=a", None),
+        ("hadoop.auth", None),
+        ("x=hadoop.auth=a", None),
+        ("", None),
+    ],
+)
+def test_a_cookie_is_found_by_its_whole_name(cookies, found):
+    assert one_cookie(Request("GET", "/", "", (("cookie", cookies),), b"", ""), "hadoop.auth") == found
+
+
+async def test_a_planted_cookie_makes_nobody_somebody_else(server, tickets):
+    await server.poll()
+    mine = cookie_of(await server.ask("GET", METRICS, authorization=ticket("ada@TEST")))
+    theirs = cookie_of(await server.ask("GET", METRICS, authorization=ticket("mallory@TEST")))
+    for cookie in (f"{theirs}; {mine}", f"{mine}; {theirs}"):
+        assert (await server.ask("GET", METRICS, cookie=cookie)).status == 400
+        assert (
+            server.server.answer_at_once(Request("GET", METRICS, "", (("cookie", cookie),), b"", "127.0.0.1")) is None
+        )
+
+
+async def test_whom_heddle_runs_as_is_nobody_special_behind_a_gateway(server):
+    opened = ScriptedServer(rules=usual(IdentityRules, local_admin="heddle"))
+    await opened.poll()
+    target = "/heddle/v1/console/caller?user.name=heddle"
+    assert json.loads((await opened.ask("GET", target)).body)["is_operator"] is True
+    for name in ("x_forwarded_for", "forwarded", "via", "x_real_ip", "x_forwarded_user"):
+        assert json.loads((await opened.ask("GET", target, **{name: "10.0.0.1"})).body)["is_operator"] is False
