@@ -400,6 +400,7 @@ class Heddle:
 
     def _run_beside(self, name: str, work: Work, metrics: Metrics, stack: AsyncExitStack) -> None:
         """Run a part until the stack is closed."""
+        metrics.background_failure(name, 0)
         going = keep_going(name, work, self._clock, metrics.background_failure)
         stack.push_async_callback(_cancel, asyncio.create_task(going, name=name))
 

@@ -115,9 +115,9 @@ class Metrics:
         """Count a store operation: `done`, or the name of the error."""
         self._series(self._store_seconds, operation, outcome).observe(duration_s)
 
-    def background_failure(self, part: str) -> None:
-        """Count a failure of work that runs by itself; it begins again after a pause."""
-        self._background_failures.labels(part).inc()
+    def background_failure(self, part: str, count: int = 1) -> None:
+        """Count a failure of work that runs by itself; 0 when it begins, so that the first one is seen as a rise."""
+        self._background_failures.labels(part).inc(count)
 
     def _series(self, times: Histogram, first: str, second: str) -> Histogram:
         series = self._timed.get((times, first, second))
