@@ -10,33 +10,17 @@ unexport PYTHONDONTWRITEBYTECODE
 
 python := .venv/bin/python
 heddle := .venv/bin/heddle
-logs := .heddle/logs
 code := shim adapters fairness altruism tests scripts
 lock_flags := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
-
-parts := lint types layers unit integration containers lab-tests
-# they wait for each other, for servers and for clusters: figures compute in that time, and take none from them
-beside := figures
-idle := $(shell chrt --idle 0 true 2>/dev/null && echo chrt --idle 0 || echo nice -n 19)
-
-without_clusters := not lab and not containers and not versions
-pages := test_house test_architecture_page test_contributing_page test_documented_attacks
-# the machines of properties take longest: they go first, so that no process ends with one alone
-units := tests/property tests/unit $(pages:%=tests/packaging/%.py)
 
 # each of these uses one core
 side_by_side := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 
-# of properties: "heddle" draws as many examples as each test says, "quick" a fifth of them
-# (tests/conftest.py)
-profile := heddle
+# of properties: "quick" draws a fifth of the examples that each test says, "heddle" all (tests/conftest.py)
+profile := quick
+parts = $(python) -m scripts.run_parts --profile $(profile)
 
-# failed tests are kept by name, so that `make test` can end with all of them
-define pytest
-$(python) -m pytest --color=yes -p tests.support.failure_log --failure-log $(logs)/$(1).failures -m '$(2)' $(3)
-endef
-
-.PHONY: help setup up down test check fmt lint types pyright mypy tsc layers unit integration figures lab-tests containers test-versions bench man docs vulnerabilities lock
+.PHONY: help setup up down test test-all test-slice submission check fmt lint types pyright mypy console layers unit bench man docs vulnerabilities lock
 
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
@@ -51,22 +35,26 @@ up: ## Start two YARN clusters and Heddle, run real work through them, and leave
 down: ## End what `make up` left running
 	@$(heddle) demo down
 
-test: setup ## Everything: check, real clusters, containers; ends with each part and each failed test
-	@rm -rf $(logs)
-	mkdir -p $(logs)
-	$(python) -m scripts.machine_waits note $(logs)/begun
-	failed=
-	run() { $(MAKE) --no-print-directory $$1 2>&1 | tee $(logs)/$$1.log; }
-	run $(beside) >/dev/null & begun=$$!
-	for part in $(parts); do run $$part || failed="$$failed $$part"; done
-	echo "waiting for what $(beside) has left; it prints to $(logs)/$(beside).log"
-	wait $$begun || failed="$$failed $(beside)"
-	$(python) -m scripts.machine_waits told $(logs)/begun
-	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts) $(beside)
+test: ## check, servers of this process, the main promises on two real clusters: at most 12 minutes; ends with a table
+	@scripts/setup.sh test
+	$(parts) test
+
+test-all: ## Every test but those of a release: `make test` with all examples, and every slice
+	@scripts/setup.sh slice all
+	$(parts) --profile heddle all
+
+test-slice: ## SLICE=faults, or more names: slices of `python -m scripts.slices`, each at most 20 minutes
+	@scripts/setup.sh test
+	needs=$$($(python) -m scripts.slices needs $(SLICE))
+	[ -z "$$needs" ] || scripts/setup.sh slice $$needs
+	$(parts) $(SLICE)
+
+submission: ## Note that a submission follows: CI runs other slices each time
+	@echo $$(($$(cat .ci/submission) + 1)) >.ci/submission
+	git commit --quiet --only .ci/submission --message 'Raise the number of submissions'
 
 check: ## What needs no server: lint, types, layers, unit tests, and properties on fewer examples
-	@$(side_by_side) lint pyright mypy tsc layers
-	$(MAKE) --no-print-directory unit profile=quick
+	@$(parts) static unit
 
 fmt: ## Format the code and sort its imports
 	@.venv/bin/ruff format $(code)
@@ -78,40 +66,22 @@ lint: ## Style, spelling, formatting
 	.venv/bin/ruff format --check $(code)
 	.venv/bin/codespell $(code) docs docker README.md
 	$(python) -m scripts.house_style
-	$(python) -m scripts.console_checks lint
 
-types: ## mypy --strict and pyright; tsc over the console's modules
-	@$(side_by_side) pyright mypy tsc
+types: ## mypy --strict and pyright
+	@$(side_by_side) pyright mypy
 
 pyright mypy:
 	@.venv/bin/$@
 
-tsc:
-	@$(python) -m scripts.console_checks types
+console: ## Rules, format and types of the console's modules, where Node is; the slice `console` tries them, too
+	@$(python) -m scripts.console_checks lint
+	$(python) -m scripts.console_checks types
 
 layers: ## Which part may import which
 	@.venv/bin/lint-imports
 
-unit: ## Tests of code alone: tables, properties (profile=quick: on fewer examples), whether pages and code agree
-	@$(call pytest,unit,$(without_clusters),-n auto --dist loadfile --no-loadscope-reorder --hypothesis-profile $(profile) $(units))
-
-integration: ## Tests on servers and databases of this machine, and of what is shipped
-	@$(call pytest,integration,$(without_clusters),-n auto --dist loadfile $(units:%=--ignore %) --ignore tests/simulation tests)
-
-figures: ## Small versions of the figures in docs/evaluation.md and docs/fairness.md, and policies over modelled YARN
-	@$(idle) $(call pytest,figures,not lab,-n auto --dist load --timeout 3600 tests/simulation)
-
-lab-tests: ## Tests on real YARN clusters; two files of them at a time
-	@$(python) -m scripts.class_archive
-	$(call pytest,lab-tests,lab and (not versions or each_version),-v -n 2 --dist loadfile --no-loadscope-reorder --durations 15 $(units:%=--ignore %) tests)
-
-containers: ## Tests of the images; starts a Docker daemon if none runs and it may
-	@trap 'scripts/docker-daemon.sh stop' EXIT
-	scripts/docker-daemon.sh start || true
-	$(call pytest,containers,containers,tests/containers)
-
-test-versions: setup ## Tests on each supported Hadoop version: before a release
-	@$(call pytest,versions,versions,tests)
+unit: ## Tests of code alone: tables, properties on all their examples, whether pages and code agree
+	@$(parts) --profile heddle unit
 
 bench: setup ## Measure Heddle beside a ResourceManager and Hadoop's Router: all, or ONLY=rpc,relay
 	@$(python) -m scripts.bench $(if $(ONLY),--only $(ONLY))

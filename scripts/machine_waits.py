@@ -1,17 +1,12 @@
 """How long work of this machine stood still for want of a processor, a disk or memory, and what its host took from it.
 
-    python -m scripts.machine_waits note FILE    now
-    python -m scripts.machine_waits told FILE    a line about the time since then
-
 A test that fails only where this is much has met a slow machine. Sources: /proc/pressure (pressure stall information of
 Linux) and the column `steal` of /proc/stat.
 """
 
-import argparse
-import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 __all__ = ["noted", "told"]
@@ -40,20 +35,3 @@ def told(before: Mapping[str, float], after: Mapping[str, float]) -> str:
     share = {name: (after[name] - before[name]) / passed_s for name in after if name in before and name != "now"}
     waits = ", ".join(f"{share[kind]:.0%} for {what}" for kind, what in _WANTS.items() if kind in share)
     return f"of {passed_s:.0f} s something waited {waits or 'nobody knows how long'}; host took {share['steal']:.0%}"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write a note, or print what is told since one."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("note", "told"))
-    parser.add_argument("file", type=Path)
-    chosen = parser.parse_args(arguments)
-    if chosen.what == "note":
-        chosen.file.write_text(json.dumps(noted()), "utf-8")
-    else:
-        print(f"{'machine':<14} {told(json.loads(chosen.file.read_text('utf-8')), noted())}")
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

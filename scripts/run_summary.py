@@ -1,20 +1,20 @@
-"""End a test run: one line for each part, and every failed test by name. Exits with 1 if anything failed.
+"""The table that ends a run of tests: part, tests, seconds, what failed.
 
-Of a test with many cases the first that failed is told, and how many others.
-
-`python -m scripts.run_summary --logs FOLDER --failed "PART ..." PART ...`. FOLDER has what each part printed
-(`PART.log`) and, for parts that ran pytest, its failed tests (`PART.failures`, see tests/support/failure_log.py).
+Of a test with many cases the first that failed is told, and how many others. What is known of a part is what it printed
+(`PART.log`) and, if it ran pytest, its failed tests (`PART.failures`, see tests/support/failure_log.py).
 """
 
-import argparse
 import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+__all__ = ["Failure", "Part", "read_part", "summary"]
+
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _SUMMARY = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped|deselected|xfailed)\b.* in [\d.]+s|no tests ran")
+_TIME = re.compile(r" in [\d.]+s(?: \([\d:]+\))?$")
 _NOT_RUN = "not run: "
 _LAST_LINES = 15
 """Of a failed part that names no test: linters, and runs that died."""
@@ -39,6 +39,7 @@ class Part:
     """What is known of one part after the run; `summary` is pytest's last line, None if there is none."""
 
     name: str
+    took_s: float
     exited_badly: bool
     lines: tuple[str, ...]
     summary: str | None
@@ -53,12 +54,12 @@ class Part:
     def report(self) -> list[str]:
         """Return the lines to print."""
         if self.summary is not None:
-            ending = self.summary
+            ending = _TIME.sub("", self.summary)
         elif self.runs_tests:
             ending = "ended without a summary: killed, or pytest itself failed"
         else:
             ending = "failed" if self.exited_badly else "passed"
-        told = [f"{self.name:<14} {ending}"]
+        told = [f"{self.name:<14} {self.took_s:6.0f}  {ending}"]
         told += [f"    {line}" for line in _told_once(self.failures)]
         told += [f"    {line}" for line in self.lines if line.startswith(_NOT_RUN)]
         if self.has_failed and not (self.failures and self.summary):
@@ -75,18 +76,15 @@ def _told_once(failures: Sequence[Failure]) -> Iterator[str]:
         yield f"{first} (and {len(others)} more cases of it)" if others else str(first)
 
 
-def read_part(name: str, logs: Path, *, exited_badly: bool) -> Part:
-    """Read the part's files; a part without a log was not run, which is a failure."""
+def read_part(name: str, logs: Path, *, exited_badly: bool, took_s: float) -> Part:
+    """Read what a part that has ended left in the folder of logs."""
     log, failures = logs / f"{name}.log", logs / f"{name}.failures"
-    if not log.is_file():
-        return Part(
-            name=name, exited_badly=True, lines=("it was not run",), summary=None, runs_tests=False, failures=()
-        )
     text = _COLOURS.sub("", log.read_text("utf-8", errors="replace"))
     lines = tuple(line for line in text.splitlines() if line.strip())
     summaries = [line.strip("= ") for line in lines if _SUMMARY.search(line)]
     return Part(
         name=name,
+        took_s=took_s,
         exited_badly=exited_badly,
         lines=lines,
         summary=summaries[-1] if summaries else None,
@@ -102,21 +100,12 @@ def _read_failures(path: Path) -> list[Failure]:
     return [Failure(test=each["test"], when=each["when"], reason=each["reason"]) for each in records]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the end of the run."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--logs", type=Path, required=True, help="folder of the logs")
-    parser.add_argument("--failed", default="", help="parts whose command failed, separated by blanks")
-    parser.add_argument("parts", nargs="+")
-    chosen = parser.parse_args(arguments)
-    failed = set(chosen.failed.split())
-    parts = [read_part(name, chosen.logs, exited_badly=name in failed) for name in chosen.parts]
-    for part in parts:
-        print(*part.report(), sep="\n")
+def summary(parts: Sequence[Part]) -> list[str]:
+    """Return the table's lines; the last one tells which parts are red."""
     red = [part.name for part in parts if part.has_failed]
-    print(f"failed: {' '.join(red)}" if red else "all parts passed")
-    return 1 if red else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    return [
+        f"{'part':<14} {'s':>6}  tests",
+        *(line for part in parts for line in part.report()),
+        f"{'all':<14} {sum(part.took_s for part in parts):6.0f}",
+        f"failed: {' '.join(red)}" if red else "all parts passed",
+    ]

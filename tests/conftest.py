@@ -17,7 +17,6 @@ from shim.lab import Lab, LabSpec
 from shim.testing.postgresql import LocalPostgreSQL, PostgreSQLMissingError
 from shim.testing.public_data import DATA_VARIABLE, has_data
 from tests.support.kdc import KDCMissingError, LocalKDC
-from tests.support.longest_first import longest_first
 from tests.support.oidc_provider import OIDCProvider, missing_provider
 
 settings.register_profile("heddle", deadline=None, print_blob=True)  # how long an example takes depends on the machine
@@ -51,8 +50,7 @@ def logging_as_before() -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)  # after -m and -k: what they leave out is not asked for
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Serve long files first; leave out the figures on public traces where there are none: the summary says so."""
-    longest_first(items)
+    """Leave out the figures on public traces where there are none: the summary says so."""
     left_out = [] if has_data() else [item for item in items if item.get_closest_marker("data")]
     if not left_out:
         return

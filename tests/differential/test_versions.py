@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.versions]
 _MOVES_FOR_S = 10.0  # some applications of the history still start or end, and what Heddle tells may be a second old
 BASE = "/ws/v1/cluster"
 IN_EACH_RUN = ("/metrics", "/apps", "/apps/{app}", "/nodes/{node}")
-"""Read in `make test` too: a merge, a list, and two documents that are passed on."""
+"""Read for each change too: a merge, a list, and two documents that are passed on."""
 READS = (
     *(pytest.param(path, marks=pytest.mark.each_version) for path in IN_EACH_RUN),
     "/nodes",

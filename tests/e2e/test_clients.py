@@ -51,6 +51,7 @@ def running(rest):
         rest.put(f"/apps/{id_}/state", params={"user.name": "ada"}, json={"state": "KILLED"})
 
 
+@pytest.mark.main_promise
 def test_the_lines_for_curl_work_in_their_order(heddle_url):
     script = "set -euo pipefail\n" + "\n".join(blocks("curl.md", "sh"))
     environment = {**os.environ, "HEDDLE": heddle_url, "no_proxy": "*"}

@@ -71,6 +71,7 @@ def test_every_format_tells_the_same(cli):
     assert all(row["web"] in table for row in rows)
 
 
+@pytest.mark.main_promise
 def test_an_application_is_submitted_listed_explained_and_killed(cli, submitted):
     row = submitted()
     listed = json.loads(cli("app", "list", "-o", "json").stdout)

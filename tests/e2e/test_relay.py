@@ -42,6 +42,7 @@ def assert_succeeded(client: StockClient, application: str) -> None:
     assert "Final-State : SUCCEEDED" in status, status
 
 
+@pytest.mark.main_promise
 def test_map_reduce_computes_pi_and_its_master_speaks_through_heddle(heddle, client):
     before = calls(heddle)
     done = client.try_run(_RUN_JAR, client.jar("hadoop-mapreduce-examples"), "pi", "2", "10", user="edsger")

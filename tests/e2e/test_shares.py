@@ -103,8 +103,9 @@ def shared(lab: Lab, tmp_path: Path) -> Iterator[Shared]:
         running.end_everything()
 
 
+@pytest.mark.main_promise
 def test_two_queues_with_much_to_do_hold_3_to_1_over_both_clusters(shared: Shared) -> None:
-    for number in range(300):
+    for number in range(160):
         shared.submit("dev" if number % 3 == 0 else "prod", 10)
     waiting = shared.app(shared.submitted[-1])
     assert waiting["state"] == "ACCEPTED"
@@ -138,6 +139,7 @@ def test_what_waits_survives_a_kill_of_heddle_and_can_be_ended(shared: Shared) -
     assert not any(shared.is_at(url, fourth) for url in shared.managers.values())
 
 
+@pytest.mark.main_promise
 def test_hadoops_own_client_sees_and_ends_what_waits(shared: Shared, lab: Lab, tmp_path: Path) -> None:
     shared.ask("/heddle/v1/policy", "POST", {"text": '[[queue]]\nname = "root.prod"\nmax_running = 1\n'}, "root")
     shared.submit("prod", 300)  # longer than two Java programs take to start on a busy machine

@@ -34,6 +34,7 @@ def client(lab: Lab, heddle: HeddleProcess, tmp_path: Path) -> StockClient:
     return StockClient(lab, tmp_path / "client", heddle)
 
 
+@pytest.mark.main_promise
 def test_map_reduce_computes_pi_with_maps_in_two_clusters(lab, heddle, client):
     jar = client.jar("hadoop-mapreduce-examples")
     done = client.try_run(_RUN_JAR, jar, "pi", "8", "10", user="leonhard")
@@ -79,6 +80,7 @@ def test_a_distributed_shell_runs_its_commands_in_two_clusters(lab, heddle, clie
     spanned.has_ended_everywhere()
 
 
+@pytest.mark.main_promise
 def test_a_kill_ends_what_the_application_has_everywhere(lab, heddle, client):
     jar = client.jar("hadoop-mapreduce-examples")
     with client.running(_RUN_JAR, jar, "pi", "24", "10", user="ada") as running:

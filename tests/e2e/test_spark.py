@@ -23,7 +23,7 @@ def spark(lab, heddle, tmp_path_factory):
     return Spark(lab, tmp_path_factory.mktemp("spark"), heddle)
 
 
-@pytest.mark.parametrize("mode", ["client", "cluster"])
+@pytest.mark.parametrize("mode", ["client", pytest.param("cluster", marks=pytest.mark.main_promise)])
 def test_spark_counts_words_with_executors_that_come_and_go(heddle, spark, program, tmp_path, mode):
     (text,) = find_texts(1)
     before = calls_of_masters(heddle)

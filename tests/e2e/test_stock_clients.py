@@ -46,6 +46,7 @@ def of_one(lab, tmp_path_factory):
         yield StockClient(lab, folder / "client", address=running.client_rpc, scheduler_address=east.scheduler_rpc)
 
 
+@pytest.mark.main_promise
 def test_node_list_shows_the_nodes_of_both_clusters(lab, client):
     printed = client.run(f"{_CLI}.NodeCLI", "-list", "-all")
 
@@ -113,6 +114,7 @@ def test_distributed_shell_runs_and_is_killed_through_heddle(lab, of_one):
     assert "KILLED" in printed
 
 
+@pytest.mark.main_promise
 def test_a_java_program_logs_in_with_a_delegation_token_until_it_is_cancelled(client):
     printed = client.run(str(Path(__file__).parent / "programs" / "DelegationToken.java"))
 

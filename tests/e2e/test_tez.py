@@ -15,6 +15,7 @@ def tez(lab, heddle, tmp_path):
     return Tez(lab, tmp_path / "client", heddle)
 
 
+@pytest.mark.main_promise
 def test_tez_counts_words_and_sorts_them_by_how_often_they_are_there(heddle, tez, tmp_path):
     (text,) = find_texts(1)
     before = calls_of_masters(heddle)

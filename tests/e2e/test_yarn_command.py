@@ -59,6 +59,7 @@ def _found(client: StockClient, application: str) -> Running:
     raise AssertionError(f"{application} has no container: {attempts}{listed}")
 
 
+@pytest.mark.main_promise
 def test_applications_are_listed_by_their_type_and_owner(client, running):
     printed = client.yarn("application", "-list", "-appTypes", "YARN", "-appStates", "RUNNING")
 
@@ -66,6 +67,7 @@ def test_applications_are_listed_by_their_type_and_owner(client, running):
     assert {"sleeps", _OWNER, "RUNNING"} <= set(line.split())
 
 
+@pytest.mark.main_promise
 def test_logs_of_a_running_container_are_printed_by_heddle(heddle, running):
     arguments = [
         "app",
@@ -112,6 +114,7 @@ def test_a_container_is_shown_where_it_runs(client, running):
     assert f"Host : {running.node}" in printed
 
 
+@pytest.mark.main_promise
 def test_a_container_is_signalled_by_its_owner(client, running):
     assert "Signalling container" in client.yarn(
         "container", "-signal", running.container, "OUTPUT_THREAD_DUMP", user=_OWNER

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.run_summary import main, read_part
+from scripts.run_summary import Part, read_part, summary
 
 ROOT = Path(__file__).resolve().parents[3]
 GREEN = "....\n\x1b[32m==== \x1b[32m\x1b[1m4 passed\x1b[0m in 1.50s (0:00:01)\x1b[32m ====\x1b[0m\n"
@@ -41,30 +41,36 @@ def written(logs: Path, name: str, log: str, *failures: dict[str, str] | str) ->
     (logs / f"{name}.failures").write_text("\n".join(lines), "utf-8")
 
 
-def test_a_green_run_says_so(tmp_path, capsys):
+def part(logs: Path, name: str, *, exited_badly: bool = False, took_s: float = 2.0) -> Part:
+    return read_part(name, logs, exited_badly=exited_badly, took_s=took_s)
+
+
+def test_a_green_run_says_so(tmp_path):
     written(tmp_path, "unit", GREEN)
     (tmp_path / "lint.log").write_text("All checks passed!\n", "utf-8")
-    assert main(["--logs", str(tmp_path), "--failed", "", "lint", "unit"]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told == ["lint           passed", "unit           4 passed in 1.50s (0:00:01)", "all parts passed"]
+    assert summary([part(tmp_path, "lint", took_s=11.6), part(tmp_path, "unit", took_s=61.0)]) == [
+        "part                s  tests",
+        "lint               12  passed",
+        "unit               61  4 passed",
+        "all                73",
+        "all parts passed",
+    ]
 
 
-def test_each_failed_test_is_named_with_its_reason(tmp_path, capsys):
+def test_each_failed_test_is_named_with_its_reason(tmp_path):
     written(tmp_path, "unit", RED, FAILURE, {**FAILURE, "when": "setup"})
     written(tmp_path, "figures", GREEN)
-    assert main(["--logs", str(tmp_path), "--failed", "unit", "unit", "figures"]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == "unit           1 failed, 3 passed in 1.50s"
-    assert told[1] == "    FAILED x.py::test_a[b c] - x.py:3: assert 1 == 2"
-    assert told[2] == "    FAILED (setup) x.py::test_a[b c] - x.py:3: assert 1 == 2"
+    told = summary([part(tmp_path, "unit", exited_badly=True), part(tmp_path, "figures")])
+    assert told[1] == "unit                2  1 failed, 3 passed"
+    assert told[2] == "    FAILED x.py::test_a[b c] - x.py:3: assert 1 == 2"
+    assert told[3] == "    FAILED (setup) x.py::test_a[b c] - x.py:3: assert 1 == 2"
     assert told[-1] == "failed: unit"
 
 
-def test_of_many_cases_the_first_is_told_and_how_many_others_failed(tmp_path, capsys):
+def test_of_many_cases_the_first_is_told_and_how_many_others_failed(tmp_path):
     cases = [{**FAILURE, "test": f"x.py::test_a[{case}]"} for case in range(40)]
     written(tmp_path, "unit", RED, *cases, {**FAILURE, "test": "x.py::test_ab[0]"}, {**cases[0], "when": "teardown"})
-    assert main(["--logs", str(tmp_path), "--failed", "unit", "unit"]) == 1
-    assert capsys.readouterr().out.splitlines()[1:-1] == [
+    assert part(tmp_path, "unit", exited_badly=True).report()[1:] == [
         "    FAILED x.py::test_a[0] - x.py:3: assert 1 == 2 (and 39 more cases of it)",
         "    FAILED x.py::test_ab[0] - x.py:3: assert 1 == 2",
         "    FAILED (teardown) x.py::test_a[0] - x.py:3: assert 1 == 2",
@@ -78,12 +84,12 @@ def test_of_many_cases_the_first_is_told_and_how_many_others_failed(tmp_path, ca
 )
 def test_each_sign_of_failure_alone_is_enough(tmp_path, log, failures, exited_badly):
     written(tmp_path, "unit", log, *failures)
-    assert read_part("unit", tmp_path, exited_badly=exited_badly).has_failed
+    assert part(tmp_path, "unit", exited_badly=exited_badly).has_failed
 
 
 def test_a_part_that_died_shows_its_end_and_the_failures_before(tmp_path):
     written(tmp_path, "unit", DIED, FAILURE, '{"test": "cut in the mid')
-    told = read_part("unit", tmp_path, exited_badly=True).report()
+    told = part(tmp_path, "unit", exited_badly=True).report()
     assert told[0].endswith("ended without a summary: killed, or pytest itself failed")
     assert told[1].endswith("assert 1 == 2")
     assert any("Killed" in line for line in told)
@@ -91,17 +97,13 @@ def test_a_part_that_died_shows_its_end_and_the_failures_before(tmp_path):
 
 def test_a_failed_linter_shows_its_end(tmp_path):
     (tmp_path / "lint.log").write_text("x.py:1: F401\nFound 1 error.\n", "utf-8")
-    told = read_part("lint", tmp_path, exited_badly=True).report()
-    assert told == ["lint           failed", "    | x.py:1: F401", "    | Found 1 error."]
-
-
-def test_a_part_that_was_not_run_is_red(tmp_path):
-    assert read_part("unit", tmp_path, exited_badly=False).has_failed
+    told = part(tmp_path, "lint", exited_badly=True).report()
+    assert told == ["lint                2  failed", "    | x.py:1: F401", "    | Found 1 error."]
 
 
 def test_figures_that_were_not_run_are_told(tmp_path):
     written(tmp_path, "figures", "not run: 3 figures on public traces\n" + GREEN)
-    assert "    not run: 3 figures on public traces" in read_part("figures", tmp_path, exited_badly=False).report()
+    assert "    not run: 3 figures on public traces" in part(tmp_path, "figures", exited_badly=False).report()
 
 
 def failures_of(tmp_path: Path, source: str, *options: str, **environment: str) -> dict[str, dict[str, str]]:
