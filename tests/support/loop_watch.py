@@ -13,12 +13,10 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-__all__ = ["LIMIT_S", "LoopWatch", "too_long", "too_long_at_once"]
+__all__ = ["LoopWatch", "too_long", "too_long_at_once"]
 
-LIMIT_S = 0.05
-"""Nothing holds the event loop for longer, on the machine that the limit is meant for."""
-_FIXED_S = 0.004
-"""What `_fixed_work` takes on that machine."""
+_MOST = 50
+"""Nothing holds the event loop for longer than so many times `_fixed_work`, which takes 2 ms on a quick machine."""
 _TRIES = 6
 
 
@@ -75,26 +73,28 @@ class LoopWatch:
             self.longest_s, self.what = took_s, repr(what)[:300]
 
 
-async def too_long(attempt: Callable[[], Awaitable[float]], limit_s: float = LIMIT_S) -> float | None:
-    """Measure until one attempt is within the limit.
+async def too_long(attempt: Callable[[], Awaitable[float]], share: float = 1.0) -> float | None:
+    """Measure until one attempt is within a share of the limit.
 
-    All but the first attempt run without the collector of garbage, and each is held against the machine's speed of
+    All but the first attempt run without the collector of garbage, and each is held against what fixed work takes at
     its own moment. What holds the loop by itself does so each time.
 
     Returns:
-        None, or the least processor time of all attempts, in seconds.
+        None, or the least processor time of all attempts, as a multiple of what fixed work took.
     """
-    least_s = await attempt()
+    limit = share * _MOST
+    least = await attempt() / _fixed_work()
     for _ in range(_TRIES - 1):
-        if least_s <= limit_s or least_s <= limit_s * _machine_factor():
+        if least <= limit:
             return None
         with _no_collector():
             await asyncio.sleep(0)  # what was just done here ends its turn before the next is measured
-            least_s = min(least_s, await attempt())
-    return None if least_s <= limit_s * _machine_factor() else least_s
+            held_s = await attempt()
+            least = min(least, held_s / min(_fixed_work() for _ in range(3)))
+    return None if least <= limit else least
 
 
-async def too_long_at_once(work: Callable[[], object], limit_s: float = LIMIT_S) -> float | None:
+async def too_long_at_once(work: Callable[[], object], share: float = 1.0) -> float | None:
     """Measure a plain call that the loop would make in one turn; see `too_long`."""
 
     async def attempt() -> float:
@@ -102,7 +102,7 @@ async def too_long_at_once(work: Callable[[], object], limit_s: float = LIMIT_S)
         watch.measure(work)
         return watch.longest_s
 
-    return await too_long(attempt, limit_s)
+    return await too_long(attempt, share)
 
 
 @contextmanager
@@ -113,11 +113,6 @@ def _no_collector() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def _machine_factor() -> float:
-    """Return how much slower this machine is now than the one that limits are meant for; at least 1."""
-    return max(1.0, min(_fixed_work() for _ in range(5)) / _FIXED_S)
 
 
 def _fixed_work() -> float:

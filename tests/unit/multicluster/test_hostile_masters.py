@@ -24,7 +24,7 @@ from shim.protocol.proto.messages import (
     SchedulingRequestProto,
     UpdateContainerRequestProto,
 )
-from tests.support.loop_watch import LIMIT_S, LoopWatch, too_long
+from tests.support.loop_watch import LoopWatch, too_long
 from tests.unit.multicluster.test_service import (
     APPLICATION,
     EAST,
@@ -34,7 +34,6 @@ from tests.unit.multicluster.test_service import (
     TwoClusterFederation,
 )
 
-ROOM = 2.0  # processor time on a shared machine varies by as much
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
 OTHER = ApplicationId(APPLICATION.cluster_timestamp, 2)
@@ -248,7 +247,7 @@ async def test_no_call_holds_the_loop(name):
         what = watch.what
         return watch.longest_s
 
-    assert await too_long(attempt, ROOM * LIMIT_S) is None, what
+    assert await too_long(attempt) is None, what
 
 
 async def held_by(dear: AllocateRequestProto) -> LoopWatch:
