@@ -27,6 +27,7 @@
     │   ├── StoreUnavailableError      locked, full or away: retry later
     │   └── VersionConflictError       somebody else wrote first
     ├── ConfigError                    names file, key and what is allowed
+    ├── AddressTakenError              an address cannot be listened on now: start again
     ├── LabError                       a local cluster could not be started or found
     └── InvariantViolationError        a bug: never caught but at a task's boundary
 
@@ -37,6 +38,7 @@ Outcomes that are expected (a rejected launch, no capacity) are values, not erro
 from typing import ClassVar
 
 __all__ = [
+    "AddressTakenError",
     "BadRequestError",
     "BodyTooLargeError",
     "CannotSpanError",
@@ -236,6 +238,10 @@ class ConfigError(HeddleError):
         super().__init__(f"{source}: {key}: {message}")
         self.source = source
         self.key = key
+
+
+class AddressTakenError(HeddleError):
+    """An address that Heddle should listen on cannot be had now; it may be at the next try."""
 
 
 class LabError(HeddleError):

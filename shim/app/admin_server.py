@@ -35,10 +35,10 @@ async def serve_admins(
         observer: Told of every answer.
 
     Raises:
-        ConfigError: If the address cannot be listened on.
+        AddressTakenError, ConfigError: If the address cannot be listened on.
     """
     if not server.admin_rpc or not rpcs:
         return None
     calls = AdminCalls(rpcs=rpcs, view=backend.view, documents=backend.documents, clock=backend.clock)
     service = AdminService(calls, identity, observer, kerberos)
-    return await open_service(service, server.admin_rpc, "admin_rpc", "clients alone, not operators' tools")
+    return await open_service(service, server.admin_rpc, "admin_rpc")

@@ -6,7 +6,6 @@ then nothing runs by itself any more, then connections and the store are closed.
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
@@ -34,8 +33,10 @@ from shim.app.host_limits import (
     system_random,
 )
 from shim.app.kerberos import open_kerberos, open_login, open_web_tickets
+from shim.app.listening import check_doors, doors_of
 from shim.app.oidc import ProviderLogin, open_provider
 from shim.app.peers import GlobalMasterParts, open_global_master
+from shim.app.process import answer_signals
 from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
@@ -162,13 +163,11 @@ class Heddle:
         """
         allow_many_connections()
         ended, hurry = asyncio.Event(), asyncio.Event()
-        loop = asyncio.get_running_loop()
 
         def stop() -> None:
             (hurry if ended.is_set() else ended).set()
 
-        for signal_ in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signal_, stop)
+        answer_signals(stop)
         async with self:
             spare_collector()
             ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
@@ -214,6 +213,7 @@ class Heddle:
         metrics = Metrics(clock, version=shim.__version__, subclusters=lambda: _gauges(made))
         stack.enter_context(metrics.lag)
         runtime = await self._open_runtime(metrics, stack)
+        check_doors(doors_of(config.server, runtime.clusters.descriptions.values()))  # before anybody is asked anything
         master = await self._open_master(runtime, metrics, audit, stack)
         use_cases = assemble(runtime, global_master=master)
         made.append(use_cases)

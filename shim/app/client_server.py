@@ -48,7 +48,7 @@ async def serve_clients(
         rates: How fast users may call; None for as they like.
 
     Raises:
-        ConfigError: If the address cannot be listened on.
+        AddressTakenError, ConfigError: If the address cannot be listened on.
     """
     if not server.client_rpc or not rpcs:
         return None
@@ -76,29 +76,25 @@ async def serve_clients(
         rates=rates,
     )
     service = ClientService(use_cases, observer)
-    return await open_service(service, server.client_rpc, "client_rpc", "the web services alone", judge=service.logins)
+    return await open_service(service, server.client_rpc, "client_rpc", judge=service.logins)
 
 
-async def open_service(
-    service: RPCService, address: str, key: str, without: str, *, judge: LoginJudge | None = None
-) -> RPCServer:
+async def open_service(service: RPCService, address: str, key: str, *, judge: LoginJudge | None = None) -> RPCServer:
     """Listen.
 
     Args:
         service: What answers.
         address: `host:port`.
         key: Name of the address in `[server]`.
-        without: What Heddle serves if that key is empty.
         judge: Says whether what clients logged in with is still good.
 
     Raises:
-        ConfigError: If the address cannot be listened on.
+        AddressTakenError, ConfigError: If the address cannot be listened on.
     """
     host, port = split_address(address)
     most = connections_allowed(RPCLimits().max_connections)
     limits = RPCLimits(max_connections=most, max_of_address=one_address_share(most))
     server = RPCServer(service, host=host, port=port, limits=limits, judge=judge)
-    advice = f'Is a ResourceManager or another Heddle there? {key} = "" serves {without}'
-    with listening(address, f"server.{key}", advice):
+    with listening(address, f"server.{key}"):
         await server.start()
     return server

@@ -97,8 +97,11 @@ def spare_collector() -> None:
 
 
 def current_user() -> str:
-    """User that this process runs as."""
-    return getpass.getuser()
+    """User that this process runs as; its number where the machine has no name for it, as in many a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def groups_of(user: str) -> frozenset[str]:

@@ -1,30 +1,98 @@
-"""Error of every server whose address cannot be listened on."""
+"""Addresses that Heddle listens on: which there are, whether they can be had, and the error of one that cannot."""
 
+import errno
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import socket
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 
-from shim.errors import ConfigError
+from shim.config.sections import ServerConfig
+from shim.domain.addresses import split_address
+from shim.errors import AddressTakenError, ConfigError
+from shim.federation.inspection import SubClusterDescription
 
-__all__ = ["listening"]
+__all__ = ["check_doors", "doors_of", "listening"]
+
+_WHO = "Is a ResourceManager or another Heddle there?"
+_ADVICE = {
+    "server.rest": "Is another Heddle or ResourceManager there?",
+    "server.client_rpc": f'{_WHO} client_rpc = "" serves the web services alone',
+    "server.scheduler_rpc": (
+        f'{_WHO} scheduler_rpc = "" serves clients alone: ApplicationMasters then need their home\'s address'
+    ),
+    "server.admin_rpc": f'{_WHO} admin_rpc = "" serves clients alone, not operators\' tools',
+}
+_PASSING = frozenset({errno.EADDRINUSE, errno.EADDRNOTAVAIL, errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+"""Errors of a machine that may be over at the next try."""
+
+
+def doors_of(server: ServerConfig, clusters: Iterable[SubClusterDescription]) -> dict[str, str]:
+    """Addresses to be listened on for clients, by their keys in the configuration.
+
+    Args:
+        server: Where it says so.
+        clusters: What there is to serve: without a cluster's address of a kind, there is nothing to listen for.
+    """
+    known = tuple(clusters)
+    wanted = {
+        "rest": True,
+        "proxy": True,
+        "client_rpc": any(each.client_rpc for each in known),
+        "scheduler_rpc": any(each.scheduler_rpc for each in known),
+        "admin_rpc": any(each.admin_rpc for each in known),
+    }
+    named = {f"server.{key}": str(getattr(server, key)) for key, is_wanted in wanted.items() if is_wanted}
+    return {key: address for key, address in named.items() if address}
+
+
+def check_doors(doors: Mapping[str, str]) -> None:
+    """See that every address can be had, before anything is begun; nobody is listened to meanwhile.
+
+    Raises:
+        AddressTakenError: If one cannot be had now.
+        ConfigError: If one never can, or two are the same.
+    """
+    seen: dict[str, str] = {}
+    with ExitStack() as held:
+        for key, address in doors.items():
+            _, port = split_address(address)
+            other = seen.setdefault(address, key) if port else key
+            if other != key:
+                raise ConfigError("the configuration", key, f"{address} is that of {other}, too: each needs its own")
+            with listening(address, key):
+                _hold(address, held)
+
+
+def _hold(address: str, held: ExitStack) -> None:
+    host, port = split_address(address)
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, kind, protocol, _, where in found:
+        holder = held.enter_context(socket.socket(family, kind, protocol))
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as every server does
+        if family == socket.AF_INET6:
+            holder.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        holder.bind(where)
 
 
 @contextmanager
-def listening(address: str, key: str, advice: str = "") -> Iterator[None]:
+def listening(address: str, key: str) -> Iterator[None]:
     """Around the start of a server.
 
     Args:
         address: `host:port`.
         key: Where the configuration has it.
-        advice: What else to say.
 
     Raises:
-        ConfigError: If the address cannot be listened on.
+        AddressTakenError: If the address cannot be listened on now.
+        ConfigError: If it never can.
     """
     try:
         yield
     except OSError as exc:
+        advice = _ADVICE.get(key, "")
         said = ". ".join(filter(None, (f"{address} cannot be listened on: {_words_for(exc)}", advice)))
+        if exc.errno in _PASSING or exc.errno == socket.EAI_AGAIN:
+            raise AddressTakenError(f"{key}: {said}") from exc
         raise ConfigError("the configuration", key, said) from exc
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
@@ -14,6 +13,7 @@ from shim.app.connections import SubCluster, resolve
 from shim.app.host_limits import SystemClock, read_other_secrets, read_secret, system_random
 from shim.app.listening import listening
 from shim.app.master_tls import MasterTLS, open_master_tls
+from shim.app.process import answer_signals
 from shim.app.runtime import Runtime
 from shim.app.settings import poll_schedule, view_settings
 from shim.concurrency.keep_going import keep_going
@@ -152,7 +152,8 @@ async def open_global_master(
         observer: Told of what is passed on, and taken from others.
 
     Raises:
-        ConfigError: There is no secret, or the address cannot be listened on.
+        AddressTakenError: The address cannot be had now.
+        ConfigError: There is no secret, or the address never can be listened on.
     """
     config = runtime.config
     credentials = _credentials(config.masters, global_master_role(name))
@@ -203,9 +204,7 @@ class LocalMasterProcess:
             HeddleError: If it cannot start.
         """
         ended = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for signal_ in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signal_, ended.set)
+        answer_signals(ended.set)
         async with AsyncExitStack() as stack:
             standing, address = await self._open(stack)
             announce(f"Heddle {shim.__version__}: Local Master of {standing.subcluster}, listens on {address}")

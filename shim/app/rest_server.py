@@ -93,11 +93,12 @@ async def serve_web(
         logins: How callers prove who they are.
 
     Raises:
-        ConfigError: If the address cannot be listened on, or the TLS files cannot be used.
+        AddressTakenError: If the address cannot be had now.
+        ConfigError: If it never can, or the TLS files cannot be used.
     """
     server = use_cases.runtime.config.server
     service = _service(use_cases, observer, metrics, health, logins)
-    front = await _open(use_cases, service, server.rest, "rest", "Is another Heddle or ResourceManager there?")
+    front = await _open(use_cases, service, server.rest, "rest")
     if not is_loopback(server.rest) and not logins.are_proven:
         _log.warning("other machines reach this address, and user names are believed", address=server.rest)
     return front
@@ -125,7 +126,7 @@ async def serve_pages(
     return await _open(use_cases, pages, runtime.config.server.proxy, "proxy")
 
 
-async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key: str, advice: str = "") -> RestServer:
+async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key: str) -> RestServer:
     """A server at an address that `key` of the section `server` names."""
     server = use_cases.runtime.config.server
     host, port = split_address(address)
@@ -134,7 +135,7 @@ async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key:
     limits = replace(limits, max_connections=most, max_of_address=one_address_share(most))
     tls = offered_tls(server, use_cases.runtime.clock)
     opened = RestServer(handler, host=host, port=port, limits=limits, names=_names(server, host), tls=tls)
-    with listening(address, f"server.{key}", advice):
+    with listening(address, f"server.{key}"):
         await opened.start()
     return opened
 

@@ -40,7 +40,7 @@ async def serve_masters(
         owner_address: `host:port` where the Heddle that owns a queue takes ApplicationMasters; empty if it is this one.
 
     Raises:
-        ConfigError: If the address cannot be listened on.
+        AddressTakenError, ConfigError: If the address cannot be listened on.
     """
     if not server.scheduler_rpc or not any(addresses.values()):
         return None
@@ -62,10 +62,6 @@ async def serve_masters(
     listener = SchedulerServer(
         attempts, HomeDialler(addresses), observer, host=host, port=port, service=service, owner_address=elsewhere
     )
-    advice = (
-        'Is a ResourceManager or another Heddle there? scheduler_rpc = "" serves clients alone: '
-        "ApplicationMasters then need their home's address"
-    )
-    with listening(server.scheduler_rpc, "server.scheduler_rpc", advice):
+    with listening(server.scheduler_rpc, "server.scheduler_rpc"):
         await listener.start()
     return listener

@@ -171,6 +171,15 @@ class Front:
         raise FrontError(_CODE_BY_STATUS.get(answer.status_code, ExitCode.FAILED), complaint)
 
 
+def _name_here() -> str:
+    """Who calls, where nobody says it."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError) as exc:  # as in many a container
+        message = f"this machine has no name for you (uid {os.getuid()}): write --user NAME"
+        raise FrontError(ExitCode.USAGE, message) from exc
+
+
 def _trusting(ca_file: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca_file)
@@ -198,7 +207,7 @@ def front(server: str, user: str) -> Iterator[Front]:
     """A `Front` whose failures end the command with their exit code."""
     try:
         ca_file, token = os.environ.get("HEDDLE_CA_FILE", ""), shown_token(os.environ)
-        with closing(Front(server, user or getpass.getuser(), ca_file=ca_file, token=token)) as made:
+        with closing(Front(server, user or _name_here(), ca_file=ca_file, token=token)) as made:
             yield made
     except TokenFileError as exc:
         fail(str(exc), ExitCode.USAGE)

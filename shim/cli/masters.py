@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from shim.app.process import hold_streams, say
 from shim.cli.front import ExitCode, fail
 from shim.config.loader import Config, load
 from shim.errors import ConfigError, HeddleError
@@ -46,7 +47,7 @@ def gm(
         from shim.app.bootstrap import Heddle  # noqa: PLC0415 - see above
         from shim.app.peers import default_name  # noqa: PLC0415 - see above
 
-        await Heddle(settings, global_master=name or default_name(settings)).run(announce=typer.echo)
+        await Heddle(settings, global_master=name or default_name(settings)).run(announce=say)
 
     _run(config, run)
 
@@ -66,7 +67,7 @@ def lm(
     async def run(settings: Config) -> None:
         from shim.app.peers import LocalMasterProcess  # noqa: PLC0415 - the other verbs shall not wait for it
 
-        await LocalMasterProcess(settings, subcluster).run(announce=typer.echo)
+        await LocalMasterProcess(settings, subcluster).run(announce=say)
 
     _run(config, run)
 
@@ -74,6 +75,7 @@ def lm(
 def _run(config: Path, process: _Process) -> None:
     import uvloop  # noqa: PLC0415 - the other verbs shall not wait for it
 
+    hold_streams()
     try:
         settings = load(config, os.environ)
         configure_logs(level=settings.log.level, style=settings.log.format)

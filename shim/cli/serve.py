@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shim.app.process import hold_streams, say
 from shim.cli.front import ExitCode, fail
 from shim.config.loader import Config, load
 from shim.errors import ConfigError, HeddleError
@@ -45,6 +46,7 @@ def serve(
 
     When it runs: `heddle cluster list`, `heddle doctor`, and http://127.0.0.1:8088/console/ in a browser.
     """
+    hold_streams()
     try:
         settings = load(config, os.environ)
         if check:
@@ -129,4 +131,4 @@ def _run(config: Config) -> None:
 
     # the store's thread needs the interpreter several times for one commit: by default it waits 5 ms each time for it
     sys.setswitchinterval(_SWITCH_S)
-    uvloop.run(Heddle(config).run(announce=typer.echo))
+    uvloop.run(Heddle(config).run(announce=say))

@@ -6,6 +6,7 @@ Everybody logs with `structlog.get_logger("heddle.PART")` and key-value pairs; w
 
 import logging
 import sys
+from contextlib import suppress
 from functools import partial
 from typing import TextIO
 
@@ -57,11 +58,21 @@ def configure_logs(*, level: str, style: str, stream: TextIO | None = None) -> N
 
 
 class _NamedLogger(structlog.WriteLogger):
-    """Writes lines, and knows the name that it was asked for by."""
+    """Writes lines, and knows the name that it was asked for by.
+
+    A line that nobody takes (the reader has gone, the disk is full) is lost: work does not end for want of a log.
+    """
 
     def __init__(self, target: TextIO, name: str = "heddle") -> None:
         super().__init__(target)
         self.name = name
+
+    def msg(self, message: str) -> None:
+        """Write a line."""
+        with suppress(OSError, ValueError):  # the latter of a stream that was closed
+            super().msg(message)
+
+    log = debug = info = warn = warning = fatal = failure = err = error = critical = exception = msg
 
 
 def _add_name(logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:

@@ -34,6 +34,7 @@ class Started:
         listens: What its log says once it can be used.
         environment: Further variables; one that is empty is taken away.
         python: Options of the interpreter.
+        wrapper: A command that becomes the process.
         before: Called in the process before it becomes Heddle.
 
     Attributes:
@@ -49,7 +50,8 @@ class Started:
         listens: str = " serves ",
         environment: Mapping[str, str] | None = None,
         python: Sequence[str] = (),
-        before: Callable[[], None] | None = None,
+        wrapper: Sequence[str] = (),
+        before: Callable[[], object] | None = None,
     ) -> None:
         self.folder = folder
         self.log = folder / f"{verb[0]}.log"
@@ -57,7 +59,7 @@ class Started:
         self.config.write_text(text, "utf-8")
         given = {**os.environ, "PYTHONPATH": str(_REPOSITORY), "HEDDLE_LOG_FORMAT": "json", **(environment or {})}
         self._environment = {name: value for name, value in given.items() if value}
-        self._command = [sys.executable, *python, "-m", "shim", *verb, "-c", str(self.config)]
+        self._command = [*wrapper, sys.executable, *python, "-m", "shim", *verb, "-c", str(self.config)]
         self._listens = listens
         self._before = before
 

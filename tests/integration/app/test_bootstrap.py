@@ -15,7 +15,7 @@ import pytest
 
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
-from shim.errors import ConfigError, InvariantViolationError, StoreUnavailableError
+from shim.errors import AddressTakenError, ConfigError, InvariantViolationError, StoreUnavailableError
 from shim.queues.usage import UsageKeeping
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,12 +90,12 @@ async def test_it_has_an_address_only_while_it_runs(tmp_path):
         _ = a_heddle(tmp_path).url
 
 
-async def test_a_taken_port_is_a_configuration_error_and_everything_is_closed_again(tmp_path):
+async def test_a_taken_port_is_said_and_everything_is_closed_again(tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         before = asyncio.all_tasks()
-        with pytest.raises(ConfigError, match=r"server\.rest.*cannot be listened on: Address already in use\."):
+        with pytest.raises(AddressTakenError, match=r"server\.rest.*cannot be listened on: Address already in use\."):
             await a_heddle(tmp_path, rest=f"127.0.0.1:{taken.getsockname()[1]}").__aenter__()
         assert asyncio.all_tasks() == before
 

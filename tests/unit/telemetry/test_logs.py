@@ -85,3 +85,19 @@ def test_a_traceback_for_people_cannot_pass_for_a_line(lines):
     _, *trace = lines.getvalue().splitlines()
     assert trace
     assert all(line.startswith("  | ") for line in trace)
+
+
+class Gone(io.StringIO):
+    """A stream whose reader has gone."""
+
+    def write(self, _text):
+        raise BrokenPipeError(32, "Broken pipe")
+
+
+@pytest.mark.parametrize("stream", [Gone(), io.StringIO()])
+def test_a_line_that_nobody_takes_ends_no_work(lines, stream):
+    configure_logs(level="info", style="json", stream=stream)
+    if not isinstance(stream, Gone):
+        stream.close()
+    structlog.get_logger("heddle").error("told nobody")
+    logging.getLogger("library").error("told nobody")

@@ -1,0 +1,69 @@
+"""What a process that serves does about signals and standard streams: neither ends it unseen, but those that shall."""
+
+import asyncio
+import faulthandler
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+import structlog
+
+__all__ = ["answer_signals", "hold_streams", "say"]
+
+_ENDS = (signal.SIGTERM, signal.SIGINT)
+_READ_ANEW = "files of TLS are read again by themselves when they change, all else of the configuration at a start"
+_MEANS_NOTHING = "it means nothing here; SIGTERM ends Heddle, SIGQUIT shows where its threads are"
+_TOLD = {
+    signal.SIGHUP: _READ_ANEW,
+    signal.SIGUSR1: _MEANS_NOTHING,
+    signal.SIGUSR2: _MEANS_NOTHING,
+    signal.SIGALRM: _MEANS_NOTHING,
+    signal.SIGVTALRM: _MEANS_NOTHING,
+    signal.SIGPROF: _MEANS_NOTHING,
+}
+"""Signals that would end a process without a word, and what is said of each instead."""
+_log = structlog.get_logger("heddle")
+
+
+def answer_signals(stop: Callable[[], None]) -> None:
+    """Have the running loop answer every signal that somebody may send.
+
+    Args:
+        stop: Called for SIGTERM and SIGINT, each time.
+    """
+    loop = asyncio.get_running_loop()
+    for each in _ENDS:
+        loop.add_signal_handler(each, stop)
+    for each, said in _TOLD.items():
+        loop.add_signal_handler(each, partial(_tell, each.name, said))
+    with suppress(OSError, ValueError, RuntimeError):  # a standard error that is no file
+        faulthandler.register(signal.SIGQUIT, all_threads=True, chain=False)  # by the kernel: though the loop hangs
+
+
+def _tell(name: str, said: str) -> None:
+    _log.warning("a signal changed nothing", signal=name, reason=said)
+
+
+def hold_streams() -> None:
+    """Give standard streams that were closed a place where nothing is, before a file or a socket takes theirs."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number: this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+
+
+def say(line: str) -> None:
+    """Print a line, to whoever may still read it."""
+    try:
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()
+    except OSError:  # the reader has gone: what is left in the buffer shall not fail at the end, either
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
