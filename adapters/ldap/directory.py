@@ -3,9 +3,14 @@
 The rules are those of Hadoop's `LdapGroupsMapping`: the entry of a user by a filter, then the groups that have it as a
 member, and those that have these, as many levels up as are configured. What a caller wrote is escaped wherever it
 stands in a filter (RFC 4515 section 3).
+
+A directory compares by rules of its own: case, width and marks of letters do not count, so that it finds the entry of
+`ada` by `ADA`, too. To Heddle these are two users: an entry is a user's if an attribute that the filter compares has
+the name, character by character.
 """
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,13 +21,17 @@ from adapters.ldap.library import load_library
 from adapters.ldap.limited_calls import LimitedCalls
 from shim.errors import UnavailableError
 
-__all__ = ["ENTRY", "USER", "DirectorySettings", "LDAPGroups"]
+__all__ = ["ENTRY", "USER", "DirectorySettings", "LDAPGroups", "compared"]
 
 USER, ENTRY = "{user}", "{dn}"
 """Stand in filters for the user's name, and for the distinguished name of his entry or of a group."""
 
 _PLACES = re.compile(r"\{user\}|\{dn\}")
+_COMPARED = re.compile(r"\(\s*([A-Za-z][A-Za-z0-9.;-]*)\s*=([^()*]*\{user\}[^()*]*)\)")
 _MOST_GROUPS = 2000
+_LEAST_WAIT_S = 0.001
+_MOST_BYTES = 4 * 1024 * 1024
+"""Of one answer: two thousand groups with names of 2 KiB, though a directory may send more than it was asked for."""
 _NO_REFERRALS = 0
 _WITHOUT_TLS = "ldap://"
 _WITHOUT_TEXT = {"TIMEOUT": "Timed out"}
@@ -62,12 +71,18 @@ class DirectorySettings:
     timeout_s: float
 
 
+def compared(user_filter: str) -> tuple[tuple[str, str], ...]:
+    """Attributes that a filter compares with the user's name, each with what `{user}` stands in."""
+    return tuple(_COMPARED.findall(user_filter))
+
+
 class LDAPGroups:
     """Looks up the groups of users. Each question has a connection of its own: answers are kept by who asks."""
 
     def __init__(self, settings: DirectorySettings) -> None:
         self._settings = settings
         self._ldap = load_library()
+        self._compared = compared(settings.user_filter)
         self._calls = LimitedCalls(_ROUNDS * settings.timeout_s * max(1, len(settings.urls)))
 
     def __call__(self, user: str) -> frozenset[str]:
@@ -153,8 +168,15 @@ class LDAPGroups:
         connection.set_option(library.OPT_X_TLS_NEWCTX, 0)  # the last: it puts the others in force
 
     def _entries_of(self, connection: Any, user: str) -> list[str]:
-        rows = self._search(connection, self._settings.user_base, self._settings.user_filter, {USER: user, ENTRY: ""})
-        return [name for name, _ in rows]
+        settings = self._settings
+        names = {(attribute.lower(), pattern.replace(USER, user).encode()) for attribute, pattern in self._compared}
+        wanted = [attribute for attribute, _ in self._compared]
+        rows = self._search(connection, settings.user_base, settings.user_filter, {USER: user, ENTRY: ""}, wanted)
+        return [
+            entry
+            for entry, values in rows
+            if any((attribute.lower(), each) in names for attribute, held in values.items() for each in held)
+        ]
 
     def _groups_of(self, connection: Any, user: str, name: str) -> frozenset[str]:
         """Walk up from the user's own groups, level by level; groups that have each other end it."""
@@ -174,25 +196,39 @@ class LDAPGroups:
     def _groups_with(self, connection: Any, user: str, name: str) -> dict[str, str]:
         """Distinguished names of the groups that have a member, with their names."""
         settings = self._settings
-        rows = self._search(connection, settings.group_base, settings.group_filter, {USER: user, ENTRY: name})
-        return {group: values.get(settings.group_name, [b""])[0].decode("utf-8", "replace") for group, values in rows}
+        values, wanted = {USER: user, ENTRY: name}, [settings.group_name]
+        rows = self._search(connection, settings.group_base, settings.group_filter, values, wanted)
+        return {group: told.get(settings.group_name, [b""])[0].decode("utf-8", "replace") for group, told in rows}
 
     def _search(
-        self, connection: Any, base: str, pattern: str, values: Mapping[str, str]
+        self, connection: Any, base: str, pattern: str, values: Mapping[str, str], wanted: list[str]
     ) -> list[tuple[str, dict[str, list[bytes]]]]:
         escaped = self._ldap.filter.escape_filter_chars
         # in one pass: what a value holds is not looked at again
         sought = _PLACES.sub(lambda place: escaped(values[place[0]]), pattern)
-        settings = self._settings
-        rows = connection.search_ext_s(
-            base,
-            self._ldap.SCOPE_SUBTREE,
-            sought,
-            [settings.group_name],
-            timeout=settings.timeout_s,
-            sizelimit=_MOST_GROUPS,
+        settings, library = self._settings, self._ldap
+        ends_s = time.monotonic() + settings.timeout_s
+        question = connection.search_ext(
+            base, library.SCOPE_SUBTREE, sought, wanted, timeout=settings.timeout_s, sizelimit=_MOST_GROUPS
         )
-        return [(row[0], row[1]) for row in rows if row[0] is not None]  # the others are referrals
+        found: list[tuple[str, dict[str, list[bytes]]]] = []
+        messages = size = 0
+        while True:  # one message at a time: a directory may send without end
+            left_s = max(ends_s - time.monotonic(), _LEAST_WAIT_S)
+            kind, rows, *_ = connection.result3(question, all=0, timeout=left_s)
+            if kind == library.RES_SEARCH_RESULT:
+                return found
+            messages += 1
+            for name, told in rows:
+                if name is not None:  # the others are referrals
+                    found.append((name, told))
+                    size += len(name) + sum(map(len, (each for held in told.values() for each in held)))
+            if messages > _MOST_GROUPS or size > _MOST_BYTES or time.monotonic() > ends_s:
+                connection.abandon_ext(question)
+                message = (
+                    f"the directory answers with more than {_MOST_GROUPS} entries, {_MOST_BYTES} bytes, or too slowly"
+                )
+                raise UnavailableError(message)
 
 
 def _close(library: Any, connection: Any) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from adapters.ldap import DirectorySettings, LDAPGroups
+from adapters.ldap import DirectorySettings, LDAPGroups, compared
 from shim.app.groups import GroupDirectory, group_directory
 from shim.app.host_limits import read_password
 from shim.config.ldap import LDAPConfig
@@ -37,6 +37,9 @@ async def directory_trouble(config: LDAPConfig) -> str | None:
 
 
 def _lookup(config: LDAPConfig) -> LDAPGroups:
+    if not compared(config.user_filter):
+        message = "compares no attribute with {user}, as (uid={user}) does: whose entry it finds could not be told"
+        raise ConfigError("the configuration", "security.ldap.user_filter", message)
     password = config.bind_password_file
     return LDAPGroups(
         DirectorySettings(

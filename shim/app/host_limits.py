@@ -107,11 +107,13 @@ def current_user() -> str:
 def groups_of(user: str) -> frozenset[str]:
     """The groups of a user on this machine; none for a user that it does not know."""
     try:
-        primary = pwd.getpwnam(user).pw_gid
+        entry = pwd.getpwnam(user)
     except (KeyError, ValueError):  # a name with a zero byte, or that cannot be written, is nobody's
         return frozenset()
+    if entry.pw_name != user:  # a directory behind the machine's names finds an entry by other letters, too
+        return frozenset()
     names: set[str] = set()
-    for group in os.getgrouplist(user, primary):  # not every group there is, of which a directory may have many
+    for group in os.getgrouplist(user, entry.pw_gid):  # not every group there is, of which a directory may have many
         with suppress(KeyError):
             names.add(grp.getgrgid(group).gr_name)
     return frozenset(names)

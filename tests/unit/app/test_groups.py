@@ -1,5 +1,7 @@
 """The groups of users: asked for in threads, kept, and never guessed."""
 
+import os
+import pwd
 import threading
 import time
 from collections import Counter
@@ -8,9 +10,11 @@ from typing import Any
 import pytest
 import structlog
 
+from shim.app.directory import open_groups
 from shim.app.groups import GroupDirectory
 from shim.app.host_limits import current_user, groups_of
-from shim.errors import UnavailableError
+from shim.config.ldap import LDAPConfig
+from shim.errors import ConfigError, UnavailableError
 
 
 class GroupsOfHost:
@@ -128,3 +132,18 @@ def test_a_name_that_is_nobodys_has_no_groups(user):
 
 def test_this_user_has_groups():
     assert GroupDirectory(wait_s=60.0)(current_user()) == groups_of(current_user()) != frozenset()
+
+
+def test_who_the_machine_finds_by_other_letters_has_no_groups(monkeypatch):
+    """A directory behind the machine's names compares without case."""
+    found = pwd.getpwuid(os.getuid())
+    monkeypatch.setattr(pwd, "getpwnam", lambda _: found)
+    assert groups_of(found.pw_name)
+    assert groups_of(found.pw_name.upper()) == groups_of(f"{found.pw_name} ") == frozenset()
+
+
+@pytest.mark.parametrize("user_filter", ["(!({user}))", "(uid>={user})", "(uid:caseExactMatch:={user})"])
+def test_a_filter_that_compares_no_attribute_is_refused(user_filter):
+    config = LDAPConfig(urls=("ldaps://x",), user_base="dc=x", user_filter=user_filter)
+    with pytest.raises(ConfigError, match="compares no attribute"):
+        open_groups(config)

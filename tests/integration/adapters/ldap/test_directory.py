@@ -1,6 +1,9 @@
 """Groups from a real directory: members, levels, TLS, and names that mean something to filters."""
 
 import signal
+import socket
+import threading
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -21,6 +24,38 @@ GROUPS = "(|(&(objectClass=groupOfNames)(member={dn}))(&(objectClass=posixGroup)
 def directory(tmp_path_factory):
     with a_directory(tmp_path_factory.mktemp("directory")) as made:
         yield made
+
+
+def _ber(tag, *parts):
+    content = b"".join(parts)
+    return bytes((tag, 0x84)) + len(content).to_bytes(4, "big") + content
+
+
+@contextmanager
+def an_endless_directory(size):
+    """A server that takes every login, and answers a search with ever more entries; with what it has sent so far."""
+    sent = [0]
+
+    def serve(listener):
+        with suppress(OSError):
+            link, _ = listener.accept()
+            with link:
+                number = link.recv(4096)[4:5]
+                done = _ber(0x61, b"\x0a\x01\x00", b"\x04\x00", b"\x04\x00")
+                link.sendall(_ber(0x30, b"\x02\x01", number, done))
+                number = link.recv(4096)[4:5]
+                while True:
+                    name = b"uid=ada%d,dc=x" % sent[0]
+                    value = _ber(0x30, _ber(0x04, b"uid"), _ber(0x31, _ber(0x04, b"a" * size)))
+                    entry = _ber(0x64, _ber(0x04, name), _ber(0x30, value))
+                    link.sendall(_ber(0x30, b"\x02\x01", number, entry))
+                    sent[0] += len(entry)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        yield f"ldap://127.0.0.1:{listener.getsockname()[1]}", sent
+    thread.join(10.0)
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +125,32 @@ def test_what_a_name_holds_is_never_a_part_of_the_filter(asked, user, groups):
 @given(st.text(st.characters(codec="utf-8"), max_size=20))
 def test_no_made_up_name_has_groups_or_breaks_a_question(asked, user):
     assert LDAPGroups(asked)(user) <= ({"stars", "odd"} if user in {"*", "a(b)c"} else set())
+
+
+@pytest.mark.parametrize(
+    "user",
+    ["ADA", "Ada", "\uff41da", "\u24d0da", "ada ", " ada", "ada\u00ad", "\u200bada", "a\u0064\u0061\ufe0f", "AdA"],
+)
+def test_a_name_that_only_looks_like_anothers_has_none_of_its_groups(asked, user):
+    """A directory compares without case, width and marks; to Heddle, and to ResourceManagers, these are two users."""
+    assert LDAPGroups(asked)(user) == frozenset()
+    assert LDAPGroups(replace(asked, group_filter="(|(member={dn})(memberUid={user})(cn=ops))"))(user) == frozenset()
+
+
+def test_an_entry_is_a_users_by_any_attribute_that_the_filter_compares(asked):
+    either = "(&(objectClass=posixAccount)(|(homeDirectory=/home/{user})(UID={user})))"
+    assert LDAPGroups(replace(asked, user_filter=either))("ada") == {"analysts", "ops"}
+    with pytest.raises(UnavailableError, match="several entries"):
+        LDAPGroups(replace(asked, user_filter=either))("x")
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_a_directory_that_answers_without_end_is_given_up(asked, size):
+    with an_endless_directory(size) as (url, sent):
+        groups = LDAPGroups(replace(asked, urls=(url,), ca_file=None, bind_dn="", password=""))
+        with pytest.raises(UnavailableError, match="answers with more than"):
+            groups("ada")
+    assert sent[0] < 64 * 1024 * 1024
 
 
 def test_two_entries_of_one_name_are_nobody(asked):
