@@ -18,7 +18,7 @@ from shim.lab.tidying import end_applications
 from tests.support.altruism_jobs import FAIR_LEAF
 from tests.support.gated_jobs import GatedClient, GatedJob
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spanning import end_first_master, spanning_secret
+from tests.support.spanning import spanning_secret
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -48,13 +48,6 @@ span = true
 altruism = 1.0
 preemptable = true
 """
-OWED = """
-[[queue]]
-name = "root.prod"
-weight = 0.2
-span = true
-"""
-"""Another queue: two of the twelve places are its share."""
 TASK_S = 45.0
 """Of the first four maps, by which it is known how long one runs: as long the reduces wait, but for the lead of 5 s.
 Containers are lent and looked at meanwhile, on a busy machine, too."""
@@ -85,7 +78,6 @@ class Lending:
     Attributes:
         giver: One of its maps runs, and its reduces wait in Heddle.
         ordinary: Containers of the borrower that are its maps' and its master's.
-        task_s: How long the giver's first maps ran.
     """
 
     lab: Lab
@@ -94,7 +86,6 @@ class Lending:
     giver: GatedJob
     borrower: GatedJob
     ordinary: set[str]
-    task_s: float
 
     def taken(self, done: str) -> set[str]:
         """Containers of the borrower to which something was done."""
@@ -119,8 +110,8 @@ class Lending:
 
 
 @contextmanager
-def _lending(lab: Lab, folder: Path, more: str = "") -> Iterator[Lending]:
-    with spanning_secret(folder), HeddleProcess(lab, folder, more=POLICY + more) as heddle:
+def _lending(lab: Lab, folder: Path) -> Iterator[Lending]:
+    with spanning_secret(folder), HeddleProcess(lab, folder, more=POLICY) as heddle:
         client = GatedClient(lab, folder, heddle, MIB)
         try:
             yield _lent_places(lab, heddle, client)
@@ -153,7 +144,7 @@ def _lent_places(lab: Lab, heddle: HeddleProcess, client: GatedClient) -> Lendin
     until(lambda: giver.put_off() == 0 or _lent_of(borrower) >= LENT, "places were lent", within_s=40)
     until(lambda: giver.put_off() == 0 or _used(giver, borrower) == PLACES, "no place is free", within_s=40)
     assert giver.put_off(), "its last map was about to end before places were lent: the machine is too busy"
-    return Lending(lab, heddle, client, giver, borrower, ordinary, task_s)
+    return Lending(lab, heddle, client, giver, borrower, ordinary)
 
 
 def _lent_of(job: GatedJob) -> int:
@@ -179,50 +170,6 @@ def test_lent_containers_are_taken_back_first_once_the_giver_needs_its_share(len
         assert all(f"it was lent, and {giver.id} needs" in each for each in reasons), reasons
 
 
-def test_lent_containers_go_first_where_another_queue_waits_for_its_share(lending_lab: Lab, tmp_path: Path) -> None:
-    with _lending(lending_lab, tmp_path, OWED) as lending:
-        claimant = lending.client.submit("claimant", 1, 1, slow_start=1.0, queue="prod")
-        until(lambda: len(claimant.running) == 1, "the other queue has its share")
-        acts = [act for act in lending.acts() if act["done"] == "asked back"]
-        assert all("root.prod holds" in act["reason"] for act in acts), acts
-        ordinary = [act for act in acts if act["container"] in lending.ordinary]
-        assert len(acts) > len(ordinary), acts
-        # its master can only be at its home, where nothing may be lent; its map goes where something is
-        assert [act["cluster"] for act in ordinary] in ([], [claimant.home()]), acts
-        assert not [act for act in lending.giver.why()["preemption"] if act["container"]], "the giver lent, and lost"
-        assert lending.giver.put_off(), "its last map was about to end: the machine is too busy"
-        claimant.end_all()
-        claimant.ends_well()
-        lending.both_end_well()
-
-
-def test_the_giver_has_its_places_though_the_master_of_who_borrowed_them_is_killed(
-    lending_lab: Lab, tmp_path: Path
-) -> None:
-    with _lending(lending_lab, tmp_path) as lending:
-        giver, before = lending.giver, lending.giver.containers()
-        end_first_master(lending.borrower.id)
-        until(lambda: lending.borrower.attempts() == 2, "a second attempt")
-        giver.end()
-        until(lambda: len(giver.containers() - before) >= LENT, "the giver has its places")
-        lending.both_end_well()
-        assert not lending.taken("asked back") & lending.ordinary, lending.acts()
-
-
-def test_a_giver_whose_own_master_is_killed_has_its_places_in_its_next_attempt(
-    lending_lab: Lab, tmp_path: Path
-) -> None:
-    with _lending(lending_lab, tmp_path) as lending:
-        giver = lending.giver
-        end_first_master(giver.id)
-        until(lambda: giver.attempts() == 2, "a second attempt")
-        before = giver.containers()
-        giver.end()
-        until(lambda: len(giver.containers() - before) >= 2 + LENT, "its master, its last map and reduces run")
-        assert not lending.taken("asked back") & lending.ordinary, lending.acts()
-        lending.both_end_well()
-
-
 def test_a_killed_heddle_forgets_who_lent_and_what_waited_is_asked_for(lending_lab: Lab, tmp_path: Path) -> None:
     with _lending(lending_lab, tmp_path) as lending:
         until(lambda: float(lending.giver.altruism()["given_s"]) > 0, "what it gave is counted")
@@ -235,30 +182,4 @@ def test_a_killed_heddle_forgets_who_lent_and_what_waited_is_asked_for(lending_l
         assert _lent_of(lending.borrower) == 0
         assert float(lending.giver.altruism()["given_s"]) > 0, "what it gave, and was stored, is forgotten"
         assert not lending.acts(), "containers count as ordinary ones whose marks are forgotten"
-        lending.both_end_well()
-
-
-def test_nothing_waits_while_a_cluster_is_not_heard_of_nor_once_a_map_takes_longer_than_those_before(
-    lending_lab: Lab, tmp_path: Path
-) -> None:
-    with _lending(lending_lab, tmp_path) as lending:
-        giver, before = lending.giver, lending.giver.containers()
-        (due_ms,) = (row["next_at_ms"] for row in lending.giver.altruism()["puts_off"])
-        home = lending.giver.home()
-        (other,) = set(lending.lab.clusters) - {home}
-        lending.lab.pause(f"{other}-rm")
-        try:
-            until(lambda: lending.asks_out(1, home), "what waited is asked for")
-            assert time.time() * 1000 < due_ms, "it was due by then: nothing is said"
-            assert not lending.acts(), "nothing is asked back while a cluster does not tell how it is"
-        finally:
-            lending.lab.resume(f"{other}-rm")
-        until(
-            lambda: giver.put_off() == 0,
-            "its reduces are due, as its map should end soon",
-            within_s=2 * lending.task_s + 60,
-        )
-        until(lambda: len(giver.containers() - before) >= LENT, "the giver has its places while its map goes on")
-        assert len(giver.running) == 1
-        assert not lending.taken("asked back") & lending.ordinary, lending.acts()
         lending.both_end_well()

@@ -15,6 +15,7 @@ LEAST, MOST = 0.4, 1.25
 
 
 @pytest.mark.lab
+@pytest.mark.versions  # how near the model is changes with Hadoop, and with nothing of each day
 def test_jobs_take_about_as_long_in_the_model_as_on_real_clusters():
     rows = [ROWS["heddle, fewest-tasks"], ROWS["each cluster by itself"]]
     plan = Plan(drawn_jobs(SEED, JOBS), SEED, measuring=WARMING)

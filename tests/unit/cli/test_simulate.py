@@ -95,9 +95,3 @@ def test_what_cannot_be_done_is_said_with_exit_code_2(arguments, complaint):
     result = run(*arguments)
     assert result.exit_code == 2
     assert complaint in result.stderr
-
-
-def test_help_names_every_policy():
-    help_text = run("--help").stdout
-    for name in ("sparrow", "hawk", "eagle", "pigeon", "central-srpt"):
-        assert f"{name}:" in help_text
