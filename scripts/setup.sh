@@ -172,11 +172,6 @@ debian_packages() {
 
 install_debian_packages() {
     local needed
-    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-        echo "setup: missing on this machine: ${missing[*]}" >&2
-        echo "setup: as root on Debian or Ubuntu: apt-get install --no-install-recommends ${missing[*]}" >&2
-        exit 1
-    fi
     echo "setup: missing Debian packages: ${missing[*]}"
     step "lists of Debian packages" apt-get update -qq
     mapfile -t needed < <(apt-get install --simulate --no-install-recommends "${missing[@]}" |
@@ -288,6 +283,11 @@ for each in .venv/.heddle-installed "$stamp"; do
     if sha256sum --check --status "$each" 2>/dev/null; then python_lacks=; fi
 done
 mapfile -t missing < <(packages_of missing "${wanted[@]}")
+if [ ${#missing[@]} -gt 0 ] && { [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; }; then
+    echo "setup: missing on this machine: ${missing[*]}" >&2
+    echo "setup: as root on Debian or Ubuntu: apt-get install --no-install-recommends ${missing[*]}" >&2
+    exit 1
+fi
 begin_what_can
 if [ ${#missing[@]} -gt 0 ]; then
     install_debian_packages

@@ -23,7 +23,7 @@ from shim.lab import FrontAddresses, Lab, LabSpec, default_folder
 from shim.lab.folders import SPANNING_QUEUE
 from shim.lab.map_reduce import MapReduceWordCount, StockJob, readable
 from shim.lab.processes import ProcessIdentity, state_of, tail, wait_until
-from shim.lab.showcase import ApplicationRow, finish_stock_job, run_word_counts
+from shim.lab.showcase import ApplicationRow, finish_stock_job, run_word_counts, submit_word_count
 from shim.lab.word_count import WordCount, find_texts, share_out
 
 __all__ = ["app"]
@@ -39,6 +39,7 @@ _STOCK_MAPS = 8
 _SERVE_TIMEOUT_S = 60.0
 _WORK_TIMEOUT_S = 240.0
 _LOG_LINES = 15
+_UP = "RUNNING"
 _COLUMNS = (
     ("APPLICATION", "id"),
     ("NAME", "name"),
@@ -72,13 +73,14 @@ def up(
         return
     began = time.monotonic()
     try:
-        if not lab.is_running():
-            lab.down()
-            with boot_progress() as watch:
-                lab.up(LabSpec.of(nodes=nodes), watch=watch)
-        with closing(_front_of(lab)) as heddle:
-            _serve(lab, heddle)
-            rows = _count_words(lab, heddle)
+        with closing(_Opening(lab)) as opening:
+            if not lab.is_running():
+                lab.down()
+                with boot_progress() as watch:
+                    lab.up(LabSpec.of(nodes=nodes), watch=watch, meanwhile=opening)
+            heddle = opening.wait()
+            with _row_display(began) as watch_rows:
+                rows = opening.work.run(lab, heddle, opening.begun, watch_rows)
             _print_outcome(lab, heddle, rows, elapsed_s=time.monotonic() - began)
     except LabError as exc:
         fail_with_log(exc)
@@ -106,27 +108,78 @@ def _front_of(lab: Lab) -> Front:
     return Front(f"http://{server['rest']}", getpass.getuser())
 
 
-def _serve(lab: Lab, heddle: Front) -> None:
-    """Start Heddle unless it runs, and wait until it has heard of every cluster of the lab.
+class _Opening:
+    """What need not wait for all clusters: Heddle starts beside them, and one that is up takes the first job.
 
-    Raises:
-        LabError: If it ends or is not ready in time, or another program has its port.
+    Args:
+        lab: Running, or about to be started with this as its `meanwhile`.
     """
-    if _states(heddle) is None:
-        log = lab.folder / "heddle.log"
-        process = lab.attach([sys.executable, "-m", "shim", "serve", "-c", str(lab.heddle_toml)], log=log)
-        if not wait_until(lambda: _is_ready(lab, heddle, process), timeout_s=_SERVE_TIMEOUT_S, poll_s=0.2):
-            raise LabError(f"Heddle is not ready after {_SERVE_TIMEOUT_S:.0f} s. Last lines of {log}:\n{_end_of(log)}")
-    if set(_states(heddle) or ()) != set(lab.clusters):
-        raise LabError(f"at {heddle.server} is another program, or a Heddle in front of other clusters: end it first")
 
+    def __init__(self, lab: Lab) -> None:
+        self._lab = lab
+        self._heddle: Front | None = None
+        self._process: ProcessIdentity | None = None
+        self.work = _Work(lab.folder / "word-counts" / str(time.time_ns()))
+        self.begun: list[ApplicationRow] = []
 
-def _is_ready(lab: Lab, heddle: Front, process: ProcessIdentity) -> bool:
-    if state_of(process) is None:
-        log = lab.folder / "heddle.log"
-        raise LabError(f"Heddle ended. Last lines of {log}:\n{_end_of(log)}")
-    states = _states(heddle)
-    return states is not None and set(states) == set(lab.clusters) and set(states.values()) == {"RUNNING"}
+    def __call__(self, say_step: Callable[[str], None]) -> None:
+        """Do what can be done now."""
+        states = self._look()
+        if states is None and self._process is None:
+            say_step("starting Heddle")
+            self._start()
+        up = [id_ for id_, state in (states or {}).items() if state == _UP]
+        if up and self._heddle is not None and not self.begun:
+            self.begun.append(self.work.begin(self._lab, self._heddle))
+            say_step(f"{self.begun[0].name} is submitted: {' and '.join(up)} can take it")
+
+    def wait(self) -> Front:
+        """Heddle, as soon as it has heard of every cluster of the lab.
+
+        Raises:
+            LabError: If it ends or is not ready in time, or another program has its port.
+        """
+        if self._look() is None and self._process is None:
+            self._start()
+        if not wait_until(self._is_ready, timeout_s=_SERVE_TIMEOUT_S, poll_s=0.2) or self._heddle is None:
+            raise LabError(f"Heddle is not ready after {_SERVE_TIMEOUT_S:.0f} s. Last lines of {self._end_of_log()}")
+        return self._heddle
+
+    def close(self) -> None:
+        """Let go of connections; all that runs keeps running."""
+        if self._heddle is not None:
+            self._heddle.close()
+
+    def _start(self) -> None:
+        command = [sys.executable, "-m", "shim", "serve", "-c", str(self._lab.heddle_toml)]
+        self._process = self._lab.attach(command, log=self._log)
+
+    def _is_ready(self) -> bool:
+        states = self._look()
+        return states is not None and set(states.values()) == {_UP}
+
+    def _look(self) -> dict[str, str] | None:
+        """The state of each cluster of the lab; `None` if no Heddle answers.
+
+        Raises:
+            LabError: If the Heddle that was started has ended, or the one that answers knows other clusters.
+        """
+        if self._heddle is None:
+            self._heddle = _front_of(self._lab)
+        if self._process is not None and state_of(self._process) is None:
+            raise LabError(f"Heddle ended. Last lines of {self._end_of_log()}")
+        states = _states(self._heddle)
+        if states is not None and states.keys() != self._lab.clusters.keys():
+            server = self._heddle.server
+            raise LabError(f"at {server} is another program, or a Heddle in front of other clusters: end it first")
+        return states
+
+    @property
+    def _log(self) -> Path:
+        return self._lab.folder / "heddle.log"
+
+    def _end_of_log(self) -> str:
+        return f"{self._log}:\n{tail(self._log, _LOG_LINES)}"
 
 
 def _states(heddle: Front) -> dict[str, str] | None:
@@ -137,28 +190,51 @@ def _states(heddle: Front) -> dict[str, str] | None:
         return None
 
 
-def _end_of(log: Path) -> str:
-    return tail(log, _LOG_LINES)
+class _Work:
+    """The words of the same texts, counted twice: by applications of our own over REST, and by stock MapReduce clients.
+
+    Args:
+        folder: Where it is done.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._texts = find_texts(_TEXTS)
+        shares = enumerate(share_out(self._texts, _APPLICATIONS), start=1)
+        self._jobs = [
+            (WordCount(f"words-{number}", share, folder / str(number)), _QUEUES[number % len(_QUEUES)])
+            for number, share in shares
+        ]
+
+    def begin(self, lab: Lab, heddle: Front) -> ApplicationRow:
+        """Submit the first application."""
+        return submit_word_count(heddle, *self._jobs[0], jars=_jars_of(lab))
+
+    def run(
+        self,
+        lab: Lab,
+        heddle: Front,
+        begun: Sequence[ApplicationRow],
+        watch: Callable[[Sequence[ApplicationRow]], None],
+    ) -> list[ApplicationRow]:
+        """Run all of it to its end, of which the first applications may have begun; what each counted is compared."""
+        jars = _jars_of(lab)
+        with _stock_jobs(lab, readable(self._texts), self._folder, jars) as stock:
+            rows, total = run_word_counts(
+                heddle, self._jobs, jars=jars, timeout_s=_WORK_TIMEOUT_S, watch=watch, begun=begun
+            )
+            folders = {id_: cluster.folder for id_, cluster in lab.clusters.items()}
+            for job in stock:
+                row = finish_stock_job(heddle, job, SPANNING_QUEUE, folders=folders, timeout_s=_WORK_TIMEOUT_S)
+                watch([*rows, row])
+                rows.append(row)
+        top = ", ".join(f"{word} {count}" for word, count in total.most_common(3))
+        say(f"{total.total()} words in {len(self._texts)} texts, as counted here too; the most: {top}")
+        return rows
 
 
-def _count_words(lab: Lab, heddle: Front) -> list[ApplicationRow]:
-    """Count the words of the same texts twice: by applications of our own over REST, and by stock MapReduce clients."""
-    folder = lab.folder / "word-counts" / str(time.time_ns())
-    texts = find_texts(_TEXTS)
-    jobs = [
-        (WordCount(f"words-{number}", share, folder / str(number)), _QUEUES[number % len(_QUEUES)])
-        for number, share in enumerate(share_out(texts, _APPLICATIONS), start=1)
-    ]
-    jars = next(cluster.jars for cluster in lab.clusters.values())
-    with _stock_jobs(lab, readable(texts), folder, jars) as stock:
-        with _row_display() as watch:
-            rows, total = run_word_counts(heddle, jobs, jars=jars, timeout_s=_WORK_TIMEOUT_S, watch=watch)
-        folders = {id_: cluster.folder for id_, cluster in lab.clusters.items()}
-        for job in stock:
-            rows.append(finish_stock_job(heddle, job, SPANNING_QUEUE, folders=folders, timeout_s=_WORK_TIMEOUT_S))
-    top = ", ".join(f"{word} {count}" for word, count in total.most_common(3))
-    say(f"{total.total()} words in {len(texts)} texts, as counted here too; the most: {top}")
-    return rows
+def _jars_of(lab: Lab) -> Path:
+    return next(cluster.jars for cluster in lab.clusters.values())
 
 
 @contextmanager
@@ -177,8 +253,12 @@ def _stock_jobs(lab: Lab, texts: Sequence[Path], folder: Path, jars: Path) -> It
 
 
 @contextmanager
-def _row_display() -> Iterator[Callable[[Sequence[ApplicationRow]], None]]:
-    """Shows on stderr how applications come along: a table that changes on a terminal, a line a change elsewhere."""
+def _row_display(began: float) -> Iterator[Callable[[Sequence[ApplicationRow]], None]]:
+    """Shows on stderr how applications come along: a table that changes on a terminal, a line a change elsewhere.
+
+    Args:
+        began: When all of it began, by the monotonic clock.
+    """
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
         told: dict[str, str] = {}
@@ -188,7 +268,7 @@ def _row_display() -> Iterator[Callable[[Sequence[ApplicationRow]], None]]:
                 line = f"{row.id}  {row.name}  {row.state}  {row.cluster}".rstrip()
                 if told.get(row.id) != line:
                     told[row.id] = line
-                    console.print(line, soft_wrap=True)
+                    console.print(f"{time.monotonic() - began:5.1f} s  {line}", soft_wrap=True)
 
         yield tell
         return

@@ -10,7 +10,7 @@ from shim.lab.processes import state_of, tail
 from shim.lab.readiness import ask, listens
 from shim.lab.state import DaemonRecord
 
-__all__ = ["BootProgress", "BootStep", "BootWatch", "Watcher"]
+__all__ = ["BootProgress", "BootStep", "BootWatch", "Meanwhile", "Watcher"]
 
 LOG_LINES = 15
 """How much of a log an error shows."""
@@ -37,6 +37,10 @@ class BootStep:
 
 
 Watcher = Callable[[BootStep], None]
+
+Meanwhile = Callable[[Callable[[str], None]], None]
+"""What else is to be done while daemons start: called again and again, with what it may tell its steps to, so it must
+not wait for anything."""
 
 
 class BootProgress:
@@ -81,8 +85,8 @@ class BootWatch:
         self._activate = activate
         self._usable_nodes: dict[str, int] = dict.fromkeys(clusters, _NO_RESOURCE_MANAGER)
 
-    def wait(self, *, timeout_s: float) -> None:
-        """Return when all are ready.
+    def wait(self, meanwhile: Meanwhile, *, timeout_s: float) -> None:
+        """Return when all are ready; `meanwhile` is called at each look at those that are not.
 
         Raises:
             LabError: If a daemon has ended, or time runs out; with the last lines of a log.
@@ -94,6 +98,7 @@ class BootWatch:
                 raise LabError(f"the lab is not ready after {timeout_s:.0f} s: {self._complaint(late)}")
             for cluster in late:
                 self._look_at(cluster)
+            meanwhile(self._progress.say)
             time.sleep(_POLL_S)
 
     def _late(self) -> list[Cluster]:

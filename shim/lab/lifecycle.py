@@ -12,7 +12,7 @@ from typing import Self
 
 from shim.errors import LabError, NotInLabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
-from shim.lab.boot import LOG_LINES, BootProgress, BootStep, BootWatch, Watcher
+from shim.lab.boot import LOG_LINES, BootProgress, BootStep, BootWatch, Meanwhile, Watcher
 from shim.lab.daemons import KEY_CENTRE, RM_ADMIN, JavaRuntime, hosts_of
 from shim.lab.folders import (
     CLIENT,
@@ -75,6 +75,10 @@ def _slots() -> Path:
 
 def _ignore(_: BootStep) -> None:
     """Watch nothing."""
+
+
+def _do_nothing(_: Callable[[str], None]) -> None:
+    """What most do while daemons start."""
 
 
 class Lab:
@@ -179,7 +183,14 @@ class Lab:
         """Log of one daemon."""
         return self._daemon(daemon).log
 
-    def up(self, spec: LabSpec, *, watch: Watcher = _ignore, timeout_s: float = _BOOT_TIMEOUT_S) -> None:
+    def up(
+        self,
+        spec: LabSpec,
+        *,
+        watch: Watcher = _ignore,
+        meanwhile: Meanwhile = _do_nothing,
+        timeout_s: float = _BOOT_TIMEOUT_S,
+    ) -> None:
         """Start the clusters of `spec` and wait until every node is usable.
 
         What an earlier lab left in the folder is removed. A failed start leaves no process, and keeps the logs.
@@ -187,6 +198,8 @@ class Lab:
         Args:
             spec: The clusters.
             watch: Told of each step.
+            meanwhile: What can be done as soon as all daemons have been started; processes of `attach` end with a
+                start that fails.
             timeout_s: How long it may take once the jars are there.
 
         Raises:
@@ -209,7 +222,7 @@ class Lab:
                 progress.say(f"starting {progress.total} daemons of {len(layouts)} clusters")
                 for daemon in self._state().daemons:
                     self._start_process(daemon, java)
-                self._wait_ready(progress, timeout_s=timeout_s)
+                self._wait_ready(progress, meanwhile, timeout_s=timeout_s)
             except BaseException:
                 self._end_processes()
                 raise
@@ -233,7 +246,7 @@ class Lab:
         Raises:
             LabError: If a daemon has ended, or time runs out.
         """
-        self._wait_ready(BootProgress(_ignore, total=len(self._state().daemons)), timeout_s=timeout_s)
+        self._wait_ready(BootProgress(_ignore, total=len(self._state().daemons)), _do_nothing, timeout_s=timeout_s)
 
     def down(self) -> int:
         """End every process of the lab, containers included; how many there were. Logs stay.
@@ -353,11 +366,11 @@ class Lab:
                 progress.say(f"all daemons are on one host, as far as Hadoop can see: {exc}")
         return claim_slot(spec, self.folder, _slots())
 
-    def _wait_ready(self, progress: BootProgress, *, timeout_s: float) -> None:
+    def _wait_ready(self, progress: BootProgress, meanwhile: Meanwhile, *, timeout_s: float) -> None:
         def activate(cluster: Cluster) -> None:
             self._rm_admin(cluster, "-transitionToActive", "rm1")
 
-        BootWatch(self.clusters, self._state().daemons, progress, activate).wait(timeout_s=timeout_s)
+        BootWatch(self.clusters, self._state().daemons, progress, activate).wait(meanwhile, timeout_s=timeout_s)
 
     def _rm_admin(self, cluster: Cluster, *arguments: str) -> None:
         java = self._java()

@@ -11,7 +11,7 @@ from shim.errors import LabError
 from shim.lab.map_reduce import StockJob, containers_by_cluster
 from shim.lab.word_count import WordCount
 
-__all__ = ["ApplicationRow", "Rest", "finish_stock_job", "run_word_counts"]
+__all__ = ["ApplicationRow", "Rest", "finish_stock_job", "run_word_counts", "submit_word_count"]
 
 _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})
 _POLL_S = 0.5
@@ -63,6 +63,7 @@ def run_word_counts(
     jars: Path,
     timeout_s: float,
     watch: Callable[[Sequence[ApplicationRow]], None],
+    begun: Sequence[ApplicationRow] = (),
 ) -> tuple[list[ApplicationRow], Counter[str]]:
     """Submit jobs, each with its queue, wait for their end, and compare what was counted with a count of our own.
 
@@ -72,6 +73,7 @@ def run_word_counts(
         jars: Hadoop's jars on the nodes.
         timeout_s: For all of it.
         watch: Told the rows whenever one has changed.
+        begun: Rows of the first jobs, if they have been submitted already.
 
     Returns:
         The applications, and the words of all of them.
@@ -79,7 +81,7 @@ def run_word_counts(
     Raises:
         LabError: If one does not finish well, or has counted wrongly.
     """
-    rows = [_submit(rest, job, queue, jars) for job, queue in jobs]
+    rows = [*begun, *(submit_word_count(rest, job, queue, jars=jars) for job, queue in jobs[len(begun) :])]
     watch(rows)
     deadline = time.monotonic() + timeout_s
     while not all(row.is_final for row in rows):
@@ -94,7 +96,8 @@ def run_word_counts(
     return _checked(rest, rows, [job for job, _ in jobs])
 
 
-def _submit(rest: Rest, job: WordCount, queue: str, jars: Path) -> ApplicationRow:
+def submit_word_count(rest: Rest, job: WordCount, queue: str, *, jars: Path) -> ApplicationRow:
+    """Submit one job to a queue; its jars are Hadoop's on the nodes."""
     job.prepare()
     id_ = str(rest.post(f"{_APPS}/new-application")["application-id"])
     rest.post(_APPS, job.context(id_, queue=queue, jars=jars))

@@ -41,6 +41,8 @@ def test_work_runs_on_both_clusters_is_checked_and_explained_and_down_ends_all(f
         assert reason.startswith(home)
         assert home in cluster
     assert "as counted here too" in result.stdout
+    begun, ready = result.output.index("starting Heddle"), result.output.index("ResourceManager")
+    assert begun < ready, "Heddle starts beside the clusters"
     assert len(re.findall(r"^  (?:heddle|curl) ", result.stdout, re.MULTILINE)) == 3
     assert run("demo", "down", "--dir", folder).exit_code == 0
     assert list(marked_processes(folder)) == []

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from shim.errors import LabError
-from shim.lab.showcase import run_word_counts
+from shim.lab.showcase import run_word_counts, submit_word_count
 from shim.lab.word_count import WordCount
 
 
@@ -80,6 +80,14 @@ def test_rows_tell_where_each_ran_why_and_what_it_counted(jobs, tmp_path):
     assert (row.containers, row.words, row.reason) == (3, 6, "it was the only one")
     assert total == {"warp": 3, "weft": 3}
     assert [rows[0].state for rows in changes] == ["SUBMITTED", "ACCEPTED", "FINISHED"]
+
+
+def test_one_that_was_submitted_before_is_not_submitted_again(jobs, tmp_path):
+    front = RunsAtOnce()
+    begun = [submit_word_count(front, *jobs[0], jars=tmp_path)]
+    (row,), _ = run_word_counts(front, jobs, jars=tmp_path, timeout_s=60, watch=lambda _: None, begun=begun)
+    assert list(front.submitted) == [begun[0].id] == [row.id]
+    assert row.state == "FINISHED"
 
 
 def test_one_that_fails_is_told_with_its_diagnostics(jobs, tmp_path):
