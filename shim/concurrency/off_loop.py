@@ -1,9 +1,11 @@
 """Work that would hold the event loop, on a thread of its own: a little at a time, one piece for each caller."""
 
 import asyncio
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
+from typing import Any, TypeVar
 
 from shim.errors import UnavailableError
 
@@ -27,6 +29,8 @@ class OffLoop:
         self._most_waiting = most_waiting
         self._limit_s = limit_s
         self._callers: set[object] = set()
+        self._turns: OrderedDict[str, deque[tuple[Callable[[], Any], asyncio.Future[Any]]]] = OrderedDict()
+        self._is_taking_turns = False
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="heddle-work")
 
     def __len__(self) -> int:
@@ -51,6 +55,42 @@ class OffLoop:
                 return await asyncio.shield(running)
         except TimeoutError as exc:
             raise UnavailableError(f"not done within {self._limit_s:g} s") from exc
+
+    async def run_in_turn(self, caller: str, work: Callable[[], T]) -> T:
+        """The outcome of `work`; while more waits, each caller has one piece done in turn, however many he has."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._turns.setdefault(caller, deque()).append((work, done))
+        if not self._is_taking_turns:
+            self._is_taking_turns = True
+            self._next_turn()
+        return await done
+
+    def _next_turn(self) -> None:
+        """Begin the piece of whoever is next, and put him at the end."""
+        while self._turns:
+            caller, pieces = self._turns.popitem(last=False)
+            work, waiting = pieces.popleft()
+            if pieces:
+                self._turns[caller] = pieces
+            if waiting.done():
+                continue  # whoever asked has gone
+            running = asyncio.ensure_future(self.run_own(work))
+            running.add_done_callback(partial(self._end_turn, waiting))
+            return
+        self._is_taking_turns = False
+
+    def _end_turn(self, waiting: "asyncio.Future[Any]", done: "asyncio.Future[Any]") -> None:
+        if not waiting.done():
+            failure = None if done.cancelled() else done.exception()
+            if done.cancelled():
+                waiting.cancel()
+            elif failure is not None:
+                waiting.set_exception(failure)
+            else:
+                waiting.set_result(done.result())
+        elif not done.cancelled():
+            done.exception()  # seen, also if its caller has gone
+        self._next_turn()
 
     async def run_own(self, work: Callable[[], T]) -> T:
         """The outcome of `work` that no caller asked for: it waits for its turn, however much does."""

@@ -23,6 +23,10 @@ class SingleFlight(Generic[K, V]):
         """Calls that are under way."""
         return len(self._flights)
 
+    def __contains__(self, key: object) -> bool:
+        """Tell whether a call for a key is under way."""
+        return key in self._flights
+
     async def do(self, key: K, call: Callable[[], Awaitable[V]]) -> V:
         """The outcome of `call`, or of the one that is under way for `key`."""
         flight = self._flights.get(key)

@@ -57,7 +57,8 @@ class SecurityConfig:
     admins: tuple[str, ...] = key(
         (),
         about=Key(
-            "Administrators, whatever `roles` says, beside the user that Heddle runs as, on its own machine; `*` for all.",
+            "Administrators, whatever `roles` says, beside the user that Heddle runs as, on its own machine; `*` for "
+            "all.",
             pattern=_USERS,
             form=_USERS_FORM,
         ),

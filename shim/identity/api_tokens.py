@@ -204,18 +204,22 @@ class APITokens:
         seen = self._remembered(_id_of(text_untrusted))
         return None if seen is None else self._good(seen.token, text_untrusted)
 
-    async def check(self, text_untrusted: str) -> APIToken:
+    async def check(self, text_untrusted: str, *, within_s: float | None = None) -> APIToken:
         """The token of a text.
+
+        Args:
+            text_untrusted: What was shown.
+            within_s: How old the store's word may be; None for what the limits say.
 
         Raises:
             BadAPITokenError: If it is none, or not any more.
             StoreUnavailableError: If nobody can tell.
             UnavailableError: If too many ask for tokens that nobody has heard of.
         """
-        found = self.known(text_untrusted)
-        if found is not None:
-            return found
         id_ = _id_of(text_untrusted)
+        seen = self._remembered(id_, within_s)
+        if seen is not None:
+            return self._good(seen.token, text_untrusted)
         return self._good(await self._looking.do(id_, lambda: self._look(id_)), text_untrusted)
 
     # -- parts -------------------------------------------------------------------------------------------------------
@@ -245,10 +249,11 @@ class APITokens:
             if role < needed:
                 raise ForbiddenError(f"the scope {scope} takes the role {needed.told}, and {owner} is {role.told}")
 
-    def _remembered(self, id_: str) -> _Seen | None:
+    def _remembered(self, id_: str, within_s: float | None = None) -> _Seen | None:
         """The store's last word on an id, if it is young enough."""
         seen = self._known.get(id_) or self._unknown.get(id_)
-        is_fresh = seen is not None and self._clock.monotonic_s() - seen.at_s < self._limits.seen_within_s
+        most_s = self._limits.seen_within_s if within_s is None else within_s
+        is_fresh = seen is not None and self._clock.monotonic_s() - seen.at_s < most_s
         return seen if is_fresh else None
 
     async def _look(self, id_: str) -> APIToken | None:

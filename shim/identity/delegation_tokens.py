@@ -212,10 +212,11 @@ class DelegationTokens:
         self._decoded(identifier_untrusted)
         return [_password(key, identifier_untrusted) for key in self._keys[1:]]
 
-    def is_known_good(self, identifier: bytes) -> bool | None:
+    def is_known_good(self, identifier: bytes, *, within_s: float | None = None) -> bool | None:
         """True if a proven token is good, as far as is remembered; None if the store has to be asked."""
         seen = self._seen.get(_digest(identifier))
-        if seen is None or self._clock.monotonic_s() - seen.at_s >= self._limits.seen_within_s:
+        most_s = self._limits.seen_within_s if within_s is None else within_s
+        if seen is None or self._clock.monotonic_s() - seen.at_s >= most_s:
             return None
         try:
             self._good(seen.token)
@@ -223,14 +224,18 @@ class DelegationTokens:
             return False
         return True
 
-    async def check(self, identifier: bytes) -> None:
+    async def check(self, identifier: bytes, *, within_s: float | None = None) -> None:
         """See whether a proven token is good.
+
+        Args:
+            identifier: Of the token.
+            within_s: How old the store's word may be; None for what the limits say.
 
         Raises:
             DelegationTokenError: If it is not.
             StoreUnavailableError: If nobody can tell.
         """
-        if self.is_known_good(identifier):
+        if self.is_known_good(identifier, within_s=within_s):
             return
         key = _digest(identifier)
         self._good(await self._looking.do(key, lambda: self._look(key)))

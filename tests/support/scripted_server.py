@@ -1,5 +1,6 @@
 """The whole REST server over scripted ResourceManagers and a held clock: no socket, no process."""
 
+import asyncio
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
@@ -180,6 +181,22 @@ class ScriptedServer:
         shown = {"host": "front:8088", **named}
         request = Request(method, path, query, tuple(shown.items()), body, "127.0.0.1")
         return await self.federation.wait_for(self.server.answer(request))
+
+    async def goes_on(self, answer: Answer, within_s: float) -> bool:
+        """Tell whether a stream goes on for so long."""
+        assert answer.later is not None
+        coming = asyncio.ensure_future(anext(answer.later, b""))
+        for _ in range(int(within_s / 0.25)):
+            await self.federation.clock.advance(0.25)
+            for _ in range(20):
+                await asyncio.sleep(0)
+            if coming.done():
+                if not coming.result():
+                    return False
+                coming = asyncio.ensure_future(anext(answer.later, b""))
+        coming.cancel()
+        await asyncio.wait({coming})
+        return True
 
     async def get(self, path: str, **headers: Any) -> Answer:
         """GET below the base path."""

@@ -22,6 +22,7 @@ BEARER_CHALLENGE: Headers = (("WWW-Authenticate", 'Bearer realm="heddle", error=
 """With each refusal of a token, so that no client shows a ticket instead."""
 
 _BEARER = "bearer"
+_AGAIN_S = 1.0
 _JWT = re.compile(r"bearer +([A-Za-z0-9_-]*\.[A-Za-z0-9_-]*\.[A-Za-z0-9_-]*)", re.IGNORECASE)
 """A token of another kind, RFC 7519: an API token has no dots."""
 
@@ -76,6 +77,17 @@ class BearerCallers:
         if shown is None:
             return await self._others.log_in(request, query)
         return WebLogin(_caller(await self._tokens.check(shown), request, query))
+
+    async def again(self, request: Request, query: Query) -> Caller | None:
+        """The caller by a token, as the store has it now, or as the others tell.
+
+        Raises:
+            BadAPITokenError: The token was revoked, or is over.
+        """
+        shown = self._shown(request)
+        if shown is None:
+            return await self._others.again(request, query)
+        return _caller(await self._tokens.check(shown, within_s=_AGAIN_S), request, query)
 
     def _shown(self, request: Request) -> str | None:
         """The text of an API token; None for a request that shows none, or what others know."""

@@ -43,6 +43,8 @@ _FORWARDED = frozenset(
 """Headers by which a gateway tells that a request comes from elsewhere: it is believed as far as that goes."""
 TOKEN_HEADER = "x-hadoop-delegation-token"  # noqa: S105 - the name of a header
 _NEGOTIATE = "negotiate"
+_AGAIN_S = 1.0
+"""How old the store's word may be on a token by which an answer goes on: with the time between two looks it is 2 s."""
 OPEN_PATHS = frozenset({"/healthz", "/ready"})
 """For balancers and supervisors, which have no tickets; neither tells anything of applications."""
 
@@ -101,6 +103,17 @@ class Callers(Protocol):
         """The caller, by whatever the request shows; a `UserError` refuses it."""
         ...
 
+    async def again(self, request: Request, query: Query) -> Caller | None:
+        """The caller by what a request shows that is still being answered, heard of within the last second.
+
+        Returns:
+            None where it can be shown only once, as a ticket.
+
+        Raises:
+            UserError: It is not good any more.
+        """
+        ...
+
 
 class BelievedCallers:
     """Believes names, as a ResourceManager without Kerberos does; implements `Callers`."""
@@ -125,6 +138,10 @@ class BelievedCallers:
     async def log_in(self, request: Request, query: Query) -> WebLogin:
         """See `at_once`."""
         return WebLogin(self.at_once(request, query))
+
+    async def again(self, request: Request, query: Query) -> Caller | None:
+        """See `at_once`."""
+        return self.at_once(request, query)
 
 
 class ProvenCallers:
@@ -183,17 +200,31 @@ class ProvenCallers:
         try:
             return WebLogin(self.at_once(request, query))
         except TicketDemandedError:
-            shown = request.header(TOKEN_HEADER)
-            shown = query.claims.delegation if shown is None else shown
+            shown = _shown_token(request, query)
             if shown is not None:
-                return await self._by_token(shown, request, query)
+                return WebLogin(await self._by_token(shown, request, query))
             return await self._by_ticket(request, query)
 
-    async def _by_token(self, shown_untrusted: str, request: Request, query: Query) -> WebLogin:
+    async def again(self, request: Request, query: Query) -> Caller | None:
+        """The caller by his cookie or his delegation token; a ticket is shown once.
+
+        Raises:
+            TicketDemandedError: His cookie is over.
+            LoginRefusedError: His token is over, or was cancelled.
+        """
+        shown = _shown_token(request, query)
+        cookie = cookie_of(request, COOKIE_NAME)
+        if cookie is not None and (shown is None or self._identity.verify_cookie(cookie) is not None):
+            return self.at_once(request, query)
+        return None if shown is None else await self._by_token(shown, request, query, within_s=_AGAIN_S)
+
+    async def _by_token(
+        self, shown_untrusted: str, request: Request, query: Query, within_s: float | None = None
+    ) -> Caller:
         try:
             token = decode_token(shown_untrusted)
             self._tokens.verify(token)
-            await self._tokens.check(token.identifier)
+            await self._tokens.check(token.identifier, within_s=within_s)
         except (TokenStringError, DelegationTokenError) as exc:
             raise LoginRefusedError(str(exc)) from exc
         owner = self._tokens.owner_of(token.identifier)
@@ -202,7 +233,7 @@ class ProvenCallers:
         )
         if query.claims.do_as is None:
             caller = replace(caller, real_user=owner.real_user)  # whose leave to act for the owner was checked at issue
-        return WebLogin(replace(caller, new_cookie=None, is_local=False))
+        return replace(caller, new_cookie=None, is_local=False)
 
     async def _by_ticket(self, request: Request, query: Query) -> WebLogin:
         ticket = _ticket_of(request.header("authorization"))
@@ -248,6 +279,11 @@ def cookie_of(request: Request, name: str) -> str | None:
 def is_forwarded(request: Request) -> bool:
     """True if a gateway says that a request came from elsewhere before."""
     return any(name in _FORWARDED for name, _ in request.headers)
+
+
+def _shown_token(request: Request, query: Query) -> str | None:
+    shown = request.header(TOKEN_HEADER)
+    return query.claims.delegation if shown is None else shown
 
 
 def _ticket_of(authorization_untrusted: str | None) -> bytes:

@@ -8,15 +8,16 @@
 
 Of 100,000 applications a page is found by their columns within milliseconds. One that is searched by text, or by a user
 who does not see all of them, costs some tenths of a second of a thread: whoever asks the same meanwhile has the same
-answer, and more than a few different questions at one time are refused.
+answer, and more than a few different questions at one time are refused: of one user first, so that others have answers
+meanwhile. The thread serves users in turn.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Query, Response
 
@@ -41,8 +42,12 @@ from shim.telemetry.redaction import redact
 
 __all__ = ["ConsoleAPI"]
 
+K = TypeVar("K", bound=Hashable)
+
 _MOST_NODES = 20_000
 _MOST_QUERIES = 32
+_MOST_OF_USER = 4
+"""Questions of one user that are being answered; each takes up to some tenths of a second of a thread."""
 
 _Where = Annotated[list[Annotated[str, Query(max_length=300)]], Query(alias="where", max_length=64)]
 
@@ -65,6 +70,7 @@ class ConsoleAPI:
     _flights: SingleFlight[tuple[Viewer, RowQuery], Response] = field(default_factory=SingleFlight)
     _nodes_flight: SingleFlight[str, Response] = field(default_factory=SingleFlight)
     _decision_flights: SingleFlight[_DecisionQuery, Response] = field(default_factory=SingleFlight)
+    _asking: Counter[str] = field(default_factory=Counter)
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
@@ -105,19 +111,48 @@ class ConsoleAPI:
         query = RowQuery(search, fields, sort, order != "up", group, offset, limit, started, finished)
         if objection := query.objection():
             raise BadRequestError(objection)
-        if len(self._flights) >= _MOST_QUERIES:
-            raise UnavailableError("too many lists of applications are being made: try again in a second")
         viewer = ViewRights(self.backend.applications, self.identity).viewer(asker)
-        return await self._flights.do((viewer, query), lambda: self._page(viewer, query))
+        return await self._asked_by(
+            asker.user, self._flights, (viewer, query), lambda: self._page(viewer, query, asker.user)
+        )
 
-    async def _page(self, viewer: Viewer, query: RowQuery) -> Response:
+    async def _asked_by(
+        self, user: str, flights: SingleFlight[K, Response], key: K, call: Callable[[], Awaitable[Response]]
+    ) -> Response:
+        """The answer to a question, within the user's share of those that are being answered.
+
+        Raises:
+            UnavailableError: His share, or all of it, is taken.
+        """
+        if key not in flights:
+            if self._asking[user] >= _MOST_OF_USER:
+                raise UnavailableError(f"{_MOST_OF_USER} such questions of {user} are being answered: try again later")
+            if self._asking.total() >= _MOST_QUERIES:
+                raise UnavailableError("too many such questions are being answered: try again in a second")
+        return await flights.do(key, lambda: self._counted(user, call))
+
+    def _counted(self, user: str, call: Callable[[], Awaitable[Response]]) -> Awaitable[Response]:
+        """Begin to answer a question, which counts until that ends, also if nobody waits for it any more."""
+        self._asking[user] += 1
+
+        async def answered() -> Response:
+            try:
+                return await call()
+            finally:
+                self._asking[user] -= 1
+                if not self._asking[user]:
+                    del self._asking[user]
+
+        return answered()
+
+    async def _page(self, viewer: Viewer, query: RowQuery, user: str) -> Response:
         applications = self.backend.applications
         known = await applications.columns(viewer) if viewer.sees_all else None
         page = None if known is None else page_by_columns(known.columns, query)
         if page is not None:
-            return as_json(await self.thread.run_own(page.told))
+            return as_json(await self.thread.run_in_turn(user, page.told))
         documents, total = await self._within(viewer, query, known)
-        return as_json(await self.thread.run_own(lambda: page_of(documents, query, total=total).told()))
+        return as_json(await self.thread.run_in_turn(user, lambda: page_of(documents, query, total=total).told()))
 
     async def _within(
         self, viewer: Viewer, query: RowQuery, known: ColumnsRead | None
@@ -145,17 +180,17 @@ class ConsoleAPI:
 
     async def decisions(self, asker: Asker, search: Search = "", event: _Event = "", limit: Limit = 100) -> Response:
         """The newest decisions on applications that the caller may see; `search` is words that all stand in one."""
-        if len(self._decision_flights) >= _MOST_QUERIES:
-            raise UnavailableError("too many lists of decisions are being made: try again in a second")
         viewer = ViewRights(self.backend.applications, self.identity).viewer(asker)
         key = (viewer, self.identity.is_operator(asker), search, event, limit)  # all that the answer depends on
-        return await self._decision_flights.do(key, lambda: self._decisions(asker, search, event, limit))
+        return await self._asked_by(
+            asker.user, self._decision_flights, key, lambda: self._decisions(asker, search, event, limit)
+        )
 
     async def _decisions(self, asker: Caller, search: str, event: str, limit: int) -> Response:
         rights = ViewRights(self.backend.applications, self.identity)
         wanted = (each for each in self.recent.newest_first() if not event or each.event.name == event)
         visible = [each for each in map(self._completed, wanted) if self._may_see(each, asker, rights)]
-        return await self.thread.run_own(partial(_found, visible, search, limit))
+        return await self.thread.run_in_turn(asker.user, partial(_found, visible, search, limit))
 
     def _completed(self, decided: Decision) -> Decision:
         """Fill in the user and the queue that the view has, where it knows the application."""

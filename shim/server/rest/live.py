@@ -61,6 +61,8 @@ _EVERY_S: Mapping[str, float] = {
 _REST = 20
 """A document that takes long to make is read at most for so great a part of the time."""
 _MOST_WATCHED = 8
+_MOST_DOCUMENTS = 64
+"""Different documents that the streams of one user watch, those that are the same for all not counted."""
 _LONGEST_WATCHED = 2048
 _MOST_STREAMS = 1000
 _MOST_OF_USER = 250
@@ -148,7 +150,14 @@ class LiveDocuments:
         self._check(names)
         if self._streams.total() >= _MOST_STREAMS or self._streams[caller.user] >= _MOST_OF_USER:
             raise UnavailableError("too many consoles are open; those that nobody looks at may be closed")
+        own = {key for key in (self._key(name, caller) for name in names) if key[2] is not None}
+        if len(own | self._own_of(caller.user)) > _MOST_DOCUMENTS:
+            raise UnavailableError(f"the consoles of {caller.user} watch {_MOST_DOCUMENTS} documents: close some")
         return self._stream(names, replace(caller, new_cookie=None), replace(request, headers=(), body=b""))
+
+    def _own_of(self, user: str) -> set[_Key]:
+        """Documents that are read for a user alone."""
+        return {key for key in self._watched if key[2] is not None and key[2].user == user}
 
     @staticmethod
     def _check(names: Sequence[str]) -> None:
@@ -234,7 +243,7 @@ class LiveDocuments:
             return
         compare = partial(_compared, name, document.told if document.body else None, body)
         is_large = len(body) > _SMALL
-        news = await self._thread.run_own(compare) if is_large else compare()
+        news = await self._thread.run_in_turn(document.caller.user, compare) if is_large else compare()
         document.told, document.state, document.change = news
         document.version += 1
         document.body = body

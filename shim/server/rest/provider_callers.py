@@ -76,6 +76,10 @@ class NamelessCallers:
         """See `at_once`."""
         return WebLogin(self.at_once(request, query))
 
+    async def again(self, request: Request, query: Query) -> Caller | None:
+        """See `at_once`."""
+        return self.at_once(request, query)
+
 
 class ProviderCallers:
     """See the module; implements `Callers`.
@@ -150,6 +154,23 @@ class ProviderCallers:
             if not _is_browser(request):
                 raise
             raise LoginDemandedError(str(exc), self._login_location(request)) from exc
+
+    async def again(self, request: Request, query: Query) -> Caller | None:
+        """The caller by a token or a session that is good yet, or as the others tell.
+
+        Raises:
+            BadTokenError: The token is over.
+            LoginDemandedError: The session is, or was ended.
+        """
+        token = shown_jwt(request)
+        if token is not None:
+            return self._bearer(await self._provider.verify(token), query)
+        session = self._session(request)
+        if session is not None:
+            return _caller(ClaimedUser(session.user, session.groups), query)
+        if cookie_of(request, SESSION_COOKIE) is not None:
+            raise LoginDemandedError("the session is over")
+        return await self._others.again(request, query)
 
     def _session(self, request: Request) -> BrowserSession | None:
         text = cookie_of(request, SESSION_COOKIE)

@@ -50,3 +50,7 @@ class RatedCallers:
         login = await self._others.log_in(request, query)
         self._rates.by_user(login.caller)
         return login
+
+    async def again(self, request: Request, query: Query) -> Caller | None:
+        """As the others; it is no call, and not counted."""
+        return await self._others.again(request, query)

@@ -5,7 +5,7 @@ The order of the steps is that of a ResourceManager's filters: path, identity, m
 
 import asyncio
 import itertools
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -13,7 +13,7 @@ from typing import Protocol
 
 from shim.domain.ids import SubClusterId
 from shim.domain.roles import Right
-from shim.errors import HeddleError, InvariantViolationError
+from shim.errors import HeddleError, InvariantViolationError, StoreError, UnavailableError
 from shim.federation.freshness import Freshness, instant
 from shim.federation.view_rights import ViewRights
 from shim.identity.rates import CallRates
@@ -57,6 +57,9 @@ from shim.telemetry.tracing import Kind, span
 __all__ = ["RestService", "SitePaths"]
 
 _SAFE = READS | {"OPTIONS"}
+_LOOK_AGAIN_S = 0.5
+_UNTOLD_S = 2.0
+"""Whether one who is told more and more may be told it is asked so often; where nobody can tell, it ends after this."""
 _LONGEST_REASON = 1000  # characters of what a client sent may be in it
 
 
@@ -230,7 +233,9 @@ class RestService:
         if found is not None:
             if found.session is not None:
                 record.take(found.session)
-            return found
+            if found.later is None:
+                return found
+            return replace(found, later=self._while_welcome(found.later, request, query, caller))
         if request.method == "OPTIONS":
             return self._writer.options("GET, POST", b"", extra=extra)
         return self._writer.no_such_path(request.raw_path, extra=extra)
@@ -317,6 +322,44 @@ class RestService:
         own = (*self._own_headers(record, freshness), *counted)
         carried = carried_document(answer, call.request, self._writer, cookie=call.caller.new_cookie, extra=own)
         return replace(carried, body=b"") if call.request.method == "HEAD" else carried
+
+    async def _while_welcome(
+        self, pieces: AsyncGenerator[bytes, None], request: Request, query: Query, caller: Caller
+    ) -> AsyncGenerator[bytes, None]:
+        """An answer that goes on, until who asked would be refused if he asked again."""
+        clock, told_s = self._backend.clock, self._backend.clock.monotonic_s()
+        coming = asyncio.ensure_future(anext(pieces, None))
+        try:
+            while True:
+                look = asyncio.ensure_future(clock.sleep(_LOOK_AGAIN_S))
+                await asyncio.wait({coming, look}, return_when=asyncio.FIRST_COMPLETED)
+                look.cancel()
+                if clock.monotonic_s() - told_s >= _LOOK_AGAIN_S:
+                    is_welcome = await self._is_welcome(request, query, caller)
+                    if is_welcome is False or (is_welcome is None and clock.monotonic_s() - told_s >= _UNTOLD_S):
+                        return
+                    told_s = told_s if is_welcome is None else clock.monotonic_s()
+                if coming.done():
+                    piece = coming.result()
+                    if piece is None:
+                        return
+                    yield piece
+                    coming = asyncio.ensure_future(anext(pieces, None))
+        finally:
+            coming.cancel()
+            await asyncio.wait({coming})
+            await pieces.aclose()
+
+    async def _is_welcome(self, request: Request, query: Query, caller: Caller) -> bool | None:
+        """Tell whether a caller is who he was, and may read; None if nobody can tell."""
+        try:
+            again = await self._callers.again(request, query) or caller
+            self._identity.require(again, Right.READ)
+        except (UnavailableError, StoreError):
+            return None
+        except HeddleError:
+            return False
+        return (again.user, again.real_user, again.scopes) == (caller.user, caller.real_user, caller.scopes)
 
     # -- the steps ---------------------------------------------------------------------------------------------------
 

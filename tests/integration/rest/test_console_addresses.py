@@ -1,13 +1,16 @@
 """What is served below `/console`, and the web services that only the console reads."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
+from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.identity.service import IdentityRules
 from shim.ports.multicluster_store import RemoteSession
+from shim.server.rest.messages import Answer, Request
 from shim.telemetry.application_life import LifeEvent, listen, tell
 from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
@@ -282,3 +285,29 @@ async def test_what_is_told_of_lives_is_heard_until_the_listener_leaves(server):
     leave()
     tell(LifeEvent.ENDED, ApplicationId(1, 1), cluster="east")
     assert [each["event"] for each in await decisions(server)] == ["STARTED"]
+
+
+async def test_one_users_searches_leave_room_for_others() -> None:
+    """Where view rights are on, or a text is searched, a page takes a thread some tenths of a second."""
+    work = OffLoop()
+    busy = threading.Event()
+    slow = ScriptedServer(guarded=("west",), rules=usual(IdentityRules), thread=work)
+    slow.federation["west"].add_application(ApplicationId(1_700_000_000_000, 1), user="ada", name="of ada")
+    await slow.poll()
+    holding = asyncio.ensure_future(work.run_own(lambda: busy.wait(30)))
+
+    def search(user: str, number: int) -> "asyncio.Future[Answer]":
+        path = f"{CONSOLE}/applications?search=x{number}&user.name={user}"
+        request = Request("GET", path.partition("?")[0], path.partition("?")[2], (("host", "front"),), b"", "127.0.0.1")
+        return asyncio.ensure_future(slow.server.answer(request))
+
+    many = [search("mallory", number) for number in range(40)]
+    others = [search(user, 0) for user in ("ada", "bob", "carl")]
+    for _ in range(200):
+        await asyncio.sleep(0)
+    assert [each.result().status for each in many if each.done()] == [503] * 36
+    assert not any(each.done() for each in others)
+    busy.set()
+    assert {(await each).status for each in others} == {200}
+    assert sorted({(await each).status for each in many}) == [200, 503]
+    await holding

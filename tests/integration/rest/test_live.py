@@ -13,16 +13,19 @@ import httpx
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.roles import Role
 from shim.domain.subclusters import Admission
 from shim.domain.token_scopes import TokenScope
 from shim.errors import BadRequestError, UnavailableError
-from shim.identity.service import Caller
+from shim.identity.roles import RoleRules
+from shim.identity.service import Caller, IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.server.rest.answers import Document
 from shim.server.rest.live import FOR_ALL, LiveDocuments
-from shim.server.rest.messages import Request
+from shim.server.rest.messages import Answer, Request
 from shim.testing.clock import FakeClock
 from shim.testing.resource_manager import ScriptedResourceManager
+from shim.testing.settings import usual
 from tests.support.console_pages import serving
 from tests.support.scripted_server import ScriptedServer
 
@@ -344,3 +347,58 @@ async def test_refusals_come_with_their_status_and_head_with_no_stream(server: S
         head = await client.head(f"{url}/heddle/v1/live?watch=clusters")
         assert head.status_code == 200
         assert (await client.post(f"{url}/heddle/v1/live?watch=clusters")).status_code == 404
+
+
+# -- who may not listen any more -------------------------------------------------------------------------------------
+
+
+async def opened_stream(server: ScriptedServer, **headers: Any) -> Answer:
+    answer = await server.ask("GET", "/heddle/v1/live?watch=clusters", **headers)
+    assert answer.status == 200
+    assert answer.later is not None
+    assert b"event: state" in await server.federation.wait_for(anext(answer.later))
+    return answer
+
+
+@pytest.mark.parametrize("is_elsewhere", [False, True])
+async def test_a_stream_ends_within_2_s_of_the_revocation_of_its_token(*, is_elsewhere: bool):
+    server = ScriptedServer()
+    await server.poll()
+    made = await server.api_tokens.create(ALICE, name="ci", owner="", scopes=set(), lifetime_s=10_000.0)
+    other = await server.api_tokens.create(ALICE, name="other", owner="", scopes=set(), lifetime_s=10_000.0)
+    stream = await opened_stream(server, authorization=f"Bearer {made.text}")
+    kept = await opened_stream(server, authorization=f"Bearer {other.text}")
+    assert await server.goes_on(stream, 5.0)
+    stream = await opened_stream(server, authorization=f"Bearer {made.text}")
+    if is_elsewhere:  # another Heddle has the same store, and its own memory
+        await server.federation.stores.api_tokens.remove(made.token.id, None)
+    else:
+        await server.api_tokens.revoke(ALICE, made.token.id)
+    assert not await server.goes_on(stream, 2.0)
+    assert await server.goes_on(kept, 5.0)
+
+
+async def test_a_stream_ends_with_the_right_to_read():
+    roles = {Role.VIEWER: ("alice",)}
+    server = ScriptedServer(rules=usual(IdentityRules, roles=RoleRules(roles)))
+    await server.poll()
+    stream = await server.ask("GET", "/heddle/v1/live?watch=clusters&user.name=alice")
+    assert await server.goes_on(stream, 3.0)
+    stream = await server.ask("GET", "/heddle/v1/live?watch=clusters&user.name=alice")
+    roles.clear()
+    roles[Role.VIEWER] = ("bob",)
+    assert not await server.goes_on(stream, 2.0)
+
+
+async def test_one_user_watches_so_many_documents(live, shelf):
+    shelf.documents["apps"], readings = {}, []
+    for number in range(8):
+        query = "&".join(f"watch=apps%3Fsearch%3D{number}{each}" for each in range(8))
+        readings.append(live.open(asked(query), ALICE))
+        await anext(readings[-1])
+    with pytest.raises(UnavailableError, match="64 documents"):
+        live.open(asked("watch=apps%3Fsearch%3Danother"), ALICE)
+    live.open(asked("watch=apps%3Fsearch%3D00"), ALICE)
+    live.open(asked("watch=apps%3Fsearch%3Danother"), BOB)
+    for each in readings:
+        await each.aclose()

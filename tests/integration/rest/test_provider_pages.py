@@ -230,6 +230,16 @@ async def test_a_session_names_its_user_alone(door: Door) -> None:
     assert (await door.ask(WHO, cookie='hadoop.auth="u=root&p=root&t=simple-dt&e=9&s=x"')).status == 401
 
 
+async def test_a_stream_ends_with_the_logout(door: Door) -> None:
+    mine, other = (f"heddle.session={door.sessions.begin('alice', frozenset())}" for _ in range(2))
+    stream, kept = [await door.ask("/heddle/v1/live?watch=clusters", cookie=each) for each in (mine, other)]
+    assert await door.server.goes_on(stream, 3.0)
+    stream = await door.ask("/heddle/v1/live?watch=clusters", cookie=mine)
+    await door.ask("/oidc/logout", "POST", cookie=mine)
+    assert not await door.server.goes_on(stream, 2.0)
+    assert await door.server.goes_on(kept, 3.0)
+
+
 async def test_a_page_of_another_site_logs_nobody_out(door: Door) -> None:
     cookie = f"heddle.session={door.sessions.begin('alice', frozenset())}"
     await door.ask("/oidc/logout", "POST", cookie=cookie, origin="https://evil.example")

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from functools import partial
 
 import pytest
 
@@ -55,3 +56,35 @@ async def test_what_takes_too_long_is_answered_and_keeps_its_caller_out_until_it
     await work.run_own(lambda: None)
     await asyncio.sleep(0)
     assert len(work) == 0
+
+
+async def test_each_caller_has_one_piece_done_in_turn():
+    work, order = OffLoop(), []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def held() -> None:
+        begun.set()
+        go_on.wait(10)
+
+    first = asyncio.ensure_future(work.run_in_turn("mallory", held))
+    await asyncio.to_thread(begun.wait, 10)
+    many = [work.run_in_turn("mallory", partial(order.append, f"mallory {number}")) for number in range(50)]
+    tasks = [asyncio.ensure_future(each) for each in many]
+    await asyncio.sleep(0)
+    others = [asyncio.ensure_future(work.run_in_turn(name, partial(order.append, name))) for name in ("ada", "bob")]
+    gone = asyncio.ensure_future(work.run_in_turn("carl", partial(order.append, "carl")))
+    await asyncio.sleep(0)
+    gone.cancel()
+    go_on.set()
+    await asyncio.gather(first, *tasks, *others)
+    assert order[:4] == ["mallory 0", "ada", "bob", "mallory 1"]
+    assert len(order) == 52
+
+
+async def test_a_piece_that_fails_is_its_callers_and_the_next_has_its_turn():
+    work = OffLoop()
+    failed, done = await asyncio.gather(
+        work.run_in_turn("mallory", lambda: 1 // 0), work.run_in_turn("ada", lambda: 1), return_exceptions=True
+    )
+    assert (type(failed), done) == (ZeroDivisionError, 1)
+    assert await work.run_in_turn("mallory", lambda: 2) == 2

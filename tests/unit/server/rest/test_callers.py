@@ -131,6 +131,22 @@ async def test_foreign_and_odd_principals_are_nobody(server, principal):
     assert (await server.ask("GET", METRICS, authorization=ticket(principal))).status == 403
 
 
+async def test_a_stream_ends_when_its_delegation_token_is_cancelled_and_goes_on_after_a_ticket(server, tokens):
+    await server.poll()
+    live = "/heddle/v1/live?watch=clusters"
+    made, other = [await tokens.issue("ada", "", "", is_proven=True) for _ in range(2)]
+    stream, kept = [
+        await server.ask("GET", live, x_hadoop_delegation_token=encode_token(each)) for each in (made, other)
+    ]
+    by_ticket = await server.ask("GET", live, authorization=ticket("ada@TEST"))
+    assert await server.goes_on(stream, 0.5)
+    stream = await server.ask("GET", live, x_hadoop_delegation_token=encode_token(made))
+    await tokens.cancel(made, caller="ada")
+    assert not await server.goes_on(stream, 2.0)
+    assert await server.goes_on(kept, 1.0)
+    assert await server.goes_on(by_ticket, 5.0)
+
+
 TWICE = [
     "hadoop.auth=a; hadoop.auth=b",
     "hadoop.auth=a; hadoop.auth=a",
