@@ -1,0 +1,37 @@
+"""What README's quick start says is so."""
+
+import re
+import tomllib
+from pathlib import Path
+
+from shim.config.loader import load
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+QUICK_START = README.partition("## Quick start on your clusters")[2].partition("\n## ")[0]
+
+
+def test_its_configuration_is_one_whose_clusters_all_take_jobs_from_other_machines(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", QUICK_START, re.DOTALL)
+    folder = tmp_path / "east"
+    folder.mkdir()
+    addresses = {"webapp.address": 8088, "address": 8032, "scheduler.address": 8030}
+    properties = "".join(
+        f"<property><name>yarn.resourcemanager.{name}</name><value>rm.east.example.org:{port}</value></property>"
+        for name, port in addresses.items()
+    )
+    (folder / "yarn-site.xml").write_text(f"<configuration>{properties}</configuration>")
+    file = tmp_path / "heddle.toml"
+    file.write_text(text.replace("/etc/hadoop/east", str(folder)))
+    config = load(file, {})
+    assert config.server.allow_remote
+    assert {config.server.rest, config.server.client_rpc, config.server.scheduler_rpc} == {
+        f"0.0.0.0:{port}" for port in addresses.values()
+    }
+    for cluster in tomllib.loads(text)["subcluster"]:
+        assert "conf" in cluster or {"web", "client_rpc", "scheduler_rpc"} <= cluster.keys()
+
+
+def test_it_names_each_property_that_a_client_changes() -> None:
+    named = set(re.findall(r"`(yarn\.resourcemanager\.[\w.]*address)`", QUICK_START))
+    assert named == {f"yarn.resourcemanager.{each}address" for each in ("webapp.", "", "scheduler.")}
