@@ -2,7 +2,7 @@
 
 `python -m scripts.tested_lines` prints a row for each room of `ROOMS`. A line counts if there is code on it:
 docstrings, comments and empty lines do not, neither in the code nor in its tests. The number says where tests are thin,
-not whether they see a bug: that is what `scripts.mutations` tells.
+not whether they see a bug: that is what `scripts.mutants` tells.
 """
 
 import ast

@@ -21,7 +21,7 @@ from tests.support.oidc_provider import OIDCProvider, missing_provider
 
 settings.register_profile("heddle", deadline=None, print_blob=True)  # how long an example takes depends on the machine
 settings.register_profile("quick", settings.get_profile("heddle"), max_examples=20)  # a fifth: of `make check` and CI
-settings.register_profile("first-failure", settings.get_profile("heddle"), phases=(Phase.explicit, Phase.generate))
+settings.register_profile("first-failure", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile("heddle")
 
 for _phase in ("connect", "read", "write", "pool"):  # no test is about the five seconds of a client that names none

@@ -1,72 +1,296 @@
-"""Planted bugs are small, valid, and where a test can see them."""
+"""The runner of mutants: a seed draws the same, files are as before, who saw what is confirmed, the table counts."""
 
-import ast
+from dataclasses import replace
 
 import pytest
+from coverage import CoverageData
 
-from scripts.mutants import mutants
+from scripts.mutant_kinds import KINDS, Mutant, mutants
+from scripts.mutants import (
+    EQUIVALENT,
+    ROOMS,
+    ROOT,
+    Copies,
+    Equivalent,
+    Outcome,
+    Reach,
+    Verdict,
+    confirmed,
+    drawn,
+    judged_by_reach,
+    judged_near,
+    known_equivalents,
+    lines_of_statement,
+    main,
+    mutants_of,
+    near_tests,
+    planted,
+    read_reach,
+    table,
+)
+
+MUTANT = Mutant(
+    kind="off by one", path="shim/domain/ids.py", within="f", line=1, before="1", after="2", planted="x = 2\n"
+)
+VERDICT = Verdict(room="identity", number=1, mutant=MUTANT, how="killed", by="tests/test_a.py::test_a")
 
 
-def after(text):
-    """What each mutant puts where."""
-    return [mutant.after for mutant in mutants("shim/a.py", text)]
+@pytest.mark.parametrize("room", ROOMS)
+def test_each_room_names_what_there_is(room):
+    assert all((ROOT / path).exists() for path in (*ROOMS[room].modules, *ROOMS[room].tests))
+
+
+def test_a_seed_draws_the_same_and_another_others():
+    first = drawn(["fairness", "identity"], 21, 1)
+    assert first == drawn(["fairness", "identity"], 21, 1)
+    assert first != drawn(["fairness", "identity"], 21, 2)
+    assert [room for room, _, _ in first] == ["fairness"] * 10 + ["identity"] * 11
+    assert {mutant.kind for _, _, mutant in first} == set(KINDS), "rare kinds are drawn as often as others"
+    places = list(mutants_of(ROOMS["fairness"]))
+    assert all(places[number] == mutant for room, number, mutant in first if room == "fairness")
+
+
+def test_no_more_is_drawn_than_there_is_and_nothing_twice():
+    everything = drawn(["fairness"], 10_000, 1)
+    assert [number for _, number, _ in everything] == list(range(len(list(mutants_of(ROOMS["fairness"])))))
+
+
+def test_each_equivalent_is_one_that_can_be_drawn_and_says_why():
+    for each in known_equivalents():
+        places = mutants(each.path, (ROOT / each.path).read_text("utf-8"))
+        assert any(each.is_of(mutant) for mutant in places), f"gone: take it out of {EQUIVALENT.name}: {each}"
+        assert len(each.reason.split()) > 3
+
+
+def test_an_equivalent_is_that_change_in_that_function_alone():
+    known = Equivalent(path=MUTANT.path, within="f", before="1", after="2", reason="it only saves work")
+    assert known.is_of(replace(MUTANT, line=99))
+    assert not any(known.is_of(replace(MUTANT, **{name: "other"})) for name in ("path", "within", "before", "after"))
+
+
+def test_tests_near_a_module_are_those_named_after_it_then_those_that_import_it_the_cheap_first(tmp_path):
+    for path, text in (
+        ("shim/a/__init__.py", "from shim.a.core import f\n"),
+        ("shim/a/core.py", ""),
+        ("tests/property/test_long.py", "from shim.a import f\n"),
+        ("tests/unit/test_core.py", ""),
+        ("tests/unit/test_users.py", "import shim.a.core\n"),
+        ("tests/unit/test_others.py", "from shim.b import core\n"),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text, "utf-8")
+    room = replace(ROOMS["fairness"], tests=("tests/property/test_long.py", "tests/unit"))
+    found = ["tests/unit/test_core.py", "tests/unit/test_users.py", "tests/property/test_long.py"]
+    assert near_tests("shim/a/core.py", room, tmp_path) == found
+
+
+def test_a_file_is_as_before_whatever_happens(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("x = 1\n", "utf-8")
+
+    def interrupted():
+        with planted(file, MUTANT):
+            assert file.read_text("utf-8") == "x = 2\n"
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert file.read_text("utf-8") == "x = 1\n"
+
+
+GREEN_END = Outcome(code=0, output="")
+
+
+class ScriptedRuns:
+    """Implements `Copies`: runs end as they are told to; `asked` has the tests of each."""
+
+    def __init__(self, ends=GREEN_END, failing=()):
+        self.ends, self.fail, self.asked = ends, set(failing), []
+
+    def run(self, tests, *, mutant, limit_s, each_s):
+        del mutant, limit_s
+        self.asked.append((list(tests), each_s))
+        return self.ends
+
+    def failing(self, tests, *, each_s):
+        del each_s
+        self.asked.append(tests)
+        return self.fail & set(tests)
+
+
+FAILS = "tests/test_a.py::test_a"
 
 
 @pytest.mark.parametrize(
-    ("text", "changes"),
+    ("ends", "how"),
     [
-        ("x = a < b\n", ["(a <= b)", "(a >= b)"]),
-        ("x = a >= b\n", ["(a > b)", "(a < b)"]),
-        ("x = a in b\n", ["(a not in b)"]),
-        ("x = a and b and c\n", ["(a or b or c)"]),
-        ("x = not a\n", ["bool(a)"]),
-        ("x = a + b\n", ["(a - b)"]),
-        ("x = 7\n", ["8"]),
-        ("x = False\n", ["True"]),
-        ("x = f(a, b)\n", ["f(b, a)"]),
-        ("f(a)\n", ["pass"]),
-        ("x.y = a\n", ["pass"]),
-        ("x[y] -= a\n", ["pass"]),
-        ("del x[y]\n", ["pass"]),
-        ("def f():\n    if x:\n        return a\n    return b\n", ["pass"]),
-        ("def f(a=1, *, b=2):\n    return a\n", ["2", "3"]),
+        (Outcome(code=0, output=""), ("SURVIVED", "")),
+        (Outcome(code=5, output=""), ("SURVIVED", "")),
+        (Outcome(code=1, output="", failed=FAILS), ("killed", FAILS)),
+        (Outcome(code=1, output="E  Failed: Timeout (>60.0s)", failed=FAILS), ("killed by time", FAILS)),
+        (Outcome(code=None, output=""), ("killed by time", "")),
+        (Outcome(code=2, output=""), ("killed: pytest ended with 2", "")),
     ],
 )
-def test_each_kind_changes_what_it_is_for(text, changes):
-    assert after(text) == changes
+def test_the_end_of_the_run_says_how(ends, how):
+    runs = ScriptedRuns(ends)
+    assert judged_near(MUTANT, [FAILS], runs) == how
+    assert runs.asked == [([FAILS], 60.0)]
+
+
+def test_what_no_test_is_near_or_reaches_survives_without_a_run():
+    runs = ScriptedRuns()
+    assert judged_near(MUTANT, [], runs) == ("SURVIVED: no test is near", "")
+    assert judged_by_reach(MUTANT, Reach(seconds={}, by_line={}), runs) == ("SURVIVED: no test reaches it", "")
+    assert runs.asked == []
+
+
+def test_each_test_that_reaches_it_has_some_times_as_long_as_the_slowest_of_them():
+    slow, slower = "tests/test_ids.py::test_slow", "tests/test_ids.py::test_slower"
+    reach = Reach(seconds={slow: 1.0, slower: 9.0}, by_line={MUTANT.path: {1: frozenset([slow])}})
+    runs = ScriptedRuns()
+    judged_by_reach(MUTANT, reach, runs)
+    assert runs.asked == [([slow], 64.0)]
+
+
+def test_a_test_that_fails_without_the_mutant_too_has_seen_nothing():
+    others = [
+        replace(VERDICT, by="tests/test_b.py::test_b"),
+        replace(VERDICT, how="killed by time", by=""),
+        replace(VERDICT, how="SURVIVED", by=""),
+    ]
+    runs = ScriptedRuns(failing=[FAILS])
+    told = confirmed([VERDICT, *others], runs)
+    assert [verdict.how for verdict in told] == [
+        "SURVIVED: its test fails without it, too",
+        "killed",
+        "killed by time",
+        "SURVIVED",
+    ]
+    assert runs.asked == [[FAILS, "tests/test_b.py::test_b"]]
+
+
+def test_the_table_counts_by_room_and_over_all():
+    hows = [("a", "killed"), ("a", "SURVIVED"), ("a", "equivalent: why"), ("b", "killed by time"), ("b", "killed")]
+    told = table([replace(VERDICT, room=room, how=how) for room, how in hows])[2:]
+    assert told == ["| a | 3 | 1 | 1 | 1 | 50% |", "| b | 2 | 0 | 2 | 0 | 100% |", "| all | 5 | 1 | 3 | 1 | 75% |"]
+
+
+def test_places_are_listed_by_number(capsys):
+    assert main(["--room", "fairness", "--only", "3,1", "--list"]) == 0
+    places = list(mutants_of(ROOMS["fairness"]))
+    assert capsys.readouterr().out.splitlines() == [f"fairness #{number} {places[number]}" for number in (3, 1)]
+
+
+def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
+    copies = Copies(tmp_path, 1)
+    test = "tests/unit/fairness/test_shares.py"
+    path, text = "fairness/shares.py", (ROOT / "fairness/shares.py").read_text("utf-8")
+    broken = text.replace("return", "return None if True else", 1)
+    try:
+        seen = copies.run([test], mutant=replace(MUTANT, path=path, planted=broken), limit_s=300.0, each_s=60.0)
+        after = copies.run([test], mutant=None, limit_s=300.0, each_s=60.0)
+        unimportable = copies.run(
+            [test], mutant=replace(MUTANT, path=path, planted="raise ValueError"), limit_s=300.0, each_s=60.0
+        )
+        no_time = copies.run([test], mutant=None, limit_s=0.0, each_s=60.0)
+        nothing_fails = copies.failing([test], each_s=60.0)
+    finally:
+        copies.close()
+    assert (seen.code, seen.failed.partition("::")[0]) == (1, test)
+    assert (after.code, after.failed) == (0, "")
+    assert unimportable.code not in {0, 1}
+    assert no_time.code is None
+    assert nothing_fails == set()
+
+
+REPORT = """..
+============================= slowest durations =============================
+0.02s call     tests/test_a.py::test_slow[a b]
+0.01s setup    tests/test_a.py::test_slow[a b]
+0.02s call     tests/test_a.py::test_quick
+0.00s teardown tests/test_a.py::test_idle
+2 passed in 0.05s
+"""
+
+
+@pytest.fixture
+def data(tmp_path):
+    """Coverage of one module: line 1 at import, 5 in one test, 6 in two."""
+    data = CoverageData(str(tmp_path / "data"))
+    module = str(tmp_path.resolve() / "shim" / "a.py")
+    for context, lines in [
+        ("", [1]),
+        ("tests/test_a.py::test_slow[a b]|run", [5, 6]),
+        ("tests/test_a.py::test_quick|setup", [6]),
+    ]:
+        data.set_context(context)
+        data.add_lines({module: lines})
+    data.write()
+    return tmp_path / "data"
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("lines", "tests"),
     [
-        '"""Words 1 < 2."""\n',
-        "import a\n",
-        "def f(a: Literal[1]) -> Literal[2]:\n    return a\n",
-        "x: Literal[1] = a\n",
-        "@f(a, b)\ndef g():\n    return a\n",
-        "_log.info('done', seconds=1)\n",
-        "self._log.info('done', seconds=1)\n",
-        "raise E(a, 1)\n",
-        "class A:\n    def __init__(self, a):\n        self.a = a\n",
-        "x = max(a, b)\n",
-        "x = f'{a < b}'\n",
-        "x = 'words' + a\n",
-        "x = [a] + b\n",
-        "def f(a):\n    del a\n",
-        "x = zip(a, strict=True)\n",
-        "assert a < b\n",
+        (range(1, 2), ["test_idle", "test_quick", "test_slow[a b]"]),
+        (range(5, 6), ["test_slow[a b]"]),
+        (range(5, 8), ["test_quick", "test_slow[a b]"]),
+        (range(7, 8), []),
     ],
+    ids=["at import: all", "one", "cheapest first", "none"],
 )
-def test_words_and_what_cannot_be_wrong_are_left_alone(text):
-    assert after(text) == []
+def test_a_line_has_the_tests_that_ran_it_cheapest_first(data, tmp_path, lines, tests):
+    reach = read_reach(data, REPORT, tmp_path)
+    assert reach.of("shim/a.py", lines) == [f"tests/test_a.py::{test}" for test in tests]
+    assert reach.of("shim/other.py", lines) == []
 
 
-def test_each_mutant_is_valid_differs_and_says_where():
-    text = "# ä\ndef f(a, b):\n    if a < 0 or not b:\n        return g(a, b)\n    return a + 1\n"
-    found = list(mutants("shim/a.py", text))
-    assert len({mutant.planted for mutant in found}) == len(found) >= 8
-    for mutant in found:
-        ast.parse(mutant.planted)
-        assert mutant.planted != text
-        assert mutant.before in text.splitlines()[mutant.line - 1] or mutant.after == "pass"
-    assert str(found[-1]) == "shim/a.py:5: 1 => 2"
+def test_the_cost_of_a_test_has_all_its_parts(data, tmp_path):
+    assert read_reach(data, REPORT, tmp_path).cost(["tests/test_a.py::test_slow[a b]"]) == pytest.approx(0.03)
+
+
+def test_a_report_that_hides_a_test_is_refused(data, tmp_path):
+    with pytest.raises(ValueError, match="test_quick"):
+        read_reach(data, REPORT.replace("test_quick", "test_other"), tmp_path)
+
+
+TEXT = """\
+LIMIT = 3
+def f(
+    a=1,
+):
+    if (
+        a
+        and LIMIT
+    ):
+        return g(
+            a,
+            2,
+        )
+    for x in a: x.b = 1
+    try:
+        pass
+    except E:
+        pass
+    match a:
+        case 1:
+            pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        (1, range(1, 2)),
+        (3, range(2, 5)),
+        (7, range(5, 9)),
+        (11, range(9, 13)),
+        (13, range(13, 14)),
+        (16, range(14, 18)),
+        (19, range(18, 21)),
+    ],
+    ids=["simple", "default", "condition", "call", "one line", "without a head", "case"],
+)
+def test_a_statement_has_its_own_lines_and_not_those_of_its_body(line, lines):
+    assert lines_of_statement(TEXT, line) == lines
