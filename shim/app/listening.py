@@ -1,17 +1,28 @@
 """Addresses that Heddle listens on: which there are, whether they can be had, and the error of one that cannot."""
 
 import errno
+import http.client
+import json
 import os
 import socket
+import ssl
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import serialization
 
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.errors import AddressTakenError, ConfigError
 from shim.federation.inspection import SubClusterDescription
 
-__all__ = ["check_doors", "doors_of", "listening"]
+__all__ = ["check_doors", "doors_of", "is_served_by_heddle", "listening"]
+
+_ASKED_FOR_S = 5.0
+_SHORT = 1 << 16
+_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "localhost"}  # noqa: S104 - where one asks what listens anywhere
 
 _WHO = "Is a ResourceManager or another Heddle there?"
 _ADVICE = {
@@ -72,6 +83,26 @@ def _hold(address: str, held: ExitStack) -> None:
         if family == socket.AF_INET6:
             holder.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         holder.bind(where)
+
+
+def is_served_by_heddle(server: ServerConfig) -> bool:
+    """True if a Heddle of this configuration answers at the address of its web services."""
+    host, port = split_address(server.rest)
+    host = _HERE.get(host, host)
+    try:
+        if server.tls.certificate is None:
+            with closing(http.client.HTTPConnection(host, port, timeout=_ASKED_FOR_S)) as asked:
+                asked.request("GET", "/ready")
+                return {"ready", "reasons"} <= set(json.loads(asked.getresponse().read(_SHORT)))
+        shown = ssl.get_server_certificate((host, port), timeout=_ASKED_FOR_S)
+        return ssl.PEM_cert_to_DER_cert(shown) == _first_of(server.tls.certificate)
+    except (OSError, http.client.HTTPException, ValueError, TypeError):
+        return False
+
+
+def _first_of(file: Path) -> bytes:
+    own = x509.load_pem_x509_certificates(file.read_bytes())[0]
+    return own.public_bytes(serialization.Encoding.DER)
 
 
 @contextmanager

@@ -6,12 +6,14 @@ from pathlib import Path
 from cryptography import x509
 
 from shim.app.connections import cluster_tls_files
+from shim.app.host_limits import own_host_names
 from shim.app.master_tls import master_tls_files
 from shim.app.tls_files import ReloadedContext, TLSFiles
 from shim.config.loader import Config, is_loopback
 from shim.config.masters import MastersConfig
 from shim.config.sections import ServerConfig
 from shim.config.subclusters import SubClusterConfig
+from shim.domain.addresses import split_address
 from shim.errors import ConfigError
 from shim.federation.findings import Finding, Level
 from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts, tls_findings
@@ -21,6 +23,7 @@ from shim.server.rest.tls_greeting import TLSOffer
 __all__ = ["check_tls_files", "cluster_tls_facts", "master_tls_facts", "offered_tls", "tls_facts", "tls_warnings"]
 
 _HTTPS = "https:"
+_ANYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared with
 
 
 def offered_tls(server: ServerConfig, clock: Clock) -> TLSOffer | None:
@@ -52,11 +55,20 @@ def tls_facts(server: ServerConfig, now_s: float) -> TLSFacts:
     if files is None:
         return TLSFacts(plain_address="" if is_loopback(server.rest) else server.rest)
     try:
-        files.context()
+        refused = files.refused()
         ends_at_s = _ends_at_s(files.certificate)
+        is_for = _names_of(files.certificate)
     except (ConfigError, OSError, ValueError) as exc:
         return TLSFacts(has_certificate=True, trouble=str(exc))
-    return TLSFacts(has_certificate=True, ends_in_s=ends_at_s - now_s, file=str(files.certificate))
+    asked_for = _asked_for(server)
+    return TLSFacts(
+        has_certificate=True,
+        ends_in_s=ends_at_s - now_s,
+        file=str(files.certificate),
+        refused=refused,
+        is_for=is_for,
+        asked_for=() if any(_is_named(each, is_for) for each in asked_for) else asked_for,
+    )
 
 
 def cluster_tls_facts(config: SubClusterConfig, web: Sequence[str], now_s: float) -> ClusterTLSFacts | None:
@@ -128,6 +140,31 @@ def _ends_at_s(file: Path) -> float:
     found = x509.load_pem_x509_certificates(file.read_bytes())
     ends = [each.not_valid_after_utc.timestamp() for each in found]
     return max(ends) if all(_is_ca(each) for each in found) else ends[0]
+
+
+def _names_of(file: Path) -> tuple[str, ...]:
+    """Names that a server's own certificate is for; that of its subject is no name to clients."""
+    own = x509.load_pem_x509_certificates(file.read_bytes())[0]
+    try:
+        named = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except x509.ExtensionNotFound:
+        return ()
+    addresses = named.get_values_for_type(x509.IPAddress)
+    return (*named.get_values_for_type(x509.DNSName), *map(str, addresses))
+
+
+def _asked_for(server: ServerConfig) -> tuple[str, ...]:
+    """Names that clients may write, as far as one knows here."""
+    bound, _ = split_address(server.rest)
+    told = [name for name in server.host_names if name != "*"]
+    here = [bound] if bound not in _ANYWHERE else []
+    return tuple(dict.fromkeys([*told, *here, *([] if told else sorted(own_host_names()))]))
+
+
+def _is_named(name: str, names: Sequence[str]) -> bool:
+    wanted = name.lower()
+    above = wanted.partition(".")[2]
+    return any(each.lower() in (wanted, f"*.{above}") for each in names)
 
 
 def _is_ca(certificate: x509.Certificate) -> bool:

@@ -8,7 +8,7 @@ import contextlib
 import ssl
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -58,6 +58,25 @@ class TLSFiles:
     def stamp(self) -> _Stamp:
         """Changes when a file does; empty while one is missing."""
         return _stamp_of(self.certificate, self.key, self.client_ca)
+
+    def refused(self) -> str:
+        """Shake hands once, in memory, with a client that believes its CA; returns why that refuses, empty if not.
+
+        Raises:
+            ConfigError: If a file cannot be used.
+        """
+        client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        client.check_hostname = False  # under which name one comes, is known outside alone
+        client.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        server = replace(self, client_ca=None).context()
+        try:
+            client.load_verify_locations(self.certificate)
+            _shake_hands(server, client)
+        except ssl.SSLCertVerificationError as exc:
+            return exc.verify_message
+        except OSError as exc:
+            return exc.strerror or str(exc)
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +176,21 @@ class ReloadedContext:
             _log.error("the changed TLS files cannot be used: what was in them before is", reason=str(exc))
         else:
             _log.info("the TLS files have changed, and are used for new connections")
+
+
+def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> None:
+    """Have two ends prove themselves to each other.
+
+    Raises:
+        OSError: If they do not.
+    """
+    there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
+    ends = [client.wrap_bio(back, there), server.wrap_bio(there, back, server_side=True)]
+    while ends:
+        for end in tuple(ends):
+            with contextlib.suppress(ssl.SSLWantReadError):
+                end.do_handshake()
+                ends.remove(end)
 
 
 def _stamp_of(*files: Path | None) -> _Stamp:

@@ -155,6 +155,8 @@ class Front:
             message = f"{self.server!r} is not the address of a Heddle: write --server http://host:port"
             raise FrontError(ExitCode.USAGE, message) from exc
         except httpx.HTTPError as exc:
+            if told := _told_of_tls(self.server, exc):
+                raise FrontError(ExitCode.UNREACHABLE, told) from exc
             message = (
                 f"no Heddle at {self.server}: {str(exc).rstrip('.')}. Start one with `heddle serve -c heddle.toml`, "
                 "or name another with --server or HEDDLE_SERVER"
@@ -169,6 +171,21 @@ class Front:
             told = f"{method} {path}: status {answer.status_code}, without a reason"
             raise FrontError(ExitCode.UNREACHABLE, f"{told}. Is it a Heddle that serves {self.server}?")
         raise FrontError(_CODE_BY_STATUS.get(answer.status_code, ExitCode.FAILED), complaint)
+
+
+def _told_of_tls(server: str, error: BaseException) -> str:
+    """What was wrong with the proof that a server is who it says; empty if it was something else."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        advice = "Write the name that its certificate is for, and name the file of its CA in HEDDLE_CA_FILE"
+        return f"{server} does not prove who it is: {cause.verify_message.rstrip('.')}. {advice}"
+    if isinstance(cause, ssl.SSLError):
+        return f"no TLS with {server}: {cause.reason or cause}. Does it speak http:// alone, or ask for a certificate?"
+    if isinstance(error, (httpx.RemoteProtocolError, httpx.ReadError)) and server.startswith("http:"):
+        return f"{server} ended the connection without an answer. If it speaks TLS, write https://"
+    return ""
 
 
 def _name_here() -> str:

@@ -12,7 +12,7 @@ import typer
 from shim.app.process import hold_streams, say
 from shim.cli.front import ExitCode, fail
 from shim.config.loader import Config, load
-from shim.errors import ConfigError, HeddleError
+from shim.errors import AddressTakenError, ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def serve(
             webs = [each.description.web for each in found]
             for line in (*_told_of_tls(settings, webs), *_told_of_store(settings), *_told_of_policy(settings)):
                 typer.echo(line)
+            for line in _told_of_doors(settings, found):
+                typer.echo(line)
             return
         configure_logs(level=settings.log.level, style=settings.log.format)
         _run(settings)
@@ -91,6 +93,24 @@ def _told_of_tls(config: Config, webs: Sequence[Sequence[str]]) -> list[str]:
 
     found = tls_warnings(config, webs, time.time())
     return [f"warning: {f'{each.subject}: ' if each.subject else ''}{each.message}; {each.advice}" for each in found]
+
+
+def _told_of_doors(config: Config, found: "Sequence[SubCluster]") -> list[str]:
+    """A note if a Heddle of this configuration has the addresses.
+
+    Raises:
+        AddressTakenError: If another process has one.
+        ConfigError: If one can never be listened on.
+    """
+    from shim.app.listening import check_doors, doors_of, is_served_by_heddle  # noqa: PLC0415 - see above
+
+    try:
+        check_doors(doors_of(config.server, [each.description for each in found]))
+    except AddressTakenError:
+        if not is_served_by_heddle(config.server):
+            raise
+        return [f"note: a Heddle serves at {config.server.rest}: what has changed counts once it is started again"]
+    return []
 
 
 def _told_of_store(config: Config) -> list[str]:

@@ -23,6 +23,9 @@ class TLSFacts:
         trouble: Why the files cannot be used now; empty if they can.
         ends_in_s: Until the certificate expires; negative if it has.
         file: With it.
+        refused: Why clients that believe its CA refuse the certificate; empty if they do not.
+        is_for: Names that it is for.
+        asked_for: Names that clients may write; empty if one of them is among those.
     """
 
     has_certificate: bool = False
@@ -30,6 +33,9 @@ class TLSFacts:
     trouble: str = ""
     ends_in_s: float = 0.0
     file: str = ""
+    refused: str = ""
+    is_for: tuple[str, ...] = ()
+    asked_for: tuple[str, ...] = ()
 
 
 NO_TLS = TLSFacts()
@@ -102,7 +108,29 @@ def _of_web(tls: TLSFacts) -> Iterator[Finding]:
     elif tls.trouble:
         yield Finding("tls", Level.ERROR, "", tls.trouble, _BEFORE)
     elif tls.has_certificate:
-        yield _life(CertificateFacts("the certificate of the web services", tls.file, tls.ends_in_s), "")
+        life = _life(CertificateFacts("the certificate of the web services", tls.file, tls.ends_in_s), "")
+        if tls.refused and tls.ends_in_s > 0:
+            message = f"clients refuse the certificate of the web services ({tls.file}): {tls.refused}"
+            yield Finding("tls", Level.ERROR, "", message, _RENEW)
+        else:
+            yield life
+        if tls.asked_for:
+            yield _misnamed(tls)
+
+
+def _misnamed(tls: TLSFacts) -> Finding:
+    names = ", ".join(tls.is_for) or "no name (it needs a subjectAltName)"
+    message = (
+        f"the certificate of the web services ({tls.file}) is for {names}, and for none of {', '.join(tls.asked_for)}: "
+        "clients that write one of these refuse it"
+    )
+    return Finding(
+        "tls",
+        Level.WARNING,
+        "",
+        message,
+        "let one be issued for the name that clients write, and name that in server.host_names",
+    )
 
 
 def _of_cluster(tls: ClusterTLSFacts) -> Iterator[Finding]:

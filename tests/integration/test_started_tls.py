@@ -6,9 +6,12 @@ import ssl
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from shim.cli.main import app
 from tests.support.certificates import TestAuthority
 from tests.support.started import Started, configuration
 
@@ -21,7 +24,12 @@ PATIENCE_S = 60
 class Site:
     heddle: Started
     port: int
-    trusts: ssl.SSLContext
+    authority: TestAuthority
+    files: tuple[Path, Path]
+
+    @property
+    def trusts(self) -> ssl.SSLContext:
+        return ssl.create_default_context(cafile=self.authority.file)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     tls = f'tls = {{ certificate = "{certificate}", key = "{key}" }}'
     text, doors = configuration(folder, server=f"request_timeout_s = 2\n{tls}")
     with Started(folder, text) as heddle:
-        yield Site(heddle, int(doors["rest"].rpartition(":")[2]), ssl.create_default_context(cafile=authority.file))
+        yield Site(heddle, int(doors["rest"].rpartition(":")[2]), authority, (certificate, key))
 
 
 class Talk:
@@ -193,6 +201,35 @@ async def test_clients_that_go_in_the_midst_leave_no_trace(site):
             talk.leave()
         assert (await by_stream(site)).startswith(b"HTTP/1.1 ")
     assert not site.heddle.troubles()
+
+
+def told_by_front(site: Site, server: str, monkeypatch: pytest.MonkeyPatch, ca_file: str = "") -> tuple[int, str]:
+    monkeypatch.setenv("HEDDLE_CA_FILE", ca_file)
+    told = CliRunner().invoke(app, ["doctor", "--server", server, "--user", "ada"])
+    return told.exit_code, told.output
+
+
+def test_the_doctor_says_what_was_wrong_with_a_handshake(site, monkeypatch):
+    code, told = told_by_front(site, f"https://127.0.0.1:{site.port}", monkeypatch)
+    assert (code, "does not prove who it is" in told) == (4, True)
+    code, told = told_by_front(site, f"https://127.0.0.2:{site.port}", monkeypatch, str(site.authority.file))
+    assert (code, "IP address mismatch" in told or "refused" in told) == (4, True)
+    code, told = told_by_front(site, f"http://127.0.0.1:{site.port}", monkeypatch)
+    assert (code, "write https://" in told) == (4, True)
+    code, told = told_by_front(site, f"https://127.0.0.1:{site.port}", monkeypatch, str(site.authority.file))
+    assert "the certificate of the web services" in told
+
+
+def test_check_knows_its_own_heddle_from_another_server_at_its_ports(site, tmp_path):
+    beside = CliRunner().invoke(app, ["serve", "--check", "-c", str(site.heddle.config)])
+    assert (beside.exit_code, "note: a Heddle serves at" in beside.output) == (0, True), beside.output
+    other = TestAuthority(tmp_path).issue("other")
+    text = site.heddle.config.read_text()
+    for mine, theirs in zip(site.files, other, strict=True):
+        text = text.replace(str(mine), str(theirs))
+    (tmp_path / "heddle.toml").write_text(text)
+    taken = CliRunner().invoke(app, ["serve", "--check", "-c", str(tmp_path / "heddle.toml")])
+    assert (taken.exit_code, "Address already in use" in taken.output) == (1, True), taken.output
 
 
 async def test_silent_ones_do_not_hold_up_the_end(tmp_path):

@@ -37,18 +37,28 @@ class TestAuthority:
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str, *, days: int = 30, names: Sequence[x509.GeneralName] = LOCAL) -> tuple[Path, Path]:
+    def issue(
+        self,
+        name: str,
+        *,
+        days: int = 30,
+        names: Sequence[x509.GeneralName] = LOCAL,
+        in_days: int = 0,
+        purpose: x509.ObjectIdentifier | None = None,
+    ) -> tuple[Path, Path]:
         """Files of a new certificate for `name`, and of its key; written over older ones.
 
         Args:
             name: Its subject, and how the files are called.
             days: Until it ends; it has ended if negative.
             names: Its alternative names: what clients look at.
+            in_days: Until it begins; a day ago if 0.
+            purpose: What alone it is for; all if None.
         """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         certificate_file, key_file = self._folder / f"{name}.crt", self._folder / f"{name}.key"
-        certificate = self._signed(subject, key, is_ca=False, days=days, names=names)
+        certificate = self._signed(subject, key, is_ca=False, days=days, names=names, in_days=in_days, purpose=purpose)
         certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         key_file.touch(mode=0o600)
         key_file.write_bytes(
@@ -66,17 +76,22 @@ class TestAuthority:
         is_ca: bool,
         days: int,
         names: Sequence[x509.GeneralName] = LOCAL,
+        in_days: int = 0,
+        purpose: x509.ObjectIdentifier | None = None,
     ) -> x509.Certificate:
         now = dt.datetime.now(dt.UTC)
-        return (
+        begun = (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now + min(0, days) * _DAY - _DAY)
+            .not_valid_before(now + (min(0, days) - 1 if in_days == 0 else in_days) * _DAY)
             .not_valid_after(now + days * _DAY)
             .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName(names), critical=False)
-            .sign(self._key, hashes.SHA256())
         )
+        if names:
+            begun = begun.add_extension(x509.SubjectAlternativeName(names), critical=False)
+        if purpose is not None:
+            begun = begun.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        return begun.sign(self._key, hashes.SHA256())

@@ -1,7 +1,16 @@
+import time
 from pathlib import Path
 
-from shim.app.tls import master_tls_facts
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
+
+from shim.app.tls import master_tls_facts, tls_facts
 from shim.config.masters import MastersConfig, MastersTLSConfig
+from shim.config.sections import ServerConfig
+from shim.config.tls import TLSConfig
+from shim.federation.findings import Level
+from shim.federation.tls_findings import tls_findings
 from tests.support.certificates import TestAuthority
 
 ADDRESSES = ("10.0.0.2:8700", "127.0.0.1:8701", "10.0.0.1:8700", "10.0.0.2:8700", "[::1]:8700", "gm.example:8700")
@@ -28,3 +37,52 @@ def test_with_tls_no_address_is_plain_and_both_certificates_are_looked_at(tmp_pa
 def test_a_file_that_cannot_be_used_is_told_by_its_key_of_the_configuration(tmp_path):
     told = master_tls_facts(certified(TestAuthority(tmp_path), key_file=tmp_path / "none"), ADDRESSES, 0.0)
     assert "masters.tls.key" in told.trouble
+
+
+def named(*names: str) -> list[x509.GeneralName]:
+    return [x509.DNSName(each) for each in names]
+
+
+def told_of_web(
+    authority: TestAuthority, rest: str = "127.0.0.1:8088", *host_names: str, **issued: object
+) -> list[str]:
+    certificate, key = authority.issue("heddle", **issued)  # type: ignore[arg-type]
+    server = ServerConfig(rest=rest, host_names=host_names, tls=TLSConfig(certificate, key, authority.file))
+    found = tls_findings(tls_facts(server, time.time()), (), None)
+    return [f"{each.level.value}: {each.message}" for each in found if each.level is not Level.OK]
+
+
+def test_a_certificate_that_clients_take_is_no_trouble_and_theirs_is_not_asked_for(tmp_path):
+    assert told_of_web(TestAuthority(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("issued", "told"),
+    [
+        ({"days": -2}, "has expired"),
+        ({"in_days": 2}, "certificate is not yet valid"),
+        ({"purpose": ExtendedKeyUsageOID.CLIENT_AUTH}, "purpose"),
+    ],
+)
+def test_a_certificate_that_clients_refuse_is_an_error_told_once(tmp_path, issued, told):
+    (found,) = told_of_web(TestAuthority(tmp_path), **issued)
+    assert found.startswith("error")
+    assert told in found
+
+
+@pytest.mark.parametrize(
+    ("rest", "asked", "names", "is_told"),
+    [
+        ("10.0.0.1:8088", (), named("rm.example.org"), True),
+        ("0.0.0.0:8088", (), named("rm.example.org"), True),
+        ("0.0.0.0:8088", ("rm.example.org",), named("rm.example.org"), False),
+        ("0.0.0.0:8088", ("RM.example.org",), named("*.example.org"), False),
+        ("0.0.0.0:8088", ("a.rm.example.org",), named("*.example.org"), True),
+        ("0.0.0.0:8088", ("*.example.org",), named("*.example.org"), False),
+        ("rm.example.org:8088", ("*",), named("rm.example.org"), False),
+        ("rm.example.org:8088", ("*",), (), True),
+    ],
+)
+def test_a_certificate_for_none_of_the_names_that_clients_write_is_told(tmp_path, rest, asked, names, is_told):
+    found = told_of_web(TestAuthority(tmp_path), rest, *asked, names=names)
+    assert [("for none of" in each, each.startswith("warning")) for each in found] == [(True, True)] * is_told
