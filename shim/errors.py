@@ -3,6 +3,7 @@
     HeddleError
     ├── UserError                      the caller's mistake; its message is safe to show
     │   ├── BadRequestError            400  BadRequestException
+    │   │   └── ResourceRequestError   a container that no cluster can give; over RPC InvalidResourceRequestException
     │   ├── MalformedBodyError         400  WebApplicationException: the body could not be read
     │   ├── NotAuthenticatedError      401  AuthorizationException
     │   ├── ForbiddenError             403  ForbiddenException
@@ -63,6 +64,7 @@ __all__ = [
     "ProtocolError",
     "RemoteProtocolError",
     "ResourceManagerError",
+    "ResourceRequestError",
     "StandbyError",
     "StoreError",
     "StoreUnavailableError",
@@ -93,6 +95,10 @@ class UserError(HeddleError):
 
 class BadRequestError(UserError):
     """A parameter or field has a value that is not allowed."""
+
+
+class ResourceRequestError(BadRequestError):
+    """An ApplicationMaster is larger than any container that a sub-cluster can give; names the largest."""
 
 
 class MalformedBodyError(UserError):

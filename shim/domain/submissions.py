@@ -6,6 +6,7 @@ from enum import Enum
 from shim.domain.access_lists import NO_ACLS, ApplicationACLs
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.submit_replies import Refusal
 from shim.domain.verdicts import HomeVerdict
 
 __all__ = [
@@ -113,6 +114,8 @@ class HomeDecision:
             queue or so much room. The submission is wrong, not unlucky.
         verdicts: What Local Masters said to the proposals that led here, in that order; empty if none were asked.
         decided_by: Name of the Global Master that decided; empty where there is only one.
+        refusal: Words of a ResourceManager, where none would say them itself but let it wait for ever, or fail.
+        refuser: The sub-cluster that refuses it in its own words, where waiting will not bring a home.
     """
 
     home_subcluster: SubClusterId | None
@@ -121,6 +124,8 @@ class HomeDecision:
     is_lasting: bool = False
     verdicts: tuple[HomeVerdict, ...] = ()
     decided_by: str = ""
+    refusal: Refusal | None = None
+    refuser: SubClusterId | None = None
 
 
 @dataclass(frozen=True, slots=True)

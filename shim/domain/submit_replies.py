@@ -5,6 +5,8 @@ from enum import Enum
 
 __all__ = ["Refusal", "SubmitReply", "SubmitVerdict"]
 
+_BAD_REQUEST = 400
+
 
 class SubmitVerdict(Enum):
     """Meaning of a reply for the submission."""
@@ -18,6 +20,15 @@ class SubmitVerdict(Enum):
     """The ResourceManager answered, and not to this."""
     FROM_A_GATEWAY = "from a gateway"
     """Something between may have answered, while the ResourceManager still has the request."""
+
+
+_OF_SIZE = (
+    "Invalid resource request",
+    "Invalid label resource request",
+    "Requested more memory than configured max",
+    "Requested more cores than configured max",
+)
+"""Beginnings of what a ResourceManager says of a container that it cannot give: `SchedulerUtils`, `RMWebAppUtil`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,14 @@ class Refusal:
     def text(self) -> str:
         """The words as they are kept and shown: those of the web services whole."""
         return self.body.decode("utf-8", "replace") if self.status else f"{self.java_class}: {self.message}"
+
+    @property
+    def is_of_size(self) -> bool:
+        """True if it is for what the ApplicationMaster's container asks for: another ResourceManager may have that.
+
+        It says so before it makes an application of the submission: nothing of it is there.
+        """
+        return self.status in (0, _BAD_REQUEST) and any(words in self.text for words in _OF_SIZE)
 
 
 @dataclass(frozen=True, slots=True)

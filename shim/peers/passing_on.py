@@ -16,12 +16,14 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import Submission
 from shim.domain.submit_replies import Refusal
 from shim.errors import (
+    BadRequestError,
     ConflictError,
     ForbiddenError,
     HeddleError,
     MasterLinkError,
     NoUsableSubClusterError,
     RemoteProtocolError,
+    ResourceRequestError,
     UnavailableError,
 )
 from shim.peers.correspondence import Correspondence
@@ -40,6 +42,8 @@ _log = structlog.get_logger("heddle.masters")
 _ERRORS: dict[OutcomeKind, type[HeddleError]] = {
     OutcomeKind.CONFLICT: ConflictError,
     OutcomeKind.FORBIDDEN: ForbiddenError,
+    OutcomeKind.BAD_REQUEST: BadRequestError,
+    OutcomeKind.TOO_LARGE: ResourceRequestError,
     OutcomeKind.NO_HOME: NoUsableSubClusterError,
     OutcomeKind.UNAVAILABLE: UnavailableError,
 }

@@ -182,13 +182,23 @@ class DeliveryAttempts:
             known.open_ms = None
         self._put(progress.application_id, known)
 
+    def has_none_on_its_way(self, progress: SubmissionProgress) -> bool:
+        """True if provably nothing that was sent of it, by anybody, may still be carried out."""
+        known = self._known.get(progress.application_id)
+        return known is not None and known.intent_id == progress.intent_id and known.open_ms is None
+
+    def note_refused(self, progress: SubmissionProgress) -> None:
+        """Note that its only request was refused: nothing is on its way any more."""
+        known = self._of(progress)
+        known.open_ms = None
+        self._put(progress.application_id, known)
+
     def is_hopeless(self, progress: SubmissionProgress, now_s: float) -> bool:
         """True if it has failed long enough, and provably nothing of it is on its way."""
         known = self._known.get(progress.application_id)
         return (
             known is not None
-            and known.intent_id == progress.intent_id
-            and known.open_ms is None
+            and self.has_none_on_its_way(progress)
             and known.failures >= self.back_off.give_up_after
             and now_s - known.failed_since_s >= self.back_off.give_up_s
         )

@@ -115,7 +115,7 @@ class Homes:
         decision = self.preview(submission, excluded=excluded)
         if decision.home_subcluster is None and decision.is_lasting:
             decision = self._who_says_no(decision, submission, now_s)
-        if decision.home_subcluster is not None:
+        if decision.home_subcluster is not None and decision.refusal is None:
             queue = self._named(decision.home_subcluster, submission)
             placement = PendingPlacement(queue, submission.resource, now_s)
             self._view.note_placed(decision.home_subcluster, placement)
@@ -129,15 +129,16 @@ class Homes:
         return self._settings.name_at(home, submission.queue) if submission.queue else submission.queue
 
     def _who_says_no(self, decision: HomeDecision, submission: Submission, now_s: float) -> HomeDecision:
-        """A submission that fits nowhere goes to the first usable sub-cluster: that refuses it in its own words."""
+        """A submission that fits nowhere goes to a usable sub-cluster: that refuses it in its own words."""
         late, reserved_at = frozenset(self._view.late(now_s)), self._settings.reserved_at(submission)
         usable = (
             subcluster
             for subcluster in self._view.subclusters
             if subcluster not in late and reserved_at in (None, subcluster)
         )
-        reached = (subcluster for subcluster in usable if not self._settings.out_of_reach(subcluster, submission))
-        return replace(decision, home_subcluster=next(reached, None))
+        reached = [subcluster for subcluster in usable if not self._settings.out_of_reach(subcluster, submission)]
+        speaks = decision.refuser if decision.refuser in reached else next(iter(reached), None)
+        return replace(decision, home_subcluster=speaks)
 
     def started_on_ms(self, subcluster: SubClusterId) -> int:
         """The life of a sub-cluster's ResourceManager as last reported."""

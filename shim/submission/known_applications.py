@@ -7,9 +7,16 @@ from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId
 from shim.domain.same_application import differences
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState
-from shim.errors import ConflictError, NoUsableSubClusterError, UnavailableError
+from shim.errors import (
+    BadRequestError,
+    ConflictError,
+    NoUsableSubClusterError,
+    ResourceRequestError,
+    UnavailableError,
+)
 from shim.federation.core.federation_view import FederationView
 from shim.ports.state_store import StateStore
+from shim.submission.core.home_refusals import INVALID_RESOURCE
 from shim.submission.entrance import Accepted
 from shim.submission.lost_time import Past
 from shim.submission.same_content import content_hash, is_same_content
@@ -118,11 +125,15 @@ class KnownApplications:
 
         Raises:
             ConflictError: It is known with another content or user.
+            BadRequestError: It is not known, and no sub-cluster will ever run it.
             NoUsableSubClusterError: It is not known; says why for each sub-cluster.
         """
         stands = await self.store.find(submission.application_id)
         if stands is not None and stands.state is not SubmissionState.REJECTED:
             return self.as_known(stands, submission, digest)
+        if decision.refusal is not None:
+            is_size = decision.refusal.java_class == INVALID_RESOURCE
+            raise (ResourceRequestError if is_size else BadRequestError)(decision.refusal.message)
         reasons = "; ".join(f"{candidate.subcluster}: {candidate.reason}" for candidate in decision.candidates)
         raise NoUsableSubClusterError(f"{decision.reason} ({reasons})" if reasons else decision.reason)
 

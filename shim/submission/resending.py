@@ -13,10 +13,12 @@ from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionProgress, SubmissionRecord, SubmissionState
+from shim.domain.submit_replies import Refusal
 from shim.errors import StoreError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import Life
 from shim.submission.claims import Claims
+from shim.submission.core.home_refusals import refused_for_size, was_refused_for_size
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
@@ -121,6 +123,7 @@ class Resending:
             return "the store took too long to rely on what the home said"
         self._reached(CrashPoint.SENDING, application_id)
         sent = self._homes.as_sent_to(home, intent.submission)
+        is_alone = self._attempts.has_none_on_its_way(intent.progress)
         delivery = await self._attempts.watch(
             application_id, deliver(self._managers[home], sent, timeout_s=within_s), at_ms=self._now_ms()
         )
@@ -129,11 +132,35 @@ class Resending:
             case Taken():
                 await self.settle_taken(intent)
             case Refused(refusal):
+                moved = await self._elsewhere(intent, refusal) if is_alone else None
+                if moved is not None:
+                    began_s = self._clock.monotonic_s()
+                    return await self.send(moved, was=intent.progress, since_s=began_s, why="its home refused its size")
                 await self._settle_refused(intent, refusal.text)
             case _:
                 _log.info("not delivered yet", application=str(application_id), home=home, reason=delivery.reason)
                 return delivery.reason
         return ""
+
+    async def _elsewhere(self, intent: SubmissionRecord, refusal: Refusal) -> SubmissionRecord | None:
+        """An intent for another home of what was refused for its size, once; nothing else of it was on its way."""
+        has_moved = any(was_refused_for_size(candidate) for candidate in intent.decision.candidates)
+        if not refusal.is_of_size or has_moved:
+            return None
+        self._attempts.note_refused(intent.progress)
+        excluded = {intent.home_subcluster: refused_for_size(refusal)}
+        decision = await self._homes.agree(intent.submission, excluded=excluded)
+        home = decision.home_subcluster
+        if home is None or decision.is_lasting:
+            return None
+        return replace(
+            intent,
+            home_subcluster=home,
+            home_started_on_ms=self._homes.started_on_ms(home),
+            intended_at_ms=self._now_ms(),
+            decision=decision,
+            intent_id=self._new_intent_id(),
+        )
 
     async def _next_intent(self, record: SubmissionRecord, life: Life) -> SubmissionRecord:
         """The same home in its present life; another only if this one provably does not have the application."""
@@ -149,7 +176,7 @@ class Resending:
             return intent
         decision = await self._homes.agree(record.submission)
         home = decision.home_subcluster
-        if home is None or home == record.home_subcluster:
+        if home is None or home == record.home_subcluster or decision.refusal is not None:
             return intent
         return replace(
             intent, home_subcluster=home, home_started_on_ms=self._homes.started_on_ms(home), decision=decision

@@ -6,6 +6,7 @@ chosen only when the first one provably does not have the request and will not g
 
     received ─ home chosen ─ intent written ─ sent ─ answered ─ 202 ─ settled
                                   │             ├─ refused: settled REJECTED, the home's own answer
+                                  │             ├─ refused for its size: once another home, a new intent, sent there
                                   │             ├─ never reached: another home, a new intent, sent there
                                   │             └─ silent: 202; `repair` goes on asking
              └─ not its turn: WAITING written ─ 202 ─ (later) home chosen, intent written over it, sent as above
@@ -27,6 +28,7 @@ from shim.errors import (
 )
 from shim.federation.home_questions import Life, Uncertain, ask_life
 from shim.submission.claims import Claims
+from shim.submission.core.home_refusals import INVALID_RESOURCE, refused_for_size
 from shim.submission.core.own_tags import check_tags
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Delivery, NotSent, Refused, Taken, deliver
@@ -104,6 +106,7 @@ class SubmissionService:
         Raises:
             BadRequestError: It has a tag that is Heddle's own, or one that names a deadline and is none.
             ConflictError: The id is known with another content or user.
+            ResourceRequestError: Its ApplicationMaster is larger than any sub-cluster can ever start in its queue.
             ForbiddenError: The policy does not let the user submit to that queue.
             NoUsableSubClusterError: No sub-cluster may take it now; says why for each.
             UnavailableError: The state store does not take it. The same submission may be repeated.
@@ -136,6 +139,8 @@ class SubmissionService:
         decision = await self._homes.agree(record.submission)
         if decision.home_subcluster is None:
             return decision
+        if decision.refusal is not None and decision.refusal.java_class == INVALID_RESOURCE:
+            return replace(decision, home_subcluster=None)  # it would be taken, and never start
         return await asyncio.shield(self._take_off(application_id, self._fly_on(record, decision)))
 
     async def _started_before(self, record: SubmissionRecord) -> Accepted | HomeDecision | None:
@@ -174,8 +179,10 @@ class SubmissionService:
             digest = content_hash(submission)
             submission = self._gate.enter(await self._reservations.with_deadline(submission, self._gate.queue_of))
             objection = self._gate.objection(submission)
-            decision = HomeDecision(None, objection, ()) if objection else await self._homes.agree(submission)
-            if decision.home_subcluster is None and not objection:
+            decision = self._homes.preview(submission) if objection else await self._homes.agree(submission)
+            if objection and decision.refusal is None:
+                decision = HomeDecision(None, objection, ())
+            elif decision.home_subcluster is None or decision.refusal is not None:
                 return await self._known.without_home(submission, digest, decision)
             record = self._intent(submission, digest, decision)
             stands = await self._store.insert_intent(record)
@@ -228,15 +235,25 @@ class SubmissionService:
         )
 
     async def _bring(self, record: SubmissionRecord, deadline_s: float, accept: str) -> Accepted | Rejected:
-        """Send to the home; while that is provably not reached, to another."""
+        """Send to the home; while that is provably not reached, to another; to one more if it refuses for the size."""
         tried: dict[SubClusterId, str] = {}
+        first: _RefusedForSize | None = None
         while True:
+            is_alone = self.attempts.has_none_on_its_way(record.progress)
             delivery = await self._send(record, deadline_s, accept)
             match delivery:
                 case Taken():
                     return self._taken(record)
                 case Refused(refusal):
-                    return await self._settle_refused(record, refusal)
+                    moved = None
+                    if refusal.is_of_size and first is None and is_alone:
+                        self.attempts.note_refused(record.progress)
+                        first = _RefusedForSize(record.home_subcluster, refusal)
+                        tried[record.home_subcluster] = refused_for_size(refusal)
+                        moved = await self._move(record, tried, is_answered=True)
+                    if moved is None:
+                        return await self._settle_refused(record, self._of_the_larger(record, refusal, first))
+                    record = moved
                 case NotSent(reason):
                     tried[record.home_subcluster] = reason
                     moved = await self._move(record, tried)
@@ -268,10 +285,20 @@ class SubmissionService:
         self._reached(CrashPoint.ANSWERED, record.submission.application_id)
         return delivery
 
-    async def _move(self, record: SubmissionRecord, tried: Mapping[SubClusterId, str]) -> SubmissionRecord | None:
-        """Write an intent for another home; None if there is none, or another Heddle has taken the matter up."""
+    async def _move(
+        self, record: SubmissionRecord, tried: Mapping[SubClusterId, str], *, is_answered: bool = False
+    ) -> SubmissionRecord | None:
+        """Write an intent for another home; None if there is none, or another Heddle has taken the matter up.
+
+        Args:
+            record: What stands.
+            tried: Homes that have nothing of it, and why.
+            is_answered: Whether the last of them has refused it: what every other one would refuse, too, stays there.
+        """
         decision = await self._homes.agree(record.submission, excluded=tried)
-        if decision.home_subcluster is None:
+        if decision.home_subcluster is None or decision.refusal is not None:
+            return None
+        if is_answered and decision.is_lasting:
             return None
         moved = replace(self._intent(record.submission, record.content_hash, decision), waited=record.waited)
         try:
@@ -282,6 +309,16 @@ class SubmissionService:
         self.attempts.follow(moved, record.progress)
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         return moved
+
+    def _of_the_larger(self, record: SubmissionRecord, refusal: Refusal, first: "_RefusedForSize | None") -> Refusal:
+        """Of two refusals for the size, that of the home which grants more."""
+        if first is None or not refusal.is_of_size:
+            return refusal
+        now_s = self._clock.now_s()
+        here, there = (
+            self._view.look(home, now_s).maximum_allocation for home in (record.home_subcluster, first.subcluster)
+        )
+        return first.refusal if there.memory_mib > here.memory_mib else refusal
 
     def _taken(self, record: SubmissionRecord) -> Accepted:
         self.attempts.forget(record.submission.application_id)
@@ -298,6 +335,14 @@ class SubmissionService:
         tell(LifeEvent.ENDED, application_id, cluster=record.home_subcluster, state="REJECTED", reason=rejection[:500])
         self._reached(CrashPoint.SETTLED, application_id)
         return Rejected(record.home_subcluster, refusal)
+
+
+@dataclass(frozen=True, slots=True)
+class _RefusedForSize:
+    """A home that refused an application for its size, in its own words."""
+
+    subcluster: SubClusterId
+    refusal: Refusal
 
 
 def _tell_home(record: SubmissionRecord, **facts: float | str) -> None:

@@ -35,11 +35,13 @@ from shim.testing.misbehaviours import (
     IsStandby,
     LosesTheAnswer,
     MisbehavesFor,
+    RejectsSubmissions,
 )
 from shim.testing.resource_manager import AnswersProperly, Behaviour
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from tests.support.examples import examples
 
+TOO_LARGE = "Requested more memory than configured max"
 NAMES = ("east", "west", "north")
 names = st.sampled_from(NAMES)
 sequences = st.integers(1, 5)
@@ -224,6 +226,12 @@ class SubmissionMachine(RuleBasedStateMachine):
             ids = frozenset(a_submission(each).application_id for each in sequences)
             self.federation[name].behave(ChokesOn(ids, behaviour, questions=questions))
 
+    @rule(name=names)
+    def grant_less(self, name: str) -> None:
+        """It refuses what it would have taken before; what it has runs on."""
+        if self.may_change(name):
+            self.federation[name].behave(RejectsSubmissions(TOO_LARGE))
+
     @rule(heddle=which)
     def work_for_a_minute(self, heddle: int) -> None:
         """Long enough to give up what provably runs nowhere."""
@@ -369,7 +377,7 @@ class SubmissionMachine(RuleBasedStateMachine):
     def is_given_up(self, application_id: ApplicationId) -> bool:
         """Whether clients are told that no home took it."""
         record = self.run_now(self.store.find(application_id))
-        return record is not None and record.rejection.startswith("given up")
+        return record is not None and (record.rejection.startswith("given up") or TOO_LARGE in record.rejection)
 
     def is_lost(self, application_id: ApplicationId) -> bool:
         """Whether clients are told that it went down with its home."""

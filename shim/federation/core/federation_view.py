@@ -20,7 +20,7 @@ from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, Su
 from shim.federation.core.account_book import AccountBook, NoUsage
 from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.awaited_nodes import AwaitedNodes
-from shim.federation.core.grants import largest_grant
+from shim.federation.core.grants import largest_grant, partitions_of
 from shim.federation.core.queue_names import by_short_name
 from shim.federation.core.subcluster_view import Part, PartDocument, PendingPlacement, PlacementKind, SubClusterView
 from shim.federation.core.submit_times import SubmitTimes
@@ -88,6 +88,7 @@ class _SubCluster:
     used: ResourceVector = field(default_factory=ResourceVector)
     maximum_allocation: ResourceVector = field(default_factory=ResourceVector)
     nodes: tuple[NodeReport, ...] = ()
+    partitions: dict[str, list[NodeReport]] = field(default_factory=dict)
     queues: dict[str, QueueReport] = field(default_factory=dict)
     short_names: dict[str, list[QueueReport]] = field(default_factory=dict)
     pending: ResourceVector = field(default_factory=ResourceVector)
@@ -111,6 +112,7 @@ class _SubCluster:
             self.capacity, self.used = report.capacity, report.used
         if Part.NODES.value in report.documents:
             self.nodes, self.labels = report.nodes, report.labels
+            self.partitions = partitions_of(report.nodes)
         if Part.SCHEDULER.value in report.documents:
             self.scheduler, self.maximum_allocation = report.scheduler, report.maximum_allocation
             self.queues = {queue.path: queue for queue in report.queues}
@@ -464,6 +466,7 @@ class FederationView:
             pending=known.pending if is_told else _NOTHING,
             waiting_applications=known.waiting_applications if is_told else 0,
             short_names=known.short_names if is_told else None,
+            partitions=known.partitions if is_told else {},
             awaits_nodes=is_told and known.awaited.are_missing(known.capacity, now_s),
         )
 

@@ -1,14 +1,160 @@
-"""Largest container of a federation.
+"""Limits of the size of one container, at every level that a sub-cluster tells of.
 
-Source: `ClusterNodeTracker.getMaxAllowedAllocation`.
+A ResourceManager refuses what is above its maximum allocation or its queue's. What is above the maximum capacity of the
+queue or of one above it is taken, and never starts. What no node could hold waits for a larger node.
+
+Sources: `SchedulerUtils.validateResourceRequest`, `CapacityScheduler.getMaximumResourceCapability`,
+`AbstractCSQueue.accept`, `FSQueue.fitsInMaxShare`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
 
+from shim.domain.queues import QueueReport, SchedulerType
 from shim.domain.resources import ResourceVector
+from shim.domain.shares import parent_of
 from shim.domain.subclusters import NodeReport
+from shim.federation.core.subcluster_view import SubClusterView
 
-__all__ = ["largest_grant"]
+__all__ = [
+    "Bound",
+    "SizeLimit",
+    "amounts_of",
+    "grant_of",
+    "largest_grant",
+    "nodes_of",
+    "partitions_of",
+    "path_of",
+    "size_limits",
+    "told",
+]
+
+_MEMORY, _VCORES = "memory-mb", "vcores"
+
+
+class Bound(Enum):
+    """Fate of a container that is above a limit."""
+
+    REFUSED = "refused"
+    """The ResourceManager refuses it."""
+    NEVER = "never"
+    """It is taken, and never starts."""
+    UNSURE = "unsure"
+    """It is taken, and never starts if the scheduler counts that resource type, which is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeLimit:
+    """One level's limit of the size of a container.
+
+    Attributes:
+        whose: The level, for people: what follows "is above".
+        most: Largest amount by resource type; a type that is not in here is not limited, or not told of.
+    """
+
+    whose: str
+    most: Mapping[str, int]
+    bound: Bound
+
+    def is_above(self, needed: ResourceVector) -> bool:
+        """True if a container is larger in some type."""
+        amounts = amounts_of(needed)
+        return any(amount > self.most[name] for name, amount in amounts.items() if name in self.most)
+
+
+def size_limits(seen: SubClusterView, queue: QueueReport | None, label: str) -> Iterator[SizeLimit]:
+    """The limits of a queue's containers in a node partition, by configuration: that of the cluster first.
+
+    Args:
+        seen: The sub-cluster.
+        queue: The queue there; None for that of any queue.
+        label: Of the partition; empty for the nodes without one.
+    """
+    most = seen.maximum_allocation
+    if most.memory_mib > 0:
+        yield SizeLimit(f"its maximum allocation of {told(most)}", _known(most), Bound.REFUSED)
+    levels = path_of(seen, queue)
+    granting = next((level for level in levels if level.maximum_allocation.memory_mib > 0), None)
+    if granting is not None:
+        most, path = granting.maximum_allocation, granting.path
+        yield SizeLimit(f"the maximum allocation of queue {path}, {told(most)}", _known(most), Bound.REFUSED)
+    if not nodes_of(seen, label):
+        return  # a queue's part of no nodes is nothing, until they come
+    for level in levels:
+        yield from _capacity_limits(level, label)
+
+
+def _capacity_limits(level: QueueReport, label: str) -> Iterator[SizeLimit]:
+    maximum = level.in_partition(label).maximum
+    if maximum is None or (not level.partitions and maximum.memory_mib <= 0):
+        return
+    where = f" of partition {label}" if label else ""
+    whose = f"the {told(maximum)}{where} that queue {level.path} may hold at most"
+    amounts = amounts_of(maximum)
+    if level.counts_all:
+        yield SizeLimit(whose, amounts, Bound.NEVER)
+        return
+    yield SizeLimit(whose, {_MEMORY: amounts.pop(_MEMORY)}, Bound.NEVER)
+    if level.counts_all is None:
+        yield SizeLimit(whose, amounts, Bound.UNSURE)
+
+
+def grant_of(seen: SubClusterView, queue: QueueReport | None, label: str) -> ResourceVector:
+    """The largest container that a queue's applications can get there now, type by type; empty if nothing is told."""
+    limits = [limit.most for limit in size_limits(seen, queue, label) if limit.bound is not Bound.UNSURE]
+    nodes = [node.total for node in nodes_of(seen, label)]
+    if not limits:
+        return ResourceVector()
+    names = dict.fromkeys((_MEMORY, _VCORES, *seen.maximum_allocation.others))
+    if nodes:
+        limits.append({name: max(amounts_of(node).get(name, 0) for node in nodes) for name in names})
+    least = {name: min((limit[name] for limit in limits if name in limit), default=0) for name in names}
+    return ResourceVector(least.pop(_MEMORY), least.pop(_VCORES), least)
+
+
+def nodes_of(seen: SubClusterView, label: str) -> Sequence[NodeReport]:
+    """RUNNING nodes of a node partition; schedulers without partitions have one of all."""
+    partitions = partitions_of(seen.nodes) if seen.partitions is None else seen.partitions
+    if seen.scheduler != SchedulerType.CAPACITY and not label and partitions.keys() != {""}:
+        return [node for nodes in partitions.values() for node in nodes]
+    return partitions.get(label, ())
+
+
+def partitions_of(nodes: Iterable[NodeReport]) -> dict[str, list[NodeReport]]:
+    """RUNNING nodes by the label of their partition; empty for those without one."""
+    found: dict[str, list[NodeReport]] = {}
+    for node in nodes:
+        if node.state == "RUNNING":
+            for label in node.labels or ("",):
+                found.setdefault(label, []).append(node)
+    return found
+
+
+def path_of(seen: SubClusterView, queue: QueueReport | None) -> list[QueueReport]:
+    """The queue and those above it, as far as they are told."""
+    levels = []
+    while queue is not None:
+        levels.append(queue)
+        queue = seen.queues.get(parent_of(queue.path, seen.queues)) if "." in queue.path else None
+    return levels
+
+
+def amounts_of(resource: ResourceVector) -> dict[str, int]:
+    """A resource by the names of its types."""
+    return {_MEMORY: resource.memory_mib, _VCORES: resource.vcores, **resource.others}
+
+
+def told(resource: ResourceVector) -> str:
+    """A resource for people."""
+    others = "".join(f", {amount} {name}" for name, amount in resource.others.items())
+    return f"{resource.memory_mib} MiB and {resource.vcores} vcores{others}"
+
+
+def _known(most: ResourceVector) -> dict[str, int]:
+    """Amounts of the types that are told of: no version tells of virtual cores and grants none."""
+    amounts = amounts_of(most)
+    return amounts if most.vcores > 0 else {name: amount for name, amount in amounts.items() if name != _VCORES}
 
 
 def largest_grant(subclusters: Iterable[tuple[ResourceVector, Sequence[NodeReport]]]) -> ResourceVector:

@@ -71,6 +71,7 @@ class SubClusterView:
         version: Hadoop's version.
         pending: What leaf queues wait for, together; memory and virtual cores alone.
         waiting_applications: Those of leaf queues whose ApplicationMasters have not started.
+        partitions: RUNNING nodes by the label of their partition; None to look at each node.
         awaits_nodes: Whether its ResourceManager has restarted, and many of its nodes are not back yet.
         short_names: The queues that share the last part of their path, by that part; None to look at each queue.
     """
@@ -96,3 +97,4 @@ class SubClusterView:
     waiting_applications: int = 0
     short_names: Mapping[str, Sequence[QueueReport]] | None = None
     awaits_nodes: bool = False
+    partitions: Mapping[str, Sequence[NodeReport]] | None = None

@@ -286,6 +286,10 @@ class OutcomeKind(Enum):
     CONFLICT = "conflict"
     FORBIDDEN = "forbidden"
     """By the policy of shares: the user may not, or the queue is full."""
+    BAD_REQUEST = "bad request"
+    """It can run nowhere, for example as its queue is unknown."""
+    TOO_LARGE = "too large"
+    """Its ApplicationMaster is larger than any container that can be had."""
     NO_HOME = "no home"
     UNAVAILABLE = "unavailable"
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from shim.domain.queues import QueueReport, QueueState, SchedulerType
+from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUser, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 from shim.protocol.rest.wire_values import WireNumber, WireResource, decode, number, several, vector, whole
@@ -37,12 +37,39 @@ class SchedulerDocument:
 
 
 class _Usage(msgspec.Struct):
+    partitionName: str = ""  # noqa: N815 - Hadoop's name
     used: WireResource | None = None
     pending: WireResource | None = None
+    amUsed: WireResource | None = None  # noqa: N815 - Hadoop's name
+    amLimit: WireResource | None = None  # noqa: N815 - Hadoop's name
 
 
 class _Usages(msgspec.Struct):
     resourceUsagesByPartition: list[_Usage] | _Usage | None = None  # noqa: N815 - Hadoop's name
+
+
+class _Partition(msgspec.Struct):
+    partitionName: str = ""  # noqa: N815 - Hadoop's name
+    absoluteMaxCapacity: float | str | None = None  # noqa: N815 - Hadoop's name
+    maxAMLimitPercentage: float | str | None = None  # noqa: N815 - Hadoop's name
+    effectiveMaxResource: WireResource | None = None  # noqa: N815 - Hadoop's name
+
+
+class _Partitions(msgspec.Struct):
+    queueCapacitiesByPartition: list[_Partition] | _Partition | None = None  # noqa: N815 - Hadoop's name
+
+
+class _User(msgspec.Struct):
+    username: str = ""
+    numActiveApplications: WireNumber = 0  # noqa: N815 - Hadoop's name
+    numPendingApplications: WireNumber = 0  # noqa: N815 - Hadoop's name
+    resourcesUsed: WireResource | None = None  # noqa: N815 - Hadoop's name
+    userResourceLimit: WireResource | None = None  # noqa: N815 - Hadoop's name
+    AMResourceUsed: WireResource | None = None
+
+
+class _Users(msgspec.Struct):
+    user: list[_User] | _User | None = None
 
 
 class _CapacityQueues(msgspec.Struct):
@@ -66,6 +93,14 @@ class _CapacityQueue(msgspec.Struct):
     maxEffectiveCapacity: WireResource | None = None  # noqa: N815 - Hadoop's name
     maximumAllocation: WireResource | None = None  # noqa: N815 - Hadoop's name
     nodeLabels: list[str] | str | None = None  # noqa: N815 - Hadoop's name
+    defaultNodeLabelExpression: str | None = None  # noqa: N815 - Hadoop's name
+    capacities: _Partitions | Literal[""] | None = None
+    maxParallelApps: WireNumber = None  # noqa: N815 - Hadoop's name
+    maxApplicationsPerUser: WireNumber = 0  # noqa: N815 - Hadoop's name
+    users: _Users | Literal[""] | None = None
+    AMResourceLimit: WireResource | None = None
+    usedAMResource: WireResource | None = None  # noqa: N815 - Hadoop's name
+    userAMResourceLimit: WireResource | None = None  # noqa: N815 - Hadoop's name
     autoCreateChildQueueEnabled: bool = False  # noqa: N815 - Hadoop's name
     autoCreationEligibility: str = "off"  # noqa: N815 - Hadoop's name
     queues: _CapacityQueues | Literal[""] | None = None
@@ -78,7 +113,7 @@ class _FairQueues(msgspec.Struct):
 class _FairQueue(msgspec.Struct):
     queueName: str = ""  # noqa: N815 - Hadoop's name
     type: str = ""
-    maxApps: WireNumber = 0  # noqa: N815 - Hadoop's name
+    maxApps: WireNumber = None  # noqa: N815 - Hadoop's name
     numPendingApps: WireNumber = 0  # noqa: N815 - Hadoop's name
     numActiveApps: WireNumber = 0  # noqa: N815 - Hadoop's name
     pendingContainers: WireNumber = 0  # noqa: N815 - Hadoop's name
@@ -88,6 +123,8 @@ class _FairQueue(msgspec.Struct):
     steadyFairResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     fairResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     maxContainerAllocation: WireResource | None = None  # noqa: N815 - Hadoop's name
+    amMaxResources: WireResource | None = None  # noqa: N815 - Hadoop's name
+    amUsedResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     childQueues: "_FairQueues | list[_FairQueue] | Literal[''] | None" = None  # noqa: N815 - Hadoop's name
 
 
@@ -145,12 +182,14 @@ _Read = tuple[Iterator[QueueReport], ResourceVector]
 
 def _read_capacity(info: msgspec.Raw, total: ResourceVector) -> _Read:
     root = decode(_CAPACITY, info, "scheduler")
-    queues = list(_walk_capacity(root, "", total))
+    queues = list(_walk_capacity(root, "", total, counts_all=_counts_all(root)))
     own = vector(root.maximumAllocation)
     return iter(queues), own if own.memory_mib > 0 else _largest_allocation(root)
 
 
-def _walk_capacity(queue: _CapacityQueue, parent: str, total: ResourceVector) -> Iterator[QueueReport]:
+def _walk_capacity(
+    queue: _CapacityQueue, parent: str, total: ResourceVector, *, counts_all: bool | None
+) -> Iterator[QueueReport]:
     name = queue.queueName.rpartition(".")[2] or "root"
     path = f"{parent}.{name}" if parent else name
     children = several(queue.queues.queue) if isinstance(queue.queues, _CapacityQueues) else []
@@ -170,9 +209,82 @@ def _walk_capacity(queue: _CapacityQueue, parent: str, total: ResourceVector) ->
         waiting_applications=whole(queue.numPendingApplications),
         maximum_applications=whole(queue.maxApplications),
         creates_children=queue.autoCreateChildQueueEnabled or queue.autoCreationEligibility not in ("off", ""),
+        maximum_allocation=vector(queue.maximumAllocation),
+        partitions=tuple(_partitions(queue, usages, total)) if parent else (),
+        default_label=queue.defaultNodeLabelExpression or "",
+        most_running=_limit(queue.maxParallelApps),
+        users=tuple(_users(queue)),
+        maximum_applications_of_user=whole(queue.maxApplicationsPerUser),
+        masters_of_user=vector(queue.userAMResourceLimit),
+        counts_all=counts_all,
     )
     for child in children:
-        yield from _walk_capacity(child, path, total)
+        yield from _walk_capacity(child, path, total, counts_all=counts_all)
+
+
+def _partitions(queue: _CapacityQueue, usages: list[_Usage], total: ResourceVector) -> Iterator[PartitionReport]:
+    """Its parts of the node partitions; Hadoop 2 tells only percentages, of which 0 says something of any partition."""
+    limits = queue.capacities if isinstance(queue.capacities, _Partitions) else _Partitions()
+    told = {limit.partitionName: limit for limit in several(limits.queueCapacitiesByPartition)}
+    uses = {usage.partitionName: usage for usage in usages}
+    for label in dict.fromkeys(("", *told, *uses)):
+        limit, usage = told.get(label, _Partition()), uses.get(label, _Usage())
+        if label:
+            percent, effective, all_of_it = limit.absoluteMaxCapacity, limit.effectiveMaxResource, ResourceVector()
+        else:
+            percent, effective, all_of_it = queue.absoluteMaxCapacity, queue.maxEffectiveCapacity, total
+        share = number(percent, default=-1.0)
+        is_told = effective is not None or share == 0 or (not label and share > 0)
+        maximum = _effective(effective, percent or 0.0, all_of_it) if is_told else None
+        masters, masters_used = usage.amLimit, usage.amUsed
+        if not label:
+            masters, masters_used = masters or queue.AMResourceLimit, masters_used or queue.usedAMResource
+        used = vector(usage.used if usages else queue.resourcesUsed)
+        yield PartitionReport(label, maximum, used, vector(masters), vector(masters_used))
+
+
+def _users(queue: _CapacityQueue) -> Iterator[QueueUser]:
+    for user in several(queue.users.user) if isinstance(queue.users, _Users) else []:
+        yield QueueUser(
+            user.username,
+            whole(user.numActiveApplications) + whole(user.numPendingApplications),
+            vector(user.resourcesUsed),
+            vector(user.userResourceLimit),
+            vector(user.AMResourceUsed),
+        )
+
+
+def _counts_all(root: _CapacityQueue) -> bool | None:
+    """Whether limits are of every resource type: no version tells its resource calculator.
+
+    By the default one what ApplicationMasters may hold has always 1 virtual core; by the other its part of the queue's.
+    """
+    found: bool | None = None
+    for leaf in _below(root):
+        masters, limits = vector(leaf.AMResourceLimit), leaf.capacities
+        if masters.memory_mib <= 0:
+            continue
+        if masters.vcores != 1:
+            return True
+        shares = several(limits.queueCapacitiesByPartition) if isinstance(limits, _Partitions) else []
+        share = next((number(each.maxAMLimitPercentage) for each in shares if not each.partitionName), 0.0)
+        if vector(leaf.minEffectiveCapacity).vcores * share / _PERCENT > 1:
+            found = False
+    return found
+
+
+def _below(queue: _CapacityQueue) -> Iterator[_CapacityQueue]:
+    yield queue
+    for child in several(queue.queues.queue) if isinstance(queue.queues, _CapacityQueues) else []:
+        yield from _below(child)
+
+
+def _limit(told: WireNumber) -> int | None:
+    """A number that may be told; None where there is no limit, or what is told is no number or less than none."""
+    if told is None or isinstance(told, bool) or str(told).lstrip().startswith("-"):
+        return None
+    limit = number(told, default=float(_UNLIMITED))
+    return int(limit) if limit < _UNLIMITED else None
 
 
 def _is_capacity_leaf(queue: _CapacityQueue, children: list[_CapacityQueue]) -> bool:
@@ -185,8 +297,7 @@ def _is_capacity_leaf(queue: _CapacityQueue, children: list[_CapacityQueue]) -> 
 
 
 def _largest_allocation(queue: _CapacityQueue) -> ResourceVector:
-    children = several(queue.queues.queue) if isinstance(queue.queues, _CapacityQueues) else []
-    found = [vector(queue.maximumAllocation), *(_largest_allocation(child) for child in children)]
+    found = [vector(each.maximumAllocation) for each in _below(queue)]
     return max(found, key=lambda allocation: (allocation.memory_mib, allocation.vcores))
 
 
@@ -211,7 +322,7 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
     used = vector(queue.usedResources)
     steady = vector(queue.steadyFairResources)
     wanting = vector(queue.demandResources) - used
-    running, waiting, most = (whole(count) for count in (queue.numActiveApps, queue.numPendingApps, queue.maxApps))
+    running, waiting = whole(queue.numActiveApps), whole(queue.numPendingApps)
     yield QueueReport(
         path=queue.queueName,
         state=QueueState.RUNNING,
@@ -224,7 +335,19 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
         labels=("*",),
         applications=running + waiting,
         waiting_applications=waiting,
-        maximum_applications=0 if most >= _UNLIMITED else most,
+        maximum_applications=_limit(queue.maxApps) or 0,
+        maximum_allocation=vector(queue.maxContainerAllocation),
+        partitions=(
+            PartitionReport(
+                "",
+                vector(queue.maxResources) if queue.maxResources else None,
+                used,
+                vector(queue.amMaxResources),
+                vector(queue.amUsedResources),
+            ),
+        ),
+        most_running=_limit(queue.maxApps),
+        counts_all=True,
     )
     for child in children:
         yield from _walk_fair(child)
@@ -240,6 +363,7 @@ def _read_fifo(info: msgspec.Raw, total: ResourceVector) -> _Read:
         maximum=total,
         used=ResourceVector(whole(fifo.usedNodeCapacity), 0),
         labels=("*",),
+        counts_all=False,
     )
     largest_mib = whole(fifo.maxQueueMemoryCapacity)
     return iter((queue,)), ResourceVector(largest_mib, 0) if largest_mib else total

@@ -16,6 +16,8 @@ _ENDINGS = {
     OutcomeKind.REFUSED: ("refused", 400),
     OutcomeKind.CONFLICT: ("refused", 409),
     OutcomeKind.FORBIDDEN: ("refused", 403),
+    OutcomeKind.BAD_REQUEST: ("refused", 400),
+    OutcomeKind.TOO_LARGE: ("refused", 400),
     OutcomeKind.NO_HOME: ("failed", 503),
     OutcomeKind.UNAVAILABLE: ("failed", 503),
 }

@@ -11,6 +11,7 @@ from shim.errors import (
     NotAuthenticatedError,
     NotFoundError,
     NoUsableSubClusterError,
+    ResourceRequestError,
     UserError,
 )
 from shim.identity.delegation_tokens import DelegationTokenError
@@ -28,6 +29,7 @@ _FAILURES: tuple[tuple[type[HeddleError], JavaClass], ...] = (
     (DelegationTokenError, JavaClass.INVALID_TOKEN),
     (ForbiddenError, JavaClass.ACCESS_CONTROL),
     (NotAuthenticatedError, JavaClass.ACCESS_CONTROL),
+    (ResourceRequestError, JavaClass.INVALID_RESOURCE_REQUEST),
     (UserError, JavaClass.YARN),
     (HeddleError, JavaClass.RETRIABLE),
 )

@@ -1,13 +1,14 @@
 """The choice of the home sub-cluster of an application.
 
 First who may have it at all (`home_rules.py`). Then who is best: the mean of the free share of the queue and of the
-whole sub-cluster there, counting what waits there and what was sent since the last report; little of it counts where
-its ApplicationMaster would have to wait for room. An application that waits for its ApplicationMaster has asked for no
-more than that yet: in its queue it counts as much as one takes there on average. Equal scores go to the sub-cluster
-that is configured first, so that the choice can be repeated.
+whole sub-cluster there, counting what waits there and what was sent since the last report. Whoever can start its
+ApplicationMaster now goes before whoever cannot, however free, and who perhaps never can comes after both. An
+application that waits for its ApplicationMaster has asked for no more than that yet: in its queue it counts as much as
+one takes there on average. Equal scores go to the sub-cluster that is configured first, so that the choice can be
+repeated.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shim.domain.ids import SubClusterId
@@ -18,17 +19,19 @@ from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.queue_names import find_queue
 from shim.federation.core.subcluster_view import SubClusterView
-from shim.submission.core.home_rules import Question, objection_to
+from shim.submission.core.home_refusals import refusal_of
+from shim.submission.core.home_rules import Effect, Question, Reason, reasons_against, types_told
 
 __all__ = ["HomeSettings", "choose_home", "next_best"]
 
 _LAST_RESORT = -1000.0
-"""Added to the score of a sub-cluster without a running node: it keeps an application waiting, as a ResourceManager
-without nodes does, and gets one only if no other may have it."""
+"""Score of a sub-cluster without a running node: it keeps an application waiting, as a ResourceManager without nodes
+does, and gets one only if no other may have it."""
 
-_WAITS_THERE = 0.1
-"""Part that is left of a good score where its ApplicationMaster has no room now: what its queue is guaranteed there is
-of use only when something ends, and the container can be had nowhere else afterwards."""
+_LATER: Mapping[Effect, float] = {Effect.WAITS: -4.0, Effect.MAY_WAIT_FOR_EVER: -8.0}
+"""Added to the score where its ApplicationMaster cannot start now: what its queue is guaranteed there is of use only
+when something ends, and the container can be had nowhere else afterwards. More than free shares (over -1, at most 1)
+and files (at most 1) make up for."""
 
 _NOTHING = ResourceVector()
 
@@ -81,21 +84,38 @@ def choose_home(
     settings, excluded = settings or HomeSettings(), excluded or {}
     asked = submission.queue or settings.default_queue
     candidates: list[Candidate] = []
-    is_lasting = True
+    against: list[tuple[Question, Reason | None]] = []
     data_parts = settings.data_parts(submission) if settings.home_with_data > 0.0 else {}
     reserved_at = settings.reserved_at(submission)
-    for subcluster in view.subclusters:
-        seen = view.look(subcluster, now_s)
+    looks = [view.look(subcluster, now_s) for subcluster in view.subclusters]
+    types = frozenset[str]().union(*map(types_told, looks)) if submission.resource.others else frozenset[str]()
+    for seen in looks:
+        subcluster = seen.subcluster
         admission = admissions.get(subcluster, Admission.OPEN)
         queue_name = settings.name_at(subcluster, asked)
         queue = find_queue(seen, queue_name)
         barred, unreached = excluded.get(subcluster, ""), settings.out_of_reach(subcluster, submission)
-        question = Question(submission, seen, admission, queue_name, queue, barred, unreached, reserved_at)
-        objection, lasts = objection_to(question)
-        is_lasting = is_lasting and lasts
-        weighed = _refused(seen, objection) if objection else _weighed(question, settings)
+        on_way = _on_way(seen, settings, queue)
+        question = Question(
+            submission,
+            seen,
+            admission,
+            queue_name,
+            queue,
+            barred,
+            unreached,
+            reserved_at,
+            on_way.count,
+            on_way.masters,
+            types,
+        )
+        reasons = reasons_against(question)
+        worst = reasons[0] if reasons else None
+        against.append((question, worst))
+        is_out = worst is not None and worst.effect not in _LATER
+        weighed = _refused(seen, worst.text) if worst and is_out else _weighed(question, worst, on_way, settings)
         candidates.append(_with_data(weighed, data_parts.get(subcluster, 0.0), settings.home_with_data))
-    return _decide(submission, asked, tuple(candidates), is_lasting=is_lasting)
+    return _decide(submission, asked, tuple(candidates), against)
 
 
 def next_best(decision: HomeDecision) -> float | None:
@@ -112,27 +132,35 @@ def next_best(decision: HomeDecision) -> float | None:
 # ---------------------------------------------------------------------- who is best
 
 
-def _weighed(question: Question, settings: HomeSettings) -> Candidate:
+def _weighed(question: Question, reason: Reason | None, on_way: "_OnWay", settings: HomeSettings) -> Candidate:
     seen, queue, submission = question.subcluster, question.queue, question.submission
-    on_way, on_way_to_queue = _on_way(seen, settings, queue)
     ahead = _ahead(seen, queue, submission)
-    load = seen.used + seen.pending + on_way + ahead
+    load = seen.used + seen.pending + on_way.cluster + ahead
     cluster_free = _free_share(load, seen.capacity)
     queue_free = cluster_free
     if queue is not None:
         guaranteed = queue.capacity if queue.capacity.memory_mib > 0 else queue.maximum
-        queue_free = _free_share(queue.used + queue.pending + on_way_to_queue + ahead, guaranteed)
-    score = settings.queue_weight * queue_free + (1 - settings.queue_weight) * cluster_free
-    reason = f"queue {queue_free:.0%} free, cluster {cluster_free:.0%} free"
-    if not submission.is_unmanaged and _free_share(load + submission.resource, seen.capacity) < 0:
-        score, reason = min(score, score * _WAITS_THERE), f"{reason}, it would wait there"
+        queue_free = _free_share(queue.used + queue.pending + on_way.queue + ahead, guaranteed)
+    score = _squeezed(settings.queue_weight * queue_free + (1 - settings.queue_weight) * cluster_free)
+    told = f"queue {queue_free:.0%} free, cluster {cluster_free:.0%} free"
+    has_room = submission.is_unmanaged or _free_share(load + submission.resource, seen.capacity) >= 0
+    if reason is not None and (has_room or reason.effect is not Effect.WAITS):
+        wait = "it would wait there" if reason.effect is Effect.WAITS else "it may wait there for ever"
+        score, told = score + _LATER[reason.effect], f"{told}, {wait}: {reason.text}"
+    elif not has_room:
+        score, told = score + _LATER[Effect.WAITS], f"{told}, it would wait there"
     if queue is not None and queue.waiting_applications:
-        reason += f", {queue.waiting_applications} wait in its queue"
+        told += f", {queue.waiting_applications} wait in its queue"
     if seen.placements:
-        reason += f", {sum(seen.placements.values())} on the way"
+        told += f", {sum(seen.placements.values())} on the way"
     if not any(node.state == "RUNNING" for node in seen.nodes):
-        score, reason = _LAST_RESORT, "no node is RUNNING: it would wait there"
-    return Candidate(seen.subcluster, score, reason, seen.age_s)
+        score, told = _LAST_RESORT, "no node is RUNNING: it would wait there"
+    return Candidate(seen.subcluster, score, told, seen.age_s)
+
+
+def _squeezed(free: float) -> float:
+    """A free share, above -1 however many times over all is asked for: the order stays."""
+    return free if free >= 0 else free / (1 - free)
 
 
 def _with_data(candidate: Candidate, part: float, worth: float) -> Candidate:
@@ -143,27 +171,50 @@ def _with_data(candidate: Candidate, part: float, worth: float) -> Candidate:
     return replace(candidate, score=candidate.score + part * worth, reason=told, for_data=part * worth)
 
 
-def _on_way(
-    seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None
-) -> tuple[ResourceVector, ResourceVector]:
-    """Resources that placements take which no report shows yet: there, and in one queue there.
+@dataclass(frozen=True, slots=True)
+class _OnWay:
+    """Placements that no report shows yet.
 
-    Each counts as much as an application there takes on average, or as its ApplicationMaster asks for if that is more.
+    Attributes:
+        cluster: Resources that they take there, each as much as an application there takes on average, or as its
+            ApplicationMaster asks for if that is more; `queue` is the part of one queue.
+        count: Those in that queue; `masters` is what their ApplicationMasters ask for.
     """
+
+    cluster: ResourceVector = _NOTHING
+    queue: ResourceVector = _NOTHING
+    count: int = 0
+    masters: ResourceVector = _NOTHING
+
+
+def _on_way(seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None) -> _OnWay:
     if not seen.placements:
-        return _NOTHING, _NOTHING
+        return _OnWay()
     mean = _mean_use(seen)
     is_meant: dict[str, bool] = {}
-    memory = vcores = queue_memory = queue_vcores = 0
+    memory = vcores = queue_memory = queue_vcores = number = masters_memory = masters_vcores = 0
     for (name, asked_memory, asked_vcores), count in seen.placements.items():
         takes_memory = max(asked_memory, mean.memory_mib) * count
         takes_vcores = max(asked_vcores, mean.vcores) * count
         memory, vcores = memory + takes_memory, vcores + takes_vcores
         if name not in is_meant:
-            is_meant[name] = find_queue(seen, name or settings.default_queue) == queue
+            is_meant[name] = find_queue(seen, name or settings.default_queue) is queue
         if is_meant[name]:
-            queue_memory, queue_vcores = queue_memory + takes_memory, queue_vcores + takes_vcores
-    return ResourceVector(memory, vcores), ResourceVector(queue_memory, queue_vcores)
+            queue_memory, queue_vcores, number = (
+                queue_memory + takes_memory,
+                queue_vcores + takes_vcores,
+                number + count,
+            )
+            masters_memory, masters_vcores = (
+                masters_memory + asked_memory * count,
+                masters_vcores + asked_vcores * count,
+            )
+    return _OnWay(
+        ResourceVector(memory, vcores),
+        ResourceVector(queue_memory, queue_vcores),
+        number,
+        ResourceVector(masters_memory, masters_vcores),
+    )
 
 
 def _ahead(seen: SubClusterView, queue: QueueReport | None, submission: Submission) -> ResourceVector:
@@ -198,14 +249,19 @@ def _refused(seen: SubClusterView, reason: str) -> Candidate:
 
 
 def _decide(
-    submission: Submission, queue_name: str, candidates: tuple[Candidate, ...], *, is_lasting: bool
+    submission: Submission,
+    queue_name: str,
+    candidates: tuple[Candidate, ...],
+    against: Sequence[tuple[Question, Reason | None]],
 ) -> HomeDecision:
     eligible = [candidate for candidate in candidates if candidate.score is not None]
     if not eligible:
+        is_lasting = all(reason is not None and reason.effect is Effect.NEVER for _, reason in against)
         each = ", ".join(f"{candidate.subcluster} {candidate.reason}" for candidate in candidates)
         hint = "Correct the submission." if is_lasting else "Try again, or another queue."
         reason = f"No cluster can take {submission.application_id} in queue {queue_name}: {each}. {hint}"
-        return HomeDecision(None, reason, candidates, is_lasting=is_lasting)
+        decision = HomeDecision(None, reason, candidates, is_lasting=is_lasting)
+        return refusal_of(decision, submission, queue_name, against) if is_lasting else decision
     best = max(eligible, key=lambda candidate: candidate.score or 0.0)
     praise = f"was the best of {len(eligible)}" if len(eligible) > 1 else "was the only one possible"
     return HomeDecision(best.subcluster, f"{best.subcluster} ({best.reason}) {praise}", candidates)

@@ -251,7 +251,7 @@ async def test_one_question_that_fails_does_not_stop_a_sweep(federation: Scripte
 
 async def test_one_that_was_refused_and_is_still_listed_is_submitted_again(federation: ScriptedFederation) -> None:
     heddle = await federation.start()
-    federation["east"].behave(RejectsSubmissions())
+    federation["east"].behave(RejectsSubmissions("no"))
     assert isinstance(await heddle.submissions.submit(a_submission()), Rejected)
     heddle.listing.mark_submitted(a_submission(), EAST)
     assert heddle.view.find(an_id()) is not None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.domain.submissions import SubmissionState
 from shim.errors import BadRequestError, ConflictError, NoUsableSubClusterError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
@@ -26,6 +27,7 @@ from shim.testing.misbehaviours import (
     MisbehavesFor,
     RejectsSubmissions,
 )
+from shim.testing.reports import a_report
 from shim.testing.resource_manager import Behaviour
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -238,7 +240,7 @@ async def test_a_refusal_is_the_homes_own_answer() -> None:
 
 async def test_after_a_refusal_the_corrected_context_is_taken_under_the_same_id() -> None:
     federation, heddle = await started()
-    federation["east"].behave(MisbehavesFor(RejectsSubmissions(), applies=is_submission))
+    federation["east"].behave(MisbehavesFor(RejectsSubmissions("no"), applies=is_submission))
     assert isinstance(await heddle.submissions.submit(a_submission()), Rejected)
     corrected = a_submission(body=b'{"application-id":"%s","x":1}' % str(AN_ID).encode())
     assert await heddle.submissions.submit(corrected) == Accepted(EAST, is_delivered=True)
@@ -370,3 +372,46 @@ async def test_a_client_that_goes_away_does_not_stop_its_submission() -> None:
     assert not heddle.submissions.in_flight
     assert await state_of(federation) is SubmissionState.INTENDED
     assert heddle.view.is_synthetic(AN_ID)
+
+
+TOO_LARGE = "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum"
+
+
+async def test_a_refusal_for_the_size_is_tried_at_another_home() -> None:
+    federation, heddle = await started()
+    federation["east"].behave(RejectsSubmissions(TOO_LARGE))
+    assert await heddle.submissions.submit(a_submission()) == Accepted(WEST, is_delivered=True)
+    assert (federation.who_has(AN_ID), federation["west"].submissions) == ([WEST], {AN_ID: 1})
+    record = await federation.store.find(AN_ID)
+    assert record is not None
+    assert "refused it for its size: java.lang.Exception: Invalid" in record.decision.candidates[0].reason
+
+
+@pytest.mark.parametrize("message", [TOO_LARGE, "Requested more cores than configured max"])
+async def test_a_refusal_for_the_size_is_tried_once_and_then_told(message: str) -> None:
+    federation, heddle = await started(names=("east", "west", "north"))
+    for name in ("east", "west"):
+        federation[name].behave(RejectsSubmissions(f"{message} at {name}"))
+    outcome = await heddle.submissions.submit(a_submission())
+    assert isinstance(outcome, Rejected)
+    assert b" at west" in outcome.refusal.body
+    assert federation.who_has(AN_ID) == []
+    assert await state_of(federation) is SubmissionState.REJECTED
+
+
+async def test_of_two_refusals_for_the_size_the_one_of_the_larger_is_told() -> None:
+    federation, heddle = await started()
+    for name in ("east", "west"):
+        federation[name].behave(RejectsSubmissions(f"{TOO_LARGE} at {name}"))
+    larger = a_report("east", 99, polled_at_s=federation.clock.now_s(), maximum_allocation=ResourceVector(10**6, 10**3))
+    heddle.view.apply(larger)
+    outcome = await heddle.submissions.submit(a_submission())
+    assert isinstance(outcome, Rejected)
+    assert b" at east" in outcome.refusal.body
+
+
+async def test_another_refusal_is_not_tried_elsewhere() -> None:
+    federation, heddle = await started()
+    federation["east"].behave(RejectsSubmissions("User alice cannot submit to queue"))
+    assert isinstance(await heddle.submissions.submit(a_submission()), Rejected)
+    assert federation.who_has(AN_ID) == []

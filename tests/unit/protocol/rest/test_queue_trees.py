@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from shim.domain.queues import QueueState
+from shim.domain.queues import PartitionReport, QueueState, QueueUser
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 from shim.protocol.rest.queue_trees import read_scheduler
@@ -123,3 +123,106 @@ def test_every_recorded_tree_is_read():
         if is_tree and exchange.status == 200 and exchange.body.startswith(b"{"):
             seen.add(read_scheduler(exchange.body, TOTAL).kind)
     assert seen == {"capacityScheduler", "fairScheduler", "fifoScheduler"}
+
+
+def test_limits_are_those_of_each_partition_and_user():
+    _, queues = read(recorded_exchange("labels/scheduler_labelled.json").body)
+    default, prod, eng = queues["root.default"], queues["root.prod"], queues["root.eng"]
+    most, none = ResourceVector(4096, 4), ResourceVector()
+    one = ResourceVector(256, 1)
+    assert default.partitions == (
+        PartitionReport("", most, ResourceVector(512, 3), ResourceVector(3200, 3), one),
+        PartitionReport("fast", none),
+        PartitionReport("ssd", none),
+        PartitionReport("gpu", most, ResourceVector(640, 4), ResourceVector(3328, 4), one),
+    )
+    assert default.users == (
+        QueueUser("root", 1, ResourceVector(896, 6), ResourceVector(3200, 4), one),
+        QueueUser("dana", 1, ResourceVector(256, 1), ResourceVector(3200, 4), none),
+    )
+    assert (default.maximum_applications_of_user, prod.maximum_applications_of_user) == (10000, 3000)
+    assert prod.masters_of_user == ResourceVector(1024, 1)
+    assert {queue.maximum_allocation for queue in (default, prod, eng)} == {ResourceVector(8192, 4)}
+    assert {(queue.counts_all, queue.most_running) for queue in queues.values()} == {(True, None)}
+
+
+def test_limits_of_a_fair_queue_are_told():
+    _, queues = read(recorded_exchange("fair/scheduler_apps.json").body)
+    default = queues["root.default"]
+    own = ResourceVector(1024, 1)
+    assert default.partitions == (PartitionReport("", ResourceVector(4096, 4), own, ResourceVector(1024, 2), own),)
+    assert (default.most_running, queues["root.fresh"].most_running) == (5, None)
+    assert (default.maximum_allocation, default.counts_all) == (ResourceVector(4096, 4), True)
+
+
+def test_hadoop_2_tells_the_share_of_application_masters_and_percentages():
+    exchange = recorded_exchanges("2.10.2")["apps_one/scheduler.json"]
+    default = read(exchange.body)[1]["root.default"]
+    assert default.partitions[0].maximum == TOTAL
+    assert (default.partitions[0].masters, default.partitions[0].masters_used) == (
+        ResourceVector(6656, 7),
+        ResourceVector(256, 1),
+    )
+    assert [(user.name, user.most) for user in default.users] == [("alice", ResourceVector(4096, 4))]
+
+
+LEAF = {"type": "capacitySchedulerLeafQueueInfo", "queueName": "dev"}
+
+
+def in_partition(label, **fields):
+    return {"capacities": {"queueCapacitiesByPartition": {"partitionName": label, **fields}}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "label", "maximum"),
+    [
+        ({"absoluteMaxCapacity": 10.0}, "", ResourceVector(819, 0)),
+        ({"absoluteMaxCapacity": "NaN"}, "", None),
+        ({"absoluteMaxCapacity": 0.0}, "", ResourceVector()),
+        ({"maxEffectiveCapacity": {"memory": 409, "vCores": 0}}, "", ResourceVector(409, 0)),
+        (in_partition("gpu", absoluteMaxCapacity=0.0), "gpu", ResourceVector()),
+        (in_partition("gpu", absoluteMaxCapacity=50.0), "gpu", None),
+        (in_partition("gpu", effectiveMaxResource={"memory": 512, "vCores": 1}), "gpu", ResourceVector(512, 1)),
+        ({}, "ssd", None),
+    ],
+)
+def test_the_most_of_a_partition_is_told_or_not(fields, label, maximum):
+    _, queues = read(capacity(LEAF | fields))
+    assert queues["root.dev"].in_partition(label).maximum == maximum
+
+
+@pytest.mark.parametrize(
+    ("masters", "percent", "counts_all"),
+    [
+        ({"memory": 2816, "vCores": 0}, 80.0, True),
+        ({"memory": 2816, "vCores": 7}, 80.0, True),
+        ({"memory": 2816, "vCores": 1}, 80.0, False),
+        ({"memory": 2816, "vCores": 1}, 10.0, None),
+        ({"memory": 0, "vCores": 0}, 80.0, None),
+        (None, 80.0, None),
+    ],
+)
+def test_whether_virtual_cores_count_is_seen_by_what_application_masters_may_hold(masters, percent, counts_all):
+    leaf = LEAF | in_partition("", maxAMLimitPercentage=percent) | {"AMResourceLimit": masters}
+    leaf["minEffectiveCapacity"] = {"memory": 4096, "vCores": 4}
+    assert read(capacity(leaf))[1]["root.dev"].counts_all is counts_all
+
+
+@pytest.mark.parametrize(
+    ("told", "limit"), [(2**31 - 1, None), (None, None), (3, 3), ("3", 3), (0, 0), (-1, None), (2**40, None)]
+)
+def test_a_limit_of_running_applications_is_told_or_there_is_none(told, limit):
+    assert read(capacity(LEAF | {"maxParallelApps": told}))[1]["root.dev"].most_running == limit
+    fair = {"type": "fairScheduler", "rootQueue": {"queueName": "root", "maxApps": told}}
+    assert read(json.dumps({"scheduler": {"schedulerInfo": fair}}).encode())[1]["root"].most_running == limit
+
+
+@pytest.mark.parametrize("users", [None, "", {}, {"user": None}, {"user": {"username": "alice"}}])
+def test_users_are_told_in_every_form_of_a_list(users):
+    found = read(capacity(LEAF | {"users": users}))[1]["root.dev"].users
+    assert [user.name for user in found] == (["alice"] if users and users.get("user") else [])
+
+
+def test_the_default_label_of_a_queue_is_told():
+    assert read(capacity(LEAF | {"defaultNodeLabelExpression": "gpu"}))[1]["root.dev"].default_label == "gpu"
+    assert read(capacity(LEAF | {"defaultNodeLabelExpression": None}))[1]["root.dev"].default_label == ""
