@@ -3,6 +3,8 @@
 East is idle and would be the home; the limit under test is east's. West is half full, and has none.
 """
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +57,7 @@ def about_east(decision):
     return decision.candidates[0]
 
 
-NEVER = {
+NEVER: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "the queue's maximum allocation, memory": ({"queues": queues(maximum_allocation=mib(512, 8))}, {}),
     "the queue's maximum allocation, vcores": ({"queues": queues(maximum_allocation=mib(8192, 1))}, {"vcores": 2}),
     "the queue's maximum allocation, another type": (
@@ -133,7 +135,7 @@ NEVER = {
     ),
 }
 
-NOT_NOW = {
+NOT_NOW: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "a queue that drains": ({"queues": queues(state=QueueState.DRAINING)}, {}),
     "a parent that is stopped": (
         {
@@ -169,7 +171,7 @@ def node_with(used_mib, number):
     return type(node)(node.node, node.rack, node.state, node.total, mib(used_mib, 1))
 
 
-WAITS = {
+WAITS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "the cluster is full": ({"used": WHOLE}, {}),
     "no single node has so much free": (
         {"capacity": mib(32768, 32), "nodes": tuple(node_with(7680, number) for number in (1, 2, 3, 4))},
@@ -270,7 +272,7 @@ def test_one_where_it_would_wait_comes_after_one_where_it_starts_however_free_it
     assert alone.home_subcluster == EAST, "it is taken there if there is no better one"
 
 
-STARTS = {
+STARTS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "one larger than the ApplicationMasters' share, where none runs": (
         {"queues": queues(partitions=(part(masters=mib(512, 1)),))},
         {},
