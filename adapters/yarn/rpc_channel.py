@@ -11,6 +11,7 @@ from shim.protocol.hrpc import (
     CallerContext,
     ClientConnection,
     ClientEvent,
+    ClientState,
     ConnectionEnded,
     HadoopAnswer,
     HadoopRequest,
@@ -20,6 +21,10 @@ __all__ = ["RPCChannel"]
 
 _CALL_IDS = 1 << 31
 _PING_AFTER_S = 60.0
+_MOST_UNSENT = 256 * 1024
+"""Bytes that were written and that the server has not taken, beyond which calls wait; one call may be larger."""
+_TAKES_NOTHING_S = 60.0
+"""A server that takes nothing for so long is cut: no pause of a ResourceManager that goes on afterwards is longer."""
 _OPENED_AT_ONCE = 1024 * 1024
 """Larger protected messages are opened in a thread: a context opens one as a whole, 16 MiB in a tenth of a second."""
 
@@ -27,8 +32,9 @@ _OPENED_AT_ONCE = 1024 * 1024
 class RPCChannel(asyncio.Protocol):
     """Drives a `ClientConnection` over a transport.
 
-    Writes of one turn of the event loop go out together. While a large message is opened in a thread the automaton is
-    that thread's alone: nothing is read, and calls wait.
+    Writes of one turn of the event loop go out together. While the server takes nothing, calls wait here and are given
+    up here: what has been written can be taken back no more. While a large message is opened in a thread, the automaton
+    is that thread's alone: nothing is read, and calls wait.
 
     Args:
         connection: The automaton, not yet begun.
@@ -45,6 +51,10 @@ class RPCChannel(asyncio.Protocol):
         self._ping: asyncio.TimerHandle | None = None
         self._opening: asyncio.Future[list[ClientEvent]] | None = None
         self._postponed: list[Callable[[], None]] = []
+        self._unsent = 0
+        self._has_room = asyncio.Event()
+        self._has_room.set()
+        self._cut: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self.ended: ConnectionEnded | None = None
         self.last_used_s = self._loop.time()
@@ -72,11 +82,18 @@ class RPCChannel(asyncio.Protocol):
             return HadoopAnswer(0, b"", b"", self.ended.failure, is_fatal=True)
         if not self.is_usable:
             raise NeverReachedError(self._subcluster, f"the RPC connection is closed: {self._reason()}")
+        while not self._has_room.is_set():
+            await self._has_room.wait()
+            if not self.is_usable:
+                raise NeverReachedError(self._subcluster, f"the RPC connection is closed: {self._reason()}")
         call_id = self._next_call_id
         self._next_call_id = (call_id + 1) % _CALL_IDS
         answer: asyncio.Future[HadoopAnswer] = self._loop.create_future()
         self._pending[call_id] = answer
         self.last_used_s = self._loop.time()
+        self._unsent += len(request.payload)
+        if self._unsent > _MOST_UNSENT:
+            self._has_room.clear()
         self._say(partial(self._connection.call, request, call_id=call_id, caller_context=caller_context))
         if self._ping is None:
             self._ping = self._loop.call_later(_PING_AFTER_S, self._send_ping)
@@ -106,6 +123,25 @@ class RPCChannel(asyncio.Protocol):
             return
         self._take(self._connection.receive(data))
         self._flush_soon()
+
+    def pause_writing(self) -> None:
+        """The server takes less than is written: further calls wait, and it is cut if that lasts."""
+        self._has_room.clear()
+        if self._cut is None and self._transport is not None:
+            self._cut = self._loop.call_later(_TAKES_NOTHING_S, self._transport.abort)
+
+    def resume_writing(self) -> None:
+        """The server has caught up."""
+        if self._cut is not None:
+            self._cut.cancel()
+            self._cut = None
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Let calls go on, unless what was written before waits for the login or for the server."""
+        if self._cut is None and self._connection.state is ClientState.OPEN:
+            self._unsent = 0
+            self._has_room.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell all that still wait."""
@@ -160,8 +196,10 @@ class RPCChannel(asyncio.Protocol):
                 waiting.set_result(HadoopAnswer(call_id, b"", b"", self.ended.failure, is_fatal=True))
             else:
                 waiting.set_exception(self._no_answer())
-        if self._ping is not None:
-            self._ping.cancel()
+        for timer in (self._ping, self._cut):
+            if timer is not None:
+                timer.cancel()
+        self._has_room.set()
         self.close()
 
     def _no_answer(self) -> ResourceManagerError:
@@ -182,6 +220,7 @@ class RPCChannel(asyncio.Protocol):
         data = self._connection.data_to_send()
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
+        self._make_room()
 
     def _send_ping(self) -> None:
         """A server that works on a long call learns that somebody still waits."""

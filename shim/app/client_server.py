@@ -1,10 +1,12 @@
 """The client RPC server put together: the sub-clusters' RPC addresses, the use cases, the listening socket."""
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Callable, Mapping
 
 from shim.app.host_limits import connections_allowed, one_address_share
 from shim.app.listening import listening
 from shim.calls.client import CallSettings, ClientCalls
+from shim.concurrency.fair_turns import FairTurns
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
@@ -13,6 +15,7 @@ from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
 from shim.identity.service import IdentityService
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
+from shim.protocol.hrpc import HadoopCall
 from shim.server.rest.backend import Backend
 from shim.server.rpc import ClientService, ClientUseCases, RPCLimits, RPCServer, RPCService, TicketLogin
 from shim.server.rpc.answered_calls import CallObserver
@@ -60,6 +63,7 @@ async def serve_clients(
         view=backend.view,
         clock=backend.clock,
         settings=CallSettings(server.answer_within_s, guarded),
+        turns=FairTurns(lambda work: asyncio.get_running_loop().call_soon(work), each_pass=1),
     )
     use_cases = ClientUseCases(
         calls=calls,
@@ -76,10 +80,19 @@ async def serve_clients(
         rates=rates,
     )
     service = ClientService(use_cases, observer)
-    return await open_service(service, server.client_rpc, "client_rpc", judge=service.logins)
+    return await open_service(
+        service, server.client_rpc, "client_rpc", judge=service.logins, may_be_dropped=service.only_reads
+    )
 
 
-async def open_service(service: RPCService, address: str, key: str, *, judge: LoginJudge | None = None) -> RPCServer:
+async def open_service(
+    service: RPCService,
+    address: str,
+    key: str,
+    *,
+    judge: LoginJudge | None = None,
+    may_be_dropped: Callable[[HadoopCall], bool] = lambda _: False,
+) -> RPCServer:
     """Listen.
 
     Args:
@@ -87,6 +100,7 @@ async def open_service(service: RPCService, address: str, key: str, *, judge: Lo
         address: `host:port`.
         key: Name of the address in `[server]`.
         judge: Says whether what clients logged in with is still good.
+        may_be_dropped: Whether a call whose client has gone may end.
 
     Raises:
         AddressTakenError, ConfigError: If the address cannot be listened on.
@@ -94,7 +108,7 @@ async def open_service(service: RPCService, address: str, key: str, *, judge: Lo
     host, port = split_address(address)
     most = connections_allowed(RPCLimits().max_connections)
     limits = RPCLimits(max_connections=most, max_of_address=one_address_share(most))
-    server = RPCServer(service, host=host, port=port, limits=limits, judge=judge)
+    server = RPCServer(service, host=host, port=port, limits=limits, judge=judge, may_be_dropped=may_be_dropped)
     with listening(address, f"server.{key}"):
         await server.start()
     return server

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from shim.calls.control import ControlService
+from shim.concurrency.fair_turns import FairTurns
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.usage import Account
@@ -68,6 +69,7 @@ class ClientCalls:
         view: FederationView,
         clock: Clock,
         settings: CallSettings,
+        turns: FairTurns | None = None,
     ) -> None:
         self._rpcs = rpcs
         self._routing = routing
@@ -76,6 +78,7 @@ class ClientCalls:
         self._view = view
         self._clock = clock
         self._settings = settings
+        self._turns = turns
         self._last_told = LastTold()
 
     @property
@@ -165,6 +168,8 @@ class ClientCalls:
         """
         usable = self._routing.usable()
         answers = await asyncio.gather(*(self.ask(item, call) for item in usable), return_exceptions=True)
+        if self._turns is not None:  # to make one answer of many takes long: all who wait for theirs take turns
+            await self._turns.turn("", call.user.encode())
         payloads: dict[SubClusterId, bytes] = {}
         missing = set(self._view.subclusters) - set(usable)
         refusal: RPCRefusal | None = None

@@ -6,6 +6,7 @@ Source: M. Shreedhar and G. Varghese, "Efficient Fair Queuing Using Deficit Roun
 piece of work counted alike.
 """
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -90,6 +91,14 @@ class FairTurns:
         """Call `work` when it is its turn."""
         self._waiting.put(address, user, work)
         self._pass_soon()
+
+    async def turn(self, address: str, user: bytes) -> None:
+        """Return when it is the caller's turn, for work after a wait."""
+        if self.take():
+            return
+        is_due: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.wait(address, user, lambda: None if is_due.done() else is_due.set_result(None))
+        await is_due
 
     def _pass_soon(self) -> None:
         if not self._is_passing:

@@ -113,6 +113,12 @@ class ClientService:
         own = self._own_at_once.get(call.method)
         return own(call) if own is not None else None
 
+    @staticmethod
+    def only_reads(call: HadoopCall) -> bool:
+        """Tell whether a call changes nothing, so that nobody misses it once its client has gone."""
+        row = CLIENT_METHODS.get(call.method)
+        return row is not None and not row.writes
+
     async def answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         """Answer a call by its row, unless too many of the caller's are under way."""
         try:

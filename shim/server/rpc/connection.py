@@ -6,9 +6,10 @@ failure and sleep 30 s. Who does not take its answers is not read from, and none
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, cast
 
 import structlog
@@ -59,15 +60,19 @@ class RPCLimits:
     Attributes:
         max_frame_bytes: A larger call ends the connection.
         max_pending: Calls of one connection that are under way; beyond that nothing more is read.
+        max_pending_bytes: The same of their requests together.
+        max_of_user: Calls of one user that are under way, over all connections; beyond that they are refused for now.
         set_up_s: A connection that is not open by then is cut.
         max_connections: Connections at one time; beyond that the one that has been silent for longest goes.
         max_of_address: The same, from one address.
-        max_held_bytes: Kept for all connections together, of calls that are not whole and answers that are not taken;
-            beyond that the one for which some are kept for longest goes.
+        max_held_bytes: Kept for all connections together, of calls that are not whole or not answered and of answers
+            that are not taken; beyond that the one for which some are kept for longest goes.
     """
 
     max_frame_bytes: int = 16 * _MIB
     max_pending: int = 256
+    max_pending_bytes: int = 4 * _MIB
+    max_of_user: int = 1024
     set_up_s: float = 30.0
     max_connections: int = 8192
     max_of_address: int = 4096
@@ -117,10 +122,20 @@ class RPCReception:
         connections: Who is here.
         held: What is kept for them.
         turns: Whose calls are looked at next, while more come than can be served.
+        may_be_dropped: Whether a call whose client has gone may end; others run to their end, as a ResourceManager's.
+        under_way: Calls of each user that are under way.
     """
 
-    def __init__(self, service: RPCService, limits: RPCLimits, judge: LoginJudge | None = None) -> None:
+    def __init__(
+        self,
+        service: RPCService,
+        limits: RPCLimits,
+        judge: LoginJudge | None = None,
+        may_be_dropped: Callable[[HadoopCall], bool] = lambda _: False,
+    ) -> None:
         self.service = service
+        self.may_be_dropped = may_be_dropped
+        self.under_way: Counter[str] = Counter()
         self.judge = judge
         self.limits = limits
         self.connections: ConnectionRegistry[RPCConnection] = ConnectionRegistry(
@@ -147,6 +162,8 @@ class RPCConnection(asyncio.Protocol):
         self._caller: Caller | None = None
         self._set_up: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._droppable: set[asyncio.Task[None]] = set()
+        self._pending_bytes = 0
         self._events: deque[ServerEvent] = deque()
         self._waiting: list[bytes] = []
         self._is_flush_due = False
@@ -170,14 +187,16 @@ class RPCConnection(asyncio.Protocol):
         self._set_up = self._loop.call_later(self._limits.set_up_s, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
-        """Forget the client; calls under way run to their end, as a ResourceManager's do."""
+        """Forget the client; changes under way run to their end, as a ResourceManager's do."""
         self._transport = None
         self._reception.connections.leave(self)
-        self._reception.held.hold(self, 0)
         self._end_set_up()
         self._events.clear()
         self._waiting = []
         self._takes_answers.set()
+        for task in tuple(self._droppable):
+            task.cancel()
+        self._weigh()
 
     def pause_writing(self) -> None:
         """The client reads slower than we answer: take no more calls from it."""
@@ -257,10 +276,13 @@ class RPCConnection(asyncio.Protocol):
             self._transport.close()
 
     def turn_out(self) -> None:
-        """Cut, for others; calls under way run to their end."""
+        """Cut, for others; changes under way run to their end, unless what is kept for them is what others need."""
         _LOG.info("rpc connection closed for others", peer=self._peer)
         if self._transport is not None:
             self._transport.abort()
+            return
+        for task in tuple(self._tasks):
+            task.cancel()
 
     @property
     def tasks(self) -> frozenset["asyncio.Task[None]"]:
@@ -352,17 +374,41 @@ class RPCConnection(asyncio.Protocol):
             if not isinstance(ready, Failure):  # such a one names no method that could be counted
                 self._service.tell(AnsweredCall(call, caller, self._peer, None, self._loop.time() - began_s))
             return True
-        self._start(self._run(call, caller))
+        whose = self._peer if caller.is_anonymous else f"{caller.user}@"
+        if self._reception.under_way[whose] >= self._limits.max_of_user:
+            told = f"{self._limits.max_of_user} calls of {caller.user} are under way already"
+            self._queue(call, Failure(JavaClass.RETRIABLE, told))
+            return True
+        self._reception.under_way[whose] += 1
+        task = self._start(self._run(call, caller))
+        if self._reception.may_be_dropped(call):
+            self._droppable.add(task)
+        size = len(call.payload_untrusted or b"")
+        self._pending_bytes += size
+        task.add_done_callback(partial(self._answered_one, whose, size))
         self._pace()
         return False
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _answered_one(self, whose: str, size: int, _: "asyncio.Task[None]") -> None:
+        under_way = self._reception.under_way
+        under_way[whose] -= 1
+        if not under_way[whose]:
+            del under_way[whose]
+        self._pending_bytes -= size
+        if size > _WORTH_COUNTING:
+            self._weigh()
+        if self._is_full:
+            self._pace()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         task = self._loop.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._finished)
+        return task
 
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
+        self._droppable.discard(task)
         if self._is_full:
             self._pace()
 
@@ -400,7 +446,8 @@ class RPCConnection(asyncio.Protocol):
     def _pace(self) -> None:
         """Take calls only while the client takes its answers and has not too many calls under way."""
         was_full = self._is_full
-        self._is_full = self._is_slow or len(self._tasks) >= self._limits.max_pending
+        is_much = self._pending_bytes >= self._limits.max_pending_bytes
+        self._is_full = self._is_slow or is_much or len(self._tasks) >= self._limits.max_pending
         self._read_or_not()
         if was_full and not self._is_full and self._transport is not None:
             self._work()
@@ -420,7 +467,7 @@ class RPCConnection(asyncio.Protocol):
     def _weigh(self) -> None:
         """Tell what is kept for this client, if it is worth telling."""
         unread = self._transport.get_write_buffer_size() if self._is_slow and self._transport is not None else 0
-        count = self._connection.unfinished_bytes + unread + sum(map(len, self._waiting))
+        count = self._connection.unfinished_bytes + unread + sum(map(len, self._waiting)) + self._pending_bytes
         self._reception.held.hold(self, count if count > _WORTH_COUNTING else 0)
 
     def _flush_soon(self) -> None:

@@ -1,7 +1,9 @@
 """A server for Hadoop RPC on one address."""
 
 import asyncio
+from collections.abc import Callable
 
+from shim.protocol.hrpc import HadoopCall
 from shim.server.rpc.connection import LoginJudge, RPCConnection, RPCLimits, RPCReception, RPCService
 from shim.server.rpc.listener import Listener
 
@@ -17,6 +19,7 @@ class RPCServer:
         port: 0 takes a free one.
         limits: What one client may take.
         judge: Says of clients whether what they logged in with is still good; needed where an offer needs a verdict.
+        may_be_dropped: Whether a call whose client has gone may end.
 
     Attributes:
         connections: Of clients that are there now.
@@ -30,8 +33,9 @@ class RPCServer:
         port: int,
         limits: RPCLimits | None = None,
         judge: LoginJudge | None = None,
+        may_be_dropped: Callable[[HadoopCall], bool] = lambda _: False,
     ) -> None:
-        self._reception = RPCReception(service, limits or RPCLimits(), judge)
+        self._reception = RPCReception(service, limits or RPCLimits(), judge, may_be_dropped)
         self.connections = self._reception.connections
         self._listener = Listener(lambda: RPCConnection(self._reception), host, port)
 

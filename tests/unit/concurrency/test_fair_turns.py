@@ -1,5 +1,6 @@
 """Whose turn it is: against a model that counts, and with passes of a loop that a test makes."""
 
+import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
@@ -122,3 +123,27 @@ def test_work_that_fails_holds_up_nobody() -> None:
         loop.run_pass()
     loop.run_pass()
     assert done == ["next"]
+
+
+async def test_work_after_a_wait_takes_turns_with_that_of_others():
+    """One user has a hundred answers to put together, another has one: it is his turn at the second one."""
+    turns = FairTurns(asyncio.get_running_loop().call_soon, each_pass=1)
+    done = []
+
+    async def work(user):
+        await turns.turn("", user)
+        done.append(user)
+
+    await asyncio.gather(*(work(b"floods") for _ in range(100)), work(b"ada"))
+    assert done.index(b"ada") <= 3
+    assert done.count(b"floods") == 100
+
+
+async def test_who_gave_up_while_waiting_takes_nobodys_turn():
+    turns = FairTurns(asyncio.get_running_loop().call_soon, each_pass=1)
+    tasks = [asyncio.create_task(turns.turn("", b"ada")) for _ in range(5)]
+    await asyncio.sleep(0)
+    for each in tasks[1:4]:
+        each.cancel()
+    await asyncio.wait_for(tasks[4], 5)
+    assert not len(turns)

@@ -1,9 +1,14 @@
 """Large protected answers are opened in a thread; calls that are made meanwhile wait, and none is lost."""
 
 import asyncio
+import gc
 import threading
+import tracemalloc
+
+import pytest
 
 from adapters.yarn.rpc_channel import RPCChannel
+from shim.errors import NeverReachedError, NoAnswerError
 from shim.protocol.hrpc import (
     AuthMethod,
     ClientConnection,
@@ -132,3 +137,93 @@ async def test_what_comes_and_is_called_while_a_thread_opens_keeps_its_order():
     await asyncio.sleep(0)
     channel.data_received(answer_of(2, b"last"))
     assert (await third).payload_untrusted == b"last"
+
+
+class Stopped(asyncio.Transport):
+    """To a server that takes nothing, until `goes_on`; keeps what was written, as a transport does."""
+
+    def __init__(self, channel):
+        super().__init__()
+        self.channel, self.buffer, self.is_aborted = channel, bytearray(), False
+
+    def write(self, data):
+        self.buffer += data
+        if len(self.buffer) > 64 * 1024:
+            self.channel.pause_writing()
+
+    def goes_on(self):
+        taken, self.buffer = bytes(self.buffer), bytearray()
+        self.channel.resume_writing()
+        return taken
+
+    def is_closing(self):
+        return self.is_aborted
+
+    def close(self):
+        self.is_aborted = True
+
+    def abort(self):
+        self.is_aborted = True
+        self.channel.connection_lost(None)
+
+
+async def to_a_stopped_server(*, is_logged_in=True):
+    initiator = None if is_logged_in else SASLInitiator({AuthMethod.KERBEROS: lambda _: None})
+    connection = ClientConnection(APPLICATION_CLIENT.name, UserIdentity("ada"), CLIENT_ID, initiator=initiator)
+    channel = RPCChannel(connection, "east")
+    wire = Stopped(channel)
+    channel.connection_made(wire)
+    return channel, wire
+
+
+def called(channel, size):
+    return asyncio.create_task(channel.call(HadoopRequest(APPLICATION_CLIENT.name, "getApplications", bytes(size))))
+
+
+async def turns(count=20):
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("is_logged_in", [True, False])
+async def test_to_a_server_that_takes_nothing_no_more_is_written_and_calls_that_are_given_up_are_dropped(is_logged_in):
+    channel, wire = await to_a_stopped_server(is_logged_in=is_logged_in)
+    tracemalloc.start()
+    calls = [called(channel, MIB) for _ in range(50)]
+    await turns()
+    assert len(wire.buffer) < 2 * MIB
+    for each in calls:
+        each.cancel()
+    await asyncio.gather(*calls, return_exceptions=True)
+    assert channel.pending == 0
+    del calls, each  # their errors know where they were raised, and what was there
+    await turns()
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 4 * MIB
+
+
+async def test_calls_that_waited_go_on_when_the_server_does_one_after_the_other():
+    channel, wire = await to_a_stopped_server()
+    calls = [called(channel, MIB) for _ in range(5)]
+    sizes = []
+    for _ in calls:
+        await turns()
+        sizes.append(len(wire.goes_on()))
+    assert all(MIB < size < 1.1 * MIB for size in sizes), sizes
+    await turns()
+    for number, each in enumerate(calls):
+        channel.data_received(encode_success(b"%d" % number, call_id=number, client_id=CLIENT_ID))
+        assert (await each).payload_untrusted == b"%d" % number
+
+
+async def test_who_waits_for_a_server_that_ends_is_told_that_nothing_was_sent():
+    channel, wire = await to_a_stopped_server()
+    sent, waits = called(channel, MIB), called(channel, 1)
+    await turns()
+    wire.abort()
+    with pytest.raises(NoAnswerError):
+        await sent
+    with pytest.raises(NeverReachedError):
+        await waits

@@ -249,3 +249,107 @@ async def test_a_call_that_has_to_be_decoded_takes_the_turns_of_several_that_hav
     decoded = turns_left(reception)
 
     assert known > decoded
+
+
+class Slow(Ready):
+    """Has every call wait until it is told to answer; changes are those that are named so."""
+
+    def __init__(self):
+        super().__init__()
+        self.goes_on = asyncio.Event()
+        self.begun, self.ended = [], []
+
+    def answer_at_once(self, call, caller):  # noqa: ARG002 - the port
+        return None
+
+    async def answer(self, call, caller):  # noqa: ARG002 - the port
+        self.begun.append(call.call_id)
+        try:
+            await self.goes_on.wait()
+        finally:
+            self.ended.append(call.call_id)
+        return b"told"
+
+
+def slow(limits, count=1):
+    reception = RPCReception(Slow(), limits, may_be_dropped=lambda call: call.method.startswith("get"))
+    made = []
+    for _ in range(count):
+        client = ClientConnection(APPLICATION_CLIENT.name, UserIdentity("alice"), bytes(16))
+        server, transport = RPCConnection(reception), Heard(client)
+        server.connection_made(transport)
+        client.connect()
+        server.data_received(client.data_to_send())
+        made.append((server, client, transport))
+    return reception, made
+
+
+async def says(server, client, count, size, method="getClusterMetrics"):
+    """Send calls in reads of 64 KiB, as long as the server reads."""
+    for number in range(count):
+        client.call(HadoopRequest(APPLICATION_CLIENT.name, method, bytes(size)), call_id=number)
+    data = client.data_to_send()
+    for start in range(0, len(data), 65536):
+        if not server._transport.is_read:
+            return
+        server.data_received(data[start : start + 65536])
+        await asyncio.sleep(0)
+
+
+async def test_requests_of_calls_under_way_are_counted_and_beyond_some_nothing_more_is_read():
+    reception, ((server, client, transport),) = slow(RPCLimits())
+    await says(server, client, 100, 512 * 1024)
+    await asyncio.sleep(0)
+    assert not transport.is_read
+    assert 4 * MIB <= len(reception.held) < 5 * MIB
+    assert len(reception.service.begun) == 8
+    reception.service.goes_on.set()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert transport.is_read
+    assert len(reception.held) < MIB
+
+
+async def test_of_a_client_that_has_gone_questions_are_dropped_and_changes_run_to_their_end():
+    reception, ((server, client, _),) = slow(RPCLimits())
+    await says(server, client, 2, 100 * 1024)
+    client.call(HadoopRequest(APPLICATION_CLIENT.name, "submitApplication", bytes(200 * 1024)), call_id=7)
+    server.data_received(client.data_to_send())
+    await asyncio.sleep(0)
+    server.connection_lost(None)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert sorted(reception.service.ended) == [0, 1]
+    assert len(reception.held) == 200 * 1024, "what is kept for a change counts for as long as it is kept"
+    reception.service.goes_on.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert sorted(reception.service.ended) == [0, 1, 7]
+    assert (len(reception.held), dict(reception.under_way)) == (0, {})
+
+
+async def test_changes_of_clients_that_have_gone_make_room_for_others():
+    reception, ((gone, client, _), (here, other, _)) = slow(RPCLimits(max_held_bytes=300 * 1024), 2)
+    await says(gone, client, 1, 200 * 1024, "submitApplication")
+    gone.connection_lost(None)
+    await says(here, other, 1, 200 * 1024, "submitApplication")
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert reception.service.begun == [0, 0]
+    assert len(reception.service.ended) == 1
+    assert len(reception.held) == 200 * 1024
+
+
+async def test_calls_of_a_user_are_bounded_over_connections():
+    reception, made = slow(RPCLimits(max_of_user=5), 3)
+    for server, client, _ in made:
+        await says(server, client, 3, 10)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert len(reception.service.begun) == 5
+    assert [len(transport.answered) for _, _, transport in made] == [0, 1, 3]
+    reception.service.goes_on.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert [len(transport.answered) for _, _, transport in made] == [3, 3, 3]
+    assert not reception.under_way
