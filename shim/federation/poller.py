@@ -199,7 +199,7 @@ class SubClusterPollers:
     ) -> None:
         """Have one Local Master for each ResourceManager; `start` sets them to work."""
         self._random = random
-        self._masters = {
+        self.masters = {
             subcluster: SubClusterPoller(manager, view, clock, settings, listeners)
             for subcluster, manager in managers.items()
         }
@@ -207,23 +207,23 @@ class SubClusterPollers:
 
     def listen(self, listener: PollListener) -> None:
         """Tell one more of every report and failure."""
-        for master in self._masters.values():
+        for master in self.masters.values():
             master.listen(listener)
 
     def start(self) -> None:
         """Begin to poll."""
         self._tasks = [
             asyncio.create_task(master.run(self._random), name=f"heartbeats-{subcluster}")
-            for subcluster, master in self._masters.items()
+            for subcluster, master in self.masters.items()
         ]
 
     async def first_polls(self) -> None:
         """Wait until every sub-cluster was polled once, with or without success."""
-        await asyncio.gather(*(master.has_polled.wait() for master in self._masters.values()))
+        await asyncio.gather(*(master.has_polled.wait() for master in self.masters.values()))
 
     def poll_soon(self, subcluster: SubClusterId) -> None:
         """Have a sub-cluster polled now."""
-        self._masters[subcluster].poll_soon()
+        self.masters[subcluster].poll_soon()
 
     async def stop(self) -> None:
         """End the polls that are under way, and poll no more."""

@@ -16,6 +16,7 @@ from shim.protocol.rest.wire_values import MOST, number, whole
 from shim.store import open_state_store
 from shim.testing.resource_manager import AnswersProperly
 from tests.support.databases import SECRET
+from tests.support.examples import examples
 from tests.support.scripted_server import ScriptedServer
 
 ODD = [
@@ -94,7 +95,7 @@ async def live(seed, share):
     for turn in range(2):
         for place, manager in enumerate(server.federation.managers.values()):
             manager.behave(TellsOddNumbers(seed * 10 + 3 * turn + place, share))
-        for master in made.pollers._masters.values():
+        for master in made.pollers.masters.values():
             await waits(master.poll())
         await waits(made.starting.round())
         await waits(made.usage.turn())
@@ -113,7 +114,7 @@ async def live(seed, share):
     return server
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(seed=st.integers(0, 2**20), share=st.sampled_from([0.1, 0.5, 1.0]))
 @example(seed=1, share=1.0)
 def test_odd_numbers_pass_through_everything(seed, share):

@@ -330,7 +330,7 @@ async def test_a_browser_hears_of_a_drained_cluster(server: ScriptedServer):
 
 
 async def test_a_server_that_ends_lets_nobody_wait(server: ScriptedServer):
-    async with httpx.AsyncClient(trust_env=False) as client, asyncio.timeout(10):
+    async with httpx.AsyncClient(trust_env=False) as client, asyncio.timeout(60):
         async with serving(server) as url:
             sent = client.build_request("GET", f"{url}/heddle/v1/live?watch=clusters")
             answer = await client.send(sent, stream=True)
