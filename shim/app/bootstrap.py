@@ -406,8 +406,10 @@ class Heddle:
 
 
 def _open_audit(config: Config, clock: Clock) -> AuditTrail:
+    file = config.log.audit_key_file
+    key = b"" if file is None else read_secret(file, key="log.audit_key_file")
     try:
-        return AuditTrail(clock, config.log.audit_file)
+        return AuditTrail(clock, config.log.audit_file, key=key)
     except OSError as exc:
         raise ConfigError("the configuration", "log.audit_file", f"cannot be written: {exc}") from exc
 

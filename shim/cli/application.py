@@ -11,6 +11,7 @@ from shim.cli.front import EXIT_CODES, Server, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import ApplicationId, MalformedIdError, YarnApplicationState
+from shim.telemetry import escape
 
 __all__ = ["app"]
 
@@ -133,7 +134,7 @@ def kill(id_: Id, *, dry_run: DryRun = False, server: Server = DEFAULT_SERVER, u
     """End an application."""
     with front(server, user) as heddle:
         found: dict[str, Any] = heddle.get(f"/heddle/v1/apps/{id_}")["app"]
-        where = f"{id_} of {found.get('user')} on {found.get('cluster')}"
+        where = escape(f"{id_} of {found.get('user')} on {found.get('cluster')}")
         if YarnApplicationState(found["state"]).is_final:
             fail(f"{where} has ended already: {found['state']}")
         if dry_run:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from shim.cli.front import ExitCode, Front, FrontError
 from shim.cli.output import say
 from shim.domain import ApplicationId, ContainerId
+from shim.telemetry import escape
 
 __all__ = ["LogsWanted", "none_if_absent", "print_logs", "running_containers", "user_of"]
 
@@ -70,7 +71,7 @@ def print_logs(heddle: Front, wanted: LogsWanted) -> None:
         else:
             return
     for complaint in filter(None, complaints):
-        say(complaint)
+        say(escape(complaint))
 
 
 def running_containers(heddle: Front, application: str) -> list[str]:
@@ -109,7 +110,7 @@ def _print_running(heddle: Front, container: str, wanted: LogsWanted) -> str:
     path = f"/heddle/v1/containers/{container}/logs"
     try:
         told = heddle.get(path)
-        say(f"== {container} on {told['node']} of {told['cluster']}")
+        say(escape(f"== {container} on {told['node']} of {told['cluster']}"))
         for name in (each["file"] for each in told["files"] if wanted.file in ("", each["file"])):
             _print_file(name, heddle.get(f"{path}/{name}", **wanted.query))
     except FrontError as exc:
@@ -126,9 +127,9 @@ def _print_aggregated(heddle: Front, wanted: LogsWanted) -> None:
     count = 0
     for node in heddle.get(path, **query)["nodes"]:
         if node["wrong"]:
-            say(f"== {' of '.join(filter(None, (node['node'], node['cluster'])))}: {node['wrong']}")
+            say(escape(f"== {' of '.join(filter(None, (node['node'], node['cluster'])))}: {node['wrong']}"))
         for container, files in groupby(_wanted(node["files"], wanted), key=lambda each: str(each["container"])):
-            say(f"== {container} on {node['node']} of {node['cluster']}, aggregated")
+            say(escape(f"== {container} on {node['node']} of {node['cluster']}, aggregated"))
             for name in (str(each["file"]) for each in files):
                 told = heddle.get(
                     f"{path}/{container}/{quote(name, safe='')}", node=node["node"], **wanted.query, **query
@@ -157,7 +158,7 @@ def _print_file(name: str, told: Mapping[str, Any]) -> None:
     """Print a part of a file; of a search that found nothing in it, nothing."""
     if told.get("matches") == 0:
         return
-    say(f"-- {name}")
+    say(escape(f"-- {name}"))
     if told.get("more"):
         say("... older lines that hold it are left out")
     say(told["text"])

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,10 @@ import typer
 
 from shim.cli.front import ExitCode, fail
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
+from shim.errors import ConfigError
 from shim.telemetry import escape
 from shim.telemetry.audit_chain import ChainFindings, ChainHead, ChainSummary, verify
+from shim.telemetry.audit_file import read_kept_head
 
 __all__ = ["app"]
 
@@ -24,6 +27,9 @@ app = typer.Typer(
 )
 
 Files = Annotated[list[Path], typer.Argument(help="Audit files, oldest first", metavar="FILE...")]
+KeyFile = Annotated[
+    Path | None, typer.Option("--key", help="The file of log.audit_key_file: lines must have its seal", metavar="FILE")
+]
 Kept = Annotated[
     list[str] | None,
     typer.Option("--head", help="A head that was kept elsewhere, as this verb prints it", metavar="CHAIN:NUMBER:HASH"),
@@ -36,17 +42,29 @@ def _audit() -> None:
 
 
 @app.command("verify", epilog=_EXIT_CODES)
-def verify_files(files: Files, *, head: Kept = None, output: Output = OutputFormat.TABLE) -> None:
+def verify_files(files: Files, *, head: Kept = None, key: KeyFile = None, output: Output = OutputFormat.TABLE) -> None:
     """Follow the chains through audit files: changed, removed, moved and added lines are told, with their place.
 
-    Give the files of one Heddle from the oldest to the newest. The heads that are printed show a later cut of the end,
-    if you keep them elsewhere and give them with --head.
+    Give the files of one Heddle from the oldest to the newest. The head that is kept beside a file (FILE.head) must be
+    in it, and so must those of --head. The heads that are printed show a later cut of the end, if you keep them
+    elsewhere; with --key nobody without that key has written a line.
     """
+    from shim.app.host_limits import read_secret  # noqa: PLC0415 - other verbs begin without it
+
     expected = [_head(text) for text in head or ()]
     try:
-        found = verify(_lines(files), expected)
+        secret = b"" if key is None else read_secret(key, key="--key")
+        beside = {file: read_kept_head(file) for file in files}
+        expected += [each.head for each in beside.values() if each is not None]
+        found = verify(_lines(files), expected, key=secret)
+    except ConfigError as exc:
+        fail(str(exc), ExitCode.USAGE)
     except OSError as exc:
         fail(f"an audit file cannot be read: {exc}", ExitCode.USAGE)
+    unsealed = [file for file, each in beside.items() if secret and each is not None and not each.is_sealed(secret)]
+    troubles = [f"{file}.head has no seal of this key: it may be an older end, or anybody's" for file in unsealed]
+    notes = [] if any(beside.values()) else ["no FILE.head is there: a cut of the end shows by --head alone"]
+    found = replace(found, troubles=(*found.troubles, *troubles), notes=(*found.notes, *notes))
     _show(found, output)
     if found.troubles:
         raise typer.Exit(ExitCode.FAILED)

@@ -6,6 +6,8 @@ from typing import Any
 
 from rich.console import Console
 
+from shim.telemetry import escape
+
 __all__ = ["drain_progress", "wait_until_drained"]
 
 _LOOK_EVERY_S = 1.0
@@ -36,7 +38,7 @@ def wait_until_drained(
         drainage = look()
         progress = drain_progress(drainage)
         if progress != shown:
-            console.print(progress, markup=False)
+            console.print(escape(progress), markup=False)
             shown = progress
         left_s = until_s - now_s()
         if not drainage["still_running"] or drainage["admission"] == "open" or left_s <= 0:

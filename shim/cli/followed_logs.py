@@ -12,6 +12,7 @@ from shim.cli.application_logs import LogsWanted, none_if_absent, running_contai
 from shim.cli.front import ExitCode, Front, FrontError
 from shim.cli.output import say
 from shim.domain import YarnApplicationState
+from shim.telemetry import escape
 
 __all__ = ["follow_logs"]
 
@@ -145,7 +146,7 @@ class _Followed:
         for line in lines:
             if is_own or self._wanted.grep in line:
                 if self._last != place:
-                    say(f"== {place[0]} {place[1]}")
+                    say(escape(f"== {place[0]} {place[1]}"))
                     self._last = place
                 say(line)
 

@@ -1,6 +1,7 @@
 """Output of verbs: a table for people, JSON or YAML for programs. Programs get every field, people the useful ones."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
@@ -57,7 +58,7 @@ def print_figures(rows: Sequence[Mapping[str, str]], columns: Sequence[Column], 
     for place, (heading, _) in enumerate(columns):
         table.add_column(heading, justify="left" if place < names else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(row.get(key, "")) for _, key in columns))
+        table.add_row(*(Text(escape(row.get(key, ""))) for _, key in columns))
     _console().print(table)
 
 
@@ -68,13 +69,19 @@ def print_fields(thing: Mapping[str, Any], output: OutputFormat) -> None:
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in thing.items():
-        table.add_row(Text(key, style="bold"), Text(_shown(value)))
+        table.add_row(Text(escape(key), style="bold"), Text(_shown(value)))
     _console().print(table)
 
 
 def say(text: str) -> None:
-    """Print a text as it is."""
-    typer.echo(text)
+    """Print a text: as it is into a pipe or a file; at a terminal without what could drive that, or hide in it."""
+    typer.echo(_harmless(text) if sys.stdout.isatty() else text)
+
+
+def _harmless(text: str) -> str:
+    """A text of which nothing but ends of lines and tabs is more than shown: logs are other people's words."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return "\n".join("\t".join(map(escape, line.split("\t"))) for line in lines)
 
 
 def _console() -> Console:
@@ -84,9 +91,27 @@ def _console() -> Console:
 
 
 def _written(value: Any, output: OutputFormat) -> str:
+    """A value for programs; characters that hide, or turn others, are written by their numbers in either format."""
     if output is OutputFormat.JSON:
-        return json.dumps(value, indent=2, ensure_ascii=False)
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip("\n")
+        text = json.dumps(value, indent=2, ensure_ascii=False)
+        return text if _are_shown(text) else "\n".join(map(_in_numbers, text.split("\n")))
+    text = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    return (text if _are_shown(text) else yaml.safe_dump(value, sort_keys=False)).rstrip("\n")
+
+
+def _are_shown(text: str) -> bool:
+    """True if a text is what it looks like, line by line."""
+    return all(escape(line) == line for line in text.split("\n"))
+
+
+def _in_numbers(line: str) -> str:
+    """A line of JSON with each character that is not shown as JSON escapes it: only texts have any."""
+    return "".join(each if escape(each) == each else _numbered(each) for each in line)
+
+
+def _numbered(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def _is_number(value: Any) -> bool:

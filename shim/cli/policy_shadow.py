@@ -8,6 +8,7 @@ import typer
 from shim.cli.front import Server, User, front
 from shim.cli.output import Output, OutputFormat, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER
+from shim.telemetry import escape
 
 __all__ = ["shadow"]
 
@@ -57,7 +58,7 @@ def shadow(
         return
     for each in rows:
         if each["newest"]:
-            say(f"\n{each['queue']}")
+            say("\n" + escape(str(each["queue"])))
             print_rows([_told(found) for found in each["newest"]], _NEWEST, output)
 
 

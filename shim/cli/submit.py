@@ -15,6 +15,7 @@ from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import YarnApplicationState
 from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.gangs import GANG_TAG
+from shim.telemetry import escape
 
 __all__ = ["submit"]
 
@@ -129,7 +130,7 @@ def _warn_of_deadline(heddle: Front, id_: str) -> None:
     """Say on standard error that its deadline will not be met, where that is known already."""
     deadline = heddle.get(f"/heddle/v1/apps/{id_}/why").get("deadline")
     if deadline is not None and deadline["met"] == "no":
-        typer.echo(f"warning: the deadline will not be met: {deadline['text']}", err=True)
+        typer.echo(escape(f"warning: the deadline will not be met: {deadline['text']}"), err=True)
 
 
 submit.__doc__ = f"{submit.__doc__}\n\n{EXIT_CODES}"

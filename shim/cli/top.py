@@ -12,6 +12,7 @@ from rich.text import Text
 from shim.cli.front import EXIT_CODES, Front, FrontError, Server, User, front
 from shim.cli.output import Column, Output, OutputFormat, print_fields, table_of
 from shim.cli.settings import DEFAULT_SERVER
+from shim.telemetry import escape
 
 __all__ = ["EPILOG", "top"]
 
@@ -88,7 +89,7 @@ def _watch(heddle: Front, limit: int, every_s: float) -> None:
                 try:
                     shown = _drawn(_look(heddle, limit))
                 except FrontError as exc:
-                    shown = Group(Text(str(exc), style="bold red"), shown)
+                    shown = Group(Text(escape(str(exc)), style="bold red"), shown)
     except KeyboardInterrupt:
         return
 

@@ -340,3 +340,10 @@ class LogConfig:
     audit_file: Path | None = key(
         None, about=Key("File to which audit lines are appended; without it they are in the log.")
     )
+    audit_key_file: Path | None = key(
+        None,
+        about=Key(
+            "Secret of 32 bytes or more that seals the lines of `audit_file`, mode 0600: without it nobody can write "
+            "one that `heddle audit verify --key` takes for Heddle's."
+        ),
+    )

@@ -52,10 +52,10 @@ _FIELDS = tuple(field.name for field in fields(AuditEntry))
 class AuditTrail:
     """Destination of audit lines: a file of their own, where they are a chain of hashes, or the log."""
 
-    def __init__(self, clock: Clock, file: Path | None = None) -> None:
+    def __init__(self, clock: Clock, file: Path | None = None, *, key: bytes = b"") -> None:
         self._clock = clock
         self._log = structlog.get_logger("heddle.audit").bind()  # once: to find the settings costs as much as a line
-        self._file = None if file is None else AuditFile(file)
+        self._file = None if file is None else AuditFile(file, key=key)
 
     def record(self, entry: AuditEntry) -> None:
         """Write one line."""

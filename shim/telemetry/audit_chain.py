@@ -4,21 +4,25 @@ Each line carries the name of its chain, its number in it from 1 on, and the SHA
 a chain (the number and the hash of its last line) is kept beside the file, so that the chain goes on after a restart
 and after a rotation. A line that a crash cut in two is not a record; the next record names its hash.
 
-Whoever may write the file can cut off its end, or begin a chain anew from some line on: only a head that was kept
-elsewhere shows that.
+Whoever may write the file can cut off its end, or begin a chain anew from some line on: a head that was kept elsewhere
+shows that. With a key each line has a seal of its own, too (HMAC-SHA-256 of the line without it): then nobody without
+the key can write a line, and a head that is sealed shows a cut unless an older one of that file was kept to go with it.
 """
 
 import hashlib
+import hmac
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
-__all__ = ["ChainFindings", "ChainHead", "ChainSummary", "follow", "linked", "verify"]
+__all__ = ["ChainFindings", "ChainHead", "ChainSummary", "follow", "linked", "seal_of", "verify"]
 
 _NONE = ""
+_SEALED = re.compile(rb'(\{.*),"seal":"([0-9a-f]{64})"\}', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +73,26 @@ class ChainFindings:
     notes: Sequence[str]
 
 
-def linked(said: Mapping[str, Any], head: ChainHead, *, torn: bytes = b"") -> tuple[bytes, ChainHead]:
+def seal_of(data: bytes, key: bytes) -> str:
+    """The seal of a line without it, or of a head: in hexadecimal."""
+    return hmac.digest(key, data, hashlib.sha256).hex()
+
+
+def linked(said: Mapping[str, Any], head: ChainHead, *, torn: bytes = b"", key: bytes = b"") -> tuple[bytes, ChainHead]:
     """The next line of a chain, without its end, and the chain's new head.
 
     Args:
         said: What the line tells.
         head: The chain's head.
         torn: The rest of a line that a crash cut, if that is what the file ends with.
+        key: Of the line's seal; empty for none.
     """
     link: dict[str, Any] = {"chain": head.chain, "number": head.number + 1, "previous": head.digest}
     if torn:
         link["torn"] = _digest(torn)
     line = msgspec.json.encode({**said, **link})
+    if key:
+        line = b'%b,"seal":"%b"}' % (line[:-1], seal_of(line, key).encode())
     return line, ChainHead(head.chain, head.number + 1, _digest(line))
 
 
@@ -93,14 +105,17 @@ def follow(head: ChainHead, lines: Iterable[bytes]) -> ChainHead:
     return head
 
 
-def verify(lines: Iterable[tuple[str, bytes]], expected: Sequence[ChainHead] = ()) -> ChainFindings:
+def verify(
+    lines: Iterable[tuple[str, bytes]], expected: Sequence[ChainHead] = (), *, key: bytes = b""
+) -> ChainFindings:
     """Look through audit files, oldest first.
 
     Args:
         lines: Each line without its end, with its place for messages: `audit.log:12`.
-        expected: Heads that were kept elsewhere: each has to be in its chain.
+        expected: Heads that were kept: each has to be in its chain.
+        key: Of the lines' seals; empty to look at none. Lines from before there was a key are noted.
     """
-    looked = _Looked(kept={(head.chain, head.number): head for head in expected})
+    looked = _Looked(kept={(head.chain, head.number, head.digest): head for head in expected}, key=key)
     for place, line in lines:
         looked.take(place, line)
     return looked.findings()
@@ -110,11 +125,14 @@ def verify(lines: Iterable[tuple[str, bytes]], expected: Sequence[ChainHead] = (
 class _Looked:
     """Lines seen so far."""
 
-    kept: dict[tuple[str, int], ChainHead]
+    kept: dict[tuple[str, int, str], ChainHead]
+    key: bytes = b""
     chains: dict[str, ChainSummary] = field(default_factory=dict)
     troubles: list[str] = field(default_factory=list)
     torn: dict[str, str] = field(default_factory=dict)
     unchained: int = 0
+    sealed: int = 0
+    unsealed: int = 0
 
     def take(self, place: str, line: bytes) -> None:
         record = _record(line)
@@ -140,15 +158,33 @@ class _Looked:
         elif not _fits(record, known.head):
             self.troubles.append(f"{place}: {_misfit(number, known.head)}")
         head = ChainHead(name, number, _digest(line))
-        expected = self.kept.pop((name, number), head)
-        if expected.digest != head.digest:
-            self.troubles.append(f"{place}: the line is not the one whose hash was kept ({expected})")
+        for each in [each for each in self.kept if each[:2] == (name, number)]:
+            expected = self.kept.pop(each)
+            if expected.digest != head.digest:
+                self.troubles.append(f"{place}: the line is not the one whose hash was kept ({expected})")
+        if self.key:
+            self._look_at_seal(place, line)
         self.chains[name] = replace(known, lines=known.lines + 1, head=head)
 
+    def _look_at_seal(self, place: str, line: bytes) -> None:
+        found = _SEALED.fullmatch(line)
+        if found is None and not self.sealed:
+            self.unsealed += 1
+        elif found is None:
+            self.troubles.append(f"{place}: the line has no seal, and lines before it have one")
+        else:
+            self.sealed += 1
+            if not hmac.compare_digest(seal_of(found[1] + b"}", self.key).encode(), found[2]):
+                self.troubles.append(f"{place}: the line's seal is not of this key: it is not as it was written")
+
     def findings(self) -> ChainFindings:
+        if self.key and self.chains and not self.sealed:
+            self.troubles.append("no line has a seal: set log.audit_key_file, or somebody has written all of them anew")
         cut = [f"{place}: the line is no record, and no later one tells of it" for place in self.torn.values()]
         gone = [f"the line whose hash was kept is not there ({head})" for head in self.kept.values()]
         notes = [f"{self.unchained} lines before the first chain are not covered"] if self.unchained else []
+        if self.sealed and self.unsealed:
+            notes.append(f"{self.unsealed} lines before the first sealed one can be anybody's")
         notes += [
             f"chain {each.head.chain} begins with number {each.first}: give the older files, too"
             for each in self.chains.values()

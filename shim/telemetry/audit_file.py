@@ -4,6 +4,7 @@ The line is written first and the head of the chain after it. A crash between th
 """
 
 import fcntl
+import hmac
 import os
 import secrets
 from collections.abc import Mapping
@@ -12,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shim.telemetry.audit_chain import ChainHead, follow, linked
+from shim.telemetry.audit_chain import ChainHead, follow, linked, seal_of
 
-__all__ = ["AuditFile", "head_file_of"]
+__all__ = ["AuditFile", "KeptHead", "head_file_of", "read_kept_head"]
 
 _PRIVATE = 0o600
-_HEAD_BYTES = 128
+_HEAD_BYTES = 256
 _TAIL_BYTES = 256 * 1024  # as many lines as may be written and not told of in the head
 _NUMBER_DIGITS = 20
 
@@ -25,6 +26,35 @@ _NUMBER_DIGITS = 20
 def head_file_of(file: Path) -> Path:
     """The file with the head of an audit file's chain."""
     return file.with_name(f"{file.name}.head")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptHead:
+    """A head as it stands beside an audit file.
+
+    Attributes:
+        seal: Of the head; empty for none.
+    """
+
+    head: ChainHead
+    seal: str
+
+    def is_sealed(self, key: bytes) -> bool:
+        """True if who has the key wrote it."""
+        return hmac.compare_digest(self.seal, seal_of(str(self.head).encode(), key))
+
+
+def read_kept_head(file: Path) -> KeptHead | None:
+    """The head that is kept beside an audit file; None if there is none.
+
+    Raises:
+        OSError: It is there, and cannot be read.
+    """
+    try:
+        with head_file_of(file).open("rb") as opened:
+            return _read_head(opened.read(_HEAD_BYTES))
+    except FileNotFoundError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +84,15 @@ class AuditFile:
 
     Args:
         file: It is made if its folder exists.
+        key: Of the seals of lines and of the head; empty for none.
 
     Raises:
         OSError: It cannot be written.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, *, key: bytes = b"") -> None:
         self._path = file
+        self._key = key
         self._log = _opened(file, os.O_APPEND)
         self._kept: int | None = None
         try:
@@ -82,14 +114,16 @@ class AuditFile:
             OSError: It was not written whole.
         """
         self._follow_rotation()
-        line, head = linked(said, self._head, torn=self._rest.torn)
+        line, head = linked(said, self._head, torn=self._rest.torn, key=self._key)
         data = (b"\n" if self._rest.is_open else b"") + line + b"\n"
         if os.write(self._log, data) != len(data):
             self._rest = _Rest.of(_tail(self._log)[1])
             raise OSError(f"{self._path}: an audit line was cut: is the disk full?")
         self._head, self._rest = head, _WHOLE
         if self._kept is not None:
-            os.pwrite(self._kept, str(head).encode().ljust(_HEAD_BYTES), 0)
+            kept = str(head).encode()
+            seal = seal_of(kept, self._key).encode() if self._key else b""
+            os.pwrite(self._kept, (kept + b" " + seal).ljust(_HEAD_BYTES), 0)
 
     def close(self) -> None:
         """Give up the file."""
@@ -130,20 +164,21 @@ def _locked(file: Path) -> int | None:
 def _resumed(kept: int | None, log: int) -> tuple[ChainHead, _Rest]:
     """The head to go on from, and the end of the log."""
     lines, data = _tail(log)
-    head = None if kept is None else _read_head(os.pread(kept, _HEAD_BYTES, 0))
-    if head is None:
+    found = None if kept is None else _read_head(os.pread(kept, _HEAD_BYTES, 0))
+    if found is None:
         return ChainHead(secrets.token_hex(8)), _Rest.of(data)
-    head = follow(head, lines)
+    head = follow(found.head, lines)
     last = follow(head, [data])  # a whole record of which nothing but the end of its line was lost
     return last, _Rest.of(data) if last == head else _Rest(is_open=True)
 
 
-def _read_head(data: bytes) -> ChainHead | None:
-    chain, _, rest = data.decode("ascii", "replace").strip().partition(":")
+def _read_head(data: bytes) -> KeptHead | None:
+    text, _, seal = data.decode("ascii", "replace").strip("\0 \n").partition(" ")
+    chain, _, rest = text.partition(":")
     number, _, digest = rest.partition(":")
     if not chain or not digest or not number.isdecimal() or len(number) > _NUMBER_DIGITS:
         return None
-    return ChainHead(chain, int(number), digest)
+    return KeptHead(ChainHead(chain, int(number), digest), seal if seal.isascii() else "")
 
 
 def _tail(log: int) -> tuple[list[bytes], bytes]:

@@ -1,9 +1,10 @@
 import json
+import unicodedata
 
 import pytest
 import yaml
 
-from shim.cli.output import OutputFormat, print_fields, print_rows
+from shim.cli.output import OutputFormat, print_fields, print_figures, print_rows, say
 
 ROWS = [
     {"id": "east", "age_s": 0.25, "running": 3, "failure": "", "hidden": [1]},
@@ -44,3 +45,41 @@ def test_an_empty_list_is_a_heading_or_an_empty_list(capsys):
     assert capsys.readouterr().out.split()[0] == "CLUSTER"
     print_rows([], COLUMNS, OutputFormat.JSON)
     assert json.loads(capsys.readouterr().out) == []
+
+
+DRIVERS = "\x1b]52;c;cm0=\x07 \x9b31m \x90q\x9c \x7f \u202e\u2066 \u200b \u2028 \ufeff \U000e0041 \b\r \ud800"
+
+
+def hidden(text):
+    return {each for each in text if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+
+
+@pytest.mark.parametrize("output", OutputFormat)
+def test_no_format_has_what_drives_a_terminal_or_turns_its_letters(capsys, output):
+    rows = [{"id": DRIVERS, DRIVERS: [DRIVERS, {DRIVERS: DRIVERS}], "é": "\N{SNOWMAN} \U0001f600"}]
+    print_rows(rows, (("ID", "id"), ("MORE", DRIVERS), ("É", "é")), output)
+    print_fields(rows[0], output)
+    print_figures([{"id": DRIVERS}], (("ID", "id"),))
+    shown = capsys.readouterr().out
+    assert [
+        each for each in shown if unicodedata.category(each) in ("Cc", "Cf", "Cs", "Zl", "Zp") and each != "\n"
+    ] == []
+    assert "\N{SNOWMAN}" in shown or output is OutputFormat.YAML
+    if output is OutputFormat.JSON:
+        print_rows(rows, (), output)
+        assert json.loads(capsys.readouterr().out) == rows
+
+
+def test_logs_are_harmless_at_a_terminal_and_whole_in_a_pipe(capsys, monkeypatch):
+    text = f"{DRIVERS.replace(chr(0xD800), '')}\tone\r\ntwo\n"
+    say(text)
+    assert capsys.readouterr().out == f"{text}\n"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    say(text)
+    shown = capsys.readouterr().out
+    assert [
+        each for each in shown if unicodedata.category(each) in ("Cc", "Cf", "Zl", "Zp") and each not in "\n\t"
+    ] == []
+    assert shown.count("\n") == 3
+    assert "\tone\ntwo\n" in shown
+    assert r"\x1b]52;c;cm0=\x07 \x9b31m" in shown
