@@ -26,7 +26,7 @@ shipped     prometheus shells manual units helm node
 
 # What a need is: a program of the path, a file, or a check below, and the Debian package that has it.
 needs='
-java        java                              openjdk-17-jre-headless
+java        :java                             openjdk-17-jre-headless
 maven       mvn                               maven
 python      :python                           python3
 python      :python                           python3-venv
@@ -107,6 +107,7 @@ headers_package() { # of the Python that is used; Debian's own, if there is none
 
 is_there() { # sign
     case $1 in
+        :java) [ -x "${JAVA_HOME:+$JAVA_HOME/bin/java}" ] || { [ -z "${JAVA_HOME:-}" ] && command -v java >/dev/null; } ;;
         :python) [ -n "$python" ] ;;
         :python-headers) has_headers ;;
         /*) compgen -G "$1" >/dev/null ;;
@@ -231,7 +232,7 @@ python_packages() {
         echo "$lock lacks a package, or another one stands in the way; renew it with: make lock"
         return 1
     }
-    sha256sum "$lock" pyproject.toml >"$stamp"
+    sha256sum "$lock" $([ "$what" = up ] || echo pyproject.toml) >"$stamp"
 }
 
 console-checkers() { npm_folder tests/console .heddle/tools/console; }
@@ -278,10 +279,11 @@ begin_what_can() {
 
 jars_lack=$([ -d "$jars_folder" ] || echo yes)
 python_lacks=yes
-for each in .venv/.heddle-installed "$stamp"; do
-    # what a checkout of developers has is enough to run
-    if sha256sum --check --status "$each" 2>/dev/null; then python_lacks=; fi
-done
+if sha256sum --check --status "$stamp" 2>/dev/null; then
+    python_lacks=
+elif [ "$what" = up ] && grep -s requirements.lock .venv/.heddle-installed | sha256sum --check --status 2>/dev/null; then
+    python_lacks= # what tests need is enough to run
+fi
 mapfile -t missing < <(packages_of missing "${wanted[@]}")
 if [ ${#missing[@]} -gt 0 ] && { [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; }; then
     echo "setup: missing on this machine: ${missing[*]}" >&2

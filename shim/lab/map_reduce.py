@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shim.errors import LabError
-from shim.lab.java_options import QUICK_START
+from shim.lab.java_options import QUICK_START, find_java
 from shim.lab.shared_classes import class_path, sharing
 
 __all__ = ["MapReduceWordCount", "StockJob", "containers_by_cluster", "readable"]
@@ -50,7 +50,7 @@ class MapReduceWordCount:
             queue: Leaf queue.
 
         Raises:
-            LabError: If the examples are not among the jars.
+            LabError: If the examples are not among the jars, or there is no Java.
         """
         examples = sorted(jars.glob("hadoop-mapreduce-examples-[0-9]*.jar"))
         if not examples:
@@ -59,7 +59,7 @@ class MapReduceWordCount:
         options = [word for name, value in settings.items() for word in ("-D", f"{name}={value}")]
         folders = [(self.folder / "in").as_uri(), (self.folder / "out").as_uri()]
         job = (_RUN_JAR, str(examples[0]), "wordcount", *options, *folders)
-        return ["java", *_JVM, *sharing(jars), "-cp", class_path(jars, conf), *job]
+        return [str(find_java()), *_JVM, *sharing(jars), "-cp", class_path(jars, conf), *job]
 
     def counted(self) -> Counter[str]:
         """Words that the job has counted."""

@@ -23,6 +23,16 @@ def job(tmp_path):
     return job
 
 
+def test_its_client_runs_by_the_java_that_daemons_run_by(job, tmp_path, monkeypatch):
+    java = tmp_path / "jre" / "bin" / "java"
+    jars = tmp_path / "jars"
+    for file in (java, jars / "hadoop-mapreduce-examples-3.4.2.jar"):
+        file.parent.mkdir(parents=True)
+        file.touch(mode=0o755)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "jre"))
+    assert job.command(conf=tmp_path, jars=jars, queue="prod")[0] == str(java)
+
+
 def told(job, counts):
     (job.folder / "out").mkdir()
     lines = "".join(f"{word}\t{count}\n" for word, count in counts.items())
