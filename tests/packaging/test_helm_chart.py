@@ -267,8 +267,30 @@ def test_only_masters_reach_the_port_of_masters(render):
 def test_no_secret_is_in_what_the_chart_makes(render):
     documents = render(FULL)
     assert of_kind(documents, "Secret") == {}
-    for pod in pods(documents).values():
-        assert {"name": "secrets", "secret": {"secretName": "heddle-secrets"}} in pod["spec"]["volumes"]
+    own = {"gm": "heddle-secrets", "lm-east": "heddle-secrets-lm-east", "lm-west-2": "heddle-secrets-lm-west-2"}
+    for name, pod in pods(documents).items():
+        secret = own[name.removeprefix("demo-heddle-")]
+        found = [each["secret"]["secretName"] for each in pod["spec"]["volumes"] if "secret" in each]
+        assert found == [secret], "each part sees its own alone"
+        (url,) = [each for each in pod["spec"]["containers"][0]["env"] if each["name"] == "HEDDLE_STORE_URL"]
+        assert url["valueFrom"]["secretKeyRef"] == {"name": secret, "key": "store-url"}
+    same = pods(render(FULL | {"localMaster": {"secretName": "one"}}))["demo-heddle-lm-east"]
+    assert {"name": "secrets", "secret": {"secretName": "one"}} in same["spec"]["volumes"]
+
+
+def test_only_pods_that_are_named_are_clients_if_nobody_says_who(render):
+    (served,) = of_kind(render(VALUES), "NetworkPolicy")["demo-heddle-clients"]["spec"]["ingress"]
+    assert served["from"] == [{"podSelector": {"matchLabels": {"demo-heddle-client": "true"}}}]
+
+
+def test_each_global_master_has_an_audit_file_on_a_volume_that_may_last(render):
+    claim = {"persistentVolumeClaim": {"claimName": "audit"}}
+    for values, volume in ((VALUES, {"emptyDir": {}}), (VALUES | {"audit": {"volume": claim}}, claim)):
+        for name, pod in pods(render(values)).items():
+            file = parse(CONFIGURATION, source=name, environment=environment_of(pod)).log.audit_file
+            assert str(file) == ("/var/lib/heddle/audit/demo-heddle-gm-0.log" if name.endswith("-gm") else "None")
+            mounted = [each for each in pod["spec"]["volumes"] if each["name"] == "audit"]
+            assert mounted == ([{"name": "audit", **volume}] if name.endswith("-gm") else [])
 
 
 def test_secrets_come_to_heddle_as_files_that_it_takes(render, tmp_path):

@@ -85,11 +85,26 @@ masters a pod keeps those that the variable MASTER names: gm.NAME or lm.CLUSTER.
     - {name: run, mountPath: /run/heddle}
 {{- end -}}
 
+{{/* The secret of a part: of Global Masters, or of the Local Masters of the sub-cluster that .subcluster names. */}}
+{{- define "heddle.secretName" -}}
+{{- $values := .root.Values -}}
+{{- if .subcluster -}}
+{{- $values.localMaster.secretName | default (printf "%s-lm-%s" $values.secretName .subcluster) -}}
+{{- else -}}
+{{- $values.secretName -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Volumes of a part: .root and .subcluster as above. */}}
 {{- define "heddle.volumes" -}}
 - name: configuration
-  configMap: {name: {{ include "heddle.fullname" . }}}
+  configMap: {name: {{ include "heddle.fullname" .root }}}
 - name: secrets
-  secret: {secretName: {{ .Values.secretName }}}
+  secret: {secretName: {{ include "heddle.secretName" . }}}
+{{- if not .subcluster }}
+- name: audit
+  {{- toYaml (.root.Values.audit.volume | default (dict "emptyDir" dict)) | nindent 2 }}
+{{- end }}
 - name: run
   emptyDir: {medium: Memory, sizeLimit: 16Mi}
 - name: work
@@ -102,15 +117,16 @@ masters a pod keeps those that the variable MASTER names: gm.NAME or lm.CLUSTER.
 - {name: work, mountPath: /var/lib/heddle}
 {{- end -}}
 
+{{/* Variables of a part: .root and .subcluster as above. No Local Master reads the file of security.secret. */}}
 {{- define "heddle.environment" -}}
 - name: POD_NAME
   valueFrom: {fieldRef: {fieldPath: metadata.name}}
 - name: POD_IP
   valueFrom: {fieldRef: {fieldPath: status.podIP}}
 - name: HEDDLE_STORE_URL
-  valueFrom: {secretKeyRef: {name: {{ .Values.secretName }}, key: store-url}}
+  valueFrom: {secretKeyRef: {name: {{ include "heddle.secretName" . }}, key: store-url}}
 - {name: HEDDLE_MASTERS_LISTEN, value: "$(POD_IP):8700"}
-{{- if .Values.mastersTLS }}
+{{- if .root.Values.mastersTLS }}
 - {name: HEDDLE_MASTERS_TLS_CERTIFICATE, value: /run/heddle/secrets/masters.crt}
 - {name: HEDDLE_MASTERS_TLS_KEY, value: /run/heddle/secrets/masters.key}
 - {name: HEDDLE_MASTERS_TLS_CA, value: /run/heddle/secrets/masters-ca.crt}
