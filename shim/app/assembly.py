@@ -200,7 +200,15 @@ def listening_on(base: Foundation) -> Listening:
     """Make the parts that listen to reports, and have them listen."""
     view, decides = base.runtime.view, decider(base.global_master)
     lives = ApplicationLives()
-    usage = UsageKeeping(view, view.accounts, UsageForm(), base.runtime.stores.usage, base.runtime.clock, decides)
+    usage = UsageKeeping(
+        view,
+        view.accounts,
+        UsageForm(),
+        base.runtime.stores.usage,
+        base.runtime.clock,
+        decides,
+        base.shares.room.learn,
+    )
     for listener in (lives, usage):
         base.pollers.listen(listener)
     return Listening(lives=lives, usage=usage)

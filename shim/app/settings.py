@@ -151,8 +151,8 @@ def session_settings(config: Config) -> SessionSettings:
 
 
 def share_settings(shares: SharesConfig) -> ShareSettings:
-    """Rounds of shares: starts that may be under way, and the age of reports that count."""
-    return ShareSettings(pending_per_cluster=shares.pending_per_cluster, absent_after_s=shares.absent_after_s)
+    """Rounds of shares: starts that may be under way, the age of reports that count, the longest overtaking."""
+    return ShareSettings(shares.pending_per_cluster, shares.absent_after_s, shares.overtaken_s)
 
 
 def preemption_settings(config: Config) -> PreemptionSettings:

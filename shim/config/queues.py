@@ -136,8 +136,9 @@ class QueueConfig:
     order: str = key(
         _QUEUE.order,
         about=Key(
-            "Who of those that wait is next: `fifo` who came first, `users` whose user holds least.",
-            choices=("fifo", "users"),
+            "Who of those that wait is next: `fifo` who came first, `users` whose user holds least, `work` who is "
+            "expected to be the least work.",
+            choices=("fifo", "users", "work"),
         ),
     )
     submit: tuple[str, ...] = key(

@@ -179,6 +179,14 @@ class SharesConfig:
             least=1,
         ),
     )
+    overtaken_s: float = key(
+        900.0,
+        about=Key(
+            "In a queue whose `order` is `work`: an application that has waited in Heddle for this long goes before "
+            "those that are less work.",
+            least=1,
+        ),
+    )
     preempt_after_s: float = key(
         10.0,
         about=Key(

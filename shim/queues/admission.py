@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from shim.domain.applications import ApplicationSummary, FinalStatus
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.domain.subclusters import Admission
+from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
 from shim.errors import ForbiddenError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
@@ -29,12 +30,13 @@ from shim.queues.core.entitle import (
     decide_starts,
     division_of,
 )
+from shim.queues.core.expected_work import WorkHistory
 from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
 from shim.queues.waiting_place import WaitingPlace
-from shim.scheduling.global_master.recurring_jobs import FormerRuns
+from shim.scheduling.global_master.recurring_jobs import FormerRuns, recurring_key, recurring_key_of
 from shim.submission.queue_names import put_into
 from shim.telemetry.application_life import LifeEvent, tell
 
@@ -95,6 +97,8 @@ class AdmissionQueue:
         self._told: dict[ApplicationId, str] = {}
         self._places: dict[ApplicationId, WaitingPlace] = {}
         self.former_runs = FormerRuns()
+        self.work = WorkHistory()
+        self._meter.expected = self._expected
         self.latest = Round()
 
     # -- the gate ----------------------------------------------------------------------------------------------------
@@ -151,11 +155,13 @@ class AdmissionQueue:
     def objection(self, submission: Submission) -> str:
         """See `Gate`."""
         queue = self._queue_named(submission.queue)
-        if queue is None or not (queue.is_sharing or queue.max_running or queue.max_user_running):
+        if queue is None or not (
+            queue.is_sharing or queue.max_running or queue.max_user_running or queue.order == "work"
+        ):
             return ""
         if self._waiting_in(queue):
             return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
-        mine = pending_application_of(submission, queue, since_ms=int(self._clock.now_s() * 1000))
+        mine = self._pending(submission, queue, int(self._clock.now_s() * 1000))
         load = self._meter.current(self._policy())
         others = self._applications(_MOST_AT_THE_SERVER)
         outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
@@ -199,6 +205,17 @@ class AdmissionQueue:
                 self._view.mark_submitted(unplaced_document(record, "", self._clock.now_s()))
             is_killed = record is not None and record.state is SubmissionState.KILLED
             self.forget(application_id, record if is_killed else None)
+
+    def _expected(self, summary: ApplicationSummary) -> float:
+        queue = self._policy().find_at(summary.home_subcluster, summary.queue)
+        return 0.0 if queue is None else self.work.expected(queue.path, recurring_key(summary)).mib_s
+
+    def learn(self, document: ApplicationDocument, mib_s: float) -> None:
+        """Learn how much work an application was that has ended."""
+        summary = document.summary
+        queue = self._policy().find_at(summary.home_subcluster, summary.queue)
+        if queue is not None and summary.final_status is FinalStatus.SUCCEEDED:
+            self.work.learn(queue.path, recurring_key(summary), mib_s)
 
     def note_start(self, submission: Submission) -> None:
         """Note a start: counted until the view shows it, and for the rate of its queue."""
@@ -323,8 +340,19 @@ class AdmissionQueue:
             if queue is None or counts.get(queue.path, 0) >= most:
                 continue
             counts[queue.path] = counts.get(queue.path, 0) + 1
-            found.append(pending_application_of(record.submission, queue, since_ms=record.intended_at_ms))
+            found.append(self._pending(record.submission, queue, record.intended_at_ms))
         return found
+
+    def _pending(self, submission: Submission, queue: FederatedQueue, since_ms: int) -> PendingApplication:
+        job = recurring_key_of(submission.user, submission.application_type, submission.name)
+        waited_s = self._clock.now_s() - since_ms / 1000.0
+        return pending_application_of(
+            submission,
+            queue,
+            since_ms=since_ms,
+            expected=self.work.expected(queue.path, job),
+            is_overdue=waited_s > self._settings.overtaken_s,
+        )
 
     # -- telling -----------------------------------------------------------------------------------------------------
 

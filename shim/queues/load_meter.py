@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
@@ -31,6 +32,7 @@ class _Amounts(msgspec.Struct):
 
     allocatedMB: WireNumber = 0  # noqa: N815 - Hadoop's name
     allocatedVCores: WireNumber = 0  # noqa: N815 - Hadoop's name
+    memorySeconds: WireNumber = 0  # noqa: N815 - Hadoop\'s name
 
 
 _AMOUNTS = msgspec.json.Decoder(_Amounts, strict=False)
@@ -65,6 +67,7 @@ class MeterSnapshot:
     withheld: Mapping[str, ResourceVector]
     learnt: Mapping[str, ResourceVector]
     absent_after_s: float
+    expected: Callable[[ApplicationSummary], float]
 
     def measure(self, policy: SharePolicy) -> FederationLoad:
         """Holdings of the queues of a policy, whether it is in force or not."""
@@ -72,7 +75,11 @@ class MeterSnapshot:
             policy,
             self.looks,
             self.admissions,
-            _live(self.unfinished, needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
+            _live(
+                self.unfinished,
+                self.expected,
+                needs_amounts=any(queue.user_maximum < 1 or queue.order == "work" for queue in policy.queues),
+            ),
             absent_after_s=self.absent_after_s,
         )
         for one in self.on_the_way:
@@ -117,6 +124,7 @@ class LoadMeter:
         self._load: FederationLoad | None = None
         self._measured_s = float("-inf")
         self.withheld: Callable[[], Mapping[str, ResourceVector]] = dict
+        self.expected: Callable[[ApplicationSummary], float] = lambda _: 0.0
 
     def current(self, policy: SharePolicy) -> FederationLoad:
         """As last measured, half a second ago at most; grows by those that are let through meanwhile."""
@@ -155,6 +163,7 @@ class LoadMeter:
             withheld=dict(self.withheld()),
             learnt=dict(self._learnt),
             absent_after_s=self._absent_after_s,
+            expected=self.expected,
         )
 
     def note_start(self, queue: FederatedQueue, submission: Submission) -> None:
@@ -183,19 +192,22 @@ class LoadMeter:
                 del self._on_the_way[application_id]
 
 
-def _live(documents: Iterable[ApplicationDocument], *, needs_amounts: bool) -> Iterable[LiveApplication]:
+def _live(
+    documents: Iterable[ApplicationDocument], expected: Callable[[ApplicationSummary], float], *, needs_amounts: bool
+) -> Iterable[LiveApplication]:
     """Applications on sub-clusters; documents are decoded only where it matters what they hold."""
     for document in documents:
         summary = document.summary
         is_running = summary.state.value not in _NOT_RUNNING
-        used = _amounts(document) if needs_amounts or not is_running else ResourceVector()
+        told = _amounts(document) if needs_amounts or not is_running else _Amounts()
+        used = ResourceVector(whole(told.allocatedMB), whole(told.allocatedVCores))
         has_started = is_running or used.memory_mib > 0
-        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, has_started, used)
+        left = max(1.0, expected(summary) - whole(told.memorySeconds)) if needs_amounts else 0.0
+        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, has_started, used, left)
 
 
-def _amounts(document: ApplicationDocument) -> ResourceVector:
+def _amounts(document: ApplicationDocument) -> _Amounts:
     try:
-        told = _AMOUNTS.decode(document.raw)
+        return _AMOUNTS.decode(document.raw)
     except msgspec.MsgspecError:
-        return ResourceVector()
-    return ResourceVector(whole(told.allocatedMB), whole(told.allocatedVCores))
+        return _Amounts()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.submissions import Submission, SubmissionRecord
 from shim.queues.core.entitle import PendingApplication, QueueShareStatus, ShareSettings, share_status_of
+from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import MeterSnapshot
 
@@ -41,6 +42,21 @@ class SharePreview:
         return self.meter.measure(policy)
 
 
-def pending_application_of(submission: Submission, queue: FederatedQueue, *, since_ms: int) -> PendingApplication:
+def pending_application_of(
+    submission: Submission,
+    queue: FederatedQueue,
+    *,
+    since_ms: int,
+    expected: ExpectedWork = NO_EXPECTATION,
+    is_overdue: bool = False,
+) -> PendingApplication:
     """An application that waits for the turn of a queue."""
-    return PendingApplication(submission.application_id, queue.path, submission.user, submission.resource, since_ms)
+    return PendingApplication(
+        submission.application_id,
+        queue.path,
+        submission.user,
+        submission.resource,
+        since_ms,
+        expected,
+        is_overdue,
+    )

@@ -44,6 +44,7 @@ class UsageKeeping:
         store: Where usage is kept.
         clock: For times.
         is_mine: Whether this Heddle writes the applications of a queue.
+        ended: Told of each application that has ended, with the memory times time that it has used (MiB x s).
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class UsageKeeping:
         store: UsageStore,
         clock: Clock,
         is_mine: Callable[[str], bool] = lambda _: True,
+        ended: Callable[[ApplicationDocument, float], None] = lambda _, __: None,
     ) -> None:
+        self._ended = ended
         self._view = view
         self._accounts = accounts
         self._form = form
@@ -113,8 +116,11 @@ class UsageKeeping:
 
     async def _write(self, names: Sequence[ApplicationId], now_s: float) -> None:
         found = [(name, document) for name in names if (document := self._written_now(name, now_s)) is not None]
-        await self._store.keep([row for _, document in found for row in self._rows(document)])
+        rows = {name: list(self._rows(document)) for name, document in found}
+        await self._store.keep([row for each in rows.values() for row in each])
         for name, document in found:
+            if document.summary.state.is_final:
+                self._ended(document, float(sum(row.part.spent.get("memory_mib_s", 0) for row in rows[name])))
             self._written[name] = (hash(document.raw), now_s)
             self._written.move_to_end(name)
         while len(self._written) > _MOST_WRITTEN:

@@ -115,10 +115,14 @@ def _take_turns(shares: Shares, queue: FederatedQueue, outcome: Round) -> None:
 def _in_turn(queue: FederatedQueue, load: QueueLoad, waiting: Sequence[PendingApplication]) -> Iterator[int]:
     """Places of those that wait, the next one last decided: by then the one before may have started.
 
+    By work who is expected to be the least, behind those that have been overtaken for too long, in their order.
     By fair order the user who runs least is next, and of users with as many the one whose application is oldest.
     """
     if queue.order == "fifo":
         yield from range(len(waiting))
+        return
+    if queue.order == "work":
+        yield from sorted(range(len(waiting)), key=lambda place: _least_work(waiting[place], place))
         return
     places: dict[str, deque[int]] = {}
     for place, application in enumerate(waiting):
@@ -132,3 +136,7 @@ def _in_turn(queue: FederatedQueue, load: QueueLoad, waiting: Sequence[PendingAp
         yield place
         if left:
             heappush(users, (load.users[user], left[0], user))
+
+
+def _least_work(application: PendingApplication, place: int) -> tuple[bool, float, int]:
+    return not application.is_overdue, 0.0 if application.is_overdue else application.expected.mib_s, place

@@ -24,7 +24,8 @@ class LiveApplication:
     Attributes:
         queue: As its home tells it, or as submitted.
         has_started: Whether its ApplicationMaster has a container.
-        used: What its containers hold, where a limit of users makes that matter.
+        used: What its containers hold, where a limit of users or the queue's order makes that matter.
+        left_mib_s: Work that is expected to be left of it, where the queue's order makes that matter.
     """
 
     home: SubClusterId
@@ -32,6 +33,7 @@ class LiveApplication:
     user: str
     has_started: bool = True
     used: ResourceVector = _NOTHING
+    left_mib_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -46,6 +48,7 @@ class QueueLoad:
         users: How many of `running` each user has.
         user_used: What each user's applications hold.
         learnt: What an application of the queue holds once it has what it wants; see `learn`.
+        left: Of each application: work that is left of it, in MiB x s, and the memory that it holds.
     """
 
     used: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
@@ -55,6 +58,7 @@ class QueueLoad:
     users: Counter[str] = field(default_factory=Counter)
     user_used: dict[str, ResourceVector] = field(default_factory=dict)
     learnt: ResourceVector = _NOTHING
+    left: list[tuple[float, int]] = field(default_factory=list)
 
     @property
     def total_used(self) -> ResourceVector:
@@ -87,7 +91,9 @@ class QueueLoad:
 
     def copy(self) -> "QueueLoad":
         """One that grows by itself."""
-        return replace(self, used=dict(self.used), users=Counter(self.users), user_used=dict(self.user_used))
+        return replace(
+            self, used=dict(self.used), users=Counter(self.users), user_used=dict(self.user_used), left=list(self.left)
+        )
 
     def start(self, user: str, resource: ResourceVector) -> None:
         """One more is on its way, whose ApplicationMaster needs this much."""
@@ -108,6 +114,8 @@ class FederationLoad:
         others_used: What queues hold that the policy does not name; `others_pending` what they want beside.
         counted: Sub-clusters that count: not silent for too long.
         usable: Those of them that may be sent something.
+        idle: What each usable one has free while nothing waits there.
+        is_full: Whether something waits for resources at each usable one.
     """
 
     capacity: ResourceVector
@@ -116,6 +124,12 @@ class FederationLoad:
     others_pending: ResourceVector = _NOTHING
     counted: tuple[SubClusterId, ...] = ()
     usable: tuple[SubClusterId, ...] = ()
+    idle: tuple[ResourceVector, ...] = ()
+    is_full: bool = False
+
+    def startable(self, master: ResourceVector, ahead: int) -> int:
+        """ApplicationMasters of a size that may be on their way: those for which there is room, and a few ahead."""
+        return ahead + sum(_times(master, free) for free in self.idle)
 
     def copy(self) -> "FederationLoad":
         """One whose queues grow by themselves."""
@@ -158,8 +172,27 @@ def measure(
         others.total_used,
         others.pending,
         tuple(seen.subcluster for seen in counted),
-        tuple(seen.subcluster for seen in counted if seen.state.is_usable and not seen.failure),
+        tuple(seen.subcluster for seen in counted if _is_usable(seen)),
+        tuple(_idle(seen) for seen in counted if _is_usable(seen)),
+        all(seen.pending.memory_mib > 0 for seen in counted if _is_usable(seen)),
     )
+
+
+def _is_usable(seen: SubClusterView) -> bool:
+    return seen.state.is_usable and not seen.failure
+
+
+def _idle(seen: SubClusterView) -> ResourceVector:
+    """What is free; nothing where something waits: it will have what comes free first."""
+    if seen.pending.memory_mib > 0 or seen.waiting_applications:
+        return _NOTHING
+    free = seen.capacity - seen.used
+    return ResourceVector(max(0, free.memory_mib), max(0, free.vcores))
+
+
+def _times(part: ResourceVector, whole: ResourceVector) -> int:
+    """How often an amount fits into another, by memory and virtual cores."""
+    return min(whole.memory_mib // max(1, part.memory_mib), whole.vcores // max(1, part.vcores))
 
 
 def _take_queues(policy: SharePolicy, seen: SubClusterView, loads: Mapping[str, QueueLoad], others: QueueLoad) -> None:
@@ -202,6 +235,8 @@ def _take_application(load: QueueLoad, application: LiveApplication) -> None:
     load.running += 1
     load.unstarted += not application.has_started
     load.users[application.user] += 1
+    if application.left_mib_s:
+        load.left.append((application.left_mib_s, application.used.memory_mib))
     load.user_used[application.user] = load.user_used.get(application.user, _NOTHING) + application.used
 
 

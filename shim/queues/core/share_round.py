@@ -13,6 +13,7 @@ from fairness import FloatArray, QueueTree, dominant_share, hierarchical_entitle
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
+from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.core.share_sums import RowSet, ShareSums
 
@@ -20,6 +21,8 @@ __all__ = ["Division", "PendingApplication", "QueueShareStatus", "ShareSettings"
 
 _HALF = 0.501  # an application may start if more than half of it is within the entitlement: rounding to the nearest
 _ROUNDING = 1e-6
+_FULL = 0.9
+"""Part of the federation that applications with less work left must hold, before one with more waits for them."""
 _MOST_NAMED = 3
 
 
@@ -31,10 +34,12 @@ class ShareSettings:
         pending_per_cluster: Applications of a queue, for each usable sub-cluster, that may wait for their
             ApplicationMaster there.
         absent_after_s: A sub-cluster that told nothing for this long is left out.
+        overtaken_s: An application that has waited for this long goes before others that are less work.
     """
 
     pending_per_cluster: int
     absent_after_s: float
+    overtaken_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,8 @@ class PendingApplication:
         queue: Path of its queue in the policy.
         resource: Of its ApplicationMaster.
         since_ms: When it was submitted; milliseconds since the epoch.
+        expected: Work that it is expected to be, by what is learnt from those like it.
+        is_overdue: Whether it has been overtaken for so long that it goes first (`ShareSettings.overtaken_s`).
     """
 
     application_id: ApplicationId
@@ -52,6 +59,8 @@ class PendingApplication:
     user: str
     resource: ResourceVector
     since_ms: int = 0
+    expected: ExpectedWork = NO_EXPECTATION
+    is_overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +195,8 @@ class Shares:
         load = self.load.queues[queue.path]
         if 0 < queue.max_running <= load.running:
             return f"queue {queue.path} runs its limit of {queue.max_running} applications"
+        if queue.order == "work" and (objection := self._objection_by_work(queue, application)):
+            return objection
         row = self._row.get(queue.path)
         if row is None:
             return ""
@@ -212,10 +223,25 @@ class Shares:
             return f"{holds}, while {self._waiters(self._owed, row)}"
         if self._fits(self._sums.promised + self._vector(self.load.others_used) + size, self._capacity):
             return ""
-        unstarted = self.load.queues[queue.path].unstarted
-        if unstarted < self._settings.pending_per_cluster * max(1, len(self.load.usable)) and self._is_alone(row):
+        if self.load.queues[queue.path].unstarted < self._ahead() and self._is_alone(row):
             return ""
         return f"{holds}, and the federation is full"
+
+    def _objection_by_work(self, queue: FederatedQueue, application: PendingApplication) -> str:
+        """Reason why an application waits where starts are scarce and the least work goes first; empty for none."""
+        load, expected = self.load.queues[queue.path], application.expected
+        if load.unstarted >= self.load.startable(application.resource, self._ahead()):
+            return f"{load.unstarted} of queue {queue.path} wait for their ApplicationMasters at the clusters"
+        if application.is_overdue or not self.load.is_full:
+            return ""
+        ahead = sum(held for left_mib_s, held in load.left if left_mib_s < expected.mib_s)
+        if ahead < _FULL * self.load.capacity.memory_mib:
+            return ""
+        return f"applications of queue {queue.path} with less work left hold the clusters; {expected.told()}"
+
+    def _ahead(self) -> int:
+        """Applications of one queue that may wait for their ApplicationMasters at sub-clusters."""
+        return self._settings.pending_per_cluster * max(1, len(self.load.usable))
 
     def _waiters(self, owed: RowSet, row: int) -> str:
         """Queues that wait for a share, for people: a few by name, as there may be thousands."""

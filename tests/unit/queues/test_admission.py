@@ -1,11 +1,11 @@
 """Who waits, who starts, and what is told of it, over scripted ResourceManagers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
-from shim.domain.applications import YarnApplicationState
+from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
@@ -19,6 +19,7 @@ from shim.federation.reading import ApplicationReading
 from shim.protocol.rest.submission_context import decode_submission
 from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.core.entitle import ShareSettings
+from shim.queues.core.expected_work import NO_EXPECTATION
 from shim.queues.starting import Starting
 from shim.queues.waiting_place import WaitingPlace
 from shim.submission.entrance import Accepted
@@ -407,3 +408,30 @@ async def test_who_waits_is_counted_by_queue_until_the_last_has_gone() -> None:
     assert front.room.counts() == {"root.prod": 1}
     await front.room.kill(id_of(3), Kills("alice"))
     assert front.room.counts() == {}
+
+
+async def test_by_work_who_is_known_to_be_least_is_next_but_for_who_waited_too_long() -> None:
+    front = await a_front(SharePolicy((FederatedQueue("root.prod", order="work", max_running=1),)))
+    room = front.room
+    await front.submit(1, name="first")
+    await front.submit(2, name="large-2026")
+    await front.federation.clock.advance(usual(ShareSettings).overtaken_s - 1.0)
+    await front.submit(3, name="small-2027")
+    for name, mib_s in (("large-2025", 9_000.0), ("small-2025", 100.0)):
+        past = reports.a_document(9, "east", "FINISHED")
+        summary = replace(past.summary, name=name, queue="root.prod", final_status=FinalStatus.SUCCEEDED)
+        room.learn(replace(past, summary=summary), mib_s)
+    room.look()
+    assert [*room.latest.starters, *room.latest.queues["root.prod"]] == [id_of(3), id_of(2)]
+    await front.federation.clock.advance(2.0)
+    room.look()
+    assert [*room.latest.starters, *room.latest.queues["root.prod"]] == [id_of(2), id_of(3)]
+
+
+async def test_what_failed_teaches_nothing_of_its_work() -> None:
+    front = await a_front(SharePolicy((FederatedQueue("root.default", order="work"),)))
+    for state in ("FAILED", "KILLED"):
+        front.room.learn(reports.a_document(1, "east", state), 100.0)
+    assert front.room.work.expected("root.default", "alice YARN job") == NO_EXPECTATION
+    front.room.learn(reports.a_document(1, "east", "FINISHED"), 100.0)
+    assert front.room.work.expected("root.default", "alice YARN job").runs == 1

@@ -31,12 +31,19 @@ class Kept:
         self.federation = ScriptedFederation()
         self.store = InMemoryUsageStore()
         self.others = ""
+        self.ended: list[tuple[int, float]] = []
 
     async def start(self):
         self.heddle = await self.federation.start()
         view = self.heddle.view
         self.keeping = UsageKeeping(
-            view, view.accounts, UsageForm(), self.store, self.federation.clock, lambda queue: queue != self.others
+            view,
+            view.accounts,
+            UsageForm(),
+            self.store,
+            self.federation.clock,
+            lambda queue: queue != self.others,
+            lambda document, mib_s: self.ended.append((document.summary.application_id.sequence, mib_s)),
         )
         await self.keeping.restore()
         return self
@@ -78,6 +85,8 @@ async def test_an_application_is_written_when_it_is_seen_now_and_then_and_at_its
     row = kept.store.rows[ONE, EAST]
     assert (row.part.spent["memory_mib_s"], row.user, row.queue, row.is_home) == (25, "alice", "root.default", True)
     assert row.ended_at_ms == east.applications[ONE]["finishedTime"]
+    await kept.polls()
+    assert kept.ended == [(1, 25.0)], "told once, at its end"
     writes = kept.store.writes
     for _ in range(3):
         await kept.polls(60.0)

@@ -1,6 +1,7 @@
 """Who may start: queues by their shares over all sub-clusters, applications in their queue's order."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.queues.core.entitle import PendingApplication, Round, ShareSettings, decide_starts
+from shim.queues.core.expected_work import ExpectedWork
 from shim.queues.core.share_load import LiveApplication, QueueLoad, measure, nowhere
 from shim.testing.settings import usual
 
@@ -277,3 +279,52 @@ def test_queues_that_no_cluster_has_by_any_name_are_told_of_and_parents_are_not(
     assert nowhere(policy, measure(policy, clusters, {}, (), absent_after_s=60.0)) == ("root.porsche",)
     away = [a_cluster(EAST, age_s=1e6)]
     assert nowhere(policy, measure(policy, away, {}, (), absent_after_s=60.0)) == ()
+
+
+BY_WORK = SharePolicy((FederatedQueue("root.prod", order="work"),))
+
+
+def by_work(*mib_s: float, overdue: Sequence[int] = ()) -> list[PendingApplication]:
+    """Applications in the order of their arrival, with the work that each is expected to be."""
+    return [
+        replace(one, expected=ExpectedWork(amount, runs=3, of_queue=9), is_overdue=at in overdue)
+        for at, (one, amount) in enumerate(zip(waiting("root.prod", len(mib_s)), mib_s, strict=True))
+    ]
+
+
+def numbers(ids: Sequence[ApplicationId]) -> list[int]:
+    return [each.sequence for each in ids]
+
+
+def test_by_work_what_clusters_have_room_for_starts_at_once_and_a_few_ahead_the_least_work_first():
+    cluster = a_cluster(EAST, a_queue("root.prod"), size=4, used=2)
+    outcome = a_round(BY_WORK, [cluster], by_work(50, 10, 40, 30, 20))
+    assert numbers(outcome.starters) == [2, 5, 4, 3], "two for which there is room, two ahead"
+    assert numbers(outcome.queues["root.prod"]) == [1]
+    assert "4 of queue root.prod wait for their ApplicationMasters" in outcome.reasons["root.prod"]
+
+
+def test_by_work_nothing_is_free_where_something_waits():
+    cluster = replace(a_cluster(EAST, a_queue("root.prod"), size=4, used=2), pending=gib(1))
+    outcome = a_round(BY_WORK, [cluster], by_work(50, 10, 40))
+    assert numbers(outcome.starters) == [2, 3]
+
+
+def test_by_work_an_application_waits_while_those_with_less_left_hold_full_clusters():
+    full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
+    smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
+    outcome = a_round(BY_WORK, [full], by_work(200, 50), smaller)
+    assert numbers(outcome.starters) == [2], "what is less work than those that run is not held"
+    assert numbers(outcome.queues["root.prod"]) == [1]
+    assert "with less work left" in outcome.reasons["root.prod"]
+    assert "by its last 3 runs" in outcome.reasons["root.prod"]
+    larger = [replace(smaller[0], left_mib_s=1_000.0)]
+    assert numbers(a_round(BY_WORK, [full], by_work(200, 50), larger).starters) == [2, 1]
+
+
+def test_by_work_who_has_waited_too_long_goes_first():
+    full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
+    smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
+    outcome = a_round(BY_WORK, [full], by_work(300, 50, 200, overdue=(0, 2)), smaller)
+    assert numbers(outcome.starters) == [1, 3]
+    assert numbers(outcome.queues["root.prod"]) == [2]

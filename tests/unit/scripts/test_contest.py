@@ -1,0 +1,36 @@
+"""The contest's workloads and its oracle."""
+
+import pytest
+
+from scripts.contest import SHAPES, Draw, completions_of, jobs_of, oracle
+
+DRAW = Draw(jobs=60, load=0.8)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_jobs_of_a_shape_bring_the_load_that_is_asked_for_and_the_same_from_the_same_seed(shape):
+    draw = Draw(shape=shape, jobs=400, load=0.8)
+    jobs = jobs_of(draw)
+    work_s = sum(sum(stage.durations_s) for job in jobs for stage in job.stages)
+    assert work_s / (draw.places * jobs[-1].arrival_s) == pytest.approx(draw.load, rel=0.35)
+    assert jobs == jobs_of(draw)
+    assert len({job.name for job in jobs}) == draw.jobs
+
+
+def test_nobody_is_faster_than_its_longest_task_and_the_start_of_its_master():
+    jobs = jobs_of(DRAW)
+    for job, seconds in zip(jobs, oracle(jobs, DRAW), strict=True):
+        assert seconds >= job.longest_path_s + 1.8 - 1e-9
+
+
+def test_with_room_for_all_the_oracle_makes_nobody_wait():
+    idle = Draw(jobs=60, load=0.8, nodes=(2000,), am_share=1.0)
+    jobs = jobs_of(DRAW)
+    for job, seconds in zip(jobs, oracle(jobs, idle), strict=True):
+        assert seconds == pytest.approx(job.longest_path_s + 1.8)
+
+
+def test_the_oracle_is_better_than_one_fair_cluster():
+    draw = Draw(jobs=12, nodes=(1, 1))
+    fair, best = (completions_of(row, draw) for row in ("one cluster, fair", "oracle"))
+    assert sum(best) < sum(fair)
