@@ -35,6 +35,8 @@ class Right(Enum):
     """To make, list and end tokens of the caller's own."""
     OPERATE_CLUSTERS = "operate ResourceManagers"
     """Labels, nodes, the scheduler's configuration: ResourceManagers judge the user, too."""
+    DIAGNOSE = "see what is wrong with Heddle and its clusters"
+    """The doctor's findings: where a cluster can be deceived, among others."""
     OPERATE = "operate Heddle"
     """To cordon and drain clusters, and to see and end what others have."""
     ADMINISTER = "administer Heddle"
@@ -48,6 +50,7 @@ NEEDED: Mapping[Right, Role] = MappingProxyType(
         Right.SUBMIT: Role.USER,
         Right.OWN_TOKENS: Role.USER,
         Right.OPERATE_CLUSTERS: Role.OPERATOR,
+        Right.DIAGNOSE: Role.OPERATOR,
         Right.OPERATE: Role.OPERATOR,
         Right.ADMINISTER: Role.ADMINISTRATOR,
     }
@@ -55,9 +58,9 @@ NEEDED: Mapping[Right, Role] = MappingProxyType(
 """The least role that has a right, where roles are configured."""
 
 NEEDED_WITHOUT_ROLES: Mapping[Right, Role] = MappingProxyType(
-    {**NEEDED, Right.OPERATE_CLUSTERS: Role.USER, Right.OPERATE: Role.ADMINISTRATOR}
+    {**NEEDED, Right.OPERATE_CLUSTERS: Role.USER, Right.DIAGNOSE: Role.VIEWER, Right.OPERATE: Role.ADMINISTRATOR}
 )
-"""The same where none are: administrators are the only operators, and ResourceManagers alone judge theirs."""
+"""The same where none are: administrators are the only operators, ResourceManagers alone judge theirs, all may look."""
 
 RIGHT_OF_SCOPE: Mapping[TokenScope, Right] = MappingProxyType(
     {

@@ -118,7 +118,6 @@ OWN: Mapping[str, Right] = _table(
             "GET containers/{container}/logs",
             "GET containers/{container}/logs/{file}",
             "POST choose-home",
-            "GET doctor",
             "GET masters",
             "GET usage",
             "GET console/applications",
@@ -134,6 +133,7 @@ OWN: Mapping[str, Right] = _table(
             "POST policy/validate",
         ),
         Right.OWN_TOKENS: ("GET tokens", "POST tokens", "DELETE tokens/{token}"),
+        Right.DIAGNOSE: ("GET doctor",),
         Right.OPERATE: (
             "POST clusters/{cluster}/{verb}",
             "GET clusters/{cluster}/drainage",

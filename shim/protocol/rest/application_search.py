@@ -39,7 +39,11 @@ _NO_SKEWS: Mapping[SubClusterId, int] = MappingProxyType({})
 
 
 def search(
-    columns: ApplicationColumns, wanted: ApplicationFilter, *, skews_ms: Mapping[SubClusterId, int] = _NO_SKEWS
+    columns: ApplicationColumns,
+    wanted: ApplicationFilter,
+    *,
+    skews_ms: Mapping[SubClusterId, int] = _NO_SKEWS,
+    visible: Mask | None = None,
 ) -> tuple[Rows, frozenset[str]]:
     """The matching applications, newest first, cut at the limit, and the members to leave out of each.
 
@@ -47,11 +51,12 @@ def search(
         columns: The applications of all sub-clusters.
         wanted: What is asked for.
         skews_ms: How far each sub-cluster's clock is ahead of ours.
+        visible: The rows whose times the asker may know; None for all. The others have none, as they are shown.
 
     Raises:
         JavaError: If `finalStatus` or `deSelects` is wrong and there is an application to apply it to.
     """
-    mask = _matching(columns, wanted, trusted_skews(skews_ms))
+    mask = _matching(columns, wanted, trusted_skews(skews_ms), visible)
     is_any = bool(mask.any())
     if is_any and wanted.final_status:
         mask &= columns.has_final_status(final_status_of(wanted.final_status))
@@ -87,7 +92,9 @@ def _rank(columns: ApplicationColumns, name: str, text: str) -> int:
     return bisect(columns.sorted_times_ms(column), int(text))
 
 
-def _matching(columns: ApplicationColumns, wanted: ApplicationFilter, skews_ms: Mapping[SubClusterId, int]) -> Mask:
+def _matching(
+    columns: ApplicationColumns, wanted: ApplicationFilter, skews_ms: Mapping[SubClusterId, int], visible: Mask | None
+) -> Mask:
     mask = columns.all()
     if wanted.states:
         mask &= columns.has_any_state(wanted.states)
@@ -102,7 +109,8 @@ def _matching(columns: ApplicationColumns, wanted: ApplicationFilter, skews_ms: 
     if wanted.name is not None:
         mask &= columns.has_word("name", wanted.name)
     for column, times in (("started_ms", wanted.started), ("finished_ms", wanted.finished)):
-        mask &= _inside(columns, column, times, skews_ms)
+        inside = _inside(columns, column, times, skews_ms)
+        mask &= inside if visible is None else np.where(visible, inside, times.begin <= 0 <= times.end)
     return mask
 
 

@@ -4,7 +4,7 @@ Works on the messages of `shim.protocol.proto`; fields that nobody here knows ar
 """
 
 from shim.protocol.yarn.administration import ADMIN_MERGES, named_subcluster, split_by_node
-from shim.protocol.yarn.filters import filter_of
+from shim.protocol.yarn.filters import filter_of, has_time_bounds
 from shim.protocol.yarn.merges import MERGES, Merge
 from shim.protocol.yarn.records import (
     application_message,
@@ -34,6 +34,7 @@ __all__ = [
     "container_of",
     "decode_submission",
     "filter_of",
+    "has_time_bounds",
     "holds_token",
     "issued_id",
     "named_subcluster",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from shim.domain.applications import ApplicationSummary
 from shim.protocol.proto.messages import GetApplicationsRequestProto, YarnApplicationStateProto
 
-__all__ = ["filter_of"]
+__all__ = ["filter_of", "has_time_bounds"]
 
 _STATE = dict(YarnApplicationStateProto.items())
 
@@ -37,6 +37,12 @@ def filter_of(request: GetApplicationsRequestProto) -> Callable[[ApplicationSumm
         )
 
     return shows
+
+
+def has_time_bounds(request: GetApplicationsRequestProto) -> bool:
+    """True if a request selects applications by their times."""
+    starts = request.HasField("start_begin") or request.HasField("start_end")
+    return starts or request.HasField("finish_begin") or request.HasField("finish_end")
 
 
 def _times(request: GetApplicationsRequestProto) -> Callable[[ApplicationSummary], bool]:

@@ -54,7 +54,8 @@ class ApplicationLists:
     ) -> tuple[Iterable[bytes], frozenset[str], Freshness]:
         listed = await self._backend.applications.columns(viewer)
         if listed is not None:
-            rows, left_out = search(listed.columns, wanted, skews_ms=self._backend.skews_ms())
+            skews_ms = self._backend.skews_ms()
+            rows, left_out = search(listed.columns, wanted, skews_ms=skews_ms, visible=listed.visible)
             return listed.raws(rows), left_out, listed.freshness
         read = await self._backend.applications.applications(viewer=viewer)
         raws = {document.summary.application_id: document.raw for document in read.documents}

@@ -92,8 +92,8 @@ class KeptAnswers:
     def _key(self, request: Request, query: Query, sight: str) -> CacheKey | None:
         backend = self._backend
         content = query.content
-        # where clocks differ, a bound means another time in each sub-cluster
-        if has_time_bounds(content) and not trusted_skews(backend.skews_ms()):
+        # where clocks differ, a bound means another time in each sub-cluster; of what is hidden nobody knows the times
+        if not sight and has_time_bounds(content) and not trusted_skews(backend.skews_ms()):
             content = canonical_content(content, backend.view.columns)
         return cache_key(request, content, "" if request.raw_path.startswith(_FOR_ALL) else sight)
 

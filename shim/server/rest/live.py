@@ -42,7 +42,7 @@ EVENT_STREAM: Headers = (
     ("X-Content-Type-Options", "nosniff"),
     DATA_POLICY,
 )
-FOR_ALL = frozenset({"clusters", "console/nodes", "doctor", "masters", "policy", "policy/history", "queues", "shares"})
+FOR_ALL = frozenset({"clusters", "console/nodes", "masters", "policy", "policy/history", "queues", "shares"})
 """Addresses that answer the same to all who may read."""
 FOR_ALL_WITHOUT_GUARDS = frozenset({"apps", "console/applications"})
 """Those that do where no sub-cluster guards its applications."""

@@ -35,6 +35,7 @@ from shim.protocol.yarn import (
     application_of,
     decode_submission,
     filter_of,
+    has_time_bounds,
     holds_token,
     issued_id,
     report_of,
@@ -226,7 +227,8 @@ class OwnMethods:
             listed = merge_applications(parts, limit=limit).SerializeToString()
         viewer = self._behind.rights.viewer(asked.caller)
         if not viewer.sees_all:
-            leaves_out = request.scope != ApplicationsRequestScopeProto.ALL
+            # a range of times would tell the times of what is hidden
+            leaves_out = request.scope != ApplicationsRequestScopeProto.ALL or has_time_bounds(request)
             listed = await seen_by(viewer, self._behind.access, listed, leaves_out=leaves_out)
         return Made(listed, gathered.missing, is_secret=holds_token(listed))
 

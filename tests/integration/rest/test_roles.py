@@ -158,3 +158,20 @@ async def test_without_roles_everything_is_as_it_was() -> None:
         assert (await asked(server, method, path, "root")).status == 200
         assert (await asked(server, method, path, "alice")).status == 403
         assert (await asked(server, method, path, None)).status == 401
+
+
+async def test_the_doctors_findings_are_for_operators_where_there_are_roles() -> None:
+    roles = RoleRules({Role.VIEWER: ("*",), Role.OPERATOR: ("oona",)})
+    server = await a_server(usual(IdentityRules, roles=roles))
+    path = "/heddle/v1/doctor?user.name="
+    assert [(await server.ask("GET", path + user)).status for user in ("eve", "oona")] == [403, 200]
+    stream = await server.ask("GET", "/heddle/v1/live?watch=doctor&user.name=oona")
+    other = await server.ask("GET", "/heddle/v1/live?watch=doctor&user.name=eve")
+    assert stream.later is not None
+    assert other.later is not None
+    assert b"findings" in await server.federation.wait_for(anext(stream.later))
+    assert b"trouble" in await server.federation.wait_for(anext(other.later)), "what one may read is not another's"
+    await stream.later.aclose()
+    await other.later.aclose()
+    without = await a_server(usual(IdentityRules, allow_anonymous=True))
+    assert (await without.ask("GET", path + "eve")).status == 200

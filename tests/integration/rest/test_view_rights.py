@@ -210,3 +210,31 @@ async def test_the_consoles_list_tells_times_and_ranges_of_them_to_viewers_alone
             [row["id"] for row in within],
         )
     assert told == {"vera": ([started_ms], [str(application)]), "eve": ([0], [])}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "is_listed"),
+    [
+        ("startedTimeBegin=1", False),
+        ("startedTimeBegin={}", False),
+        ("startedTimeBegin={}&startedTimeEnd={}", False),
+        ("finishedTimeBegin=1", False),
+        ("startedTimeBegin=0", True),
+        ("startedTimeEnd=1", True),
+        ("startedTimeEnd={}", True),
+        ("finishedTimeEnd=1", True),
+        ("", True),
+    ],
+)
+@pytest.mark.parametrize("path", [f"{BASE}/apps", "/heddle/v1/apps"])
+async def test_a_range_of_times_tells_nothing_of_an_application_that_is_hidden(server, path, bounds, is_listed):
+    """Its times are 0, as they are shown: ranges find it, or not, whenever it started."""
+    application = await with_application(server)
+    started_ms = server.federation["east"].applications[application]["startedTime"]
+    listed = []
+    for moment in (started_ms, started_ms - 1, started_ms + 1, 1, started_ms + 10**9):
+        answer = await server.ask("GET", f"{path}?user.name=eve&{bounds.format(moment, moment)}")
+        listed.append(str(application).encode() in answer.body)
+    assert listed == [is_listed] * 5
+    seen = await server.ask("GET", f"{path}?user.name=vera&startedTimeBegin={started_ms}&startedTimeEnd={started_ms}")
+    assert str(application).encode() in seen.body

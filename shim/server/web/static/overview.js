@@ -4,6 +4,7 @@ import { useLive } from "./api.js";
 import { gathered } from "./findings.js";
 import { count, memory, percent } from "./format.js";
 import { Bar, kindOf, State, Table, Trouble } from "./parts.js";
+import { may } from "./rights.js";
 import { addressOf } from "./route.js";
 import { SharesOverTime } from "./share_lines.js";
 import { html } from "./vendor/htm-preact.js";
@@ -13,12 +14,11 @@ import { html } from "./vendor/htm-preact.js";
 /** @typedef {{ used: number, pending: number, capacity: number }} Amount */
 /** @typedef {import("./findings.js").Finding} Finding */
 
-/** @param {{ route: import("./types.js").Route }} props */
-export function Overview({ route }) {
+/** @param {{ route: import("./types.js").Route, caller: import("./types.js").Caller | null }} props */
+export function Overview({ route, caller }) {
   const clusters = useLive("clusters", 2000);
   const queues = useLive("queues", 4000);
   const shares = useLive("shares", 4000);
-  const doctor = useLive("doctor", 15000);
   const applications = useLive("console/applications?limit=1", 4000);
   const amounts = amountsOf(queues.data?.queues ?? []);
   /** @type {ClusterTold[]} */
@@ -26,15 +26,21 @@ export function Overview({ route }) {
   return html`<h1>Overview</h1>
     <${Trouble} error=${clusters.error} at=${clusters.at} />
     <${Counts} told=${applications.data} clusters=${shown} shares=${shares.data?.queues ?? []} amounts=${amounts} />
-    <h2>What is wrong now</h2>
-    <${Trouble} error=${doctor.error} at=${doctor.at} />
-    <${Findings} findings=${doctor.data?.findings} />
+    ${may(caller, "diagnose") && html`<${WhatIsWrong} />`}
     <h2>Clusters</h2>
     <div class="cards">
       ${shown.map((each) => html`<${Cluster} key=${each.id} of=${each} amount=${amounts.get(each.id)} />`)}
     </div>
     <h2>Queues: used, and what they are entitled to</h2>
     <${Shares} told=${shares} route=${route} />`;
+}
+
+/** The doctor's findings, for who may see them. */
+function WhatIsWrong() {
+  const doctor = useLive("doctor", 15000);
+  return html`<h2>What is wrong now</h2>
+    <${Trouble} error=${doctor.error} at=${doctor.at} />
+    <${Findings} findings=${doctor.data?.findings} />`;
 }
 
 /**
