@@ -35,6 +35,7 @@ from shim.peers.roster import global_master_role
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.altruism import AltruismService
+from shim.queues.container_limits import ContainerLimits
 from shim.queues.usage import UsageKeeping
 from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.submission.gate import Gate
@@ -111,6 +112,7 @@ class Submitting:
     submissions: SubmissionService
     repair: Repair
     lost_time: LostTime
+    limits: ContainerLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,10 +168,14 @@ def submitting_on(base: Foundation) -> Submitting:
     remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
     lost_time = LostTime(stores.history, view, managers, clock, remembered)
     reservations = Reservations(base.reservation_issuers.issuer_of, managers, name_at=shares.name_at)
+    limits = ContainerLimits(
+        view, base.administration.current, clock, shares.policy, queue_of_user=shares.room.queue_of_user
+    )
     homes = replace(
         home_settings(runtime.config, shares.name_at),
         out_of_reach=out_of_reach(runtime.clusters.rpcs),
         reserved_at=reservations.issuer_of,
+        containers_up_to=limits.up_to,
     )
     tools = SubmissionTools(
         homes=overrides.homes(view, clock, homes, base.administration.current, base.following),
@@ -185,7 +191,9 @@ def submitting_on(base: Foundation) -> Submitting:
     )
     settings = SubmissionSettings(answer_within_s=base.reading.answer_within_s)
     submissions = SubmissionService(tools, settings=settings, gate=overrides.gate or shares.room)
-    return Submitting(tools=tools, submissions=submissions, repair=Repair(tools, submissions), lost_time=lost_time)
+    return Submitting(
+        tools=tools, submissions=submissions, repair=Repair(tools, submissions), lost_time=lost_time, limits=limits
+    )
 
 
 def containers_on(base: Foundation) -> Containers:

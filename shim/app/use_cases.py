@@ -241,6 +241,7 @@ def _backend(base: Foundation, submitting: Submitting, matching: AttemptMatching
         managers=managers,
         clock=clock,
         answer_within_s=within_s,
+        maximum_allocation=submitting.limits.told_to,
         work_left=_work_left(base, matching),
     )
 

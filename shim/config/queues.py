@@ -33,7 +33,7 @@ MOST_TABLES = {"queue": 1000, "mapping": 1000}
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
     *("max_user_running", "user_maximum", "order"),
-    *("span", "preemptable", "preempted_per_minute", "containers", "shadow", "deadline"),
+    *("span", "preemptable", "preempted_per_minute", "containers", "shadow", "deadline", "containers_up_to"),
     *("altruism", "altruism_order", "altruism_packer", "altruism_slack", "altruism_shadow"),
 )
 """Keys of a queue that mean the same in the core."""
@@ -96,6 +96,15 @@ class QueueConfig:
             "`heddle policy shadow` tells where the two differ (docs/policies.md).",
             choices=("none", *SHADOW_POLICIES),
             objection=shadow_objection,
+        ),
+    )
+    containers_up_to: int = key(
+        _QUEUE.containers_up_to,
+        about=Key(
+            "Memory in MiB of the largest containers that its applications ask for. Clients are told that they may, "
+            "and only sub-clusters that grant so much are homes. 0: clients are told what every sub-cluster of their "
+            "queue grants. The tag `heddle-containers-up-to=4096` says it of one application.",
+            least=0,
         ),
     )
     deadline: str = key(

@@ -49,6 +49,7 @@ class FederatedQueue:
         prefers: How much its applications prefer a sub-cluster then; 1 for those that are not in here.
         containers: Which of its applications has containers first, of those whose asks Heddle reads.
         shadow: A policy that plans beside `containers`, only to be compared; `none` for no such.
+        containers_up_to: Memory in MiB of the largest containers that its applications ask for; 0 if nobody says.
         deadline: What becomes of a submission whose deadline cannot be met: `warn` takes it, `refuse` does not.
         altruism: Probability with which a job of it puts off what it does not need now; 0 for never.
         altruism_order: Who gets what others put off first: a value of `altruism.LeftoverOrder`.
@@ -76,6 +77,7 @@ class FederatedQueue:
     prefers: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
     containers: ContainerOrder = UNORDERED
     shadow: str = "none"
+    containers_up_to: int = 0
     deadline: str = "warn"
     altruism: float = 0.0
     altruism_order: str = "srtf"

@@ -108,6 +108,14 @@ class AdmissionQueue:
         policy = self._policy()
         return self._path_of(policy, submission) if policy.queues or policy.mappings else submission.queue
 
+    def queue_of_user(self, user: str) -> str:
+        """Path of the queue of a user's applications that name none."""
+        policy = self._policy()
+        if not policy.mappings:
+            return DEFAULT_QUEUE
+        mapped = map_queue(policy, queue="", user=user, application="", groups_of=self._groups_of)
+        return self.access.full_path(mapped) or DEFAULT_QUEUE
+
     def _path_of(self, policy: SharePolicy, submission: Submission) -> str:
         """Path of the queue that a submission is mapped to; empty if it names none and is mapped to none."""
         queue, user, name = submission.queue, submission.user, submission.name

@@ -20,7 +20,7 @@ from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, Su
 from shim.federation.core.account_book import AccountBook, NoUsage
 from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.awaited_nodes import AwaitedNodes
-from shim.federation.core.grants import largest_grant, partitions_of
+from shim.federation.core.grants import partitions_of
 from shim.federation.core.queue_names import by_short_name
 from shim.federation.core.subcluster_view import Part, PartDocument, PendingPlacement, PlacementKind, SubClusterView
 from shim.federation.core.submit_times import SubmitTimes
@@ -125,7 +125,11 @@ class _SubCluster:
 
 
 class FederationView:
-    """The cached state of every sub-cluster. Mutate through its methods only; it never reads a clock."""
+    """The cached state of every sub-cluster. Mutate through its methods only; it never reads a clock.
+
+    Attributes:
+        changes: Counts the reports that were taken in, and retirements.
+    """
 
     def __init__(
         self,
@@ -139,7 +143,7 @@ class FederationView:
         self._subclusters = {subcluster: _SubCluster() for subcluster in subclusters}
         self._index = ApplicationIndex(subclusters, self._settings.final_documents, self.accounts)
         self._versions = dict.fromkeys(Part, 1)
-        self._largest_grant: ResourceVector | None = None
+        self.changes = 0
         self._retired: frozenset[SubClusterId] = frozenset()
         self._submitted = SubmitTimes()
         self._late = _NOT_KNOWN
@@ -160,7 +164,7 @@ class FederationView:
         known = self._subclusters[report.subcluster]
         if report.subcluster in self._retired or not known.is_newer(report):
             return _STALE
-        self._largest_grant, self._late = None, _NOT_KNOWN
+        self.changes, self._late = self.changes + 1, _NOT_KNOWN
         before, known.report = known.report, report
         known.lives.add(report.started_on_ms)
         known.heard_at_s = max(known.heard_at_s, report.polled_at_s)
@@ -243,7 +247,7 @@ class FederationView:
         """
         retired = frozenset(subclusters)
         if retired != self._retired:
-            self._largest_grant, self._late = None, _NOT_KNOWN
+            self.changes, self._late = self.changes + 1, _NOT_KNOWN
             for part in Part:
                 self._versions[part] += 1
         self._retired = retired
@@ -410,13 +414,6 @@ class FederationView:
         """Since the newest report of a sub-cluster began; infinite if there is none."""
         known = self._subclusters[subcluster]
         return float("inf") if known.report is None else max(0.0, now_s - known.heard_at_s)
-
-    def largest_grant(self) -> ResourceVector:
-        """The largest container that some sub-cluster grants, and that one of its nodes could hold."""
-        if self._largest_grant is None:
-            told = (known for name, known in self._subclusters.items() if name not in self._retired)
-            self._largest_grant = largest_grant((known.maximum_allocation, known.nodes) for known in told)
-        return self._largest_grant
 
     def late(self, now_s: float) -> tuple[SubClusterId, ...]:
         """Sub-clusters whose part in an answer is old or absent: not RUNNING, or the last poll failed."""

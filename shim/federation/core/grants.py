@@ -22,7 +22,7 @@ __all__ = [
     "SizeLimit",
     "amounts_of",
     "grant_of",
-    "largest_grant",
+    "least_of",
     "nodes_of",
     "partitions_of",
     "path_of",
@@ -68,7 +68,7 @@ def size_limits(seen: SubClusterView, queue: QueueReport | None, label: str) -> 
 
     Args:
         seen: The sub-cluster.
-        queue: The queue there; None for that of any queue.
+        queue: The queue there; None for those of the cluster alone.
         label: Of the partition; empty for the nodes without one.
     """
     most = seen.maximum_allocation
@@ -101,9 +101,13 @@ def _capacity_limits(level: QueueReport, label: str) -> Iterator[SizeLimit]:
 
 
 def grant_of(seen: SubClusterView, queue: QueueReport | None, label: str) -> ResourceVector:
-    """The largest container that a queue's applications can get there now, type by type; empty if nothing is told."""
+    """The largest container that a queue's applications can get there now, type by type; empty if nothing is told.
+
+    Without a queue it is what a ResourceManager tells with a new id: for all queues and node partitions.
+    """
     limits = [limit.most for limit in size_limits(seen, queue, label) if limit.bound is not Bound.UNSURE]
-    nodes = [node.total for node in nodes_of(seen, label)]
+    around = nodes_of(seen, label) if queue is not None or label else (node for node in seen.nodes if _is_running(node))
+    nodes = [node.total for node in around]
     if not limits:
         return ResourceVector()
     names = dict.fromkeys((_MEMORY, _VCORES, *seen.maximum_allocation.others))
@@ -121,11 +125,15 @@ def nodes_of(seen: SubClusterView, label: str) -> Sequence[NodeReport]:
     return partitions.get(label, ())
 
 
+def _is_running(node: NodeReport) -> bool:
+    return node.state == "RUNNING"
+
+
 def partitions_of(nodes: Iterable[NodeReport]) -> dict[str, list[NodeReport]]:
     """RUNNING nodes by the label of their partition; empty for those without one."""
     found: dict[str, list[NodeReport]] = {}
     for node in nodes:
-        if node.state == "RUNNING":
+        if _is_running(node):
             for label in node.labels or ("",):
                 found.setdefault(label, []).append(node)
     return found
@@ -157,25 +165,8 @@ def _known(most: ResourceVector) -> dict[str, int]:
     return amounts if most.vcores > 0 else {name: amount for name, amount in amounts.items() if name != _VCORES}
 
 
-def largest_grant(subclusters: Iterable[tuple[ResourceVector, Sequence[NodeReport]]]) -> ResourceVector:
-    """The largest container that one of these grants, and that one of its nodes could hold.
-
-    Args:
-        subclusters: What each is configured to grant at most, and its nodes.
-    """
-    limits = (_capped(configured, [node.total for node in nodes]) for configured, nodes in subclusters)
-    return max(limits, key=lambda limit: (limit.memory_mib, limit.vcores), default=ResourceVector())
-
-
-def _capped(configured: ResourceVector, nodes: Sequence[ResourceVector]) -> ResourceVector:
-    """The configured maximum, capped by the largest node; the maximum itself without nodes."""
-    if not nodes:
-        return configured
-    return ResourceVector(
-        min(configured.memory_mib, max(node.memory_mib for node in nodes)),
-        min(configured.vcores, max(node.vcores for node in nodes)),
-        {
-            name: min(amount, max(node.others.get(name, 0) for node in nodes))
-            for name, amount in configured.others.items()
-        },
-    )
+def least_of(grants: Sequence[ResourceVector]) -> ResourceVector:
+    """The least of each type over those that have it."""
+    names = dict.fromkeys(name for grant in grants for name in amounts_of(grant))
+    least = {name: min(amounts[name] for grant in grants if name in (amounts := amounts_of(grant))) for name in names}
+    return ResourceVector(least.pop(_MEMORY, 0), least.pop(_VCORES, 0), least)

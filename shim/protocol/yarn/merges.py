@@ -152,6 +152,7 @@ def _attributes_to_nodes(parts: Sequence[ClusterAnswer]) -> GetAttributesToNodes
 
 
 def _resource_types(parts: Sequence[ClusterAnswer]) -> GetAllResourceTypeInfoResponseProto:
+    """Every type that some cluster has: what asks for it goes there."""
     whole = _joined(GetAllResourceTypeInfoResponseProto)(parts)
     return GetAllResourceTypeInfoResponseProto(
         resource_type_info=_distinct(whole.resource_type_info, lambda info: info.name)

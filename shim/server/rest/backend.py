@@ -39,6 +39,7 @@ class Backend:
         managers: By sub-cluster, in the configured order.
         ids: Issues them; their time stamp is `id` and `startedOn` of `/info`.
         answer_within_s: Nobody waits longer for a sub-cluster.
+        maximum_allocation: The largest container that a user may count on.
         work_left: What is left of an application's containers, as far as this process has learnt it.
         slow_answer_within_s: Nor for what takes a ResourceManager its time; and that not for one that is late.
     """
@@ -54,6 +55,7 @@ class Backend:
     managers: Mapping[SubClusterId, ResourceManager]
     clock: Clock
     answer_within_s: float
+    maximum_allocation: Callable[[str], ResourceVector]
     slow_answer_within_s: float = 30.0
     work_left: Callable[[ApplicationId], WorkLeft | None] = lambda _: None
 
@@ -83,10 +85,6 @@ class Backend:
             PartialDocument(item, document.raw, float(self.view.look(item, now_s).capacity.memory_mib))
             for item, document in read.documents.items()
         ]
-
-    def maximum_allocation(self) -> ResourceVector:
-        """The largest container that some sub-cluster grants, and that one of its nodes could hold."""
-        return self.view.largest_grant()
 
     def skews_ms(self) -> dict[SubClusterId, int]:
         """Lead of each sub-cluster's clock over ours."""

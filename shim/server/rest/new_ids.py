@@ -42,21 +42,24 @@ class NewIds:
         self._amount: ResourceVector | None = None
         self._end = b""
 
-    async def next(self) -> bytes:
+    async def next(self, user: str) -> bytes:
         """The document of a new id, in JSON.
+
+        Args:
+            user: For whom: the container that may be asked for is that of the user's queue.
 
         Raises:
             UnavailableError: If none is left and the store does not reserve more.
         """
-        return self._document(await self._backend.ids.issue())
+        return self._document(await self._backend.ids.issue(), user)
 
-    def next_at_once(self) -> bytes | None:
+    def next_at_once(self, user: str) -> bytes | None:
         """The same, if an id is there without waiting for the store."""
         issued = self._backend.ids.issue_at_once()
-        return None if issued is None else self._document(issued)
+        return None if issued is None else self._document(issued, user)
 
-    def _document(self, application_id: ApplicationId) -> bytes:
-        amount = self._backend.maximum_allocation()
+    def _document(self, application_id: ApplicationId, user: str) -> bytes:
+        amount = self._backend.maximum_allocation(user)
         if amount is not self._amount:  # it changes with a sub-cluster's configuration, the id with each call
             shown = json.dumps(_resource(amount), ensure_ascii=False, separators=(",", ":"))
             self._end = f'","maximum-resource-capability":{shown}}}'.encode("utf-8", "replace")
@@ -110,7 +113,7 @@ class NewIdAnswers:
                 return None
             refuse_other_sites(request, changes=True)
             caller = self._allowed(request, query)
-            body = self._ids.next_at_once()
+            body = self._ids.next_at_once(caller.user)
             return None if body is None else self._told(request, caller, body, began_s)
         return None
 

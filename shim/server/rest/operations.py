@@ -282,7 +282,9 @@ class Operations:
     # -- own ids and submissions -------------------------------------------------------------------------------------
 
     async def _new_application(self, call: Call) -> Outcome:
-        return Outcome(Document(await self._new_ids.next(), xml_root=call.endpoint.xml_root), self._now())
+        return Outcome(
+            Document(await self._new_ids.next(call.caller.user), xml_root=call.endpoint.xml_root), self._now()
+        )
 
     async def _submit(self, call: Call) -> Outcome | RestAnswer:
         assert call.body is not None  # noqa: S101 - the row has a shape

@@ -111,7 +111,7 @@ class ClientService:
         if CLIENT_METHODS[call.method].tells is not None:
             return self._kept.find(call, caller, sight)
         own = self._own_at_once.get(call.method)
-        return own(call) if own is not None else None
+        return own(call, caller.user) if own is not None else None
 
     @staticmethod
     def only_reads(call: HadoopCall) -> bool:

@@ -26,7 +26,7 @@ class ClientUseCases:
         kept: Lists, counts and reports that are given again.
         rights: Who may see and change which application.
         access: The rule behind them.
-        maximum_allocation: The largest container that some sub-cluster grants.
+        maximum_allocation: The largest container that a user may count on.
         kerberos: How clients log in by ticket; None where names are believed.
         rates: How fast users may call; None for as they like.
         max_submission_bytes: A larger submission is refused: each is kept in the store.
@@ -40,7 +40,7 @@ class ClientUseCases:
     kept: KeptRPCAnswers
     rights: ViewRights
     access: ApplicationAccess
-    maximum_allocation: Callable[[], ResourceVector]
+    maximum_allocation: Callable[[str], ResourceVector]
     max_submission_bytes: int
     kerberos: TicketLogin | None = None
     rates: CallRates | None = None

@@ -81,24 +81,24 @@ class OwnMethods:
             "renewDelegationToken": self._renew_token,
             "cancelDelegationToken": self._cancel_token,
         }
-        self.at_once: Mapping[str, Callable[[HadoopCall], bytes | None]] = {
+        self.at_once: Mapping[str, Callable[[HadoopCall, str], bytes | None]] = {
             "getNewApplication": self._new_application_at_once
         }
 
-    async def _new_application(self, _asked: Asked) -> bytes:
-        return self._new_application_of(await self._behind.ids.issue())
+    async def _new_application(self, asked: Asked) -> bytes:
+        return self._new_application_of(await self._behind.ids.issue(), asked.caller.user)
 
-    def _new_application_at_once(self, call: HadoopCall) -> bytes | None:
+    def _new_application_at_once(self, call: HadoopCall, user: str) -> bytes | None:
         """Without a look at the request, which has no fields: what stands there all the same is decoded first."""
         application_id = self._behind.ids.issue_at_once() if call.payload_untrusted == b"" else None
-        return None if application_id is None else self._new_application_of(application_id)
+        return None if application_id is None else self._new_application_of(application_id, user)
 
-    def _new_application_of(self, application_id: ApplicationId) -> bytes:
+    def _new_application_of(self, application_id: ApplicationId, user: str) -> bytes:
         """The fields of a message may be written one behind the other."""
-        return issued_id(application_id) + self._maximum_capability()
+        return issued_id(application_id) + self._maximum_capability(user)
 
-    def _maximum_capability(self) -> bytes:
-        granted = self._behind.maximum_allocation()
+    def _maximum_capability(self, user: str) -> bytes:
+        granted = self._behind.maximum_allocation(user)
         if self._granted is None or (self._granted[0] is not granted and self._granted[0] != granted):
             shown = GetNewApplicationResponseProto(maximumCapability=resource_message(granted))
             self._granted = (granted, shown.SerializeToString())

@@ -34,10 +34,13 @@ def refusal_of(
         against: Each sub-cluster, and the reason against it.
     """
     voices = {reason.voice for _, reason in against if reason is not None}
+    up_to_mib = max((question.up_to_mib for question, _ in against), default=0)
     grants = {question.subcluster.subcluster: _grant(question) for question, _ in against}
     if Voice.TOO_LARGE in voices:
-        largest = max(grants.values(), key=lambda grant: _part(grant, submission.resource), default=ResourceVector())
-        return replace(decision, refusal=_too_large(decision, submission, queue_name, largest))
+        asked = submission.resource
+        needed = replace(asked, memory_mib=max(asked.memory_mib, up_to_mib))
+        largest = max(grants.values(), key=lambda grant: _part(grant, needed), default=ResourceVector())
+        return replace(decision, refusal=_too_large(decision, needed, queue_name, largest))
     speakers = [
         question.subcluster.subcluster
         for question, reason in against
@@ -74,13 +77,15 @@ def _part(grant: ResourceVector, needed: ResourceVector) -> float:
     )
 
 
-def _too_large(decision: HomeDecision, submission: Submission, queue_name: str, largest: ResourceVector) -> Refusal:
-    needed, granted = amounts_of(submission.resource), amounts_of(largest)
-    over = next((name for name, amount in needed.items() if amount > granted.get(name, amount)), "memory-mb")
+def _too_large(decision: HomeDecision, needed: ResourceVector, queue_name: str, largest: ResourceVector) -> Refusal:
+    granted = amounts_of(largest)
+    over = next(
+        (name for name, amount in amounts_of(needed).items() if amount > granted.get(name, amount)), "memory-mb"
+    )
     each = "; ".join(f"{candidate.subcluster}: {candidate.reason}" for candidate in decision.candidates)
     message = (
         "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum allowed "
-        f"allocation. Requested resource type=[{over}], Requested resource={_written(submission.resource)}, "
+        f"allocation. Requested resource type=[{over}], Requested resource={_written(needed)}, "
         f"maximum allowed allocation={_written(largest)}, please note that this is the largest container that queue "
         f"{queue_name} can get in any cluster ({each})"
     )

@@ -71,6 +71,7 @@ class Question:
         on_way: How many applications were sent to its queue there that no report shows yet; `masters_on_way` is what
             their ApplicationMasters ask for, together.
         types_elsewhere: Resource types beside memory and virtual cores that some sub-cluster tells of.
+        up_to_mib: Memory of the largest containers that it says it will ask for; 0 if it says nothing.
     """
 
     submission: Submission
@@ -84,6 +85,7 @@ class Question:
     on_way: int = 0
     masters_on_way: ResourceVector = field(default_factory=ResourceVector)
     types_elsewhere: frozenset[str] = frozenset()
+    up_to_mib: int = 0
 
     @property
     def label(self) -> str:
@@ -252,6 +254,13 @@ def _misses_nodes(seen: SubClusterView) -> bool:
     return seen.awaits_nodes or seen.capacity.memory_mib <= 0 or any(node.state in _MISSED for node in seen.nodes)
 
 
+def _grants_less_than_is_said(question: Question) -> str | None:
+    wanted = ResourceVector(question.up_to_mib)
+    limits = size_limits(question.subcluster, question.queue, "")
+    limit = next((each for each in limits if each.bound is Bound.REFUSED and each.is_above(wanted)), None)
+    return None if limit is None else f"containers of up to {question.up_to_mib} MiB are above {limit.whose}"
+
+
 def _size_limits(question: Question) -> Sequence[SizeLimit]:
     return list(size_limits(question.subcluster, question.queue, question.label))
 
@@ -412,6 +421,7 @@ _RULES = (
     _Rule(_runs_nothing, Effect.NEVER, voice=Voice.NO_QUEUE),
     _Rule(_lacks_label, Effect.NEVER, voice=Voice.HOME),
     _Rule(_above(Bound.REFUSED), Effect.NEVER, has_master=True, voice=Voice.HOME),
+    _Rule(_grants_less_than_is_said, Effect.NEVER, voice=Voice.TOO_LARGE),
     _Rule(_above_for_good, Effect.NEVER, has_master=True, voice=Voice.TOO_LARGE),
     _Rule(_above_for_now, has_master=True),
     _Rule(_exceeds_nodes, has_master=True),

@@ -28,7 +28,7 @@ __all__ = [
     "largest",
     "merge_objects",
     "nested",
-    "resource_largest",
+    "resource_smallest",
     "resource_total",
     "saturating_total",
     "smallest",
@@ -176,7 +176,7 @@ def _is_resource(value: Any) -> bool:
 
 _INFORMATION: Mapping[str, Rule] = {
     "value": total,
-    "maximumAllocation": largest,
+    "maximumAllocation": smallest,
     "minimumAllocation": smallest,
 }
 _RESOURCE: Mapping[str, Rule] = {
@@ -184,17 +184,17 @@ _RESOURCE: Mapping[str, Rule] = {
     "vCores": total,
     "resourceInformations": nested({"resourceInformation": keyed("name", _INFORMATION)}),
 }
-_LARGEST_RESOURCE: Mapping[str, Rule] = {
-    "memory": largest,
-    "vCores": largest,
-    "resourceInformations": nested({"resourceInformation": keyed("name", {**_INFORMATION, "value": largest})}),
+_SMALLEST: Mapping[str, Rule] = {
+    "memory": smallest,
+    "vCores": smallest,
+    "resourceInformations": nested({"resourceInformation": keyed("name", {**_INFORMATION, "value": smallest})}),
 }
 
 resource_total: Rule = nested(_RESOURCE)
 """The sum of resources, of every type that one of them has."""
 
-resource_largest: Rule = nested(_LARGEST_RESOURCE)
-"""The largest of each resource type."""
+resource_smallest: Rule = nested(_SMALLEST)
+"""The least of each resource type: one container meets one sub-cluster."""
 
 
 def amount(value: Any) -> float | int:

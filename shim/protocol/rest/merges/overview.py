@@ -10,7 +10,7 @@ from shim.protocol.rest.merges.fields import (
     largest,
     merge_objects,
     nested,
-    resource_largest,
+    resource_smallest,
     smallest,
 )
 
@@ -19,7 +19,7 @@ __all__ = ["merge_overview"]
 _SMALLEST_RESOURCE: Rule = nested({"memory": smallest, "vCores": smallest})
 _RULES: Mapping[str, Rule] = {
     "minimumAllocation": _SMALLEST_RESOURCE,
-    "maximumAllocation": resource_largest,
+    "maximumAllocation": resource_smallest,
     "applicationPriority": largest,
     "schedulerBusy": largest,
     "rmDispatcherEventQueueSize": largest,
@@ -28,7 +28,7 @@ _RULES: Mapping[str, Rule] = {
 
 
 def merge_overview(parts: Sequence[PartialDocument]) -> bytes:
-    """The widest allocation that some sub-cluster grants, and the busiest scheduler."""
+    """The largest container that every sub-cluster grants, and the busiest scheduler."""
     if len(parts) == 1:
         return parts[0].document
     return encode(merge_objects([(decode(part.document), part.weight) for part in parts], _RULES))

@@ -28,7 +28,7 @@ from shim.protocol.rest.merges.fields import (
     largest,
     merge_objects,
     nested,
-    resource_largest,
+    resource_smallest,
     saturating_total,
     smallest,
     total,
@@ -76,8 +76,8 @@ _COMMON: Mapping[str, Rule] = {
     "state": _state,
     "nodeLabels": union,
     "queuePriority": largest,
-    "maximumAllocation": resource_largest,
-    "maxContainerAllocation": resource_largest,
+    "maximumAllocation": resource_smallest,
+    "maxContainerAllocation": resource_smallest,
     "hideReservationQueues": all_true,
     "autoCreateChildQueueEnabled": any_true,
     "preemptionDisabled": all_true,
@@ -101,7 +101,7 @@ _FIFO: Mapping[str, Rule] = {
     "usedCapacity": average,
     "qstate": _state,
     "minQueueMemoryCapacity": smallest,
-    "maxQueueMemoryCapacity": largest,
+    "maxQueueMemoryCapacity": smallest,
     **dict.fromkeys(("numNodes", "usedNodeCapacity", "availNodeCapacity", "totalNodeCapacity", "numContainers"), total),
 }
 

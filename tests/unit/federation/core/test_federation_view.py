@@ -36,19 +36,6 @@ def test_state_of_a_sub_cluster_is_told_by_its_age_and_its_word(view, now_s, ha_
     assert view.state(WEST, now_s) is SubClusterState.NEW
 
 
-def test_the_largest_grant_is_that_of_the_newest_reports(view):
-    assert view.largest_grant() == ResourceVector()
-    scheduler = {"scheduler": b"{}", "nodes": b"{}"}
-    small, large = ResourceVector(1024, 1), ResourceVector(4096, 4)
-    view.apply(a_report("east", documents=scheduler, maximum_allocation=small))
-    assert view.largest_grant() == small
-    view.apply(a_report("west", documents=scheduler, maximum_allocation=large))
-    assert view.largest_grant() == large
-    node = a_node_report(total=ResourceVector(2048, 8))
-    view.apply(a_report("west", 2, documents=scheduler, maximum_allocation=large, nodes=[node]))
-    assert view.largest_grant() == ResourceVector(2048, 4)
-
-
 def test_applications_of_a_lost_sub_cluster_stay_listed_and_live(view):
     view.apply(a_report("east", applications=[a_document(1, "east")]))
     assert view.state(EAST, 10_000.0) is SubClusterState.LOST
@@ -270,14 +257,12 @@ def test_a_retired_cluster_leaves_every_sum_until_it_is_revived(view):
     seen = view.look(EAST, 101.0)
     assert (seen.capacity, seen.used, seen.nodes, dict(seen.queues)) == (ResourceVector(), ResourceVector(), (), {})
     assert [view.part(EAST, part) for part in Part] == [None] * len(Part)
-    assert view.largest_grant() == ResourceVector()
     assert not view.is_touched(EAST, Part.NODES)
     assert states(view) == {1: "RUNNING"}, "its applications stay listed"
     answers_of_parts = [part for part in Part if part is not Part.APPLICATIONS]
     assert all(view.version(part) > versions[part] for part in answers_of_parts), "kept answers are out of date"
     view.retire([])
     assert view.look(EAST, 101.0) == before
-    assert view.largest_grant() == ResourceVector(4096, 4)
 
 
 def test_nothing_that_a_retired_cluster_tells_is_believed(view):

@@ -76,7 +76,7 @@ class GuardedServer:
                 kept=KeptRPCAnswers(runtime.view, clock, staleness_s=1.0, is_shared=True),
                 rights=ViewRights(backend.applications, identity),
                 access=self.access,
-                maximum_allocation=lambda: ResourceVector(4096, 4),
+                maximum_allocation=lambda _: ResourceVector(4096, 4),
                 max_submission_bytes=1024 * 1024,
             )
         )

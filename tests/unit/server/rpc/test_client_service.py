@@ -120,7 +120,7 @@ class ClientServiceFixture:
                 kept=KeptRPCAnswers(heddle.view, clock, staleness_s=1.0, is_shared=self.is_shared),
                 rights=ViewRights(heddle.use_cases.backend.applications, identity),
                 access=heddle.use_cases.backend.applications.access,
-                maximum_allocation=lambda: ResourceVector(4096, 4),
+                maximum_allocation=lambda _: ResourceVector(4096, 4),
                 max_submission_bytes=1024 * 1024,
                 rates=self.rates,
             )

@@ -322,3 +322,39 @@ def test_labels_of_a_hadoop_2_that_has_none_are_none():
     assert merge_node_labels(parts(b"null", b'{"nodeLabelInfo":{"name":"a","exclusivity":"true"}}')) == (
         b'{"nodeLabelInfo":{"name":"a","exclusivity":"true"}}'
     )
+
+
+def test_the_largest_container_is_what_every_sub_cluster_grants():
+    """A client's application meets one of them."""
+
+    def granting(memory, vcores):
+        most = {"memory": memory, "vCores": vcores}
+        leaf = {"queueName": "dev", "type": "capacitySchedulerLeafQueueInfo", "maximumAllocation": most}
+        info = {
+            "type": "capacityScheduler",
+            "queueName": "root",
+            "queues": {"queue": [leaf]},
+            "maximumAllocation": most,
+        }
+        return json.dumps({"scheduler": {"schedulerInfo": info}}).encode()
+
+    parts = [PartialDocument(EAST, granting(4096, 2), 1.0), PartialDocument(WEST, granting(1024, 8), 3.0)]
+    info = json.loads(merge_schedulers(parts))["scheduler"]["schedulerInfo"]
+    least = {"memory": 1024, "vCores": 2}
+    assert (info["maximumAllocation"], info["queues"]["queue"][0]["maximumAllocation"]) == (least, least)
+    overviews = [
+        PartialDocument(EAST, json.dumps({"maximumAllocation": most}).encode(), 1.0)
+        for most in ({"memory": 4096, "vCores": 2}, {"memory": 1024, "vCores": 8})
+    ]
+    assert json.loads(merge_overview(overviews))["maximumAllocation"] == least
+    fifos = [
+        PartialDocument(
+            EAST,
+            json.dumps(
+                {"scheduler": {"schedulerInfo": {"type": "fifoScheduler", "maxQueueMemoryCapacity": memory}}}
+            ).encode(),
+            1.0,
+        )
+        for memory in (4096, 1024)
+    ]
+    assert json.loads(merge_schedulers(fifos))["scheduler"]["schedulerInfo"]["maxQueueMemoryCapacity"] == 1024
