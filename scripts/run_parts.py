@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from scripts.machine_waits import noted, told
@@ -26,8 +27,9 @@ LOGS = ROOT / ".heddle" / "logs"
 STATIC = "static"
 OF_TEST = (STATIC, *(each.name for each in OF_EACH_TEST))
 """The parts of `make test`."""
-_LINTERS = ("make", "--no-print-directory", "--jobs", "2", "--output-sync=target", "lint", "pyright", "mypy", "layers")
+_LINTERS = ("make", "--no-print-directory", "--jobs", "2", "--output-sync=target", "pyright", "mypy", "lint", "layers")
 _LOOK_EVERY_S = 0.2
+_MOST_AGAIN = 3
 
 
 class Parts:
@@ -72,6 +74,26 @@ class Parts:
                 _shown(chosen.after, log)
         part = read_part(name, self._logs, exited_badly=code != 0, took_s=time.monotonic() - began)
         self.done.append(part)
+        return part
+
+    def again(self, part: Part) -> Part:
+        """Try the few failed tests of a part again, alone: it is green, and unsteady, if they pass.
+
+        What has too many failures, or ended without a summary, stays as it is.
+        """
+        tests = list(dict.fromkeys(each.test for each in part.failures))
+        if part.summary is None or not 0 < len(tests) <= _MOST_AGAIN:
+            return part
+        name = f"{part.name}-again"
+        failures = self._logs / f"{name}.failures"
+        log = self._logs / f"{name}.log"
+        print(f"\n==== {name}", flush=True)
+        began = time.monotonic()
+        code = _shown(slice_named(part.name).alone(tests, failures, self._profile), log)
+        took_s = part.took_s + time.monotonic() - began
+        if code == 0:
+            part = replace(part, took_s=took_s, exited_badly=False, failures=(), unsteady=part.failures)
+            self.done[-1] = part
         return part
 
     def end(self, *remarks: str) -> int:

@@ -36,7 +36,12 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What is known of one part after the run; `summary` is pytest's last line, None if there is none."""
+    """What is known of one part after the run.
+
+    Attributes:
+        summary: pytest's last line, None if there is none.
+        unsteady: What failed, and passed when it was tried again alone.
+    """
 
     name: str
     took_s: float
@@ -45,6 +50,7 @@ class Part:
     summary: str | None
     runs_tests: bool
     failures: tuple[Failure, ...]
+    unsteady: tuple[Failure, ...] = ()
 
     @property
     def has_failed(self) -> bool:
@@ -61,6 +67,7 @@ class Part:
             ending = "failed" if self.exited_badly else "passed"
         told = [f"{self.name:<14} {self.took_s:6.0f}  {ending}"]
         told += [f"    {line}" for line in _told_once(self.failures)]
+        told += [f"    unsteady, passed alone: {line}" for line in _told_once(self.unsteady)]
         told += [f"    {line}" for line in self.lines if line.startswith(_NOT_RUN)]
         if self.has_failed and not (self.failures and self.summary):
             told += [f"    | {line}" for line in self.lines[-_LAST_LINES:]]

@@ -49,12 +49,18 @@ class Slice:
 
     def pytest(self, failures: Path, profile: str) -> list[str]:
         """Return the command, which writes failed tests to a file as they happen."""
-        return [
-            *(".venv/bin/python", "-m", "pytest", "--color=yes", "-p", "tests.support.failure_log"),
-            *("--failure-log", str(failures), "--hypothesis-profile", profile, "-m", self.marks, "--durations", "10"),
-            *self.options,
-            *files_of(self),
-        ]
+        return [*_pytest(failures, profile), "-m", self.marks, "--durations", "10", *self.options, *files_of(self)]
+
+    def alone(self, tests: Sequence[str], failures: Path, profile: str) -> list[str]:
+        """Return the command for some of its tests, by their names, one after the other."""
+        return [*_pytest(failures, profile), "-v", *tests]
+
+
+def _pytest(failures: Path, profile: str) -> tuple[str, ...]:
+    return (
+        *(".venv/bin/python", "-m", "pytest", "--color=yes", "-p", "tests.support.failure_log"),
+        *("--failure-log", str(failures), "--hypothesis-profile", profile),
+    )
 
 
 _ON_CLUSTERS = ("-v", "-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")

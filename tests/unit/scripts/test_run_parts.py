@@ -3,12 +3,13 @@
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from scripts.run_parts import Parts, _shown
-from scripts.slices import Slice
+from scripts.slices import Slice, _pytest
 
 
 class Commands(Slice):
@@ -51,6 +52,41 @@ def test_a_part_that_fails_makes_the_end_red_and_is_tidied_too(parts, tmp_path, 
     assert parts.end("a remark") == 1
     told = capsys.readouterr().out.splitlines()
     assert told[-2:] == ["failed: dies", "a remark"]
+
+
+FAILS_ONCE = """
+import os
+import pytest
+
+@pytest.mark.parametrize("case", range(CASES))
+def test_x(case):
+    if not os.path.exists("MARK" + str(case)):
+        open("MARK" + str(case), "w").close()
+        raise AssertionError("a bad minute")
+
+def test_y(): pass
+"""
+
+
+@pytest.mark.parametrize(("cases", "at_last"), [(2, "is unsteady"), (4, "is red")])
+def test_a_few_tests_that_fail_are_tried_again_alone_and_many_are_not(tmp_path, monkeypatch, capsys, cases, at_last):
+    test = tmp_path / "test_x.py"
+    test.write_text(FAILS_ONCE.replace("CASES", str(cases)).replace("MARK", str(tmp_path / "mark")), "utf-8")
+
+    class Once(Slice):
+        def pytest(self, failures: Path, profile: str) -> list[str]:
+            return [*_pytest(failures, profile), str(test)]
+
+        def alone(self, tests: Sequence[str], failures: Path, profile: str) -> list[str]:
+            assert all("test_y" not in each for each in tests)
+            return [*_pytest(failures, profile), *(f"{test}::{each.rpartition('::')[2]}" for each in tests)]
+
+    monkeypatch.setattr("scripts.run_parts.slice_named", lambda name: Once(name=name, about="", paths=(), usual_s=1))
+    parts = Parts(profile="default", logs=tmp_path / "logs")
+    assert parts.again(parts.run("once")).has_failed is (at_last == "is red")
+    assert parts.end() == (at_last == "is red")
+    told = capsys.readouterr().out
+    assert ("unsteady, passed alone: FAILED" in told) is (at_last == "is unsteady")
 
 
 def test_what_it_leaves_running_is_not_waited_for(parts, tmp_path):

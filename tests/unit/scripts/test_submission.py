@@ -23,6 +23,7 @@ class ScriptedParts(Parts):
         self.left_s = limit_s
         self._factor = factor
         self._red = red
+        self.tried_again: list[str] = []
 
     def run(self, name: str) -> Part:
         took_s = self._factor * (60.0 if name == STATIC else slice_named(name).usual_s)
@@ -38,6 +39,10 @@ class ScriptedParts(Parts):
         )
         self.done.append(ended)
         return ended
+
+    def again(self, part: Part) -> Part:
+        self.tried_again.append(part.name)
+        return part
 
 
 before = slice_named
@@ -96,6 +101,12 @@ def test_a_red_run_chooses_nothing_more(monkeypatch):
     names, told = chosen(ScriptedParts(red="unit"), order)
     assert names == []
     assert told == f"left: {order[0].name} (something is red)"
+
+
+def test_code_alone_and_the_kills_have_to_pass_at_once(monkeypatch):
+    parts = ScriptedParts()
+    chosen(parts, usual(monkeypatch, slices_of(60)))
+    assert parts.tried_again == ["integration", "promises", SLICES[1].name]
 
 
 def test_a_fast_machine_counts_as_the_usual_one():
