@@ -83,6 +83,7 @@ ROOMS: Mapping[str, Room] = {
             "tests/property/test_application_columns.py",
             "tests/unit/submission",
             "tests/unit/queues",
+            "tests/unit/multicluster",
             "tests/unit/server/rpc",
             "tests/unit/peers",
             "tests/integration/rest",
@@ -109,6 +110,7 @@ ROOMS: Mapping[str, Room] = {
             "tests/unit/protocol",
             "tests/protocol",
             "tests/unit/server/rpc",
+            "tests/unit/multicluster",
             "tests/unit/peers",
             "tests/unit/server/rest",
             "tests/integration/rpc",
@@ -292,23 +294,35 @@ def lines_of_statement(text: str, line: int) -> range:
 
 
 def near_tests(path: str, room: Room, root: Path = ROOT) -> list[str]:
-    """Return the files of a room's tests that are named after a module or import it, those named after it first."""
+    """Return the files of a room's tests that are named after a module or import it, those named after it first.
+
+    Where there are none, those that import a module which imports it, and so on.
+    """
     module = path.removesuffix(".py").replace("/", ".")
-    package, _, stem = module.rpartition(".")
-    names = {module}
-    init = root / package.replace(".", "/") / "__init__.py"
-    if init.is_file() and module in _imported(init):
-        names.add(package)
+    own = f"test_{module.rpartition('.')[2]}.py"
     files = sorted({file for test in room.tests for file in _test_files(root / test)})
-    found = [file for file in files if file.name == f"test_{stem}.py" or names & _imported(file)]
-    kinds = ("unit", "protocol", "property", "integration")
-    order = {kind: at for at, kind in enumerate(kinds)}
+    sources = {file: _name_of(file, root) for place in room.modules for file in sorted((root / place).rglob("*.py"))}
+    names, found = {module}, list[Path]()
+    while not found:
+        packages = {name for file, name in sources.items() if file.name == "__init__.py" and names & _imported(file)}
+        found = [file for file in files if file.name == own or (names | packages) & _imported(file)]
+        wider = names | packages | {name for file, name in sources.items() if names & _imported(file)}
+        if wider == names:
+            break
+        names = wider
+    order = {kind: at for at, kind in enumerate(("unit", "protocol", "property", "integration"))}
 
     def rank(file: Path) -> tuple[bool, int, int]:
         kind = file.relative_to(root / "tests").parts[0]
-        return file.name != f"test_{stem}.py", order.get(kind, len(order)), file.stat().st_size
+        return file.name != own, order.get(kind, len(order)), file.stat().st_size
 
     return [file.relative_to(root).as_posix() for file in sorted(found, key=rank)]
+
+
+def _name_of(file: Path, root: Path) -> str:
+    """Return the name that a module is imported by."""
+    path = file.parent if file.name == "__init__.py" else file.with_suffix("")
+    return path.relative_to(root).as_posix().replace("/", ".")
 
 
 def _test_files(place: Path) -> list[Path]:

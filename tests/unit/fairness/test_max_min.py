@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fairness import weighted_max_min
+from fairness import ShapeMismatchError, weighted_max_min
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,10 @@ from fairness import weighted_max_min
 def test_a_row_without_weight_has_its_guarantee_and_what_others_leave(demand, weights, guaranteed, expected):
     given = weighted_max_min(demand, weights, 20, guaranteed=guaranteed)
     np.testing.assert_allclose(given, expected)
+
+
+def test_a_guarantee_for_other_rows_is_refused():
+    with pytest.raises(ShapeMismatchError, match="guaranteed"):
+        weighted_max_min([5, 10], [1, 1], 20, guaranteed=[3])
+    with pytest.raises(ShapeMismatchError, match="weights"):
+        weighted_max_min([5, 10], [1], 20)

@@ -68,6 +68,7 @@ def test_what_is_left_of_its_containers_says_it_before_its_progress_does(
 ):
     found = sure(told(WorkLeft(containers, 10.0, running, runs=2), progress=99.0, launchTime=1_000_000))
     assert (found.met, found.expected_end_s, found.takes) == (met, ends_s, takes)
+    assert (found.deadline_s, found.left_s) == (DUE_S, 40.0)
     assert "by 2 earlier runs" in found.source
 
 

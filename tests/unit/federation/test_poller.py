@@ -63,6 +63,16 @@ class Federation:
         return [request.path.removeprefix("/ws/v1/cluster/") for request in self.manager.requests]
 
 
+class Drawn:
+    """Implements `RandomSource`: draws one number again and again."""
+
+    def __init__(self, number):
+        self.number = number
+
+    def random(self):
+        return self.number
+
+
 class Listener:
     def __init__(self):
         self.reports = []
@@ -115,6 +125,20 @@ async def test_polls_come_at_their_interval_and_below_five_requests_a_second(fed
         await federation.clock.advance(40.0)
     assert federation.paths().count("metrics") == 31
     assert len(federation.manager.requests) / 60.0 < 5
+
+
+@pytest.mark.parametrize(("drawn", "pause_s"), [(0.0, 1.5), (0.5, 2.0), (1.0, 2.5)])
+async def test_polls_are_spread_around_their_interval(federation, drawn, pause_s):
+    settings = usual(PollSchedule, interval_s=2.0, jitter=0.25)
+    federation.master = SubClusterPoller(federation.manager, federation.view, federation.clock, settings)
+    task = asyncio.create_task(federation.master.run(Drawn(drawn)))
+    await federation.clock.settle()
+    for count in (1, 2, 3):
+        await federation.clock.advance(pause_s - 0.01)
+        assert federation.paths().count("metrics") == count
+        await federation.clock.advance(0.01)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_what_ends_between_two_polls_is_told_by_the_next(federation):

@@ -357,6 +357,24 @@ async def test_where_access_lists_are_on_a_silent_home_shows_nobody_what_another
     assert listed.freshness.missing == (EAST,)
 
 
+async def test_where_access_lists_are_on_a_list_is_young_until_its_age_is_the_most(guarded):
+    staleness_s = usual(ReadingSettings).staleness_s
+
+    async def lists_asked_for():
+        guarded.east.requests.clear()
+        await guarded.listed()
+        return sum(request.path.endswith("/apps") for request in guarded.east.requests)
+
+    assert await lists_asked_for() == 1
+    await guarded.clock.advance(staleness_s / 2)
+    guarded.reading.mark_written(ONE)
+    assert await lists_asked_for() == 1, "one from before a write is too old"
+    await guarded.clock.advance(staleness_s)
+    assert await lists_asked_for() == 0, "as old as it may be"
+    await guarded.clock.advance(0.001)
+    assert await lists_asked_for() == 1
+
+
 async def test_where_access_lists_are_on_own_writes_are_seen_too(guarded):
     await guarded.read(ONE, "alice")
     await guarded.listed("alice")

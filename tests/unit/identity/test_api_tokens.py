@@ -151,6 +151,17 @@ async def test_made_up_tokens_do_not_push_out_those_that_are_known():
     assert office.store.reads == reads
 
 
+async def test_as_many_tokens_are_remembered_as_are_allowed_those_used_last():
+    office = Office(limits=APITokenLimits(remembered=3))
+    texts = [(await office.create()).text for _ in range(4)]
+    for text in texts:
+        await office.tokens.check(text)
+    for text, reads in ((texts[1], 0), (texts[3], 0), (texts[0], 1)):
+        before = office.store.reads
+        assert await office.tokens.check(text)
+        assert office.store.reads - before == reads
+
+
 class SlowStore(InMemoryAPITokenStore):
     """Keeps who asks waiting; implements `APITokenStore`."""
 

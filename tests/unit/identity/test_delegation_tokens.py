@@ -69,6 +69,14 @@ async def test_a_token_tells_who_asked_for_it(heddles):
     assert subject.owner_of(token.identifier) == TokenOwner("alice", "oozie")
 
 
+async def test_numbers_of_tokens_stay_those_that_yarn_can_read(heddles):
+    heddles.clock.wall_s = 2.0**31 - 1
+    subject = heddles.start()
+    identifiers = [(await issued(subject, owner=f"user{number}")).identifier for number in range(3)]
+    numbers = [YARNDelegationTokenIdentifierProto.FromString(each).sequenceNumber for each in identifiers]
+    assert numbers == [2**31 - 1, 0, 1]
+
+
 async def test_s8_a_token_of_another_secret_is_none(heddles):
     token = await issued(heddles.start(secret=b"o" * 32))
     subject = heddles.start()
@@ -222,6 +230,20 @@ async def test_what_is_remembered_is_bounded(heddles):
     tokens = [await issued(subject, owner=f"user{number}") for number in range(5)]
     assert subject.is_known_good(tokens[0].identifier) is None
     assert subject.is_known_good(tokens[-1].identifier)
+
+
+async def test_who_was_looked_up_last_is_remembered_longest(heddles):
+    first, second = [await issued(heddles.start(), owner=f"user{number}") for number in range(2)]
+    subject = heddles.start()
+    for token in (first, second):
+        await subject.check(token.identifier)
+    await heddles.clock.advance(LIMITS.seen_within_s)
+    await subject.check(first.identifier)
+    others = [await issued(subject, owner=f"other{number}") for number in range(2)]
+    assert subject.is_known_good(first.identifier), "four are remembered"
+    assert all(subject.is_known_good(token.identifier) for token in others)
+    await issued(subject, owner="another")
+    assert subject.is_known_good(first.identifier), "the second one went"
 
 
 async def test_a_store_that_is_away_lets_nobody_in_for_longer_than_the_bound(heddles):

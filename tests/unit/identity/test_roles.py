@@ -9,8 +9,8 @@ from shim.identity.roles import RoleRules, with_overrides
 RULES = RoleRules(
     {
         Role.VIEWER: ("*",),
-        Role.USER: ("alice", "group:analysts"),
-        Role.OPERATOR: ("group:ops", "olga"),
+        Role.USER: ("alice", "eve", "group:analysts"),
+        Role.OPERATOR: ("group:ops", "olga", "eve"),
         Role.ADMINISTRATOR: ("ada",),
     }
 )
@@ -29,6 +29,7 @@ def silent() -> frozenset[str]:
         ("bob", ("analysts", "ops"), Role.OPERATOR),
         ("alice", ("ops",), Role.OPERATOR),
         ("olga", (), Role.OPERATOR),
+        ("eve", (), Role.OPERATOR),
         ("analysts", (), Role.NOBODY),
     ],
 )

@@ -14,6 +14,7 @@ from scripts.mutants import (
     Equivalent,
     Outcome,
     Reach,
+    Room,
     Verdict,
     confirmed,
     drawn,
@@ -72,16 +73,21 @@ def test_tests_near_a_module_are_those_named_after_it_then_those_that_import_it_
     for path, text in (
         ("shim/a/__init__.py", "from shim.a.core import f\n"),
         ("shim/a/core.py", ""),
+        ("shim/a/inner.py", ""),
+        ("shim/a/alone.py", ""),
+        ("shim/a/outer.py", "from shim.a.inner import f\n"),
         ("tests/property/test_long.py", "from shim.a import f\n"),
         ("tests/unit/test_core.py", ""),
-        ("tests/unit/test_users.py", "import shim.a.core\n"),
+        ("tests/unit/test_users.py", "import shim.a.core, shim.a.outer\n"),
         ("tests/unit/test_others.py", "from shim.b import core\n"),
     ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, "utf-8")
-    room = replace(ROOMS["fairness"], tests=("tests/property/test_long.py", "tests/unit"))
+    room = Room(modules=("shim/a",), tests=("tests/property/test_long.py", "tests/unit"))
     found = ["tests/unit/test_core.py", "tests/unit/test_users.py", "tests/property/test_long.py"]
     assert near_tests("shim/a/core.py", room, tmp_path) == found
+    assert near_tests("shim/a/inner.py", room, tmp_path) == found[1:2], "those of who imports it"
+    assert near_tests("shim/a/alone.py", room, tmp_path) == []
 
 
 def test_a_file_is_as_before_whatever_happens(tmp_path):

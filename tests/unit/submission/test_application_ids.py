@@ -1,6 +1,7 @@
 """Ids from reserved blocks: larger and larger, never twice."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -125,3 +126,18 @@ async def test_no_id_is_issued_while_no_epoch_can_begin(store: SwitchableStore) 
         await ids.issue()
     store.writes_fail = False
     assert (await ids.issue()).sequence == 1
+
+
+async def test_a_block_that_could_not_be_fetched_ahead_is_no_failure_that_nobody_heard_of(
+    store: SwitchableStore,
+) -> None:
+    told: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+    ids = ApplicationIds(store, block=10)
+    store.writes_fail = True
+    assert ids.issue_at_once() is None
+    for _ in range(5):
+        await asyncio.sleep(0)
+    del ids
+    gc.collect()
+    assert told == []

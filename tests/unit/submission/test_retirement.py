@@ -67,6 +67,7 @@ async def test_what_waited_for_it_runs_elsewhere_and_what_it_had_is_lost(federat
     moved = await heddle.store.find(TWO)
     assert moved is not None
     assert (moved.state, moved.home_subcluster) == (SubmissionState.SUBMITTED, WEST)
+    assert moved.intended_at_ms == int(federation.clock.now_s() * 1000), "it was intended for west just now"
     lost = await heddle.store.find(ONE)
     assert lost is not None
     assert (lost.state, lost.home_subcluster) == (SubmissionState.LOST, EAST)

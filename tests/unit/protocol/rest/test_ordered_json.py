@@ -43,3 +43,8 @@ def test_s30_no_bytes_take_more_than_linear_time(opened):
 
 def test_repeated_keys_and_digits_are_kept():
     assert parse_ordered('{"a":1.50,"a":[true,null]}') == Pairs([("a", NumberText("1.50")), ("a", [True, None])])
+
+
+def test_what_is_as_deep_as_it_may_be_does_not_end_the_look_for_what_is_deeper():
+    assert nesting_depth(b"[[],[],[[]]]", limit=2) == 3
+    assert nesting_depth(b"[[],[],[]]", limit=2) == 2

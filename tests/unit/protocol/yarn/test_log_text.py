@@ -53,3 +53,7 @@ def test_an_answer_without_a_length_is_told_as_it_is(body):
 def test_an_answer_that_ends_early_has_no_place():
     told = told_by_node(b"LogLength:9\nLogContents:\nabc", 5)
     assert (told, told.start) == (LogText(b"abc", -1), -1)
+
+
+def test_an_empty_first_line_is_one():
+    assert lines_holding(b"\na", b"", 1000) == (b"\na\n", 2, False)

@@ -49,7 +49,8 @@ def test_a_report_has_the_use_of_all_clusters():
     report = GetApplicationReportResponseProto.FromString(with_account(payload, ACCOUNT)).application_report
     usage = report.app_resource_Usage
     assert (usage.memory_seconds, usage.vcore_seconds, usage.preempted_vcore_seconds) == (1704, 25, 3)
-    assert {each.key: each.value for each in usage.application_resource_usage_map} == {"memory-mb": 1704, "gpu": 4}
+    told = sorted((each.key, each.value) for each in usage.application_resource_usage_map)
+    assert told == [("gpu", 4), ("memory-mb", 1704)], "each once"
     assert usage.num_used_containers == 5
     assert usage.used_resources == a_resource(640, 5)
     assert usage.reserved_resources == a_resource(8, 0)

@@ -8,7 +8,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState
 from shim.federation.core.federation_view import FederationView, PendingPlacement, ViewSettings
 from shim.federation.core.queue_names import find_queue
-from shim.submission.core.home import choose_home
+from shim.submission.core.home import choose_home, next_best
 from shim.testing.builders import a_submission
 from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
 from shim.testing.settings import usual
@@ -308,3 +308,15 @@ def test_a_wrong_submission_is_told_from_an_unlucky_one(changes, fields, lasts):
 
 def test_a_sub_cluster_that_was_never_heard_of_may_yet_have_the_queue():
     assert not choose_home(asked(queue="nosuch"), a_view(east={}, west=None), {}, NOW_S).is_lasting
+
+
+def test_the_score_to_beat_is_the_second_of_all():
+    view = a_view(
+        east={"used": ResourceVector(1024, 1)},
+        west={"used": ResourceVector(2048, 2)},
+        north={"used": ResourceVector(4096, 4)},
+    )
+    decision = choose_home(asked(), view, {}, NOW_S)
+    scores = {candidate.subcluster: candidate.score for candidate in decision.candidates}
+    assert decision.home_subcluster == EAST
+    assert next_best(decision) == scores[WEST] > scores[NORTH]
