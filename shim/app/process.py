@@ -1,9 +1,11 @@
 """What a process that serves does about signals and standard streams: neither ends it unseen, but those that shall."""
 
 import asyncio
+import atexit
 import faulthandler
 import os
 import signal
+import stat
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -48,7 +50,11 @@ def _tell(name: str, said: str) -> None:
 
 
 def hold_streams() -> None:
-    """Give standard streams that were closed a place where nothing is, before a file or a socket takes theirs."""
+    """Let standard streams neither end this process nor hold it up.
+
+    Those that were closed get a place where nothing is, before a file or a socket takes theirs. A pipe or a socket
+    whose reader sleeps takes no more than it has room for: a write that waits would hold everybody's calls.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -56,14 +62,26 @@ def hold_streams() -> None:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest number: this one
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
+        mode = os.fstat(number).st_mode
+        if number and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+            os.set_blocking(number, False)
+    atexit.register(_settle)
+
+
+def _settle() -> None:
+    """Leave nothing in a buffer that would fail when the interpreter ends, and change its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with suppress(OSError, ValueError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 def say(line: str) -> None:
     """Print a line, to whoever may still read it."""
-    try:
+    with suppress(OSError, ValueError):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
-    except OSError:  # the reader has gone: what is left in the buffer shall not fail at the end, either
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)

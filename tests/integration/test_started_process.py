@@ -27,6 +27,7 @@ STAYS = (
 )
 TOLD = tuple(each.name for each in STAYS if each not in (signal.SIGPIPE, signal.SIGQUIT))
 MASTERS = '[masters]\nlisten = "127.0.0.1:0"\nsecret_file = "{folder}/masters.secret"\n'
+STALLED = os.pipe()
 VERBS = {"serve": ("serve",), "gm": ("gm", "--name", "a"), "lm": ("lm", "--subcluster", "east")}
 
 
@@ -109,8 +110,26 @@ def disk_is_full() -> None:
         os.dup2(os.open("/dev/full", os.O_WRONLY), number)
 
 
+def reader_sleeps() -> None:
+    for number in (1, 2):
+        os.dup2(STALLED[1], number)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stalled() -> Iterator[None]:
+    """A pipe that is full, and whose reader does not read."""
+    os.set_blocking(STALLED[1], False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(STALLED[1], b"." * 4096)
+    os.set_blocking(STALLED[1], True)
+    yield
+    for number in STALLED:
+        os.close(number)
+
+
 @pytest.mark.parametrize("verb", ["serve", "lm"])
-@pytest.mark.parametrize("before", [close_all, nobody_reads, disk_is_full])
+@pytest.mark.parametrize("before", [close_all, nobody_reads, disk_is_full, reader_sleeps])
 def test_it_serves_on_though_nobody_takes_what_it_says(tmp_path, verb, before):
     heddle, url = started(tmp_path, verb, before=before)
     heddle.begin()
