@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
 
 import structlog
 
@@ -115,15 +116,16 @@ async def serve_pages(
         logins: As of `serve_web`.
         rest: The server of the web services.
     """
-    runtime = use_cases.runtime
+    runtime, server = use_cases.runtime, use_cases.runtime.config.server
     settings = PageSettings(
         histories={SubClusterId(each.id): each.history_web for each in runtime.config.subclusters},
         front_port=rest.port,
         request_prefix=f"p{int(runtime.clock.now_s() * 1000):x}",
+        own_host=(urlsplit(server.proxy_url).hostname or "") if server.proxy_own_origin else "",
     )
     callers = _callers(use_cases, logins)
     pages = ApplicationPages(use_cases.backend, use_cases.identity, callers, settings, report=observer.tell)
-    return await _open(use_cases, pages, runtime.config.server.proxy, "proxy")
+    return await _open(use_cases, pages, server.proxy, "proxy")
 
 
 async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key: str) -> RestServer:
@@ -134,14 +136,16 @@ async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key:
     most = connections_allowed(limits.max_connections)
     limits = replace(limits, max_connections=most, max_of_address=one_address_share(most))
     tls = offered_tls(server, use_cases.runtime.clock)
-    opened = RestServer(handler, host=host, port=port, limits=limits, names=_names(server, host), tls=tls)
+    opened = RestServer(handler, host=host, port=port, limits=limits, names=_names(server, host, key), tls=tls)
     with listening(address, f"server.{key}"):
         await opened.start()
     return opened
 
 
-def _names(server: ServerConfig, bound: str) -> HostNames:
-    return HostNames((*server.host_names, bound.strip("[]"), *own_host_names()))
+def _names(server: ServerConfig, bound: str, key: str) -> HostNames:
+    """Names of a server: the pages' own host name is for the pages alone."""
+    pages = urlsplit(server.proxy_url).hostname if key == "proxy" else None
+    return HostNames((*server.host_names, bound.strip("[]"), *own_host_names(), *([pages] if pages else [])))
 
 
 def _service(

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from shim.config.environment import overlay
 from shim.config.job_graphs import HDFSConfig, SparkConfig, TezConfig
@@ -111,6 +112,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     _check_tls(config.server, source)
     _check_master_tls(config.masters, source)
     _check_binding(config.server, config.masters, source)
+    _check_own_origin(config, source)
     return config
 
 
@@ -216,6 +218,18 @@ def _check_master_tls(masters: MastersConfig, source: str) -> None:
     missing = [name for name, file in named.items() if file is None]
     if missing and len(missing) < len(named):
         raise ConfigError(source, f"masters.tls.{missing[0]}", "is missing: certificate, key and ca come together")
+
+
+def _check_own_origin(config: Config, source: str) -> None:
+    """Pages of ApplicationMasters with an origin, at a host with other pages of Heddle's, would have their cookies."""
+    server = config.server
+    if not server.proxy_own_origin:
+        return
+    host = urlsplit(server.proxy_url).hostname or ""
+    others = {split_address(server.rest)[0], *server.host_names, urlsplit(config.security.oidc.url).hostname or ""}
+    if not re.fullmatch(r"(?![0-9.]*$)[^:]+\..+", host) or host in {each.lower() for each in others}:
+        told = "needs a proxy_url whose host name is for those pages alone: cookies know of no ports"
+        raise ConfigError(source, "server.proxy_own_origin", told)
 
 
 def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:

@@ -79,6 +79,14 @@ class ServerConfig:
             form='a web address; write "http://host:port"',
         ),
     )
+    proxy_own_origin: bool = key(
+        default=False,
+        about=Key(
+            "Whether pages of ApplicationMasters may have an origin, with which their scripts read what their own "
+            "server answers, and keep cookies. Only where the host name of `proxy_url` is for them alone: cookies know "
+            "of no ports. Without it their scripts run in a sandbox that has none."
+        ),
+    )
     allow_remote: bool = key(
         default=False,
         about=Key("Whether an address that other machines reach may be bound. Without it only loopback is."),

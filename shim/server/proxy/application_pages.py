@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from shim.domain.ids import SubClusterId
 from shim.domain.token_scopes import TokenScope
@@ -56,13 +57,14 @@ class PageSettings:
         histories: By sub-cluster, origins of the servers that show its ended applications.
         front_port: Of Heddle's web services and pages, at the same host.
         request_prefix: Beginning of request ids, different for every process.
-        has_own_origin: Whether the host name of the pages is theirs alone, so that they may have an origin.
+        own_host: Host name, in lower case, that pages have for themselves: asked for by it they have an origin. Empty
+            for none.
     """
 
     histories: Mapping[SubClusterId, Collection[str]]
     front_port: int
     request_prefix: str = "p"
-    has_own_origin: bool = False
+    own_host: str = ""
 
 
 class ApplicationPages:
@@ -124,6 +126,8 @@ class ApplicationPages:
         login = await self._callers.log_in(request, query)
         record.caller, record.login = login.caller, login.headers
         record.is_change, record.target = request.method not in READS, request.raw_path[:200]
+        if request.header("service-worker") is not None:  # it would answer for all pages of this address
+            raise ForbiddenError("pages of ApplicationMasters have no service workers")
         if request.raw_path == "/":
             return self._writer.redirect(f"{self._front(request)}/console/")
         self._identity.require(login.caller, _RIGHTS[record.is_change])
@@ -166,7 +170,8 @@ class ApplicationPages:
             told = answer.header("Location") or ""
             histories = self._settings.histories.get(home, ())
             place = place_of(told, page, histories=histories, front=self._front(request))
-        own = self._settings.has_own_origin
+        host = urlsplit(public_url(request, "")).hostname
+        own = bool(self._settings.own_host) and host == self._settings.own_host
         return carried_page(answer, has_own_origin=own, location=place, cookie=caller.new_cookie)
 
     def _front(self, request: Request) -> str:

@@ -246,3 +246,34 @@ async def test_an_api_token_looks_and_changes_by_its_scope_and_stays_here(pages,
     assert made.text not in repr(asked) + repr(looked)
     refused = await pages.ask(f"{BASE}/?user.name=bob", authorization=shown[:-1])
     assert (refused.status, named(refused)["www-authenticate"].partition(" ")[0]) == (401, "Bearer")
+
+
+async def test_no_page_begins_a_service_worker(pages):
+    answer = await pages.ask(f"{BASE}/worker.js", service_worker="script")
+    assert (answer.status, pages.shown.asked) == (403, [])
+
+
+@pytest.mark.parametrize(
+    ("host", "has_origin"),
+    [
+        ("pages.example.org:8089", True),
+        ("PAGES.example.org", True),
+        ("heddle:8089", False),
+        ("127.0.0.1:8089", False),
+        ("x.pages.example.org", False),
+        ("pages.example.org@evil", False),
+        ("", False),
+    ],
+)
+async def test_pages_have_an_origin_at_the_host_that_is_theirs_alone(pages, host, has_origin):
+    pages.pages._settings = PageSettings({}, 8088, own_host="pages.example.org")
+    policy = named(await pages.ask(f"{BASE}/", host=host))["content-security-policy"]
+    assert ("allow-same-origin" in policy) is has_origin
+
+
+@pytest.mark.parametrize("status", [401, 407, 421])
+async def test_no_page_asks_for_a_password(pages, status):
+    pages.show(status, ("WWW-Authenticate", "Basic realm=Heddle"), ("Retry-After", "9"))
+    answer = await pages.ask(f"{BASE}/")
+    assert answer.status == 502
+    assert not {"www-authenticate", "retry-after", "proxy-authenticate"} & set(named(answer))

@@ -311,3 +311,23 @@ def test_costs_of_reading_are_told_by_pairs():
 )
 def test_what_is_no_cost_of_a_pair_is_refused(told, where):
     assert where in complaint(TWO + told + "\n")
+
+
+OWN_ORIGIN = '[server]\nproxy_own_origin = true\nproxy_url = "{}"\nhost_names = ["heddle.example.org"]\n' + LEAST
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "http://localhost:8089",
+        "http://127.0.0.1:8089",
+        "http://[::1]:8089",
+        "http://heddle.example.org:8089",
+        "http://HEDDLE.example.org:8089",
+        "http://heddle:8089",
+    ],
+)
+def test_pages_have_an_origin_only_at_a_host_name_of_their_own(url):
+    assert "host name is for those pages alone" in complaint(OWN_ORIGIN.format(url))
+    assert configuration(OWN_ORIGIN.format("https://pages.example.org")).server.proxy_own_origin
