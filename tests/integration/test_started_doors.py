@@ -8,11 +8,13 @@ import asyncio
 import base64
 import signal
 import ssl
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 import pytest
@@ -160,6 +162,39 @@ def provider(folder: Path, held: ExitStack, request: pytest.FixtureRequest) -> S
     return Site([held.enter_context(Started(folder, text))], doors, more={"issuer": issuer})
 
 
+def extras(folder: Path, held: ExitStack, request: pytest.FixtureRequest) -> Site:
+    """PostgreSQL for a store, and a collector of traces."""
+    url = request.getfixturevalue("postgres_url").replace("postgresql://", "postgresql+asyncpg://")
+    collector = ThreadingHTTPServer(("127.0.0.1", 0), _Collector)
+    held.callback(collector.server_close)
+    held.callback(collector.shutdown)
+    threading.Thread(target=collector.serve_forever, daemon=True).start()
+    text, doors = configuration(folder)
+    text = text.replace(f"sqlite:///{folder}/heddle.db", url)
+    traces = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{collector.server_port}",
+        "OTEL_BSP_SCHEDULE_DELAY": "50",
+    }
+    _Collector.took.clear()
+    return Site([held.enter_context(Started(folder, text, environment=traces))], doors)
+
+
+class _Collector(BaseHTTPRequestHandler):
+    """Takes traces."""
+
+    took: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.took.append(self.path)
+        self.send_response(200)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as the base has it
+        """Say nothing."""
+
+
 def masters(folder: Path, held: ExitStack, *, is_encrypted: bool) -> Site:
     """A Global Master and a Local Master, with links by TLS or by a secret."""
     links = dict(zip(("gm/a", "lm/east"), free_addresses(2), strict=True))
@@ -185,6 +220,7 @@ CONFIGURATIONS: dict[str, Callable[[Path, ExitStack, pytest.FixtureRequest], Sit
     "tickets": tickets,
     "groups": groups,
     "provider": provider,
+    "extras": extras,
     "masters by a secret": lambda folder, held, _: masters(folder, held, is_encrypted=False),
     "masters by TLS": lambda folder, held, _: masters(folder, held, is_encrypted=True),
 }
@@ -360,6 +396,16 @@ async def tokens_of_a_provider(site: Site) -> None:
     assert await statuses(site, "/oidc/login?next=/console/", count=DEAR) == {302}
 
 
+async def store_of_extras(site: Site) -> None:
+    await web_services(site)
+    await api_token(site)
+    await client_rpc(site)
+
+
+async def traces(_: Site) -> None:
+    await asyncio.to_thread(until, lambda: "/v1/traces" in _Collector.took, "the collector is told")
+
+
 async def links(site: Site) -> None:
     """The two find each other; who says nothing, or proves nothing, is cut and keeps neither from it."""
 
@@ -402,6 +448,8 @@ TABLE: tuple[tuple[str, Callable[[Site], Awaitable[None]]], ...] = (
     ("tickets", names_are_nobody),
     ("groups", roles_of_groups),
     ("provider", tokens_of_a_provider),
+    ("extras", store_of_extras),
+    ("extras", traces),
     ("masters by a secret", links),
     ("masters by TLS", links),
 )

@@ -15,7 +15,7 @@ from cryptography.x509 import UniformResourceIdentifier
 from shim.app.bootstrap import Heddle
 from shim.app.peers import LocalMasterProcess, default_name
 from shim.config.loader import parse
-from shim.errors import ConfigError
+from shim.errors import AddressTakenError, ConfigError
 from tests.support.certificates import TestAuthority
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -191,7 +191,7 @@ async def test_an_address_that_is_taken_is_told_by_its_key(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         config = configuration(tmp_path, masters=f'listen = "{address}"')
-        with pytest.raises(ConfigError, match=r"masters\.listen"):
+        with pytest.raises(AddressTakenError, match=r"masters\.listen"):
             async with Heddle(config, global_master="gm-1"):
                 pass
 
