@@ -96,6 +96,7 @@ class SubClusterReport:
         applications: Live applications, and those that became final since the last report.
         forgotten: Applications that the active ResourceManager, asked by id, says it does not know.
         is_complete: Whether `applications` lists every live one; only then is absence worth a look.
+        left_out: How many rows were beyond the bounds of what is taken in: `applications`, `nodes`, `queues`.
     """
 
     subcluster: SubClusterId
@@ -117,3 +118,4 @@ class SubClusterReport:
     is_complete: bool = True
     incarnation: int = 0
     scheduler: str = ""
+    left_out: Mapping[str, int] = field(default_factory=dict)

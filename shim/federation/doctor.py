@@ -96,6 +96,11 @@ def _capacities(facts: FederationFacts) -> Iterator[Finding]:
             message = f"it tells more than its nodes sum up to: {'; '.join(each.excess)}"
             advice = f"if that lasts: heddle cluster cordon {each.id}, and look who answers as its ResourceManager"
             yield Finding("capacity", Level.WARNING, each.id, message, advice)
+        if each.left_out:
+            told = ", ".join(f"{count:,} {what}" for what, count in each.left_out.items())
+            message = f"it tells of more than is taken in of one cluster: {told} are left out"
+            advice = f"look who answers as its ResourceManager; until you know: heddle cluster cordon {each.id}"
+            yield Finding("amounts", Level.ERROR, each.id, message, advice)
 
 
 def _clocks(facts: FederationFacts) -> Iterator[Finding]:

@@ -36,6 +36,7 @@ class SubClusterFacts:
         taken_as: As whom its web services take a request in the name of `PROBE_USER`; empty if they refuse it, None if
             they do not tell.
         excess: Amounts of which it tells more than its nodes sum up to, as `name: told, of nodes`.
+        left_out: Rows of its last report that are more than is taken in, by what they are of.
         manager_settings: Of its ResourceManager; None if they could not be read.
         node_settings: Of one of its NodeManagers; None if they could not be read.
         acting: Its refusal of a call for `PROBE_USER` over RPC, empty if it takes it; None where Heddle has no ticket.
@@ -54,6 +55,7 @@ class SubClusterFacts:
     proxy_user: str = ""
     taken_as: str | None = None
     excess: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
     manager_settings: Settings | None = None
     node_settings: Settings | None = None
     acting: str | None = None

@@ -258,6 +258,7 @@ class Inspection:
             taken_as=taken_as,
             # a large cluster's first poll may end before its list of nodes was told
             excess=capacity_excess(seen.capacity, seen.nodes) if self.view.part(seen.subcluster, Part.NODES) else (),
+            left_out=seen.left_out,
             manager_settings=manager,
             node_settings=node,
             acting=acting,

@@ -25,7 +25,7 @@ from shim.ports.clock import Clock
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["PollListener", "PollSchedule", "SubClusterPoller", "SubClusterPollers", "tell_listeners"]
+__all__ = ["PollListener", "PollSchedule", "SubClusterPoller", "SubClusterPollers", "apply_in_turns", "tell_listeners"]
 
 _LOG = structlog.get_logger("heddle.heartbeats")
 
@@ -66,6 +66,18 @@ def tell_listeners(listeners: Iterable[PollListener], tell: Callable[[PollListen
             _LOG.exception("a listener to heartbeats failed", listener=type(listener).__name__)
 
 
+async def apply_in_turns(view: FederationView, report: SubClusterReport) -> Applied:
+    """Have a view take a report in, and others have their turn meanwhile."""
+    steps = view.apply_steps(report)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            applied: Applied = ended.value
+            return applied
+        await asyncio.sleep(0)
+
+
 class SubClusterPoller:
     """Polls one ResourceManager and reports."""
 
@@ -96,6 +108,7 @@ class SubClusterPoller:
         self._poller = Poller(manager, clock, settings.poll)
         self._reporter = HeartbeatReporter(manager.subcluster, incarnation=incarnation or int(clock.now_s() * 1000))
         self._wake = asyncio.Event()
+        self._left_out: Mapping[str, int] = {}
         self.has_polled = asyncio.Event()
 
     @property
@@ -133,14 +146,14 @@ class SubClusterPoller:
             self._fail(exc)
             return
         if info.ha_state is not HaState.ACTIVE:
-            self._report(info)
+            await self._report(info)
             return
         everything = asyncio.create_task(self._poller.ask_everything(info, self._reporter.live))
         try:
             await self._beat_until(everything)
-            self._report(everything.result())
+            await self._report(everything.result())
         except HeddleError as exc:
-            self._report(info)
+            await self._report(info)
             self._fail(exc)
         finally:
             everything.cancel()
@@ -156,7 +169,7 @@ class SubClusterPoller:
             finally:
                 pause.cancel()
             if not everything.done():
-                self._report(await self._poller.ask_info())
+                await self._report(await self._poller.ask_info())
 
     async def _sleep(self, duration_s: float) -> None:
         pause = asyncio.create_task(self._clock.sleep(duration_s))
@@ -172,9 +185,12 @@ class SubClusterPoller:
         """Tell one more of every report and failure."""
         self._listeners = (*self._listeners, listener)
 
-    def _report(self, poll: Poll) -> None:
+    async def _report(self, poll: Poll) -> None:
         report = self._reporter.report(poll)
-        applied = self._view.apply(report)
+        applied = await apply_in_turns(self._view, report)
+        if report.left_out != self._left_out:
+            self._left_out = report.left_out
+            _LOG.warning("more_than_is_taken_in", subcluster=self.subcluster, **dict(report.left_out))
         if applied.has_restarted:
             _LOG.info("resource_manager_restarted", subcluster=self.subcluster, started_on_ms=report.started_on_ms)
         tell_listeners(self._listeners, lambda each: each.reported(report, applied))

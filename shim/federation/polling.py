@@ -6,19 +6,36 @@ first list of a ResourceManager's life is everything that it knows; after that i
 by its own clock.
 """
 
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TypeVar
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
 from shim.federation import rm_questions as ask
 from shim.federation.core.report import Poll, absent
 from shim.federation.core.subcluster_view import Part
+from shim.federation.core.told_bounds import (
+    MOST_APPLICATIONS,
+    MOST_NODES,
+    MOST_QUEUES,
+    LiveRoom,
+    is_node_bounded,
+    is_queue_bounded,
+)
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import Parameters, ResourceManager
-from shim.protocol.rest.documents import read_info, read_metrics, read_nodes
-from shim.protocol.rest.queue_trees import read_scheduler
+from shim.protocol.rest.documents import application_rows, node_rows, read_info, read_metrics
+from shim.protocol.rest.queue_trees import open_scheduler
 
 __all__ = ["PollSettings", "Poller"]
+
+_T = TypeVar("_T")
+_SLICE = 100
+"""Rows that are read before others have their turn: a few milliseconds of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +68,7 @@ class Poller:
         self._not_before_s: dict[Part, float] = {}
         self._told_until_s: float | None = None
         self._listed_life = 0
+        self._room = LiveRoom()
 
     @property
     def subcluster(self) -> SubClusterId:
@@ -107,37 +125,47 @@ class Poller:
             metrics = read_metrics(raw)
         documents = {**poll.documents, Part.METRICS.value: raw}
         poll = replace(poll, capacity=metrics.capacity, used=metrics.used, documents=documents)
+        left_out: Counter[str] = Counter()
         if self._is_due(Part.NODES):
             documents[Part.NODES.value] = raw = await self._ask_part(Part.NODES)
             with ask.readable(self.subcluster):
-                poll = replace(poll, nodes=read_nodes(raw))
+                nodes, left_out["nodes"] = await _in_slices(node_rows(raw), MOST_NODES, is_node_bounded)
+            poll = replace(poll, nodes=tuple(nodes))
         if self._is_due(Part.SCHEDULER):
             documents[Part.SCHEDULER.value] = raw = await self._ask_part(Part.SCHEDULER)
             with ask.readable(self.subcluster):
-                tree = read_scheduler(raw, metrics.capacity)
-            poll = replace(poll, scheduler=tree.kind, queues=tree.queues, maximum_allocation=tree.maximum_allocation)
-        return poll
+                kind, rows, largest = open_scheduler(raw, metrics.capacity)
+                queues, left_out["queues"] = await _in_slices(rows, MOST_QUEUES, is_queue_bounded)
+            poll = replace(poll, scheduler=kind, queues=tuple(queues), maximum_allocation=largest)
+        return replace(poll, left_out=+left_out)
 
     async def _ask_applications(self, poll: Poll, live_before: frozenset[ApplicationId]) -> Poll:
         if not self._is_due(Part.APPLICATIONS):
             return poll
         began_s = self._clock.monotonic_s()
         if self._told_until_s is None or self._listed_life != poll.started_on_ms:
-            told = await self._list(())
+            told, beyond = await self._list(())
         else:
             since_ms = max(0, int((self._told_until_s - self._settings.overlap_s) * 1000))
-            told = await self._list((("states", ask.LIVE_STATES),))
-            told |= await self._list((("states", ask.ENDED_STATES), ("finishedTimeBegin", str(since_ms))))
+            told, beyond = await self._list((("states", ask.LIVE_STATES),))
+            ended, more = await self._list((("states", ask.ENDED_STATES), ("finishedTimeBegin", str(since_ms))))
+            told, beyond = told | ended, beyond + more
+        told, left_out = self._room.fit(told, live_before)
+        left_out["applications"] += beyond
         self._take_time(Part.APPLICATIONS, began_s)
-        found, forgotten = await self._look_for(absent(live_before, told))
+        found, forgotten = await self._look_for(absent(live_before, told, self._settings.most_fetches))
         told |= found
         live = {name: document for name, document in told.items() if not document.summary.state.is_final}
         ended = {name: document for name, document in told.items() if name not in live}
-        return replace(poll, live=live, ended=ended, forgotten=forgotten)
+        return replace(poll, live=live, ended=ended, forgotten=forgotten, left_out=+(Counter(poll.left_out) + left_out))
 
-    async def _list(self, parameters: Parameters) -> dict[ApplicationId, ApplicationDocument]:
+    async def _list(self, parameters: Parameters) -> tuple[dict[ApplicationId, ApplicationDocument], int]:
+        """The applications of a list, and how many more it has than are taken."""
         as_of_s, timeout_s = self._clock.now_s(), self._settings.timeout_s
-        return dict(await ask.ask_applications(self._manager, parameters, as_of_s=as_of_s, timeout_s=timeout_s))
+        raw = await ask.ask_list(self._manager, parameters, timeout_s=timeout_s)
+        with ask.readable(self.subcluster):
+            rows, beyond = await _in_slices(application_rows(raw, self.subcluster, as_of_s), MOST_APPLICATIONS)
+        return {document.summary.application_id: document for document in rows}, beyond
 
     async def _look_for(
         self, missed: tuple[ApplicationId, ...]
@@ -145,7 +173,7 @@ class Poller:
         """Ask by id for applications that a list should have had; the next poll asks for the rest."""
         found: dict[ApplicationId, ApplicationDocument] = {}
         forgotten: list[ApplicationId] = []
-        for application_id in missed[: self._settings.most_fetches]:
+        for application_id in missed:
             document = await ask.ask_application(
                 self._manager,
                 application_id,
@@ -171,3 +199,17 @@ class Poller:
         """Not to keep a ResourceManager busy with one question for more than its share of the time."""
         took_s = self._clock.monotonic_s() - began_s
         self._not_before_s[part] = began_s + took_s / self._settings.busy_share
+
+
+async def _in_slices(
+    rows: tuple[int, Iterator[_T]], most: int, is_bounded: Callable[[_T], bool] = lambda _: True
+) -> tuple[list[_T], int]:
+    """Read rows, letting others have their turn now and then; give those that are taken, and how many are not."""
+    count, unread = rows
+    taken: list[_T] = []
+    for number, row in enumerate(islice(unread, most), start=1):
+        if is_bounded(row):
+            taken.append(row)
+        if number % _SLICE == 0:
+            await asyncio.sleep(0)
+    return taken, count - len(taken)

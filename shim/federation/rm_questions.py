@@ -70,9 +70,16 @@ async def ask_applications(
     Raises:
         ResourceManagerError: If there is no readable answer with status 200.
     """
-    answer = await _ask(manager, f"{_BASE}/apps", parameters, viewer, timeout_s)
+    body = await ask_list(manager, parameters, timeout_s=timeout_s, viewer=viewer)
     with readable(manager.subcluster):
-        return application_documents(answer.body, manager.subcluster, as_of_s)
+        return application_documents(body, manager.subcluster, as_of_s)
+
+
+async def ask_list(
+    manager: ResourceManager, parameters: Parameters, *, timeout_s: float, viewer: str | None = None
+) -> bytes:
+    """Ask for a list of applications; raises as `ask_applications`, but does not read it."""
+    return (await _ask(manager, f"{_BASE}/apps", parameters, viewer, timeout_s)).body
 
 
 async def ask_application(

@@ -12,7 +12,7 @@ from shim.domain.launches import LaunchNews
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import RemoteProtocolError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
-from shim.federation.poller import PollListener, tell_listeners
+from shim.federation.poller import PollListener, apply_in_turns, tell_listeners
 from shim.peers.clock_offset import ClockOffset, shifted
 from shim.peers.correspondence import Correspondence
 from shim.ports.clock import Clock
@@ -136,7 +136,7 @@ class Follower:
         try:
             while True:
                 frame = await link.receive()
-                answer = self._take(frame, questions)
+                answer = await self._take(frame, questions)
                 if isinstance(frame, PieceFrame):
                     await asyncio.sleep(0)  # what has come already is read in turns of its own
                 if answer is not None:
@@ -159,7 +159,7 @@ class Follower:
         """Tell one more of every report and failure."""
         self._listeners = (*self._listeners, listener)
 
-    def _take(self, frame: Frame, questions: Correspondence) -> ResyncFrame | None:
+    async def _take(self, frame: Frame, questions: Correspondence) -> ResyncFrame | None:
         match frame:
             case PieceFrame():
                 self._reader.receive(frame)
@@ -169,7 +169,7 @@ class Follower:
                 if isinstance(taken, ResyncFrame):
                     return taken
                 for report in taken:
-                    self._apply(shifted(report, self._offset.offset_s))
+                    await self._apply(shifted(report, self._offset.offset_s))
                 self._hear(frame.room)
             case TroubleFrame(reason, at_s):
                 self._fail(reason, at_s + self._offset.offset_s)
@@ -187,10 +187,10 @@ class Follower:
         if room is not None:
             self.hear_room(self.subcluster, room)
 
-    def _apply(self, report: SubClusterReport) -> None:
+    async def _apply(self, report: SubClusterReport) -> None:
         if report.subcluster != self.subcluster:
             raise RemoteProtocolError(f"a report of {report.subcluster!r} from the Local Master of {self.subcluster}")
-        applied = self._view.apply(report)
+        applied = await apply_in_turns(self._view, report)
         self.reports += 1
         self.heard.set()
         tell_listeners(self._listeners, lambda each: each.reported(report, applied))

@@ -3,9 +3,11 @@
 Every event is of the logger `heddle.application` and has `application_id`; docs/operations.md has the table of them.
 """
 
-from collections import OrderedDict
+import asyncio
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import structlog
@@ -21,6 +23,9 @@ __all__ = ["ApplicationLives", "LifeEvent", "LifeListener", "listen", "scores_of
 
 _log = structlog.get_logger("heddle.application")
 _MOST_REMEMBERED = 100_000
+_MOST_UNTOLD = 20_000
+_AT_ONCE = 50
+"""Events that are told in one turn of the event loop: each is a line of the log, and what listens hears of it."""
 
 
 class LifeEvent(StrEnum):
@@ -75,6 +80,10 @@ class ApplicationLives:
     def __init__(self) -> None:
         self._running: dict[SubClusterId, set[ApplicationId]] = {}
         self._ended: OrderedDict[ApplicationId, None] = OrderedDict()
+        self._untold: deque[Callable[[], None]] = deque()
+        self._left_out = 0
+        self._left = _AT_ONCE
+        self._is_turn_due = False
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
         """See `PollListener`."""
@@ -89,7 +98,8 @@ class ApplicationLives:
                 continue
             known.add(application_id)
             if not is_first:
-                tell(LifeEvent.STARTED, application_id, cluster=name, queue=summary.queue, user=summary.user)
+                facts = {"cluster": name, "queue": summary.queue, "user": summary.user}
+                self._tell(partial(tell, LifeEvent.STARTED, application_id, **facts))
         for application_id in applied.became_final:
             known.discard(application_id)
             if not is_first:
@@ -106,4 +116,36 @@ class ApplicationLives:
         self._ended[application_id] = None
         if len(self._ended) > _MOST_REMEMBERED:
             self._ended.popitem(last=False)
-        tell(LifeEvent.ENDED, application_id, cluster=cluster, state=state, final_status=final_status)
+        facts = {"cluster": cluster, "state": state, "final_status": final_status}
+        self._tell(partial(tell, LifeEvent.ENDED, application_id, **facts))
+
+    def _tell(self, work: Callable[[], None]) -> None:
+        """Tell now, or in a later turn if this one has told of many; of very many at a time some are counted alone."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:  # nobody waits for a turn
+            work()
+            return
+        if len(self._untold) >= _MOST_UNTOLD:
+            self._left_out += 1
+            return
+        self._untold.append(work)
+        self._say()
+        if not self._is_turn_due:
+            self._is_turn_due = True
+            loop.call_soon(self._next_turn, loop)
+
+    def _say(self) -> None:
+        while self._untold and self._left:
+            self._left -= 1
+            self._untold.popleft()()
+
+    def _next_turn(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._left = _AT_ONCE
+        self._say()
+        self._is_turn_due = bool(self._untold)
+        if self._untold:
+            loop.call_soon(self._next_turn, loop)
+        elif self._left_out:
+            _log.warning("more applications began or ended at a time than are told of", left_out=self._left_out)
+            self._left_out = 0

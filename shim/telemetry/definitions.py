@@ -143,6 +143,13 @@ SUBCLUSTER_LIVE_APPLICATIONS = MetricDefinition(
     ("subcluster",),
     notes="none for a retired cluster",
 )
+ROWS_LEFT_OUT = MetricDefinition(
+    "heddle_rows_left_out",
+    "Rows that a ResourceManager told beyond what is taken in of one cluster",
+    ("subcluster", "what"),
+    "counter",
+    notes="`applications` (50,000), `nodes` (20,000), `queues` (20,000), or with names or documents that are too long",
+)
 POLLS = MetricDefinition(
     "heddle_polls",
     "Polls of sub-clusters",
@@ -317,6 +324,7 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             SUBCLUSTER_NODES,
             SUBCLUSTER_LIVE_APPLICATIONS,
             POLLS,
+            ROWS_LEFT_OUT,
             RM_REQUEST_SECONDS,
         ),
         "Submissions": (SUBMISSIONS, REPAIR_FAILING, REPAIR_GIVEN_UP),

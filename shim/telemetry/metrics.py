@@ -72,6 +72,7 @@ class Metrics:
         self._rm_seconds = definitions.RM_REQUEST_SECONDS.histogram(registry)
         self._rate_limited = definitions.RATE_LIMITED.counter(registry)
         self._background_failures = definitions.BACKGROUND_FAILURES.counter(registry)
+        self._left_out = definitions.ROWS_LEFT_OUT.counter(registry)
         self._polls = definitions.POLLS.counter(registry)
         self._submissions = definitions.SUBMISSIONS.counter(registry)
         self._store_seconds = definitions.STORE_SECONDS.histogram(registry)
@@ -106,6 +107,10 @@ class Metrics:
     def poll(self, subcluster: str, outcome: str) -> None:
         """Count a poll: `reported`, or the name of the error."""
         self._polls.labels(subcluster, outcome).inc()
+
+    def left_out(self, subcluster: str, what: str, count: int) -> None:
+        """Count rows of a poll that are more than is taken in."""
+        self._left_out.labels(subcluster, what).inc(count)
 
     def submission(self, outcome: str, home: str) -> None:
         """Count a submission: `allowed`, `refused` or `failed`; `home` is empty if it is not known."""

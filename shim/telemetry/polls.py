@@ -20,6 +20,8 @@ class PollCounter:
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
         """See `PollListener`."""
         self.metrics.poll(report.subcluster, "reported")
+        for what, count in report.left_out.items():
+            self.metrics.left_out(report.subcluster, what, count)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
         """See `PollListener`."""

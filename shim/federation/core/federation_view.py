@@ -9,7 +9,7 @@ sub-cluster that is away stays, with its age.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.application_columns import ApplicationColumns
@@ -73,6 +73,8 @@ _ROUNDING_S = 0.001
 """What sums of large floating-point numbers may be wrong by, and more."""
 _STALE = Applied(is_new=False)
 _NOTHING = ResourceVector()
+_SLICE = 100
+"""Applications that are taken in at once: a few milliseconds of work."""
 
 
 @dataclass(slots=True)
@@ -161,6 +163,19 @@ class FederationView:
         Raises:
             KeyError: If the sub-cluster is not configured.
         """
+        steps = self.apply_steps(report)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                applied: Applied = ended.value
+                return applied
+
+    def apply_steps(self, report: SubClusterReport) -> Generator[None, None, Applied]:
+        """As `apply`, pausing after some applications so that others may have their turn.
+
+        In between the rest stands as it was known before, as if the first had been fetched one by one.
+        """
         known = self._subclusters[report.subcluster]
         if report.subcluster in self._retired or not known.is_newer(report):
             return _STALE
@@ -181,11 +196,7 @@ class FederationView:
             known.awaited.not_there_yet(report.polled_at_s)
         known.take_values(report)
         self._index.note_life(report.subcluster, report.started_on_ms)
-        became_final = [
-            name
-            for name, document in report.applications.items()
-            if self._index.take(self._submitted.corrected(document))
-        ]
+        became_final = yield from self._take_steps(report.applications)
         forgotten = [name for name in report.forgotten if self._forget(name, report.subcluster, report.polled_at_s)]
         if report.is_complete and report.ha_state is HaState.ACTIVE:
             known.listed_at_s = report.polled_at_s
@@ -195,6 +206,18 @@ class FederationView:
             forgotten=tuple(forgotten),
             has_restarted=has_restarted,
         )
+
+    def _take_steps(
+        self, told: Mapping[ApplicationId, ApplicationDocument]
+    ) -> Generator[None, None, list[ApplicationId]]:
+        """Take documents in; return the applications that became final by them."""
+        became_final: list[ApplicationId] = []
+        for number, (name, document) in enumerate(told.items(), start=1):
+            if self._index.take(self._submitted.corrected(document)):
+                became_final.append(name)
+            if number % _SLICE == 0:
+                yield
+        return became_final
 
     def note(self, document: ApplicationDocument) -> bool:
         """Take in a document that was fetched by id; return whether the application became final by it."""
@@ -465,6 +488,7 @@ class FederationView:
             short_names=known.short_names if is_told else None,
             partitions=known.partitions if is_told else {},
             awaits_nodes=is_told and known.awaited.are_missing(known.capacity, now_s),
+            left_out={} if report is None else report.left_out,
         )
 
     def _forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:

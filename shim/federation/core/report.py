@@ -6,12 +6,15 @@ of: those are asked for by id, since absence ends nothing.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from heapq import nsmallest
 from types import MappingProxyType
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport
+
+_ALL = 1 << 62
 
 __all__ = ["HeartbeatReporter", "Poll", "absent"]
 
@@ -33,6 +36,7 @@ class Poll:
         live: Every live application, or None if they were not asked for.
         ended: Applications that became final since they were last asked for.
         forgotten: Applications that are not known there, asked by id.
+        left_out: Rows beyond the bounds of what is taken in, by what they are of.
     """
 
     began_at_s: float
@@ -50,6 +54,7 @@ class Poll:
     live: _Documents | None = None
     ended: _Documents = field(default_factory=_none)
     forgotten: tuple[ApplicationId, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
 
 
 class HeartbeatReporter:
@@ -98,6 +103,7 @@ class HeartbeatReporter:
             is_complete=believed.live is not None,
             incarnation=self._incarnation,
             scheduler=believed.scheduler,
+            left_out=believed.left_out,
         )
 
     def _remember(self, poll: Poll) -> None:
@@ -105,9 +111,11 @@ class HeartbeatReporter:
         self._live = (self._live | (poll.live or {}).keys()) - ended - set(poll.forgotten)
 
 
-def absent(live: frozenset[ApplicationId], told: Iterable[ApplicationId]) -> tuple[ApplicationId, ...]:
-    """Applications that were live and that complete lists do not tell of, oldest first: to be asked for by id."""
-    return tuple(sorted(live.difference(told)))
+def absent(
+    live: frozenset[ApplicationId], told: Iterable[ApplicationId], most: int = _ALL
+) -> tuple[ApplicationId, ...]:
+    """The oldest applications that were live and that complete lists do not tell of: to be asked for by id."""
+    return tuple(nsmallest(most, live.difference(told)))
 
 
 def _only_info(poll: Poll) -> Poll:

@@ -73,6 +73,7 @@ class SubClusterView:
         waiting_applications: Those of leaf queues whose ApplicationMasters have not started.
         partitions: RUNNING nodes by the label of their partition; None to look at each node.
         awaits_nodes: Whether its ResourceManager has restarted, and many of its nodes are not back yet.
+        left_out: Rows that it told and that are more than is taken in of one sub-cluster, by what they are of.
         short_names: The queues that share the last part of their path, by that part; None to look at each queue.
     """
 
@@ -97,4 +98,5 @@ class SubClusterView:
     waiting_applications: int = 0
     short_names: Mapping[str, Sequence[QueueReport]] | None = None
     awaits_nodes: bool = False
+    left_out: Mapping[str, int] = field(default_factory=dict)
     partitions: Mapping[str, Sequence[NodeReport]] | None = None

@@ -6,6 +6,7 @@ Objects that travel on to clients stay the bytes that the ResourceManager wrote:
 Sources: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.{AppInfo,ClusterInfo,ClusterMetricsInfo,NodeInfo}`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -24,6 +25,8 @@ __all__ = [
     "MetricsDocument",
     "application_document",
     "application_documents",
+    "application_rows",
+    "node_rows",
     "read_info",
     "read_metrics",
     "read_nodes",
@@ -184,13 +187,19 @@ def read_metrics(raw: bytes) -> MetricsDocument:
 
 
 def read_nodes(raw: bytes) -> tuple[NodeReport, ...]:
-    """Read the answer of `/nodes`.
+    """Read the answer of `/nodes`; raises as `node_rows`."""
+    return tuple(node_rows(raw)[1])
+
+
+def node_rows(raw: bytes) -> tuple[int, Iterator[NodeReport]]:
+    """How many nodes the answer of `/nodes` has, and the nodes, each read when it is asked for.
 
     Raises:
         RemoteProtocolError: If it has another form.
     """
     nodes = decode(_NODES, raw, "nodes").nodes
-    return tuple(_node(node) for node in several(nodes.node)) if isinstance(nodes, _Nodes) else ()
+    listed = several(nodes.node) if isinstance(nodes, _Nodes) else []
+    return len(listed), map(_node, listed)
 
 
 def application_documents(
@@ -206,11 +215,14 @@ def application_documents(
     Raises:
         RemoteProtocolError: If it has another form, or an application has a state that no Hadoop knows.
     """
-    documents: dict[ApplicationId, ApplicationDocument] = {}
-    for item in _application_objects(raw):
-        summary = _summary(item, subcluster)
-        documents[summary.application_id] = ApplicationDocument(summary, bytes(item), as_of_s)
-    return documents
+    _, rows = application_rows(raw, subcluster, as_of_s)
+    return {document.summary.application_id: document for document in rows}
+
+
+def application_rows(raw: bytes, subcluster: SubClusterId, as_of_s: float) -> tuple[int, Iterator[ApplicationDocument]]:
+    """How many applications the answer of `/apps` has, and as `application_documents`, each read when asked for."""
+    objects = _application_objects(raw)
+    return len(objects), (ApplicationDocument(_summary(item, subcluster), bytes(item), as_of_s) for item in objects)
 
 
 def application_document(raw: bytes, subcluster: SubClusterId, as_of_s: float) -> ApplicationDocument:

@@ -6,7 +6,7 @@ FairSchedulerInfo,FairSchedulerQueueInfo,FifoSchedulerInfo}`.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -15,10 +15,12 @@ from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 from shim.protocol.rest.wire_values import WireNumber, WireResource, decode, number, several, vector, whole
 
-__all__ = ["SchedulerDocument", "read_scheduler"]
+__all__ = ["SchedulerDocument", "open_scheduler", "read_scheduler"]
 
 _UNLIMITED = 2**31 - 1
 _PERCENT = 100.0
+_MOST_LEVELS = 32
+_Q = TypeVar("_Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +161,21 @@ _FIFO = msgspec.json.Decoder(_Fifo, strict=False)
 
 
 def read_scheduler(raw: bytes, total: ResourceVector) -> SchedulerDocument:
-    """Read the answer of `/scheduler`.
+    """Read the answer of `/scheduler`; raises as `open_scheduler`."""
+    kind, (_, queues), maximum_allocation = open_scheduler(raw, total)
+    return SchedulerDocument(kind, tuple(queues), maximum_allocation)
+
+
+def open_scheduler(raw: bytes, total: ResourceVector) -> tuple[str, tuple[int, Iterator[QueueReport]], ResourceVector]:
+    """What a `SchedulerDocument` has; of the queues their number, and each is read when it is asked for.
 
     Args:
         raw: The answer.
         total: Resources of the whole sub-cluster: what percentages are of, where a version tells nothing else.
 
     Raises:
-        RemoteProtocolError: If it has another form, or is of a scheduler that has no web document.
+        RemoteProtocolError: If it has another form, is of a scheduler that has no web document, or has queues below
+            more than 32 others.
     """
     info = decode(_ANSWER, raw, "scheduler").scheduler.schedulerInfo
     kind = decode(_KIND, info, "scheduler").type
@@ -174,17 +183,35 @@ def read_scheduler(raw: bytes, total: ResourceVector) -> SchedulerDocument:
     if read is None:
         raise RemoteProtocolError(f"the scheduler document is of an unknown kind {kind[:60]!r}")
     queues, maximum_allocation = read(info, total)
-    return SchedulerDocument(kind, tuple(queues), maximum_allocation)
+    return kind, queues, maximum_allocation
 
 
-_Read = tuple[Iterator[QueueReport], ResourceVector]
+_Read = tuple[tuple[int, Iterator[QueueReport]], ResourceVector]
 
 
 def _read_capacity(info: msgspec.Raw, total: ResourceVector) -> _Read:
     root = decode(_CAPACITY, info, "scheduler")
-    queues = list(_walk_capacity(root, "", total, counts_all=_counts_all(root)))
+    count = _count(root, _below_capacity)
     own = vector(root.maximumAllocation)
-    return iter(queues), own if own.memory_mib > 0 else _largest_allocation(root)
+    return (
+        count,
+        _walk_capacity(root, "", total, counts_all=_counts_all(root)),
+    ), own if own.memory_mib > 0 else _largest_allocation(root)
+
+
+def _below_capacity(queue: _CapacityQueue) -> list[_CapacityQueue]:
+    return several(queue.queues.queue) if isinstance(queue.queues, _CapacityQueues) else []
+
+
+def _count(root: _Q, below: Callable[[_Q], list[_Q]]) -> int:
+    """Queues of a tree, level by level: a walk goes as deep into the stack as the tree is."""
+    level, count = [root], 0
+    for _ in range(_MOST_LEVELS):
+        count += len(level)
+        level = [child for queue in level for child in below(queue)]
+        if not level:
+            return count
+    raise RemoteProtocolError(f"the scheduler document has more than {_MOST_LEVELS} levels of queues")
 
 
 def _walk_capacity(
@@ -192,7 +219,7 @@ def _walk_capacity(
 ) -> Iterator[QueueReport]:
     name = queue.queueName.rpartition(".")[2] or "root"
     path = f"{parent}.{name}" if parent else name
-    children = several(queue.queues.queue) if isinstance(queue.queues, _CapacityQueues) else []
+    children = _below_capacity(queue)
     usages = several(queue.resources.resourceUsagesByPartition) if queue.resources else []
     used = _sum(usage.used for usage in usages) if usages else vector(queue.resourcesUsed)
     yield QueueReport(
@@ -313,12 +340,16 @@ def _effective(effective: WireResource | None, percent: WireNumber, total: Resou
 def _read_fair(info: msgspec.Raw, total: ResourceVector) -> _Read:
     del total
     root = decode(_FAIR, info, "scheduler").rootQueue
-    return _walk_fair(root), vector(root.maxContainerAllocation)
+    return (_count(root, _below_fair), _walk_fair(root)), vector(root.maxContainerAllocation)
+
+
+def _below_fair(queue: _FairQueue) -> list[_FairQueue]:
+    below = queue.childQueues
+    return several(below.queue) if isinstance(below, _FairQueues) else below if isinstance(below, list) else []
 
 
 def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
-    below = queue.childQueues
-    children = several(below.queue) if isinstance(below, _FairQueues) else below if isinstance(below, list) else []
+    children = _below_fair(queue)
     used = vector(queue.usedResources)
     steady = vector(queue.steadyFairResources)
     wanting = vector(queue.demandResources) - used
@@ -366,7 +397,7 @@ def _read_fifo(info: msgspec.Raw, total: ResourceVector) -> _Read:
         counts_all=False,
     )
     largest_mib = whole(fifo.maxQueueMemoryCapacity)
-    return iter((queue,)), ResourceVector(largest_mib, 0) if largest_mib else total
+    return (1, iter((queue,))), ResourceVector(largest_mib, 0) if largest_mib else total
 
 
 def _queue_state(name: str) -> QueueState:

@@ -54,6 +54,10 @@ SICK = {
         replace(EAST, excess=("vcores: 900, of nodes 9",)),
         ("capacity", "east", Level.WARNING),
     ),
+    "more than is taken in of one cluster": (
+        replace(EAST, left_out={"queues": 70_000}),
+        ("amounts", "east", Level.ERROR),
+    ),
     "an old Hadoop": (replace(EAST, version="2.7.3"), ("versions", "east", Level.WARNING)),
     "a clock that is ahead": (replace(EAST, clock_skew_s=2.0), ("clocks", "east", Level.WARNING)),
     "a clock that is far behind": (replace(EAST, clock_skew_s=-45.0), ("clocks", "east", Level.ERROR)),

@@ -1,15 +1,20 @@
 import asyncio
+import json
 from contextlib import asynccontextmanager
 from random import Random
 
 import pytest
+import structlog
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
-from shim.errors import NoAnswerError
+from shim.errors import NoAnswerError, RemoteProtocolError
+from shim.federation import polling
+from shim.federation.core import told_bounds
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers
+from shim.protocol.rest.queue_trees import read_scheduler
 from shim.testing.clock import FakeClock
 from shim.testing.misbehaviours import (
     AnswersEndlessly,
@@ -22,6 +27,7 @@ from shim.testing.misbehaviours import (
     LosesTheAnswer,
 )
 from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
+from shim.testing.rm_documents import a_node, a_queue
 from shim.testing.settings import usual
 
 EAST = SubClusterId("east")
@@ -362,3 +368,92 @@ async def test_pollers_begin_and_end_with_every_sub_cluster():
     asked = len(managers[EAST].requests)
     await clock.advance(10.0)
     assert len(managers[EAST].requests) == asked
+
+
+class Many:
+    """Tells of so many new applications, nodes and queues with each poll."""
+
+    def __init__(self, applications=0, nodes=1, queues=1, **fields):
+        self.applications, self.nodes, self.queues, self.fields, self.first = applications, nodes, queues, fields, 1
+
+    async def __call__(self, manager, request, timeout_s):
+        manager.nodes[:] = [a_node(f"n{number}:1", SIZE) for number in range(self.nodes)]
+        manager.queues[:] = [a_queue(f"root.q{number}", SIZE, maximum=SIZE) for number in range(self.queues)]
+        if request.path.endswith("/apps"):
+            manager.applications.clear()
+            for number in range(self.first, self.first + self.applications):
+                manager.add_application(app(number), **self.fields)
+            self.first += self.applications
+        return await AnswersProperly()(manager, request, timeout_s)
+
+
+SIZE = ResourceVector(1024, 1)
+
+
+async def turns_of_others(work):
+    """Turns that others had while something was done."""
+    task, turns = asyncio.create_task(work), 0
+    while not task.done():
+        turns += 1
+        await asyncio.sleep(0)
+    return turns
+
+
+async def test_others_have_their_turn_while_much_is_read_and_taken_in():
+    federation = Federation()
+    federation.manager.behave(Many(5, 5, 5))
+    few = await turns_of_others(federation.master.poll())
+    await federation.clock.advance(60.0)
+    federation.manager.behave(Many(3000, 1000, 1000))
+    many = await turns_of_others(federation.master.poll())
+    assert many - few >= (3000 + 1000 + 1000) // 100 + 3000 // 100
+    assert len(federation.states()) == 3000
+
+
+async def test_what_one_cluster_tells_is_bounded_and_what_is_left_out_is_told(monkeypatch):
+    monkeypatch.setattr(polling, "MOST_NODES", 7)
+    monkeypatch.setattr(polling, "MOST_QUEUES", 11)
+    monkeypatch.setattr(told_bounds, "MOST_APPLICATIONS", 30)
+    federation = Federation()
+    federation.manager.behave(Many(20, 10, 20))
+    with structlog.testing.capture_logs() as logs:
+        await federation.master.poll()
+        look = federation.view.look(EAST, federation.clock.now_s())
+        assert (len(look.nodes), len(look.queues)) == (7, 11)
+        assert look.left_out == {"nodes": 3, "queues": 10}
+        for _ in range(3):
+            await federation.clock.advance(60.0)
+            await federation.master.poll()
+    look = federation.view.look(EAST, federation.clock.now_s())
+    assert look.left_out["applications"] >= 10
+    assert len(federation.states()) <= 30 + 2 * usual(PollSchedule).poll.most_fetches
+    assert [each["nodes"] for each in logs if each["event"] == "more_than_is_taken_in"]
+
+
+async def test_documents_of_one_cluster_are_bounded_in_bytes(monkeypatch):
+    monkeypatch.setattr(told_bounds, "_MOST_BYTES", 20_000)
+    monkeypatch.setattr(told_bounds, "_LONGEST_DOCUMENT", 5_000)
+    federation = Federation()
+    federation.manager.behave(Many(10, name="n" * 3000))
+    await federation.master.poll()
+    assert 3 <= len(federation.states()) <= 6
+    federation = Federation()
+    federation.manager.behave(Many(10, state="FINISHED", name="n" * 6000))
+    await federation.master.poll()
+    assert federation.states() == {}
+    assert federation.view.look(EAST, federation.clock.now_s()).left_out == {"applications": 10}
+
+
+async def test_queues_within_queues_without_end_are_not_walked():
+    queue = {"queueName": "q", "queues": None}
+    for _ in range(300):
+        queue = {"queueName": "q", "queues": {"queue": [queue]}}
+    document = {"scheduler": {"schedulerInfo": {**queue, "type": "capacityScheduler"}}}
+    with pytest.raises(RemoteProtocolError, match="levels of queues"):
+        read_scheduler(json.dumps(document).encode(), SIZE)
+    fair = {"queueName": "q"}
+    for _ in range(300):
+        fair = {"queueName": "q", "childQueues": {"queue": [fair]}}
+    document = {"scheduler": {"schedulerInfo": {"type": "fairScheduler", "rootQueue": fair}}}
+    with pytest.raises(RemoteProtocolError, match="levels of queues"):
+        read_scheduler(json.dumps(document).encode(), SIZE)

@@ -1,6 +1,8 @@
 """One application's life in the log, by its id; and clusters that change, said once."""
 
+import asyncio
 from collections.abc import Iterator, MutableMapping
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from shim.domain.subclusters import Admission
 from shim.federation.cluster_events import ClusterEvents
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.inspection import ClusterStatus, SubClusterDescription
+from shim.telemetry import application_life
 from shim.telemetry.application_life import ApplicationLives
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.clock import FakeClock
@@ -101,6 +104,25 @@ def test_starts_and_ends_are_told_once_and_not_what_was_before(lines: Lines) -> 
     assert of(lines, young)[1]["final_status"] == "KILLED"
     lives.ended(young, EAST, "KILLED", "KILLED")
     assert events(lines, young) == ["started", "ended"], "reconciliation notices it, too"
+
+
+async def test_very_many_events_are_told_in_turns_and_beyond_a_bound_counted(
+    lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application_life, "_MOST_UNTOLD", 300)
+    view, lives = FederationView((EAST,), usual(ViewSettings)), ApplicationLives()
+    for sequence, state in ((1, "ACCEPTED"), (2, "RUNNING")):
+        documents = [a_document(number, "east", state) for number in range(1, 501)]
+        report = a_report("east", sequence, polled_at_s=100.0 + sequence, applications=documents)
+        lives.reported(report, view.apply(report))
+    told = [len(lines)]
+    while len(lines) > told[-1] or len(told) == 1:
+        told.append(len(lines))
+        await asyncio.sleep(0)
+    assert max(later - earlier for earlier, later in pairwise(told)) <= 51
+    assert told[1] == 50
+    assert len([each for each in lines if each["event"] == "application started"]) == 350
+    assert [each["left_out"] for each in lines if "left_out" in each] == [150]
 
 
 def test_a_cluster_that_changes_is_an_event_said_once(lines: Lines) -> None:
