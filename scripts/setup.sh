@@ -24,9 +24,10 @@ postgresql  postgresql
 shipped     prometheus shells manual units helm node
 '
 
-# What a need is: a program of the path, a file, or a check below, and the Debian package that has it.
+# What a need is: a program of the path, a file, or a check below, and the Debian package that has it; of several the
+# first that this release has.
 needs='
-java        :java                             openjdk-17-jre-headless
+java        :java                             openjdk-17-jre-headless|openjdk-21-jre-headless
 maven       mvn                               maven
 python      :python                           python3
 python      :python                           python3-venv
@@ -115,6 +116,14 @@ is_there() { # sign
     esac
 }
 
+first_known() { # sign, names with | between; any will do, if what shows it is there
+    local name
+    for name in ${2//|/ }; do
+        if is_there "$1" || apt-cache show "$name" >/dev/null 2>&1; then echo "$name" && return; fi
+    done
+    echo "${2%%|*}"
+}
+
 packages_of() { # all|missing need...
     local which=$1 need sign package wanted
     shift
@@ -123,6 +132,7 @@ packages_of() { # all|missing need...
         [ -n "$need" ] && [[ $wanted == *" $need "* ]] || continue
         [ "$which" = all ] || ! is_there "$sign" || continue
         [ "$package" != PYTHON-dev ] || package=$(headers_package)
+        [[ $package != *"|"* ]] || package=$(first_known "$sign" "$package")
         echo "$package"
     done <<<"$needs" | sort -u
 }
@@ -173,8 +183,9 @@ debian_packages() {
 
 install_debian_packages() {
     local needed
-    echo "setup: missing Debian packages: ${missing[*]}"
     step "lists of Debian packages" apt-get update -qq
+    mapfile -t missing < <(packages_of missing "${wanted[@]}")
+    echo "setup: missing Debian packages: ${missing[*]}"
     mapfile -t needed < <(apt-get install --simulate --no-install-recommends "${missing[@]}" |
         awk '$1 == "Inst" { print $2 }' | grep -vxF "$(printf '%s\n' "${missing[@]}")")
     [ ${#needed[@]} -eq 0 ] || echo "setup: they bring ${#needed[@]} that they need: ${needed[*]}"
