@@ -110,9 +110,12 @@ def _shown(command: Sequence[str], log: Path) -> int:
     """
     if not command:
         return 0
+    programs = {"PATH": f"{ROOT / '.venv' / 'bin'}:{os.environ.get('PATH', '')}"}  # tests start some by their names
     with log.open("ab") as written, log.open("rb") as read:
         read.seek(0, os.SEEK_END)
-        process = subprocess.Popen(command, cwd=ROOT, stdout=written, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=written, stderr=subprocess.STDOUT, env=os.environ | programs
+        )
         code = None
         while code is None:
             with suppress(subprocess.TimeoutExpired):
