@@ -1,5 +1,6 @@
 """Each file of tests is run by one part of `make test` or by one slice, and slices are small enough to take turns."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -56,6 +57,40 @@ def test_the_longest_beginning_of_a_path_decides():
 def test_files_run_in_the_order_of_the_table():
     files = files_of(slice_named("unit"))
     assert files.index("tests/property/test_fairness.py") < files.index("tests/unit/scripts/test_slices.py")
+
+
+NEED = {
+    "postgresql": r"[(,]\s*postgres_url\b|\bLocalPostgreSQL\b|support\.databases import .*\ban_empty_",
+    "kerberos": r"support\.kdc import|def \w+\(.*\bkdc\b[,:)]",
+    "ldap": r"support\.directory",
+    "oidc": r"\boidc_provider\b|support\.oidc_provider",
+    "console": r"import .*\bchromium\b|\bchromium\(|needed\(.node.\)",
+    "shipped": r"which\(.(helm|mandoc|promtool|systemd-analyze|zsh|fish).\)",
+    "containers": r"mark\.containers",
+}
+"""What of scripts/setup.sh a file of tests needs, by what it says."""
+
+
+@pytest.mark.parametrize("each", [each for each in EVERY if each.name not in CUT_THROUGH], ids=lambda each: each.name)
+def test_what_a_file_needs_is_installed_for_its_slice(each):
+    """In CI a daemon that is missing is an error: `make test` has none of them."""
+    found = {
+        file: lacking
+        for file in files_of(each)
+        if file != "tests/unit/scripts/test_slices.py"
+        if (
+            lacking := {
+                need for need, says in NEED.items() if re.search(says, (ROOT / file).read_text("utf-8"))
+            }.difference(each.needs)
+        )
+    }
+    assert found == {}, "name the file in the row of a slice that has this need"
+
+
+def test_setup_knows_every_need():
+    words = (ROOT / "scripts" / "setup.sh").read_text("utf-8")
+    for need in {need for each in SLICES for need in each.needs}:
+        assert re.search(rf"^{need} ", words, re.MULTILINE), need
 
 
 @pytest.mark.parametrize("each", SLICES, ids=lambda each: each.name)
