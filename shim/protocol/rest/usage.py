@@ -5,6 +5,7 @@ Everything else in a document stays byte for byte as it came. Source: `AppInfo`,
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -37,6 +38,7 @@ HOLDS: Mapping[str, str] = {
 }
 """What an application has now; -1 where it cannot have anything."""
 
+_MOST_TYPES, _LONGEST_TYPE = 100, 1024
 _Members = dict[str, msgspec.Raw]
 _DECODER = msgspec.json.Decoder(_Members)
 
@@ -75,7 +77,8 @@ def _usage(members: _Members) -> Usage:
         name: whole(amount) for name, member in SPENT.items() if (amount := _number(members.get(member))) is not None
     }
     for prefix, member in SPENT_MAPS.items():
-        spent |= {prefix + name: amount for name, amount in _entries(members.get(member))}
+        entries = islice(_entries(members.get(member)), _MOST_TYPES)
+        spent |= {prefix + name: amount for name, amount in entries if len(name) <= _LONGEST_TYPE}
     holds = {name: amount for name, member in HOLDS.items() if (amount := _number(members.get(member))) is not None}
     return Usage(spent, {name: whole(amount) for name, amount in holds.items() if amount >= 0})
 

@@ -9,6 +9,7 @@ stores them. So each is taken in here, by `whole` or `number`, and is none of th
 """
 
 import math
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -37,6 +38,7 @@ MOST = 2**53 - 1
 of JSON has it exactly. Hadoop's own word for no limit, 2^63 - 1, becomes this one."""
 _MEMORY_AND_VCORES = frozenset({"memory-mb", "vcores"})
 _DIGITS = 19
+_MOST_TYPES, _LONGEST_TYPE = 100, 1024
 
 
 class _Amount(msgspec.Struct):
@@ -64,7 +66,11 @@ def vector(resource: WireResource | None) -> ResourceVector:
         return ResourceVector()
     information = resource.resourceInformations
     listed = several(information.resourceInformation) if information is not None else []
-    others = {amount.name: whole(amount.value) for amount in listed if amount.name not in _MEMORY_AND_VCORES}
+    others = {
+        amount.name: whole(amount.value)
+        for amount in islice(listed, _MOST_TYPES)
+        if amount.name not in _MEMORY_AND_VCORES and len(amount.name) <= _LONGEST_TYPE
+    }
     if not others:
         return ResourceVector(whole(resource.memory), whole(resource.vCores))
     return ResourceVector(whole(resource.memory), whole(resource.vCores), others)

@@ -172,3 +172,12 @@ def test_a_submitted_document_reads_as_what_it_was_made_of_and_has_the_fields_of
     assert application_document(b'{"app":%s}' % document.raw, EAST, 4.0) == document
     real = json.loads(recorded_exchange("submit_outcome/outcome.queue_unknown").body)["app"]
     assert [*json.loads(document.raw)] == [name for name in real if name != "rmClusterId"]
+
+
+def test_of_resource_types_a_bounded_number_with_short_names_is_read():
+    names = ["memory-mb", "x" * 1025, *(f"t{number}" for number in range(200))]
+    rows = [{"name": name, "value": 7} for name in names]
+    total = {"memory": 5, "vCores": 1, "resourceInformations": {"resourceInformation": rows}}
+    found = read_metrics(json.dumps({"clusterMetrics": {"totalClusterResourcesAcrossPartition": total}}).encode())
+    assert len(found.capacity.others) == 98
+    assert max(map(len, found.capacity.others)) <= 1024

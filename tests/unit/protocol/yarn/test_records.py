@@ -9,6 +9,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, Su
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import BadRequestError
+from shim.protocol.hrpc.framing import delimited
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
     ApplicationSubmissionContextProto,
@@ -231,3 +232,35 @@ def test_an_issued_id_is_what_protobuf_writes(sequence, timestamp_ms):
     issued = ApplicationId(timestamp_ms, sequence)
     written = GetNewApplicationResponseProto(application_id=application_message(issued))
     assert issued_id(issued) == written.SerializeToString()
+
+
+def types(*names):
+    """A resource with types of these names, which need not be text."""
+    rows = [b"\x0a" + delimited(name) + b"\x10\x07" for name in names]
+    return ResourceProto.FromString(b"".join(b"\x1a" + delimited(row) for row in rows))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        types(*(b"t%d" % number for number in range(101))),
+        types(b"t" * 1025),
+        types(b"\xff\xfe"),
+        types(b"t\x00"),
+        types("t\u2028".encode()),
+    ],
+    ids=["many", "long", "no UTF-8", "a zero", "a line separator"],
+)
+def test_resource_types_that_are_none_are_refused(message):
+    with pytest.raises(BadRequestError, match="resource type"):
+        resource_of(message)
+    request = SubmitApplicationRequestProto()
+    request.application_submission_context.application_id.CopyFrom(application_message(APP))
+    request.application_submission_context.resource.CopyFrom(message)
+    with pytest.raises(BadRequestError, match="resource type"):
+        decode_submission(request, request.SerializeToString(), user="alice")
+
+
+def test_a_hundred_resource_types_are_taken():
+    assert len(resource_of(types(*(b"t%d" % number for number in range(100)))).others) == 100
+    assert resource_of(types(b"t" * 1024)).others == {"t" * 1024: 7}
