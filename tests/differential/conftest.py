@@ -66,7 +66,7 @@ class HeddleInAThread:
 
     def __enter__(self) -> str:
         self._thread.start()
-        asyncio.run_coroutine_threadsafe(self._heddle.__aenter__(), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._heddle.__aenter__(), self._loop).result(180)
         return self._heddle.url
 
     @property
@@ -75,7 +75,7 @@ class HeddleInAThread:
         return self._heddle.client_rpc
 
     def __exit__(self, *exc: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._heddle.__aexit__(None, None, None), self._loop).result(30)
+        asyncio.run_coroutine_threadsafe(self._heddle.__aexit__(None, None, None), self._loop).result(180)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
         self._loop.close()
@@ -107,7 +107,7 @@ def submit(url: str, user: str, **context: object) -> str:
     return application_id
 
 
-def wait_until(is_true: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
+def wait_until(is_true: Callable[[], bool], what: str, within_s: float = 300.0) -> None:
     """Poll a real cluster until it is as wanted."""
     deadline = time.monotonic() + within_s
     while not is_true():

@@ -14,7 +14,7 @@ from shim.lab import Lab
 from shim.lab.tidying import end_applications
 from shim.telemetry import configure_logs
 
-_START_S = 60
+_START_S = 180
 
 
 class HeddleThread:

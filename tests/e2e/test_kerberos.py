@@ -210,6 +210,6 @@ def test_web_services_of_a_cluster_that_ask_for_tickets_are_a_full_members(lab, 
         taken = web.post(apps, json=context)
         assert taken.status_code == 202, taken.text
         # 202 is Heddle's word; where its home was slow to answer, it has the application a moment later
-        at_home = until_ok(lambda: web.get(f"{apps}/{new}", params={"cluster": "secure"}), within_s=60).json()["app"]
+        at_home = until_ok(lambda: web.get(f"{apps}/{new}", params={"cluster": "secure"}), within_s=240).json()["app"]
         assert (at_home["user"], at_home["name"]) == ("ada", "by ticket")
         assert web.put(f"{apps}/{new}/state", json={"state": "KILLED"}).status_code in (200, 202)

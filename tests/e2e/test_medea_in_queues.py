@@ -44,7 +44,7 @@ class Watched:
         self.promised: dict[int, list[str]] = {}
 
     def look(self) -> None:
-        answer = httpx.get(self._path, trust_env=False, timeout=10.0)
+        answer = httpx.get(self._path, trust_env=False, timeout=60.0)
         for each in asks_in(answer.json()):
             self.rules.add(each["rule"])
             self.reasons.add(each["reason"])

@@ -8,7 +8,7 @@ from tests.faults.conftest import Federation
 __all__ = ["everything_runs_once", "is_whole", "until"]
 
 
-async def until(holds: Callable[[], Awaitable[bool]], *, within_s: float = 90.0) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], *, within_s: float = 300.0) -> None:
     """Wait for something that must come to hold; nothing is said about how soon."""
     async with asyncio.timeout(within_s):
         while not await holds():  # noqa: ASYNC110 - a server in another process tells nobody by itself

@@ -90,7 +90,7 @@ class Looker:
         await self.page.goto(f"{self.url}/console/{name}#/{view}")
         await self.page.wait_for_selector("h1")
 
-    async def until(self, script: str, *, most_s: float = 30.0) -> None:
+    async def until(self, script: str, *, most_s: float = 120.0) -> None:
         """Wait for an expression to be true: asked from outside, as the security policy lets no page evaluate texts.
 
         Raises:

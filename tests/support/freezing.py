@@ -6,7 +6,7 @@ from shim.lab.processes import ProcessState, identity_of, send, state_of, wait_u
 
 __all__ = ["freeze"]
 
-_STOPS_WITHIN_S = 20.0
+_STOPS_WITHIN_S = 120.0
 
 
 def freeze(pid: int) -> None:

@@ -18,11 +18,11 @@ from tests.support.nursery import is_running, shared_nursery
 
 __all__ = ["HeddleProcess", "until"]
 
-_START_S = 60.0
+_START_S = 180.0
 _CALLS = re.compile(r'heddle_am_calls_total\{method="(\w+)",subcluster="(\w+)"\} ([0-9.e+]+)')
 
 
-def until(holds: Callable[[], bool], what: str, *, within_s: float = 120.0) -> None:
+def until(holds: Callable[[], bool], what: str, *, within_s: float = 300.0) -> None:
     """Wait for something that must come to hold; nothing is said about how soon."""
     deadline_s = time.monotonic() + within_s
     while not holds():

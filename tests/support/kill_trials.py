@@ -26,7 +26,7 @@ __all__ = ["History", "KillTrials", "TrialSettings", "federation_toml"]
 
 _REPOSITORY = Path(__file__).resolve().parent.parent.parent
 _ANSWERED = (200, 202)
-_TIMEOUT = aiohttp.ClientTimeout(total=30)
+_TIMEOUT = aiohttp.ClientTimeout(total=120)
 _LONGEST_DELAY_S = 0.008
 
 
@@ -43,7 +43,7 @@ class TrialSettings:
     kills: int = 200
     at_once: int = 6
     seed: int = 1
-    settle_s: float = 90.0
+    settle_s: float = 300.0
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ _LISTENS = re.compile(r"listens on (\S+)")
 _START_S = 120.0
 
 
-async def until(holds: Callable[[], Awaitable[Any]], *, within_s: float = 60.0) -> float:
+async def until(holds: Callable[[], Awaitable[Any]], *, within_s: float = 300.0) -> float:
     """Wait for something that must come to hold; returns how long that took, in seconds."""
     loop = asyncio.get_running_loop()
     began_s = loop.time()

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 __all__ = ["RawAnswer", "RawRequest", "exchange"]
 
-_TIMEOUT_S = 20.0
+_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ class SpanningApplication:
             app = self.at(name)
             return app is None or app["state"] in {"FINISHED", "FAILED", "KILLED"}
 
-        until(lambda: all(is_final(name) for name in self.lab.clusters), "it has ended everywhere", within_s=60)
+        until(lambda: all(is_final(name) for name in self.lab.clusters), "it has ended everywhere", within_s=240)
 
     def is_listed_once(self) -> None:
         """Heddle's list has it once, with its home's document."""

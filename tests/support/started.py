@@ -18,7 +18,7 @@ from tests.support.heddle_process import until
 __all__ = ["Started", "configuration"]
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
-_START_S = 60.0
+_START_S = 180.0
 _END_S = 60.0
 _TROUBLE = ("Traceback", "Exception in callback", "never retrieved", "was never awaited", "AssertionError")
 """Words of a log that no connection, and no signal, may cause."""

@@ -53,7 +53,7 @@ async def get(url, path):
         return await client.get(f"{url}{path}")
 
 
-async def until(holds, within_s=30.0):
+async def until(holds, within_s=120.0):
     async with asyncio.timeout(within_s):
         while not await holds():  # noqa: ASYNC110 - what is waited for happens in other tasks, that tell nobody
             await asyncio.sleep(0.05)

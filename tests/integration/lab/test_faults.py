@@ -21,7 +21,7 @@ def state_of(lab, daemon):
     return next(row.state for row in lab.status() if row.name == daemon)
 
 
-def ha_state(lab, within_s=30):
+def ha_state(lab, within_s=180):
     url = f"{lab.cluster('east').url}/ws/v1/cluster/info"
     return httpx.get(url, timeout=within_s).json()["clusterInfo"]["haState"]
 
@@ -42,7 +42,7 @@ def test_a_killed_resource_manager_recovers_its_applications_when_started_again(
     id_ = submit(url, "ada", "sleep 600")
 
     def state():
-        return httpx.get(f"{url}/ws/v1/cluster/apps/{id_}", timeout=5).json()["app"]["state"]
+        return httpx.get(f"{url}/ws/v1/cluster/apps/{id_}", timeout=60).json()["app"]["state"]
 
     reaches(state, wanted="ACCEPTED")
     small.kill("east-rm")

@@ -27,7 +27,7 @@ from tests.integration.rpc.masters import (
 LOST = (NoAnswerError, NeverReachedError)
 
 
-async def until(holds, within_s=10.0):
+async def until(holds, within_s=60.0):
     async with asyncio.timeout(within_s):
         while not holds():  # noqa: ASYNC110 - what other connections do is told to nobody
             await asyncio.sleep(0.01)

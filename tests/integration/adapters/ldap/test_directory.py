@@ -55,7 +55,7 @@ def an_endless_directory(size):
         thread = threading.Thread(target=serve, args=(listener,), daemon=True)
         thread.start()
         yield f"ldap://127.0.0.1:{listener.getsockname()[1]}", sent
-    thread.join(10.0)
+    thread.join(120.0)
 
 
 @pytest.fixture(scope="module")
