@@ -22,6 +22,7 @@ __all__ = ["check_doors", "doors_of", "is_served_by_heddle", "listening"]
 
 _ASKED_FOR_S = 5.0
 _SHORT = 1 << 16
+_ANYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "localhost"}  # noqa: S104 - where one asks what listens anywhere
 
 _WHO = "Is a ResourceManager or another Heddle there?"
@@ -63,19 +64,29 @@ def check_doors(doors: Mapping[str, str]) -> None:
         AddressTakenError: If one cannot be had now.
         ConfigError: If one never can, or two are the same.
     """
-    seen: dict[str, str] = {}
+    seen: dict[tuple[str, int], str] = {}
     with ExitStack() as held:
         for key, address in doors.items():
-            _, port = split_address(address)
-            other = seen.setdefault(address, key) if port else key
-            if other != key:
-                raise ConfigError("the configuration", key, f"{address} is that of {other}, too: each needs its own")
             with listening(address, key):
-                _hold(address, held)
+                bound = _hold(address, held)
+            for host, port in bound:
+                other = next((seen[each] for each in seen if each[1] == port and _is_one(host, each[0])), key)
+                if other != key:
+                    raise ConfigError(
+                        "the configuration", key, f"{address} is that of {other}, too: each needs its own"
+                    )
+                seen[host, port] = key
 
 
-def _hold(address: str, held: ExitStack) -> None:
+def _is_one(host: str, other: str) -> bool:
+    """Whether who listens at one listens at the other as well."""
+    same_kind = (":" in host) == (":" in other)
+    return host == other or (same_kind and not {host, other}.isdisjoint(_ANYWHERE))
+
+
+def _hold(address: str, held: ExitStack) -> list[tuple[str, int]]:
     host, port = split_address(address)
+    bound: list[tuple[str, int]] = []
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, where in found:
         holder = held.enter_context(socket.socket(family, kind, protocol))
@@ -83,6 +94,8 @@ def _hold(address: str, held: ExitStack) -> None:
         if family == socket.AF_INET6:
             holder.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         holder.bind(where)
+        bound.append(holder.getsockname()[:2])
+    return bound
 
 
 def is_served_by_heddle(server: ServerConfig) -> bool:
