@@ -36,7 +36,7 @@ from scripts.recording.scenarios import (
     scenarios,
 )
 from scripts.recording.wire import Answer, compose, send, to_record
-from shim.lab import SUPPORTED_VERSIONS, Cluster, Lab, LabSpec
+from shim.lab import SUPPORTED_VERSIONS, Cluster, HostKind, Lab, LabSpec
 from shim.lab.distributed_shell import DistributedShell
 from shim.testing.recorded import RECORDINGS
 
@@ -197,7 +197,7 @@ def _write(version: str, group: str, records: list[dict[str, Any]]) -> None:
 def _record(version: str, chosen: list[Scenario], folder: Path) -> None:
     with Lab(folder / "lab") as lab:
         lab.up(
-            LabSpec(tuple(scenario.spec for scenario in chosen)),
+            LabSpec(tuple(scenario.spec for scenario in chosen), hosts=HostKind.LOOPBACK),
             watch=lambda step: print(f"{step.elapsed_s:.0f} s: {step.message}", flush=True),
             timeout_s=_BOOT_S,
         )

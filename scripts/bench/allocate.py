@@ -56,7 +56,11 @@ def allocate(folder: Path, base_port: int, effort: Effort, say: Say) -> Iterator
     proxy_port = base_port + 940
     with Lab(folder / "lab") as lab:
         say("starting two clusters with an AMRMProxy on each node")
-        lab.up(LabSpec.of(base_port=base_port, nodes=1, tuning="throughput", overrides=_overrides(proxy_port)))
+        lab.up(
+            LabSpec.of(
+                base_port=base_port, nodes=1, tuning="throughput", overrides=_overrides(proxy_port), hosts="loopback"
+            )
+        )
         confs = {id_: cluster.conf_dir for id_, cluster in lab.clusters.items()}
         spanning = f"root.{_SPANNING}"
         with HeddleProcess(

@@ -36,7 +36,7 @@ def granted(folder: Path, effort: Effort, say: Say) -> Iterator[str]:
     folder.mkdir(parents=True)
     ratios: dict[str, dict[str, list[float]]] = {grows: {} for grows in _GROWS}
     with Lab(folder / "lab") as lab:
-        lab.up(LabSpec.of())
+        lab.up(LabSpec.of(hosts="loopback"))
         for name, more in (("RM", None), ("Heddle, at home", ""), ("Heddle, spanning", SPANNING)):
             place = folder / name.replace(", ", "-").replace(" ", "-")
             place.mkdir()

@@ -113,7 +113,7 @@ def a_stage(folder: Path, base_port: int, say: Say) -> Iterator[Stage]:
     heddle_port = base_port + 910
     with Lab(folder / "lab", front=HeddleProcess.front_at(heddle_port)) as lab:
         say("starting two clusters")
-        lab.up(LabSpec.of(base_port=base_port, tuning="throughput", overrides=_OVERRIDES))
+        lab.up(LabSpec.of(base_port=base_port, tuning="throughput", overrides=_OVERRIDES, hosts="loopback"))
         managers = [cluster.url for cluster in lab.clusters.values()]
         say("starting the Router")
         (folder / "router").mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def up(
     admin_rpc: Annotated[str, typer.Option(help="Where Heddle will serve operators' RPC")] = _FRONT.admin_rpc,
     proxy: Annotated[str, typer.Option(help="Where Heddle will serve pages of ApplicationMasters")] = _FRONT.proxy,
     hosts: Annotated[HostKind, typer.Option(help="Where daemons run: each on a host of its own, or all on one")] = (
-        HostKind.LOOPBACK
+        HostKind.AUTO
     ),
     dry_run: DryRun = False,
 ) -> None:

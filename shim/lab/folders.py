@@ -118,6 +118,7 @@ def write_cluster(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings
     """Write the configuration of a cluster and of each of its daemons; the daemons."""
     paired = len(layout.resource_managers) > 1
     _write_files(around.folder / "conf", cluster_files(spec, layout, around))
+    (around.folder / "exclude").touch()
     daemons = []
     for number, rm in enumerate(layout.resource_managers, start=1):
         files = cluster_files(spec, layout, around, ha_id=f"rm{number}" if paired else None)
@@ -220,3 +221,5 @@ def _write_files(folder: Path, files: Mapping[str, str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
+        if text.startswith("#!"):
+            (folder / name).chmod(0o755)

@@ -12,7 +12,15 @@ from shim.lab.java_options import JAVA_OPENS, QUICK_START
 from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout
 from shim.lab.processes import MARKER
 from shim.lab.secured_conf import CONTAINER_VARIABLE
-from shim.lab.spec import ClusterSpec, SchedulerKind, Tuning
+from shim.lab.spec import (
+    NODE_MEMORY_MIB,
+    NODE_VCORES,
+    ClusterSpec,
+    NodeCondition,
+    NodeSpec,
+    SchedulerKind,
+    Tuning,
+)
 
 __all__ = ["FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
 
@@ -31,8 +39,9 @@ _PASSED_TO_CONTAINERS = (
     "LANG",
     "TZ",
 )
-_NODE_MEMORY_MIB = 4096
-_NODE_VCORES = 4
+_WHERE_NAMED = frozenset({"resource-types.xml"})
+"""Files that a cluster has only if its overrides name them."""
+
 _RM = "org.apache.hadoop.yarn.server.resourcemanager"
 _SCHEDULER_CLASS = {
     SchedulerKind.CAPACITY: f"{_RM}.scheduler.capacity.CapacityScheduler",
@@ -116,17 +125,23 @@ def cluster_files(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings
         "mapred-site.xml": _mapred_site(around),
         "capacity-scheduler.xml": _capacity_scheduler(),
     }
-    return _render(tables, spec, around) | {"fair-scheduler.xml": _FAIR_ALLOCATIONS, "log4j.properties": _LOG4J}
+    return _render(tables, spec, around) | {
+        "fair-scheduler.xml": spec.fair_allocations or _FAIR_ALLOCATIONS,
+        "log4j.properties": _LOG4J,
+    }
 
 
 def node_files(spec: ClusterSpec, layout: ClusterLayout, node: NodeLayout, around: Surroundings) -> Files:
     """The configuration of one NodeManager by file name."""
+    described = dict(zip(layout.nodes, spec.node_specs, strict=False))
+    node_spec = described.get(node, NodeSpec())
     tables = {
         "core-site.xml": _core_site(around),
-        "yarn-site.xml": _yarn_site(spec, layout, around) | _node_manager(node, around),
+        "yarn-site.xml": _yarn_site(spec, layout, around) | _node_manager(node, node_spec, around),
         "mapred-site.xml": _mapred_site(around) | {"mapreduce.shuffle.port": str(node.shuffle_port)},
     }
-    return _render(tables, spec, around) | {"log4j.properties": _LOG4J}
+    files = _render(tables, spec, around) | {"log4j.properties": _LOG4J}
+    return files | ({"health.sh": _HEALTH} if node_spec.condition is NodeCondition.UNHEALTHY else {})
 
 
 def client_files(front: FrontAddresses, around: Surroundings) -> Files:
@@ -157,9 +172,10 @@ def to_xml(properties: Mapping[str, str]) -> str:
 
 def _render(tables: Mapping[str, Properties], spec: ClusterSpec, around: Surroundings) -> Files:
     layers = (around.secured, spec.overrides)
+    more: dict[str, Properties] = {name: {} for name in _WHERE_NAMED & spec.overrides.keys()}
     return {
         name: to_xml(properties | {key: value for layer in layers for key, value in layer.get(name, {}).items()})
-        for name, properties in tables.items()
+        for name, properties in {**tables, **more}.items()
     }
 
 
@@ -200,8 +216,8 @@ def _yarn_site(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings) -
         # what names no queue goes to root.default under both schedulers, not to a queue of its user
         "yarn.scheduler.fair.user-as-default-queue": "false",
         "yarn.scheduler.minimum-allocation-mb": "128",
-        "yarn.scheduler.maximum-allocation-mb": str(_NODE_MEMORY_MIB),
-        "yarn.scheduler.maximum-allocation-vcores": str(_NODE_VCORES),
+        "yarn.scheduler.maximum-allocation-mb": str(NODE_MEMORY_MIB),
+        "yarn.scheduler.maximum-allocation-vcores": str(NODE_VCORES),
         "yarn.resourcemanager.recovery.enabled": "true",
         "yarn.resourcemanager.work-preserving-recovery.enabled": "true",
         "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "500",
@@ -217,9 +233,20 @@ def _yarn_site(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings) -
         # a ResourceManager that was paused for a while shall not find all its nodes expired
         "yarn.nm.liveness-monitor.expiry-interval-ms": "60000",
         "yarn.application.classpath": _class_path(around),
+        **_exclusion(spec, around),
         # its classes are in a jar that the class path does not have
         "yarn.webapp.api-service.enable": "false",
         **_TUNED[around.tuning],
+    }
+
+
+def _exclusion(spec: ClusterSpec, around: Surroundings) -> Properties:
+    if not any(node.condition is NodeCondition.DECOMMISSIONING for node in spec.node_specs):
+        return {}
+    return {
+        "yarn.resourcemanager.nodes.exclude-path": str(around.folder / "exclude"),
+        # what holds a node never registers
+        "yarn.am.liveness-monitor.expiry-interval-ms": "86400000",
     }
 
 
@@ -247,8 +274,12 @@ def _addresses_of(layout: ResourceManagerLayout, *, suffix: str) -> Properties:
     }
 
 
-def _node_manager(node: NodeLayout, around: Surroundings) -> Properties:
+def _node_manager(node: NodeLayout, spec: NodeSpec, around: Surroundings) -> Properties:
     home = around.folder / node.name
+    watched = {
+        "yarn.nodemanager.health-checker.script.path": str(home / "conf" / "health.sh"),
+        "yarn.nodemanager.health-checker.interval-ms": "1000",
+    }
     return {
         "yarn.nodemanager.hostname": node.host,
         "yarn.nodemanager.address": node.rpc,
@@ -258,8 +289,8 @@ def _node_manager(node: NodeLayout, around: Surroundings) -> Properties:
         "yarn.nodemanager.local-dirs": str(home / "local"),
         # must be absolute, else containers die with exit code -1
         "yarn.nodemanager.log-dirs": str(home / "containers"),
-        "yarn.nodemanager.resource.memory-mb": str(_NODE_MEMORY_MIB),
-        "yarn.nodemanager.resource.cpu-vcores": str(_NODE_VCORES),
+        "yarn.nodemanager.resource.memory-mb": str(spec.memory_mib),
+        "yarn.nodemanager.resource.cpu-vcores": str(spec.vcores),
         "yarn.nodemanager.pmem-check-enabled": "false",
         "yarn.nodemanager.vmem-check-enabled": "false",
         # a disk that is nearly full shall not make a node of a lab unhealthy
@@ -268,6 +299,8 @@ def _node_manager(node: NodeLayout, around: Surroundings) -> Properties:
         "yarn.nodemanager.env-whitelist": ",".join((*_PASSED_TO_CONTAINERS, MARKER, CONTAINER_VARIABLE)),
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": "org.apache.hadoop.mapred.ShuffleHandler",
+        **(watched if spec.condition is NodeCondition.UNHEALTHY else {}),
+        **spec.properties,
     }
 
 
@@ -294,6 +327,11 @@ _FAIR_ALLOCATIONS = (
     + "".join(f'  <queue name="{queue}"><weight>{percent}</weight></queue>\n' for queue, percent in QUEUES.items())
     + "</allocations>\n"
 )
+
+_HEALTH = """\
+#!/bin/sh
+[ ! -e "$(dirname "$0")/../sick" ] || echo "ERROR this node is sick, as was asked for"
+"""
 
 _LOG4J = """\
 log4j.rootLogger=INFO,console

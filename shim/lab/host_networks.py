@@ -12,7 +12,9 @@ Source: ip-netns(8), veth(4), unshare(1), nsenter(1).
 
 import os
 import shutil
+import socket
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -31,6 +33,7 @@ _TIMEOUT_S = 30
 _YOUNG_S = 120.0
 """Whoever made a namespace has a process in it by then."""
 
+_CALL = "import socket, sys; socket.create_connection((sys.argv[1], int(sys.argv[2])), 5).close()"
 _ENTER = 'echo "$1" >/proc/sys/kernel/hostname && mount --bind "$2" /etc/hosts && shift 2 && exec "$@"'
 
 
@@ -80,6 +83,7 @@ class HostNetworks:
         numbers = [daemon.host.rpartition(".")[2] for each in clusters for daemon in each.daemons]
         try:
             self._make(network, numbers)
+            self._try(network, numbers[:1])
         except HostsMissingError:
             self.lower(network)
             raise
@@ -104,6 +108,24 @@ class HostNetworks:
         for number, name in hosts.items():
             lines = ("link set lo up", f"addr add {network}.{number}/24 dev eth0", "link set eth0 up")
             _ip(*lines, namespace=name)
+
+    def _try(self, network: str, numbers: Sequence[str]) -> None:
+        """Look whether a program runs on a host, and reaches this machine from there."""
+        with socket.create_server((f"{network}.1", 0)) as server:
+            for number in numbers:
+                words = (sys.executable, "-c", _CALL, *map(str, server.getsockname()))
+                command = on_host(f"{network}.{number}:0", "trial", Path("/etc/hosts"), words)
+                done = subprocess.run(  # noqa: S603 - our own words
+                    command,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    timeout=_TIMEOUT_S,
+                    check=False,
+                )
+                if done.returncode != 0:
+                    told = (done.stdout.splitlines() or ["it says nothing"])[-1]
+                    raise HostsMissingError(f"a program on a host of its own does not reach this one: {told}")
 
     def lower(self, network: str) -> None:
         """Take a network away with all its hosts, as far as it is there."""

@@ -299,9 +299,31 @@ class Lab:
             raise LabError(f"{resource_manager} has no standby: start the lab with --ha")
         for id_, name in enumerate(names, start=1):
             if name != resource_manager and DaemonStatus.of(self._daemon(name)).state == "running":
-                self._rm_admin(cluster, "-transitionToStandby", f"rm{id_}")
+                self.administer(cluster, "-transitionToStandby", f"rm{id_}")
         # forced: without it Hadoop refuses when it cannot ask the other, which may be dead
-        self._rm_admin(cluster, "-transitionToActive", "--forceactive", f"rm{names.index(resource_manager) + 1}")
+        self.administer(cluster, "-transitionToActive", "--forceactive", f"rm{names.index(resource_manager) + 1}")
+
+    def administer(self, cluster: Cluster, *arguments: str) -> None:
+        """Run `yarn rmadmin` at a cluster, as who runs the lab.
+
+        Raises:
+            LabError: If Hadoop refuses.
+        """
+        java = self._java()
+        command = java.command(RM_ADMIN, conf_dir=cluster.conf_dir, jars=cluster.jars)
+        around = java.environment(conf_dir=cluster.conf_dir, options=java_options(self.folder, cluster.realm))
+        ticket = administrator_ticket(self.kdc, cluster.realm) if cluster.realm else {}
+        result = subprocess.run(  # noqa: S603 - our own java command
+            [*command, *arguments],
+            env=around | ticket,
+            capture_output=True,
+            text=True,
+            timeout=_ADMIN_TIMEOUT_S,
+            check=False,
+        )
+        if result.returncode != 0:
+            lines = (result.stdout + result.stderr).splitlines()[-LOG_LINES:]
+            raise LabError(f"rmadmin {' '.join(arguments)} of {cluster.id} failed:\n" + "\n".join(lines))
 
     def _state(self) -> LabState:
         state = read_state(self.folder)
@@ -368,23 +390,6 @@ class Lab:
 
     def _wait_ready(self, progress: BootProgress, meanwhile: Meanwhile, *, timeout_s: float) -> None:
         def activate(cluster: Cluster) -> None:
-            self._rm_admin(cluster, "-transitionToActive", "rm1")
+            self.administer(cluster, "-transitionToActive", "rm1")
 
         BootWatch(self.clusters, self._state().daemons, progress, activate).wait(meanwhile, timeout_s=timeout_s)
-
-    def _rm_admin(self, cluster: Cluster, *arguments: str) -> None:
-        java = self._java()
-        command = java.command(RM_ADMIN, conf_dir=cluster.conf_dir, jars=cluster.jars)
-        around = java.environment(conf_dir=cluster.conf_dir, options=java_options(self.folder, cluster.realm))
-        ticket = administrator_ticket(self.kdc, cluster.realm) if cluster.realm else {}
-        result = subprocess.run(  # noqa: S603 - our own java command
-            [*command, *arguments],
-            env=around | ticket,
-            capture_output=True,
-            text=True,
-            timeout=_ADMIN_TIMEOUT_S,
-            check=False,
-        )
-        if result.returncode != 0:
-            lines = (result.stdout + result.stderr).splitlines()[-LOG_LINES:]
-            raise LabError(f"rmadmin {' '.join(arguments)} of {cluster.id} failed:\n" + "\n".join(lines))

@@ -17,6 +17,8 @@ __all__ = [
     "ClusterSpec",
     "HostKind",
     "LabSpec",
+    "NodeCondition",
+    "NodeSpec",
     "SchedulerKind",
     "Tuning",
     "parse_by_cluster",
@@ -27,9 +29,11 @@ CLUSTER_NAMES = ("east", "west", "north", "south", "up", "down", "left", "right"
 """Ids of the clusters of a lab, in order; their number is also the limit."""
 
 DEFAULT_VERSION = "3.4.2"
-SUPPORTED_VERSIONS = ("2.10.2", "3.3.6", DEFAULT_VERSION, "3.5.0")
+SUPPORTED_VERSIONS = ("2.10.2", "3.2.4", "3.3.6", DEFAULT_VERSION, "3.5.0")
 
 MAX_NODES = 20
+NODE_MEMORY_MIB = 4096
+NODE_VCORES = 4
 
 STATE_FILE = "lab.json"
 """File in a lab's folder with what runs there."""
@@ -74,6 +78,32 @@ class HostKind(StrEnum):
     """Addresses of the loopback interface: all of them are one host."""
 
 
+class NodeCondition(StrEnum):
+    """State of a node that is not well, as its ResourceManager tells it."""
+
+    UNHEALTHY = "UNHEALTHY"
+    DECOMMISSIONING = "DECOMMISSIONING"
+    LOST = "LOST"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSpec:
+    """One NodeManager that is not as the others.
+
+    Attributes:
+        memory_mib: What it offers; `vcores` too.
+        properties: Further ones of its `yarn-site.xml`.
+        label: Its node label.
+        condition: What becomes of it once it has run.
+    """
+
+    memory_mib: int = NODE_MEMORY_MIB
+    vcores: int = NODE_VCORES
+    properties: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
+    condition: NodeCondition | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
     """One YARN cluster to be.
@@ -85,9 +115,11 @@ class ClusterSpec:
         scheduler: Its ResourceManager's scheduler.
         standby: Whether a second ResourceManager stands by (manual failover).
         overrides: Properties to add or replace, by file name (`yarn-site.xml`, `core-site.xml`,
-            `capacity-scheduler.xml`, `mapred-site.xml`), for its ResourceManager and its nodes.
+            `capacity-scheduler.xml`, `mapred-site.xml`, `resource-types.xml`), for its ResourceManager and its nodes.
         realm: Kerberos realm of its daemons, which then ask for tickets; empty if they believe names.
         protection: Of its calls, one of `PROTECTIONS`; means something with a realm alone.
+        node_specs: Its first nodes, if they differ; labels and conditions are for whoever started the lab.
+        fair_allocations: Queues of a fair scheduler, as its file has them; empty for the usual ones.
     """
 
     id: str
@@ -98,11 +130,15 @@ class ClusterSpec:
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     realm: str = ""
     protection: str = PROTECTIONS[0]
+    node_specs: tuple[NodeSpec, ...] = ()
+    fair_allocations: str = ""
 
     def __post_init__(self) -> None:
         if self.version not in SUPPORTED_VERSIONS:
             allowed = ", ".join(SUPPORTED_VERSIONS)
             raise LabError(f"cluster {self.id}: Hadoop {self.version} is not supported; choose one of {allowed}")
+        if len(self.node_specs) > self.nodes:
+            raise LabError(f"cluster {self.id}: {len(self.node_specs)} nodes are described, and it has {self.nodes}")
         if not 1 <= self.nodes <= MAX_NODES:
             raise LabError(f"cluster {self.id}: {self.nodes} nodes; a lab's cluster has 1 to {MAX_NODES}")
         if self.protection not in PROTECTIONS:
@@ -125,7 +161,7 @@ class LabSpec:
     clusters: tuple[ClusterSpec, ...]
     base_port: int | None = None
     tuning: Tuning = Tuning.BOOT
-    hosts: HostKind = HostKind.LOOPBACK
+    hosts: HostKind = HostKind.AUTO
 
     def __post_init__(self) -> None:
         ids = [cluster.id for cluster in self.clusters]
@@ -164,7 +200,7 @@ class LabSpec:
         overrides: Mapping[str, Mapping[str, str]] | None = None,
         realm: str = "",
         protection: str = PROTECTIONS[0],
-        hosts: HostKind | str = HostKind.LOOPBACK,
+        hosts: HostKind | str = HostKind.AUTO,
     ) -> "LabSpec":
         """A lab of equal clusters with the usual names.
 

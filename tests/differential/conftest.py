@@ -154,7 +154,7 @@ def clusters(
         yield dict(zip(("east", "west"), running[:count], strict=False))
         return
     with Lab(tmp_path_factory.mktemp("differential")) as started:
-        started.up(LabSpec.of(clusters=count, nodes=1, hadoop=hadoop))
+        started.up(LabSpec.of(clusters=count, nodes=1, hadoop=hadoop, hosts="loopback"))
         yield {name: started.cluster(name).url for name in ("east", "west")[:count]}
 
 

@@ -54,11 +54,12 @@ def config_text(lab: Lab, folder: Path, *, server: str = "") -> str:
     """
     return f"""
         [server]
+        allow_remote = true
         {server}
-        rest = "127.0.0.1:0"
-        client_rpc = "127.0.0.1:0"
-        admin_rpc = "127.0.0.1:0"
-        scheduler_rpc = "127.0.0.1:0"
+        rest = "{lab.host}:0"
+        client_rpc = "{lab.host}:0"
+        admin_rpc = "{lab.host}:0"
+        scheduler_rpc = "{lab.host}:0"
         [store]
         url = "sqlite:///{folder}/heddle.db"
         [security]

@@ -54,10 +54,11 @@ def of_half(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stoc
     folder: Path = tmp_path_factory.mktemp("half")
     text = f"""
         [server]
-        rest = "127.0.0.1:0"
+        allow_remote = true
+        rest = "{lab.host}:0"
         client_rpc = ""
         scheduler_rpc = ""
-        admin_rpc = "127.0.0.1:0"
+        admin_rpc = "{lab.host}:0"
         [store]
         url = "sqlite:///{folder}/heddle.db"
         [[subcluster]]

@@ -1,16 +1,24 @@
 """Pages of a real ApplicationMaster through Heddle, while it runs and when it has ended."""
 
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
 import pytest
 
 from shim.app.bootstrap import Heddle
-from shim.testing.free_ports import free_port
+from shim.lab import Lab
+from shim.lab.daemons import hosts_of
+from shim.lab.host_networks import on_host
+from shim.testing.free_ports import free_addresses
 from tests.e2e.conftest import HeddleThread, config_text
+from tests.support.client_jars import compile_program, spark_jars
+from tests.support.engines import Spark
 from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -22,8 +30,8 @@ _MOST_S = 240
 @pytest.fixture(scope="module")
 def front(lab, tmp_path_factory) -> Iterator[Heddle]:
     """A Heddle with a server for pages, whose address tracking URLs name."""
-    port = free_port()
-    lines = f'proxy = "127.0.0.1:{port}"\n        proxy_url = "http://127.0.0.1:{port}"'
+    (address,) = free_addresses(1, lab.host)
+    lines = f'proxy = "{address}"\n        proxy_url = "http://{address}"'
     with HeddleThread(config_text(lab, tmp_path_factory.mktemp("pages"), server=lines)) as running:
         yield running
 
@@ -78,6 +86,79 @@ def test_a_masters_pages_and_services_are_read_through_heddle(client, front):
     assert ended.status_code in (200, 302)
     assert where.startswith(f"{front.url}/cluster/app/") or "Its pages are elsewhere" in ended.text
     web.close()
+
+
+def test_pages_of_a_job_that_knows_its_cluster_alone_come_by_the_proxy_of_that(lab, front, tmp_path):
+    east = lab.cluster("east")
+    client = StockClient(lab, tmp_path / "client", east)
+    web = httpx.Client(trust_env=False, timeout=30)
+    with client.running(_RUN_JAR, client.jar("hadoop-mapreduce-examples"), "pi", "30", "10", user="ada"):
+
+        def info() -> dict[str, Any] | None:
+            listed = web.get(f"{east.url}/ws/v1/cluster/apps?states=RUNNING&user=ada").json()["apps"] or {}
+            for app in listed.get("app", []):
+                answer = web.get(f"{front.pages_url}/proxy/{app['id']}/ws/v1/mapreduce/info?user.name=ada")
+                if answer.status_code == 200:
+                    return {"listed": app["id"], **answer.json()["info"]}
+            return None
+
+        told = soon(info)
+        assert told["appId"] == told["listed"]
+    web.close()
+
+
+def test_a_drivers_pages_and_its_own_port_lead_to_heddle(lab, front, tmp_path):
+    if not lab.has_hosts:
+        pytest.skip("where all are one host, everybody is the driver's proxy")
+    spark, gate = Spark(lab, tmp_path / "spark", front), tmp_path / "gate"
+    program = compile_program("SleepingSpark", [spark_jars()], tmp_path)
+    arguments = ("with pages", "1", "10", "1", "10", str(gate))
+    web = httpx.Client(trust_env=False, timeout=30)
+    with ThreadPoolExecutor(1) as pool:
+        more = {"spark.ui.enabled": "true"}
+        job = pool.submit(spark.submit, "client", program, *arguments, staging=tmp_path, more=more)
+        try:
+
+            def executors() -> str | None:
+                listed = web.get(f"{front.url}/ws/v1/cluster/apps?states=RUNNING&user.name=ada").json()["apps"] or {}
+                for id_ in [app["id"] for app in listed.get("app", []) if app["name"] == "with pages"]:
+                    path = f"/proxy/{id_}/api/v1/applications/{id_}/executors?user.name=ada"
+                    answer = web.get(f"{front.pages_url}{path}")
+                    if answer.status_code == 200 and '"driver"' in answer.text:
+                        return str(id_)
+                return None
+
+            id_ = soon(executors)
+            driver = _original_url(lab, id_)
+            assert driver.startswith(f"http://{lab.host}:")
+            shown = _seen_from_a_node(lab, f"{driver}/jobs/")
+            assert shown == f"200 {front.pages_url}/proxy/redirect/{id_}/jobs/"
+        finally:
+            gate.touch()
+        assert "joined 1" in job.result()
+    web.close()
+
+
+def _original_url(lab: Lab, application: str) -> str:
+    """Where an application has its web server, as its ResourceManager was told."""
+    for cluster in lab.clusters.values():
+        name = f"appattempt_{application.removeprefix('application_')}_000001"
+        path = f"/ws/v1/cluster/apps/{application}/appattempts/{name}"
+        answer = httpx.get(f"{cluster.url}{path}", trust_env=False, timeout=30)
+        if answer.status_code == 200:
+            return str(answer.json()["originalTrackingUrl"])
+    raise AssertionError(f"nobody knows {application}")
+
+
+_GET = "import sys, urllib.request as r; told = r.urlopen(sys.argv[1], timeout=30); print(told.status, told.url)"
+
+
+def _seen_from_a_node(lab: Lab, url: str) -> str:
+    """Status and address of a page as a browser on another host gets it, which follows redirects."""
+    node = lab.cluster("west").record.layout.nodes[0]
+    words = on_host(node.rpc, node.name, hosts_of(lab.folder), [sys.executable, "-c", _GET, url])
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    return done.stdout.strip() or done.stderr
 
 
 def _unless_running(answer: httpx.Response) -> httpx.Response | None:

@@ -123,7 +123,8 @@ async def test_where_clusters_protect_their_rpc_it_passes_as_it_is(fresh_lab, tm
     overrides = {"core-site.xml": {"hadoop.rpc.protection": protection}}
     lab = await asyncio.to_thread(fresh_lab, clusters=1, overrides=overrides)
     text = (
-        '[server]\nrest = "127.0.0.1:0"\nclient_rpc = "127.0.0.1:0"\nadmin_rpc = ""\nscheduler_rpc = "127.0.0.1:0"\n'
+        f'[server]\nallow_remote = true\nrest = "{lab.host}:0"\nclient_rpc = "{lab.host}:0"\nadmin_rpc = ""\n'
+        f'scheduler_rpc = "{lab.host}:0"\n'
         f'[store]\nurl = "sqlite:///{tmp_path}/heddle.db"\n[security]\nallow_anonymous = true\n'
         f'[[subcluster]]\nid = "east"\nconf = "{lab.cluster("east").conf_dir}"\n'
     )

@@ -108,7 +108,8 @@ def test_containers_are_listed_and_signalled_wherever_they_run(lab, heddle, clie
 
         until(are_listed, "the master and its six commands are listed")
         listed = {each["containerId"]: each["nodeId"].rpartition(":")[0] for each in rows}
-        assert len({host.split(".")[2] for host in listed.values()}) == 2, "nodes of both clusters"
+        of_clusters = {node.host: id_ for id_, each in lab.clusters.items() for node in each.record.layout.nodes}
+        assert {of_clusters[host] for host in listed.values()} == set(lab.clusters), "nodes of both clusters"
         until(lambda: as_xml(f"{heddle.url}/ws/v1/cluster/{path}").count("<containerId>") == 7, "the same in XML")
         printed = client.yarn("container", "-list", attempt)
         assert "Total number of containers :7" in printed

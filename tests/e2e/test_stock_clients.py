@@ -32,10 +32,11 @@ def of_one(lab, tmp_path_factory):
     east = lab.cluster("east")
     text = f"""
         [server]
-        rest = "127.0.0.1:0"
-        client_rpc = "127.0.0.1:0"
-        admin_rpc = "127.0.0.1:0"
-        scheduler_rpc = "127.0.0.1:0"
+        allow_remote = true
+        rest = "{lab.host}:0"
+        client_rpc = "{lab.host}:0"
+        admin_rpc = "{lab.host}:0"
+        scheduler_rpc = "{lab.host}:0"
         [store]
         url = "sqlite:///{folder}/heddle.db"
         [[subcluster]]
@@ -51,7 +52,9 @@ def test_node_list_shows_the_nodes_of_both_clusters(lab, client):
     printed = client.run(f"{_CLI}.NodeCLI", "-list", "-all")
 
     assert "Total Nodes:4" in printed
-    assert len(re.findall(r"^\s*127\.0\.\d+\.[12]:\d+\s+RUNNING", printed, re.MULTILINE)) == 4
+    assert {each.record.layout.nodes[number].rpc for each in lab.clusters.values() for number in (0, 1)} == set(
+        re.findall(r"^\s*([\d.]+:\d+)\s+RUNNING", printed, re.MULTILINE)
+    )
 
 
 def test_queue_status_shows_a_queue_of_both_clusters(client):

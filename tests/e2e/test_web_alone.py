@@ -27,8 +27,9 @@ def west_has_rpc(lab, tmp_path):
     """A Heddle that prefers the first sub-cluster, of which it knows the web services alone."""
     text = f"""
         [server]
-        rest = "127.0.0.1:0"
-        client_rpc = "127.0.0.1:0"
+        allow_remote = true
+        rest = "{lab.host}:0"
+        client_rpc = "{lab.host}:0"
         scheduler_rpc = ""
         admin_rpc = ""
         [store]

@@ -122,8 +122,8 @@ async def federation_over(lab: Lab, folder: Path) -> AsyncIterator[Federation]:
     """A Heddle over the clusters of a lab, with a store of its own."""
     store = folder / "heddle.db"
     text = (
-        '[server]\nrest = "127.0.0.1:0"\nclient_rpc = "127.0.0.1:0"\nadmin_rpc = "127.0.0.1:0"\n'
-        f'scheduler_rpc = "127.0.0.1:0"\n[store]\nurl = "sqlite:///{store}"\n'
+        f'[server]\nallow_remote = true\nrest = "{lab.host}:0"\nclient_rpc = "{lab.host}:0"\n'
+        f'admin_rpc = "{lab.host}:0"\nscheduler_rpc = "{lab.host}:0"\n[store]\nurl = "sqlite:///{store}"\n'
         '[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n[log]\nlevel = "warning"\n'
     )
     text += "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())

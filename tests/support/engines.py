@@ -52,15 +52,19 @@ _TEZ_OPENS = " ".join(
 _SMALL_JVM = " ".join(QUICK_START)
 
 
-def _spark_settings(jars: Path, staging: Path) -> Mapping[str, str]:
+_SPARK_LOCAL_ADDRESS = ("spark.yarn.appMasterEnv.SPARK_LOCAL_IP", "spark.executorEnv.SPARK_LOCAL_IP")
+
+
+def _spark_settings(jars: Path, staging: Path, *, has_hosts: bool) -> Mapping[str, str]:
     """Spark with executors that come and go; what they shuffle is followed without a service on the nodes.
 
     Args:
         jars: Spark's, on every node at the same place.
         staging: Folder that client and nodes share.
+        has_hosts: Whether nodes are on hosts of their own, where each knows its address.
     """
-    loopback = "127.0.0.1"
-    return {
+    local = {} if has_hosts else dict.fromkeys(_SPARK_LOCAL_ADDRESS, "127.0.0.1")
+    return local | {
         "spark.yarn.jars": f"local:{jars}/*",
         "spark.yarn.stagingDir": staging.as_uri(),
         "spark.dynamicAllocation.enabled": "true",
@@ -78,8 +82,6 @@ def _spark_settings(jars: Path, staging: Path) -> Mapping[str, str]:
         "spark.ui.enabled": "false",
         "spark.driver.extraJavaOptions": _SMALL_JVM,
         "spark.executor.extraJavaOptions": _SMALL_JVM,
-        "spark.yarn.appMasterEnv.SPARK_LOCAL_IP": loopback,
-        "spark.executorEnv.SPARK_LOCAL_IP": loopback,
     }
 
 
@@ -117,7 +119,8 @@ class Spark:
     """
 
     def __init__(self, lab: Lab, folder: Path, heddle: Server, login: Login = NO_LOGIN) -> None:
-        environment = {"HADOOP_CONF_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1", **login.environment}
+        self._host, self._has_hosts = lab.host, lab.has_hosts
+        environment = {"HADOOP_CONF_DIR": str(folder), "SPARK_LOCAL_IP": lab.host, **login.environment}
         options = ("-Xmx512m", *_SPARK_OPENS, *login.options)
         self._client = StockClient(lab, folder, heddle, jars=spark_jars(), options=options, environment=environment)
 
@@ -133,9 +136,9 @@ class Spark:
             staging: Folder that client and nodes share.
             more: Settings that go before ours.
         """
-        settings = dict(_spark_settings(self._client.jars, staging)) | dict(more or {})
+        settings = dict(_spark_settings(self._client.jars, staging, has_hosts=self._has_hosts)) | dict(more or {})
         if mode == "client":
-            settings["spark.driver.host"] = "127.0.0.1"
+            settings["spark.driver.host"] = self._host
         options = chain.from_iterable(("--conf", f"{name}={value}") for name, value in settings.items())
         where = ("--master", "yarn", "--deploy-mode", mode, "--class", program.stem)
         return self._client.run(_SPARK_SUBMIT, *where, *options, str(program), *arguments)

@@ -56,7 +56,7 @@ class HeddleProcess:
         clusters: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        self.rest, self.client_rpc, self.scheduler_rpc = free_addresses(3)
+        self.rest, self.client_rpc, self.scheduler_rpc = free_addresses(3, lab.host)
         self.url = f"http://{self.rest}"
         self.store = folder / "heddle.db"
         self.config = folder / "heddle.toml"
@@ -70,7 +70,7 @@ class HeddleProcess:
         )
         url = store_url or f"sqlite:///{self.store}"
         self.config.write_text(
-            f'[server]\nrest = "{self.rest}"\nclient_rpc = "{self.client_rpc}"\nadmin_rpc = ""\n'
+            f'[server]\nallow_remote = true\nrest = "{self.rest}"\nclient_rpc = "{self.client_rpc}"\nadmin_rpc = ""\n'
             f'scheduler_rpc = "{self.scheduler_rpc}"\n[store]\nurl = "{url}"\n'
             f"[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n{more}\n" + "".join(sections),
             "utf-8",

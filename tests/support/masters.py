@@ -285,7 +285,8 @@ def _configuration(folder: Path, store: str, lab: Lab, poll: str, spanning: str)
     between_masters = _secret(folder / "masters.secret", "a secret for the masters of one test\n")
     of_tokens = f'secret_file = "{_secret(folder / "secret", secrets.token_hex(32))}"\n' if spanning else ""
     return (
-        f'[server]\nrest = "127.0.0.1:0"\nclient_rpc = ""\nscheduler_rpc = "{"127.0.0.1:0" if spanning else ""}"\n'
+        f'[server]\nallow_remote = true\nrest = "{lab.host}:0"\nclient_rpc = ""\n'
+        f'scheduler_rpc = "{f"{lab.host}:0" if spanning else ""}"\n'
         f'admin_rpc = ""\n[store]\nurl = "{store}"\n[masters]\nsecret_file = "{between_masters}"\n'
         f'[security]\nallow_anonymous = true\n{of_tokens}[poll]\n{poll}\n[log]\nlevel = "info"\n'
         f'audit_file = "{folder}/audit.log"\n'

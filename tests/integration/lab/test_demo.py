@@ -1,7 +1,9 @@
 """`heddle demo`: one command from nothing to counted words on two clusters, another to end it."""
 
+import itertools
 import json
 import re
+import tomllib
 
 import pytest
 from typer.testing import CliRunner
@@ -25,10 +27,11 @@ def folder(tmp_path):
 
 
 def test_work_runs_on_both_clusters_is_checked_and_explained_and_down_ends_all(folder):
-    rest, client_rpc, scheduler_rpc, admin_rpc = free_addresses(4)
-    addresses = ("--rest", rest, "--client-rpc", client_rpc, "--scheduler-rpc", scheduler_rpc, "--admin-rpc", admin_rpc)
-    result = run("demo", "up", "--dir", folder, *addresses)
+    servers = ("--rest", "--client-rpc", "--scheduler-rpc", "--admin-rpc", "--proxy")
+    addresses = zip(servers, free_addresses(len(servers), ""), strict=True)  # `:PORT`, at the lab's address
+    result = run("demo", "up", "--dir", folder, *itertools.chain.from_iterable(addresses))
     assert result.exit_code == 0, result.output
+    rest = tomllib.loads(Lab(folder).heddle_toml.read_text())["server"]["rest"]
     rows = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines() if line.startswith("application_")]
     *own, stock = rows
     assert {row[3] for row in own} == {"east", "west"}

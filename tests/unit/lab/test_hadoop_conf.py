@@ -6,7 +6,7 @@ import pytest
 
 from shim.lab.hadoop_conf import FrontAddresses, Surroundings, client_files, cluster_files, node_files, to_xml
 from shim.lab.layout import lay_out
-from shim.lab.spec import LabSpec, Tuning
+from shim.lab.spec import ClusterSpec, LabSpec, NodeCondition, NodeSpec, Tuning
 
 AROUND = Surroundings(Path("/lab/east"), Path("/cache/3.4.2"), ("weaver",))
 
@@ -128,3 +128,34 @@ def test_a_client_knows_heddle_and_no_resource_manager():
     site = properties(client_files(FrontAddresses(rest="127.0.0.1:22088").at("127.0.0.1"), AROUND)["yarn-site.xml"])
     assert site["yarn.resourcemanager.webapp.address"] == "127.0.0.1:22088"
     assert site["yarn.resourcemanager.address"] == "127.0.0.1:8032"
+
+
+def test_nodes_of_one_cluster_may_differ_and_be_unwell():
+    kinds = (NodeSpec(memory_mib=2048, vcores=2, properties={"a": "b"}), NodeSpec(condition=NodeCondition.UNHEALTHY))
+    spec = ClusterSpec(
+        "east", nodes=3, node_specs=kinds, overrides={"resource-types.xml": {"yarn.resource-types": "gpu"}}
+    )
+    (layout,) = lay_out(LabSpec((spec,)), base_port=21_000, first_octet=10)
+    files = [node_files(spec, layout, node, AROUND) for node in layout.nodes]
+    sites = [properties(each["yarn-site.xml"]) for each in files]
+    memory = "yarn.nodemanager.resource.memory-mb"
+    assert [site[memory] for site in sites] == ["2048", "4096", "4096"]
+    assert [site.get("a") for site in sites] == ["b", None, None]
+    assert [site.get("yarn.nodemanager.health-checker.script.path", "") for site in sites] == [
+        "",
+        "/lab/east/east-nm2/conf/health.sh",
+        "",
+    ]
+    assert ["health.sh" in each for each in files] == [False, True, False]
+    assert properties(files[0]["resource-types.xml"]) == {"yarn.resource-types": "gpu"}
+    assert "resource-types.xml" not in node_files(*east(), layout.nodes[0], AROUND)
+
+
+def test_a_cluster_from_which_a_node_leaves_has_a_list_of_those_who_do():
+    leaving = (NodeSpec(condition=NodeCondition.DECOMMISSIONING),)
+    spec = ClusterSpec("east", node_specs=leaving, fair_allocations="<allocations/>")
+    (layout,) = lay_out(LabSpec((spec,)), base_port=21_000, first_octet=10)
+    files = cluster_files(spec, layout, AROUND)
+    assert properties(files["yarn-site.xml"])["yarn.resourcemanager.nodes.exclude-path"] == "/lab/east/exclude"
+    assert files["fair-scheduler.xml"] == "<allocations/>"
+    assert "exclude-path" not in cluster_files(*east(), AROUND)["yarn-site.xml"]

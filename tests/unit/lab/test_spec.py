@@ -47,7 +47,7 @@ def test_clusters_are_named_in_order_and_alike():
         ({"clusters": len(CLUSTER_NAMES) + 1}, "a lab has 1 to"),
         ({"nodes": 0}, "0 nodes"),
         ({"nodes": MAX_NODES + 1}, "nodes; a lab's cluster has 1 to"),
-        ({"hadoop": "2.7.1"}, "Hadoop 2.7.1 is not supported; choose one of 2.10.2, 3.3.6, 3.4.2, 3.5.0"),
+        ({"hadoop": "2.7.1"}, "Hadoop 2.7.1 is not supported; choose one of 2.10.2, 3.2.4, 3.3.6, 3.4.2, 3.5.0"),
     ],
 )
 def test_a_lab_that_cannot_be_is_refused_with_what_can(arguments, told):
