@@ -13,6 +13,7 @@ from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.rest.documents import application_document, application_documents
+from shim.protocol.rest.wire_values import is_text
 
 __all__ = [
     "ENDED_STATES",
@@ -101,6 +102,7 @@ async def ask_application(
         return None
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
+    _check_text(manager.subcluster, path, answer)
     with readable(manager.subcluster):
         return application_document(answer.body, manager.subcluster, as_of_s)
 
@@ -135,4 +137,10 @@ async def _ask(
     answer = await manager.query(path, parameters, viewer=viewer, timeout_s=timeout_s)
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
+    _check_text(manager.subcluster, path, answer)
     return answer
+
+
+def _check_text(subcluster: SubClusterId, path: str, answer: RestAnswer) -> None:
+    if not is_text(answer.body):
+        raise MalformedAnswerError(subcluster, f"{path} answered with what is no UTF-8")

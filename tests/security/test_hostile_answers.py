@@ -154,3 +154,56 @@ async def test_no_name_that_a_cluster_tells_is_markup_and_all_else_is_told():
         told = await server.get(f"{path}?user.name=bob")
         assert json.loads(told.body), "in JSON a name is a string, whatever stands in it"
     assert str(ONE).encode() in (await server.get("/apps", accept="application/xml")).body
+
+
+SHAPES = [
+    b"[]",
+    b"null",
+    b"5",
+    b'"x"',
+    b"{}",
+    b'{"a":null}',
+    *(
+        b'{"%b":%b}' % (root, inner)
+        for root in (
+            *(b"scheduler", b"nodes", b"clusterMetrics", b"nodeLabelInfo", b"nodeLabelsInfo", b"labelsToNodes"),
+            *(b"nodeToLabels", b"reservations", b"bulkActivities", b"overview", b"schedulerType", b"totalMB"),
+        )
+        for inner in (b"null", b"5", b'"x"', b"[]", b"[5]", b'{"entry":5}', b'{"entry":[5,{"key":[]}]}', b"[[{}]]")
+    ),
+    b'{"scheduler":{"schedulerInfo":{"type":{},"queues":{"queue":[5,{"queueName":[]}]}}}}',
+    b'{"nodes":{"node":[{"id":5}]}}',
+    b'{"clusterMetrics":{"totalMB":"x","appsRunning":[],"totalClusterResourcesAcrossPartition":5}}',
+    b'{"a":"\xff"}',
+    b"\xff\xfe{\x00}\x00",
+]
+GATHERED = (
+    *("/scheduler", "/scheduler-overview", "/nodes", "/metrics", "/get-node-labels", "/get-node-to-labels"),
+    *("/label-mappings", "/reservation/list?queue=default", "/scheduler/bulk-activities", "/info"),
+)
+
+
+@pytest.mark.parametrize("path", GATHERED)
+async def test_no_shape_of_one_clusters_document_takes_anothers_away(path):
+    server = await federation("east", "west")
+    for shape in SHAPES:
+        server.federation["east"].behave(Answers(RestAnswer(200, (("Content-Type", "application/json"),), shape)))
+        server.federation["west"].behave(Answers(RestAnswer(200, (("Content-Type", "application/json"),), b"{}")))
+        for accept in ("application/json", "application/xml"):
+            answer = await server.get(path, accept=accept)
+            assert answer.status in (200, 503), (shape, answer.status, answer.body)
+            harmless(answer)
+        await server.poll()
+
+
+async def test_a_row_that_is_no_text_spoils_no_list():
+    server = await federation()
+    await server.poll()
+    bad = b'{"apps":{"app":[{"id":"application_1700000000000_0009","name":"\xff","note":"\xfe"}]}}'
+    server.federation["east"].behave(Answers(RestAnswer(200, (("Content-Type", "application/json"),), bad)))
+    await server.poll()
+    for accept in ("application/json", "application/xml"):
+        answer = await server.get("/apps", accept=accept)
+        answer.body.decode()
+        assert b"_0009" not in answer.body
+        assert str(ONE).encode() in answer.body

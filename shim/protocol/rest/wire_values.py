@@ -24,6 +24,7 @@ __all__ = [
     "WireResources",
     "decode",
     "is_document",
+    "is_text",
     "number",
     "several",
     "vector",
@@ -129,9 +130,18 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: bytes | msgspec.Raw, what: s
 def is_document(body: bytes) -> bool:
     """True for a JSON object, or null, in UTF-8: what is not is nobody's part of an answer."""
     try:
-        if not body.isascii():
-            body.decode()  # what is only carried is not looked into
         msgspec.json.decode(body, type=dict[str, msgspec.Raw] | None)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return is_text(body)
+
+
+def is_text(body: bytes) -> bool:
+    """True for UTF-8. What is carried as bytes is not looked into by a reader of JSON, and would spoil a whole list."""
+    if body.isascii():
+        return True
+    try:
+        body.decode()
+    except UnicodeDecodeError:
         return False
     return True

@@ -3,7 +3,8 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
@@ -184,18 +185,18 @@ class Operations:
 
     async def _metrics(self, call: Call) -> Outcome:  # noqa: ARG002 - an operation's signature
         read, parts = await self._parts(Part.METRICS)
-        return Outcome(Document(merge_metrics(parts)), read.freshness, Part.METRICS)
+        return _of_parts(merge_metrics, parts, read, Part.METRICS)
 
     async def _scheduler_tree(self, call: Call) -> Outcome:  # noqa: ARG002 - an operation's signature
         read, parts = await self._parts(Part.SCHEDULER)
         if self._scheduler:
             parts.sort(key=lambda part: scheduler_type(part.document) != self._scheduler)
-        return Outcome(Document(merge_schedulers(parts)), read.freshness, Part.SCHEDULER)
+        return _of_parts(merge_schedulers, parts, read, Part.SCHEDULER)
 
     async def _nodes(self, call: Call) -> Outcome:
         states = parse_node_states(call.query)
         read, parts = await self._parts(Part.NODES)
-        return Outcome(Document(merge_nodes(parts, states=states)), read.freshness, Part.NODES)
+        return _of_parts(partial(merge_nodes, states=states), parts, read, Part.NODES)
 
     async def _applications(self, call: Call) -> Outcome:
         accept = call.request.joined("accept")
@@ -240,8 +241,9 @@ class Operations:
         async def run(call: Call) -> Outcome:
             asked_at_s = self._backend.clock.now_s()
             parts, missing = await self._ask_all(call)
-            body = merge(parts)
-            return Outcome(Document(body, xml_root=call.endpoint.xml_root), Freshness(asked_at_s, missing))
+            body, odd = _merged(merge, parts)
+            freshness = Freshness(asked_at_s, (*missing, *odd))
+            return Outcome(Document(body, xml_root=call.endpoint.xml_root), freshness)
 
         return run
 
@@ -300,6 +302,44 @@ class Operations:
             return answer
         location = public_url(call.request, f"{call.request.raw_path}/{submission.application_id}")
         return Outcome(Document(b"", status=202, location=location), self._now())
+
+
+_Merge = Callable[[Sequence[PartialDocument]], bytes]
+_ODD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, msgspec.MsgspecError)
+"""What a merge ends with for a document that is JSON, and not of the shape that a ResourceManager's has."""
+
+
+def _of_parts(merge: _Merge, parts: Sequence[PartialDocument], read: PartRead, part: Part) -> Outcome:
+    """An answer made of a part of every sub-cluster; one whose document has another shape is named as missing."""
+    body, odd = _merged(merge, parts)
+    if not odd:
+        return Outcome(Document(body), read.freshness, part)
+    return Outcome(Document(body), replace(read.freshness, missing=(*read.freshness.missing, *odd)))
+
+
+def _merged(merge: _Merge, parts: Sequence[PartialDocument]) -> tuple[bytes, list[SubClusterId]]:
+    """One document of those that can be merged, and the sub-clusters of those that cannot.
+
+    Raises:
+        NoUsableSubClusterError: If none can.
+    """
+    try:
+        return merge(parts), []
+    except _ODD:
+        good = [each for each in parts if _merges(merge, each)]
+        if not good:
+            raise NoUsableSubClusterError("no sub-cluster's document is one of a ResourceManager") from None
+        known = {each.subcluster for each in good}
+        return merge(good), [each.subcluster for each in parts if each.subcluster not in known]
+
+
+def _merges(merge: _Merge, part: PartialDocument) -> bool:
+    """True if a document can be merged: tried with itself, as one alone is not looked into."""
+    try:
+        merge((part, part))
+    except _ODD:
+        return False
+    return True
 
 
 def _refusal(answer: RestAnswer) -> JavaError:

@@ -23,6 +23,7 @@ from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.identifiers import canonical_parameters
 from shim.protocol.rest.negotiation import failure_for
 from shim.protocol.rest.queries import Query, parse_query
+from shim.protocol.rest.xml_writer import NotXMLError
 from shim.server.rest.answers import AnswerWriter, zipped
 from shim.server.rest.application_guard import ApplicationGuard
 from shim.server.rest.asgi import completed, rendered_answer
@@ -301,7 +302,11 @@ class RestService:
             record.target = outcome.document.location.rpartition("/")[2]
         representation = representation_of(call.request)
         own = self._own_headers(record, outcome.freshness)
-        answer = self._writer.document(outcome.document, representation, extra=own, cookie=call.caller.new_cookie)
+        cookie = call.caller.new_cookie
+        try:
+            answer = self._writer.document(outcome.document, representation, extra=own, cookie=cookie)
+        except NotXMLError as exc:  # one cluster's own, which is no document of a ResourceManager
+            raise UnavailableError(f"what was told cannot be written as XML: {exc}") from exc
         if call.request.method == "HEAD":
             return replace(answer, body=b"")
         answer = await zipped(answer, call.request)
