@@ -71,21 +71,23 @@ def order(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> Se
     keys = policy.ordering.kernel(snapshot, rows)
     priorities = snapshot.of_job(Column.PRIORITY, rows)
     deficits = _deficits(snapshot, policy, standings)
-    criteria: list[FloatArray | NDArray[np.int64]] = [  # the last one is compared first
-        requests.of(RequestColumn.PRIORITY, rows),
-        requests.of(RequestColumn.JOB, rows),
-        snapshot.of_job(Column.ARRIVED_S, rows),
-        keys,
-        deficits,
-        -priorities,
-        requests.of(RequestColumn.CLASS, rows),
-    ]
-    positions = np.lexsort(criteria)
-    columns = (
-        each[positions].tolist() for each in (rows, keys, deficits, priorities, _are_long(snapshot, policy, rows))
-    )
-    turns = list(map(Turn, *columns))
-    return [turn for turn in turns if not _is_patient(snapshot, turn)] if snapshot.queues.is_patient.any() else turns
+    columns = [rows, keys, deficits, priorities, _are_long(snapshot, policy, rows)]
+    if len(rows) > 1:  # half of all cycles have one alone: to sort it would cost as much as all else here
+        criteria: list[FloatArray | NDArray[np.int64]] = [  # the last one is compared first
+            requests.of(RequestColumn.PRIORITY, rows),
+            requests.of(RequestColumn.JOB, rows),
+            snapshot.of_job(Column.ARRIVED_S, rows),
+            keys,
+            deficits,
+            -priorities,
+            requests.of(RequestColumn.CLASS, rows),
+        ]
+        positions = np.lexsort(criteria)
+        columns = [each[positions] for each in columns]
+    turns = list(map(Turn, *[each.tolist() for each in columns]))
+    if not snapshot.queues.names or not snapshot.queues.is_patient.any():
+        return turns
+    return [turn for turn in turns if not _is_patient(snapshot, turn)]
 
 
 def _are_long(snapshot: Snapshot, policy: Policy, rows: NDArray[np.intp]) -> NDArray[np.bool_]:

@@ -21,6 +21,8 @@ _FIRST_ROWS = 64
 _HOLDS_FOR = 0.05
 _HOLDS_AT_LEAST_S = 0.01
 _OUT_OF_DATE = float("-inf")
+_FEW = 4
+"""Rows of which each is looked at by itself: one operation on an array costs as much as two of them."""
 
 
 class Column(IntEnum):
@@ -127,6 +129,15 @@ class JobTable:
         """Mark the expected durations of a job's tasks as out of date."""
         self.put(Column.EXPECTED_UNTIL_S, row, _OUT_OF_DATE)
 
+    def is_stale(self, row: int, now_s: float, horizon_s: float) -> bool:
+        """Tell whether what is expected of a job's tasks is to be told anew; of one without any it always is."""
+        flat, width = self._flat, self._width
+        return (
+            flat[Column.EXPECTED_UNTIL_S * width + row] < now_s
+            or flat[Column.HORIZON_S * width + row] != horizon_s
+            or flat[Column.RUNNING * width + row] + flat[Column.FINISHED * width + row] == 0.0
+        )
+
     def set_waiting(self, row: int, *, is_waiting: bool) -> None:
         """Note whether the job has tasks to place."""
         if is_waiting == (row in self._waiting):
@@ -193,6 +204,8 @@ def expect_durations(
     """
     if rows is None:
         rows = table.waiting_rows()
+    if len(rows) <= _FEW and not any(table.is_stale(row, now_s, horizon_s) for row in rows.tolist()):
+        return
     untried = rows[table.column(Column.RUNNING)[rows] + table.column(Column.FINISHED)[rows] == 0.0]
     if untried.size:
         table.write(Column.TRIAL_S, untried, durations.trial_work(table.column(Column.WAITING)[untried], horizon_s))

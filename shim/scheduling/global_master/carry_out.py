@@ -9,7 +9,7 @@ from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import Decided
 from shim.scheduling.global_master.links import LaunchDraft, LocalMasterLink
 from shim.scheduling.global_master.snapshots import local_master_of, take_snapshot
-from shim.scheduling.plan import Plan, PlannedGrant, TakeBack, Turn
+from shim.scheduling.plan import NO_PLAN, Plan, PlannedGrant, TakeBack, Turn
 from shim.scheduling.ranks import rank_of
 
 __all__ = ["carry_out", "commit", "order_now", "repair"]
@@ -51,10 +51,18 @@ def order_now(core: Core, now_s: float) -> Sequence[Turn]:
     return order(snapshot, core.policy, entitle(snapshot))
 
 
-def commit(core: Core, now_s: float) -> None:
-    """Step 5: one launch request for each Local Master that a match, an answer or a bid is for."""
+def commit(core: Core, now_s: float, plan: Plan = NO_PLAN) -> None:
+    """Step 5: one launch request for each Local Master that a match, an answer or a bid is for.
+
+    Args:
+        core: Whose.
+        now_s: The time.
+        plan: What was carried out just now: if it changed nothing, its order is that of the bid.
+    """
     has_bid = core.policy.commitment.bids and not core.book.table.is_idle
-    bid = bid_for(core, order_now(core, now_s) if has_bid else [], now_s)
+    is_as_planned = bool(plan.turns) and not plan.grants and not plan.take_backs
+    turns = plan.turns if is_as_planned else order_now(core, now_s) if has_bid else []
+    bid = bid_for(core, turns if has_bid else [], now_s)
     drafts, core.drafts = core.drafts, {}
     for local_master, draft in drafts.items():
         link = core.links[local_master]

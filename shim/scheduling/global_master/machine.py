@@ -29,6 +29,7 @@ from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.global_master.snapshots import offered_room, take_snapshot
 from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.placements import PolicyRandom
+from shim.scheduling.plan import NO_PLAN, Plan
 from shim.scheduling.policy import Policy
 from shim.scheduling.snapshot import OfferedRoom
 
@@ -114,12 +115,11 @@ class GlobalMaster:
         core.effects = []
         self._offers = {}
         self._handlers[type(event)](event)  # type: ignore[operator]  # the table pairs each type with its handler
-        if self._offers or not core.book.table.is_idle:
-            self._run_cycle(event.at_s)
-        commit(core, event.at_s)
+        plan = self._run_cycle(event.at_s) if self._offers or not core.book.table.is_idle else NO_PLAN
+        commit(core, event.at_s, plan)
         return core.effects
 
-    def _run_cycle(self, now_s: float) -> None:
+    def _run_cycle(self, now_s: float) -> Plan:
         """Decide on what is known now; offers that nothing is granted on are declined."""
         core = self._core
         plan = run_cycle(take_snapshot(core, now_s, tuple(self._offers)), core.policy, core.state)
@@ -131,6 +131,7 @@ class GlobalMaster:
             for offer, local_master in self._offers.items():
                 if offer.number in declined:
                     core.draft(local_master).declined.append(offer.number)
+        return plan
 
     def check_invariants(self) -> None:
         """Compare the books with each other.

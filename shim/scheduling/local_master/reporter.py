@@ -115,8 +115,13 @@ class Reporter:
         link = self.links[global_master]
         link.sequence += 1
         is_full = occasion is Occasion.ANSWER or link.sequence == 1
-        fresh = link.fresh
-        link.outbox.extend((link.sequence, entry) for entry in fresh)
+        rejected, ended = list[LaunchRejected](), list[Ending]()
+        for entry in link.fresh:
+            link.outbox.append((link.sequence, entry))
+            if isinstance(entry, Ending):
+                ended.append(entry)
+            else:
+                rejected.append(entry)
         link.fresh = []
         report = LocalMasterReport(
             local_master=self._local_master,
@@ -128,8 +133,8 @@ class Reporter:
             seen_to=link.seen_to,
             seen_beyond=tuple(sorted(link.seen_beyond)),
             nodes=self._all_nodes() if is_full else self._changed_nodes(link),
-            rejected=tuple(entry for entry in fresh if isinstance(entry, LaunchRejected)),
-            ended=tuple(entry for entry in fresh if isinstance(entry, Ending)),
+            rejected=tuple(rejected),
+            ended=tuple(ended),
             offers=tuple(self._offered.get(global_master, ())),
             learnt=tuple(link.learnt),
             bid_version=self._bids.version_of(global_master),
