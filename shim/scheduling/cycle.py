@@ -98,10 +98,9 @@ def _are_long(snapshot: Snapshot, policy: Policy, rows: NDArray[np.intp]) -> NDA
     """
     if math.isinf(snapshot.long_from_s):
         return np.zeros(len(rows), dtype=np.bool_)
-    running, finished, waiting, started_s, expected_s = (
-        snapshot.of_job(column, rows)
-        for column in (Column.RUNNING, Column.FINISHED, Column.WAITING, Column.STARTED_S, Column.EXPECTED_S)
-    )
+    jobs = snapshot.job_columns(rows)
+    running, finished, expected_s = jobs[Column.RUNNING], jobs[Column.FINISHED], jobs[Column.EXPECTED_S]
+    waiting, started_s = jobs[Column.WAITING], jobs[Column.STARTED_S]
     has_run_long = running * (snapshot.now_s - snapshot.long_from_s) >= started_s
     is_known = (finished > 0.0) | ((running > 0.0) & has_run_long)
     are_many = (running > 0.0) & (waiting > policy.commitment.kept_of(len(snapshot.nodes)))

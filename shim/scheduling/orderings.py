@@ -53,9 +53,10 @@ def learnt_work(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
 
     Of a job that has not begun: what it costs to try it (`DurationModel.trial_work`).
     """
-    has_begun = snapshot.of_job(Column.RUNNING, rows) + snapshot.of_job(Column.FINISHED, rows) > 0.0
-    work_s = snapshot.of_job(Column.WAITING, rows) * snapshot.of_job(Column.COUNTED_S, rows)
-    keys: FloatArray = np.where(has_begun, work_s, snapshot.of_job(Column.TRIAL_S, rows))
+    jobs = snapshot.job_columns(rows)
+    has_begun = jobs[Column.RUNNING] + jobs[Column.FINISHED] > 0.0
+    work_s = jobs[Column.WAITING] * jobs[Column.COUNTED_S]
+    keys: FloatArray = np.where(has_begun, work_s, jobs[Column.TRIAL_S])
     return keys
 
 

@@ -300,6 +300,11 @@ class Snapshot:
         numbers: FloatArray = self.jobs[column][self.requests.numbers[RequestColumn.JOB][rows]]
         return numbers
 
+    def job_columns(self, rows: NDArray[np.intp]) -> JobColumns:
+        """Copies of all columns of the jobs of some requests: cheaper than `of_job` for three or more."""
+        columns: JobColumns = self.jobs.take(self.requests.numbers[RequestColumn.JOB][rows], axis=1)
+        return columns
+
     @staticmethod
     def of_jobs(table: JobTable, rows: NDArray[np.intp], now_s: float) -> "Snapshot":
         """Jobs alone, each with one request of the same row: for an order among them."""

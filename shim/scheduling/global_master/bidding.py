@@ -8,7 +8,6 @@ matters, and nothing when it does not. Nothing is bid where a full report is bei
 from older ones.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
@@ -62,26 +61,26 @@ def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
 
 def _wanted(core: Core, turns: Sequence[Turn]) -> Mapping[_Kind, int]:
     """Count what waits, by kind."""
-    requests, wanted = core.book.requests, Counter[_Kind]()
-    for need, count in requests.wanted.items():
-        wanted[need, False] = count
+    requests = core.book.requests
+    wanted: dict[_Kind, int] = {(need, False): count for need, count in requests.wanted.items()}
     for turn in turns:
         if turn.is_long:
             need, count = requests.needs[turn.request], requests.count(turn.request)
-            wanted[need, True] += count
-            wanted[need, False] -= count
-    return +wanted
+            wanted[need, True] = wanted.get((need, True), 0) + count
+            wanted[need, False] = wanted.get((need, False), 0) - count
+    return {kind: count for kind, count in wanted.items() if count > 0}
 
 
 class CurrentBid:
     """The bid of this moment, and who has to hear of it."""
 
-    __slots__ = ("_core", "_lines", "_now_s")
+    __slots__ = ("_core", "_lines", "_now_s", "_short")
 
     def __init__(self, core: Core, lines: tuple[BidLine, ...], now_s: float) -> None:
         self._core = core
         self._lines = lines
         self._now_s = now_s
+        self._short = _rank_of_short(lines)
 
     def ride(self, link: LocalMasterLink, *, declines: bool) -> Bid | None:
         """The bid for a request that is sent anyway; None when nothing is wanted, and nothing else was said before.
@@ -111,8 +110,10 @@ class CurrentBid:
             return True
         if link.bid is None or not self._lines[0].is_long:
             return False
-        short, told_short = _rank_of_short(self._lines), _rank_of_short(link.bid.lines)
-        return short is not None and (told_short is None or is_worth_renewing(policy, told_short, short, None))
+        if self._short is None:
+            return False
+        told_short = _rank_of_short(link.bid.lines)
+        return told_short is None or is_worth_renewing(policy, told_short, self._short, None)
 
     def _renew(self, link: LocalMasterLink, lines: tuple[BidLine, ...]) -> Bid:
         version = 1 if link.bid is None else link.bid.version + 1
@@ -125,4 +126,7 @@ class CurrentBid:
 
 def _rank_of_short(lines: Sequence[BidLine]) -> Rank | None:
     """Rank of the most urgent short tasks; None if there are none."""
-    return next((line.rank for line in lines if not line.is_long), None)
+    for line in lines:  # at each of thousands of links in a second: a generator would cost twice as much
+        if not line.is_long:
+            return line.rank
+    return None
