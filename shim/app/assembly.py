@@ -46,6 +46,7 @@ from shim.submission.repair import Repair
 from shim.submission.reservations import Reservations
 from shim.submission.service import SubmissionService, SubmissionSettings
 from shim.submission.tools import Listing, SubmissionTools
+from shim.submission.waiting import WaitingApplications
 from shim.telemetry.application_life import ApplicationLives
 
 __all__ = [
@@ -113,6 +114,7 @@ class Submitting:
     repair: Repair
     lost_time: LostTime
     limits: ContainerLimits
+    waiting: WaitingApplications
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +194,12 @@ def submitting_on(base: Foundation) -> Submitting:
     settings = SubmissionSettings(answer_within_s=base.reading.answer_within_s)
     submissions = SubmissionService(tools, settings=settings, gate=overrides.gate or shares.room)
     return Submitting(
-        tools=tools, submissions=submissions, repair=Repair(tools, submissions), lost_time=lost_time, limits=limits
+        tools=tools,
+        submissions=submissions,
+        repair=Repair(tools, submissions),
+        lost_time=lost_time,
+        limits=limits,
+        waiting=WaitingApplications(view, clock, shares.policy),
     )
 
 

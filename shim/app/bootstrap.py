@@ -6,6 +6,7 @@ then nothing runs by itself any more, then connections and the store are closed.
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
@@ -419,7 +420,14 @@ def _register(metrics: Metrics, use_cases: UseCases) -> None:
     attempts = use_cases.submissions.attempts
     reports = use_cases.altruism_reports
     metrics.register(ShareCollector(use_cases.shares.gauges, reports.of_queues, reports.of_users))
-    metrics.register(RepairCollector(lambda: len(attempts.failing), lambda: attempts.given_up))
+    waiting = use_cases.backend.waiting
+    metrics.register(
+        RepairCollector(
+            lambda: len(attempts.failing),
+            lambda: attempts.given_up,
+            lambda: Counter(each.subcluster for each in waiting.overtaken()),
+        )
+    )
     metrics.register(MatchingCollector(use_cases.matching.status, use_cases.matching.shadows))
 
 

@@ -64,6 +64,7 @@ from shim.submission.repair import Repair
 from shim.submission.retirement import RetirementService
 from shim.submission.service import SubmissionService
 from shim.submission.tools import SubmissionTools
+from shim.submission.waiting import WaitingApplications
 from shim.telemetry.application_life import ApplicationLives
 from shim.telemetry.recent_decisions import RecentDecisions
 
@@ -143,7 +144,7 @@ def _use_cases(base: Foundation, submitting: Submitting, containers: Containers,
         runtime=runtime,
         backend=backend,
         administration=base.administration,
-        inspection=_inspection(base),
+        inspection=_inspection(base, submitting.waiting),
         identity=base.identity,
         pollers=base.pollers,
         tools=submitting.tools,
@@ -242,6 +243,7 @@ def _backend(base: Foundation, submitting: Submitting, matching: AttemptMatching
         clock=clock,
         answer_within_s=within_s,
         maximum_allocation=submitting.limits.told_to,
+        waiting=submitting.waiting,
         work_left=_work_left(base, matching),
     )
 
@@ -260,7 +262,7 @@ def _work_left(base: Foundation, matching: AttemptMatching) -> Callable[[Applica
     return left
 
 
-def _inspection(base: Foundation) -> Inspection:
+def _inspection(base: Foundation, waiting: WaitingApplications) -> Inspection:
     runtime, shares = base.runtime, base.shares
     masters = None if base.global_master is None else base.global_master.overview
     security = runtime.config.security
@@ -293,6 +295,9 @@ def _inspection(base: Foundation) -> Inspection:
             policy_trouble=lambda: str(shares.policies.difference() or ""),
             file_has_policy=bool(runtime.config.queues or runtime.config.mappings),
             unverified_store=unverified_server(runtime.config.store.url),
+            overtaken=lambda: [
+                (str(each.application_id), each.subcluster, each.finding) for each in waiting.overtaken()
+            ],
         ),
         unfenced=runtime.clusters.managers,
         by_ticket={id_: rpc for id_, rpc in runtime.clusters.rpcs.items() if id_ in with_tickets},

@@ -37,6 +37,7 @@ _COLUMNS = (
     ("FINAL", "finalStatus"),
     ("PROGRESS", "progress"),
     ("CLUSTER", "cluster"),
+    ("WAITS", "waits"),
 )
 _CANDIDATE_COLUMNS = (("CLUSTER", "cluster"), ("SCORE", "score"), ("AGE s", "age_s"), ("REASON", "reason"))
 _VERDICT_COLUMNS = (
@@ -94,9 +95,9 @@ _STAGE_COLUMNS = (
 )
 _TABLES = ("candidates", "verdicts", "asks", "preemption", "altruism")
 _STATUS_FIELDS = (
-    "id", "cluster", "name", "user", "queue", "applicationType", "applicationTags", "state", "finalStatus", "progress",
-    "priority", "startedTime", "launchTime", "finishedTime", "runningContainers", "allocatedMB", "allocatedVCores",
-    "trackingUrl", "amHostHttpAddress", "diagnostics",
+    "waits", "id", "cluster", "name", "user", "queue", "applicationType", "applicationTags", "state", "finalStatus",
+    "progress", "priority", "startedTime", "launchTime", "finishedTime", "runningContainers", "allocatedMB",
+    "allocatedVCores", "trackingUrl", "amHostHttpAddress", "diagnostics",
 )  # fmt: skip
 
 
@@ -192,7 +193,10 @@ def print_decision(told: dict[str, Any], output: OutputFormat) -> None:
     if output is not OutputFormat.TABLE:
         print_fields(told, output)
         return
-    fields = {name: value for name, value in told.items() if name not in _TABLES}
+    for sentence in ("waits", "overtaken"):
+        if told.get(sentence):
+            say(escape(told[sentence]))
+    fields = {name: value for name, value in told.items() if name not in (*_TABLES, "waits", "overtaken")}
     if told.get("deadline"):
         fields["deadline"] = told["deadline"]["text"]
     print_fields(fields, output)

@@ -26,6 +26,7 @@ SKEW_NOTABLE_S = 1.0
 SKEW_HARMFUL_S = 30.0
 
 _OLDEST = (2, 10)
+_MOST_NAMED = 10
 _ACLS = "yarn.acl.enable"
 _EPOCH = "yarn.resourcemanager.epoch"
 _SCHEDULER = "yarn.resourcemanager.scheduler.address"
@@ -185,6 +186,48 @@ def _named_queues(facts: FederationFacts) -> Iterator[Finding]:
             yield Finding("queues", Level.WARNING, id_, message, f"correct names.{id_}, or add the queue there")
 
 
+def _containers(facts: FederationFacts) -> Iterator[Finding]:
+    """A client is told one largest container, and its application meets one sub-cluster."""
+    grants = {each.id: each.grants[""] for each in facts.reachable if "" in each.grants}
+    if len({(grant.memory_mib, grant.vcores) for grant in grants.values()}) > 1:
+        told = ", ".join(f"{id_} {grant.memory_mib} MiB and {grant.vcores} vcores" for id_, grant in grants.items())
+        advice = (
+            "clients are told the least of those that their queue may use; set containers_up_to of a [[queue]] whose "
+            "jobs ask for more, and they run only where they get it"
+        )
+        yield Finding("containers", Level.WARNING, "", f"the largest container differs: {told}", advice)
+    elif grants:
+        yield Finding("containers", Level.OK, "", "every sub-cluster grants containers of the same size at most")
+    for path in sorted({path for each in facts.reachable for path in each.grants if path}):
+        of_queue = {each.id: each.grants[path] for each in facts.reachable if path in each.grants}
+        cut = {id_: grant for id_, grant in of_queue.items() if grant.memory_mib < grants[id_].memory_mib}
+        if cut and len({grant.memory_mib for grant in of_queue.values()}) > 1:
+            told = ", ".join(f"{id_} {grant.memory_mib} MiB" for id_, grant in of_queue.items())
+            message = f"the largest container of queue {path} differs: {told}"
+            advice = "by its maximum allocation, or by what the queue may hold at most: larger ones run elsewhere only"
+            yield Finding("containers", Level.WARNING, "", message, advice)
+    for noun, sets in (
+        ("resource type", {each.id: each.types for each in facts.reachable}),
+        ("node label", {each.id: each.labels for each in facts.reachable}),
+    ):
+        for name in sorted(frozenset[str]().union(*sets.values())):
+            lacking = [id_ for id_, names in sets.items() if name not in names]
+            if lacking:
+                message = f"{noun} {name} does not exist on {', '.join(lacking)}"
+                advice = "what asks for it by its ApplicationMaster goes elsewhere; what asks later must not be there"
+                yield Finding("containers", Level.WARNING, "", message, advice)
+
+
+def _overtaken(facts: FederationFacts) -> Iterator[Finding]:
+    """Applications that wait at their homes while others of their queue, submitted later, start elsewhere."""
+    for application, subcluster, text in facts.overtaken[:_MOST_NAMED]:
+        advice = f"heddle app why {application} tells what it waits for; heddle app rehome {application} moves it"
+        yield Finding("waiting", Level.WARNING, subcluster, text, advice)
+    more = len(facts.overtaken) - _MOST_NAMED
+    if more > 0:
+        yield Finding("waiting", Level.WARNING, "", f"{more} more applications were overtaken elsewhere", "")
+
+
 def _scheduler_addresses(facts: FederationFacts) -> Iterator[Finding]:
     """An ApplicationMaster takes its submitter's settings, unless its node's file marks them `final`."""
     for each in facts.reachable:
@@ -317,6 +360,8 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _epochs,
     _queues,
     _named_queues,
+    _containers,
+    _overtaken,
     _policy_in_force,
     _scheduler_addresses,
     _proxy_rules,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue
 from shim.federation.kerberos_findings import KerberosFacts
 from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts
@@ -37,6 +38,8 @@ class SubClusterFacts:
             they do not tell.
         excess: Amounts of which it tells more than its nodes sum up to, as `name: told, of nodes`.
         left_out: Rows of its last report that are more than is taken in, by what they are of.
+        grants: The largest container of each leaf queue, by its path, and that of the cluster by the empty one.
+        labels: Its node labels; `types` are the resource types beside memory and virtual cores that it tells of.
         manager_settings: Of its ResourceManager; None if they could not be read.
         node_settings: Of one of its NodeManagers; None if they could not be read.
         acting: Its refusal of a call for `PROBE_USER` over RPC, empty if it takes it; None where Heddle has no ticket.
@@ -56,6 +59,9 @@ class SubClusterFacts:
     taken_as: str | None = None
     excess: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    grants: Mapping[str, ResourceVector] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
+    types: frozenset[str] = frozenset()
     manager_settings: Settings | None = None
     node_settings: Settings | None = None
     acting: str | None = None
@@ -81,6 +87,7 @@ class FederationFacts:
         policy_trouble: How the policy that holds differs from that of the configuration file; empty if it does not.
         file_has_policy: Whether the configuration file names queues or mappings.
         unverified_store: Another machine's database that anybody on the way could pose as; empty if there is none.
+        overtaken: Applications that wait where others of their queue start elsewhere: id, sub-cluster, and what is so.
         ticket_user: Heddle's own user by its ticket; empty where it has none.
     """
 
@@ -101,6 +108,7 @@ class FederationFacts:
     file_has_policy: bool = False
     unverified_store: str = ""
     ticket_user: str = ""
+    overtaken: Sequence[tuple[str, str, str]] = ()
     reachable: Sequence[SubClusterFacts] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -13,6 +13,7 @@ from shim.domain.shares import FederatedQueue
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
+from shim.federation.core.grants import grant_of
 from shim.federation.core.told_capacity import capacity_excess
 from shim.federation.doctor import KerberosFacts, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
@@ -121,6 +122,7 @@ class InspectionSettings:
         servers: Which of `client_rpc`, `scheduler_rpc` and `admin_rpc` Heddle has.
         kerberos: Asks the KDC, for which it may wait.
         directory: Asks the directory of groups; says why that cannot be asked, empty if it can.
+        overtaken: Applications that others of their queue have overtaken elsewhere.
         ticket_user: Who Heddle is by its ticket.
         answer_within_s: For each daemon that is asked for its settings.
     """
@@ -141,6 +143,7 @@ class InspectionSettings:
     policy_trouble: Callable[[], str] = str
     file_has_policy: bool = False
     unverified_store: str = ""
+    overtaken: Callable[[], Sequence[tuple[str, str, str]]] = tuple
     answer_within_s: float = 2.0
 
 
@@ -203,6 +206,7 @@ class Inspection:
                 file_has_policy=self.settings.file_has_policy,
                 unverified_store=self.settings.unverified_store,
                 ticket_user=self.settings.ticket_user,
+                overtaken=self.settings.overtaken(),
             )
         )
 
@@ -259,6 +263,9 @@ class Inspection:
             # a large cluster's first poll may end before its list of nodes was told
             excess=capacity_excess(seen.capacity, seen.nodes) if self.view.part(seen.subcluster, Part.NODES) else (),
             left_out=seen.left_out,
+            grants=_grants(seen),
+            labels=frozenset(seen.labels),
+            types=frozenset(seen.maximum_allocation.others) | frozenset(seen.capacity.others),
             manager_settings=manager,
             node_settings=node,
             acting=acting,
@@ -343,3 +350,9 @@ class _NodesDocument(msgspec.Struct):
 
 class _UserInfo(msgspec.Struct):
     requestedUser: str = ""  # noqa: N815 - Hadoop's name
+
+
+def _grants(seen: SubClusterView) -> dict[str, ResourceVector]:
+    """The largest container of each leaf queue, and that of the cluster."""
+    leaves = {path: grant_of(seen, queue, "") for path, queue in seen.queues.items() if queue.is_leaf}
+    return {"": grant_of(seen, None, ""), **leaves}

@@ -150,6 +150,12 @@ ROWS_LEFT_OUT = MetricDefinition(
     "counter",
     notes="`applications` (50,000), `nodes` (20,000), `queues` (20,000), or with names or documents that are too long",
 )
+OVERTAKEN_APPLICATIONS = MetricDefinition(
+    "heddle_overtaken_applications",
+    "Applications that wait at their home for an ApplicationMaster, while others of their queue start elsewhere",
+    ("subcluster",),
+    notes="after 30 s; `heddle app why` tells what each waits for, `heddle app rehome` moves it",
+)
 POLLS = MetricDefinition(
     "heddle_polls",
     "Polls of sub-clusters",
@@ -327,7 +333,7 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             ROWS_LEFT_OUT,
             RM_REQUEST_SECONDS,
         ),
-        "Submissions": (SUBMISSIONS, REPAIR_FAILING, REPAIR_GIVEN_UP),
+        "Submissions": (SUBMISSIONS, REPAIR_FAILING, REPAIR_GIVEN_UP, OVERTAKEN_APPLICATIONS),
         "Queues": (
             QUEUE_WAITING_APPLICATIONS,
             QUEUE_SHARE,

@@ -25,6 +25,7 @@ from shim.protocol.rest.filters import QueueScope
 from shim.protocol.rest.merges import PartialDocument
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.entrance import TakesSubmissions
+from shim.submission.waiting import WaitingApplications
 
 __all__ = ["Backend"]
 
@@ -40,6 +41,7 @@ class Backend:
         ids: Issues them; their time stamp is `id` and `startedOn` of `/info`.
         answer_within_s: Nobody waits longer for a sub-cluster.
         maximum_allocation: The largest container that a user may count on.
+        waiting: Tells why applications wait.
         work_left: What is left of an application's containers, as far as this process has learnt it.
         slow_answer_within_s: Nor for what takes a ResourceManager its time; and that not for one that is late.
     """
@@ -56,6 +58,7 @@ class Backend:
     clock: Clock
     answer_within_s: float
     maximum_allocation: Callable[[str], ResourceVector]
+    waiting: WaitingApplications
     slow_answer_within_s: float = 30.0
     work_left: Callable[[ApplicationId], WorkLeft | None] = lambda _: None
 

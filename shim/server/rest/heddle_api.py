@@ -23,7 +23,7 @@ JSON only; names with underscores, times and ages in seconds. A FastAPI applicat
 makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Protocol
@@ -39,6 +39,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
 from shim.domain.token_scopes import TokenScope
+from shim.domain.viewers import Viewer
 from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
 from shim.federation.administration import Drainage
 from shim.federation.inspection import Inspection
@@ -308,13 +309,38 @@ class HeddleAPI:
         wanted = parse_application_filter(query, find_queue=self._backend.find_queue, unknown_queue_is_error=False)
         summaries = [each.summary for each in documents.values()]
         found, _ = wanted.select(summaries, skews_ms=self._backend.skews_ms())
-        return as_json({"apps": [_with_cluster(documents[each.application_id]) for each in found]})
+        shown = [documents[each.application_id] for each in found]
+        return as_json({"apps": [self._shown(each, read.documents) for each in shown]})
 
     async def _application(self, asker: Asker, application: ApplicationName) -> Response:
         """One application."""
         viewer = self._rights.viewer(asker)
         read = await self._backend.applications.application(path_application(application), viewer=viewer)
-        return as_json({"app": _with_cluster(read.document)})
+        return as_json({"app": self._shown(read.document, await self._others(read.document, viewer))})
+
+    def _shown(self, document: ApplicationDocument, others: Iterable[ApplicationDocument]) -> msgspec.Raw:
+        """The ResourceManager's object, untouched but for `cluster`, and `waits` of one that waits, before it."""
+        own = {"cluster": str(document.summary.home_subcluster)}
+        if waits := self._backend.waiting.why(document, others):
+            own["waits"] = waits
+        return _with_members(document, own)
+
+    async def _others(self, document: ApplicationDocument, viewer: Viewer) -> Iterable[ApplicationDocument]:
+        """Applications that the reader may know of, where one of them may hold what an application waits for."""
+        if document.summary.state.is_final:
+            return ()
+        return (await self._backend.applications.applications(viewer=viewer)).documents
+
+    async def _waits(self, asker: Asker, application_id: ApplicationId) -> dict[str, Any]:
+        """Tell for what it waits now, and whether others of its queue have overtaken it; nothing if it does not."""
+        viewer = self._rights.viewer(asker)
+        try:
+            document = (await self._backend.applications.application(application_id, viewer=viewer)).document
+            waits = self._backend.waiting.why(document, await self._others(document, viewer))
+        except HeddleError:
+            return {}  # what is in the store is told all the same
+        overtaken = self._backend.waiting.overtaken_one(application_id) if waits else None
+        return ({"waits": waits} if waits else {}) | ({} if overtaken is None else {"overtaken": overtaken.told})
 
     async def _why(self, asker: Asker, application: ApplicationName) -> Response:
         """Answer why an application has its home, and with everything that was asked back from it."""
@@ -325,12 +351,14 @@ class HeddleAPI:
             known = self._backend.view.find(application_id)
             self._rights.require(asker, application_id, known.summary.user if known else "", home)
             reason = "not submitted through this federation: no choice was made"
-            told = {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
+            told = await self._waits(asker, application_id)
+            told |= {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
             told |= self._deadline_of(application_id, None)
             return as_json({**told, **await self._acts_on(application_id)})
         self._rights.require(asker, application_id, record.submission.user, record.home_subcluster)
         return as_json(
             {
+                **await self._waits(asker, application_id),
                 "application_id": str(application_id),
                 "home": record.home_subcluster,
                 "submission": record.state.value,
@@ -392,9 +420,8 @@ def _with_some_id(body: bytes) -> bytes:
     return msgspec.json.encode({_ID: msgspec.Raw(msgspec.json.encode(str(_NO_ID))), **context})
 
 
-def _with_cluster(document: ApplicationDocument) -> msgspec.Raw:
-    """The ResourceManager's object, untouched but for `cluster` before its first member."""
+def _with_members(document: ApplicationDocument, own: Mapping[str, str]) -> msgspec.Raw:
+    """The ResourceManager's object, untouched but for members before its first one."""
     rest = document.raw.lstrip()[1:].lstrip()
     comma = b"" if rest.startswith(b"}") else b","
-    cluster = msgspec.json.encode(document.summary.home_subcluster)
-    return msgspec.Raw(b'{"cluster":' + cluster + comma + rest)
+    return msgspec.Raw(msgspec.json.encode(own)[:-1] + comma + rest)

@@ -20,7 +20,7 @@ from shim.domain.submissions import Submission
 from shim.federation.core.grants import Bound, SizeLimit, amounts_of, nodes_of, path_of, size_limits, told
 from shim.federation.core.subcluster_view import SubClusterView
 
-__all__ = ["Effect", "Question", "Reason", "Voice", "reasons_against", "types_told"]
+__all__ = ["Effect", "Question", "Reason", "Voice", "reasons_against", "reasons_to_wait", "types_told"]
 
 
 _MISSED = frozenset({"NEW", "UNHEALTHY", "LOST", "REBOOTED"})
@@ -58,6 +58,11 @@ class Reason:
     text: str
     effect: Effect
     voice: Voice | None = None
+
+    @property
+    def may_last(self) -> bool:
+        """True if waiting there alone may not help."""
+        return self.effect is not Effect.WAITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +110,15 @@ class _Rule:
     Attributes:
         objection: The reason for people, or None.
         has_master: Whether it is against ApplicationMasters that the sub-cluster has to start.
+        keeps_waiting: Whether what is there already waits for it: an ApplicationMaster, and other containers too.
+        other_containers: Whether it is against other containers, too.
     """
 
     objection: Callable[[Question], str | None]
     effect: Effect = Effect.NOT_NOW
     has_master: bool = False
+    keeps_waiting: bool = False
+    other_containers: bool = False
     voice: Voice | None = None
 
 
@@ -120,6 +129,21 @@ def reasons_against(question: Question) -> list[Reason]:
         Reason(text, rule.effect, rule.voice)
         for rule in _RULES
         if (is_managed or not rule.has_master) and (text := rule.objection(question))
+    ]
+    return sorted(reasons, key=lambda reason: -reason.effect.value)
+
+
+def reasons_to_wait(question: Question, *, is_master: bool) -> list[Reason]:
+    """The reasons for which what a sub-cluster has taken waits there: those that last first.
+
+    Args:
+        question: Of the sub-cluster where it is.
+        is_master: Whether its ApplicationMaster waits, or another container of it.
+    """
+    reasons = [
+        Reason(text, rule.effect, rule.voice)
+        for rule in _RULES
+        if rule.keeps_waiting and (is_master or rule.other_containers) and (text := rule.objection(question))
     ]
     return sorted(reasons, key=lambda reason: -reason.effect.value)
 
@@ -418,23 +442,25 @@ _RULES = (
     _Rule(_has_stopped_queue),
     _Rule(_has_full_queue),
     _Rule(_has_full_user),
-    _Rule(_runs_nothing, Effect.NEVER, voice=Voice.NO_QUEUE),
+    _Rule(_runs_nothing, Effect.NEVER, voice=Voice.NO_QUEUE, keeps_waiting=True),
     _Rule(_lacks_label, Effect.NEVER, voice=Voice.HOME),
     _Rule(_above(Bound.REFUSED), Effect.NEVER, has_master=True, voice=Voice.HOME),
     _Rule(_grants_less_than_is_said, Effect.NEVER, voice=Voice.TOO_LARGE),
-    _Rule(_above_for_good, Effect.NEVER, has_master=True, voice=Voice.TOO_LARGE),
-    _Rule(_above_for_now, has_master=True),
-    _Rule(_exceeds_nodes, has_master=True),
-    _Rule(_above(Bound.UNSURE), Effect.MAY_WAIT_FOR_EVER, has_master=True),
-    _Rule(_has_no_node, Effect.MAY_WAIT_FOR_EVER, has_master=True),
+    _Rule(
+        _above_for_good, Effect.NEVER, has_master=True, voice=Voice.TOO_LARGE, keeps_waiting=True, other_containers=True
+    ),
+    _Rule(_above_for_now, has_master=True, keeps_waiting=True, other_containers=True),
+    _Rule(_exceeds_nodes, has_master=True, keeps_waiting=True, other_containers=True),
+    _Rule(_above(Bound.UNSURE), Effect.MAY_WAIT_FOR_EVER, has_master=True, keeps_waiting=True, other_containers=True),
+    _Rule(_has_no_node, Effect.MAY_WAIT_FOR_EVER, has_master=True, keeps_waiting=True, other_containers=True),
     _Rule(_lacks_type, Effect.MAY_WAIT_FOR_EVER, has_master=True),
-    _Rule(_fills_share_of_masters_alone, Effect.MAY_WAIT_FOR_EVER, has_master=True),
-    _Rule(_fills_queue, Effect.WAITS, has_master=True),
-    _Rule(_fills_share_of_masters, Effect.WAITS, has_master=True),
-    _Rule(_fills_users_share_of_masters, Effect.WAITS, has_master=True),
-    _Rule(_exceeds_users_limit, Effect.WAITS, has_master=True),
-    _Rule(_runs_its_most, Effect.WAITS),
-    _Rule(_has_no_free_node, Effect.WAITS, has_master=True),
+    _Rule(_fills_share_of_masters_alone, Effect.MAY_WAIT_FOR_EVER, has_master=True, keeps_waiting=True),
+    _Rule(_fills_queue, Effect.WAITS, has_master=True, keeps_waiting=True, other_containers=True),
+    _Rule(_fills_share_of_masters, Effect.WAITS, has_master=True, keeps_waiting=True),
+    _Rule(_fills_users_share_of_masters, Effect.WAITS, has_master=True, keeps_waiting=True),
+    _Rule(_exceeds_users_limit, Effect.WAITS, has_master=True, keeps_waiting=True, other_containers=True),
+    _Rule(_runs_its_most, Effect.WAITS, keeps_waiting=True),
+    _Rule(_has_no_free_node, Effect.WAITS, has_master=True, keeps_waiting=True, other_containers=True),
 )
 
 

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue
 from shim.federation.doctor import PROBE_USER, KerberosFacts, Level, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
@@ -294,3 +295,42 @@ def test_the_advice_names_what_is_wrong():
     assert "as one of dr.who" in simple.message
     for each in (by_filter, otherwise, simple):
         assert "heddle cluster cordon east" in each.advice
+
+
+def containers_of(*subclusters):
+    return [each for each in examine(FederationFacts(subclusters)) if each.check == "containers"]
+
+
+def test_a_largest_container_that_differs_is_named_with_what_to_do():
+    east = replace(EAST, grants={"": ResourceVector(4096, 4), "root.dev": ResourceVector(4096, 4)})
+    west = replace(WEST, grants={"": ResourceVector(1024, 4), "root.dev": ResourceVector(1024, 4)})
+    (found,) = containers_of(east, west)
+    assert found.level is Level.WARNING
+    assert "east 4096 MiB and 4 vcores, west 1024 MiB and 4 vcores" in found.message
+    assert "containers_up_to" in found.advice
+    (same,) = containers_of(east, replace(east, id="west"))
+    assert same.level is Level.OK
+
+
+def test_a_queue_whose_largest_container_differs_is_named():
+    east = replace(EAST, grants={"": ResourceVector(4096, 4), "root.dev": ResourceVector(4096, 4)})
+    west = replace(WEST, grants={"": ResourceVector(4096, 4), "root.dev": ResourceVector(512, 4)})
+    (_, found) = containers_of(east, west)
+    assert found.message == "the largest container of queue root.dev differs: east 4096 MiB, west 512 MiB"
+
+
+def test_resource_types_and_labels_that_differ_are_named():
+    east = replace(EAST, types=frozenset({"yarn.io/gpu"}), labels=frozenset({"ssd"}))
+    messages = [found.message for found in containers_of(east, WEST)]
+    assert messages == [
+        "resource type yarn.io/gpu does not exist on west",
+        "node label ssd does not exist on west",
+    ]
+
+
+def test_applications_that_were_overtaken_elsewhere_are_named_and_the_rest_counted():
+    rows = [(f"application_1_{number:04}", "east", "it waits") for number in range(12)]
+    found = [each for each in examine(FederationFacts([EAST], overtaken=rows)) if each.check == "waiting"]
+    assert (len(found), found[0].subject, found[0].message) == (11, "east", "it waits")
+    assert "heddle app rehome application_1_0000" in found[0].advice
+    assert found[-1].message == "2 more applications were overtaken elsewhere"
