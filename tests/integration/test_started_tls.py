@@ -1,8 +1,11 @@
 """`[server.tls]` of a started `heddle serve`: every client that speaks TLS comes in, however its bytes are cut."""
 
 import asyncio
+import json
 import signal
 import ssl
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +18,7 @@ from shim.cli.main import app
 from tests.support.certificates import TestAuthority
 from tests.support.started import Started, configuration
 
+ROOT = Path(__file__).resolve().parents[2]
 AT_ONCE = 200
 ASKED = b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 PATIENCE_S = 60
@@ -230,6 +234,15 @@ def test_check_knows_its_own_heddle_from_another_server_at_its_ports(site, tmp_p
     (tmp_path / "heddle.toml").write_text(text)
     taken = CliRunner().invoke(app, ["serve", "--check", "-c", str(tmp_path / "heddle.toml")])
     assert (taken.exit_code, "Address already in use" in taken.output) == (1, True), taken.output
+
+
+def test_the_image_asks_it_whether_it_is_well(site):
+    lines = (ROOT / "docker" / "heddle" / "Dockerfile").read_text().replace("\\\n", " ").splitlines()
+    (check,) = (line.partition(" CMD ")[2] for line in lines if line.startswith("HEALTHCHECK"))
+    _, *arguments = json.loads(check)
+    for port, code in ((str(site.port), 0), ("9", 1)):
+        here = [each.replace("8088", port) for each in arguments]
+        assert subprocess.run([sys.executable, *here], check=False, capture_output=True, timeout=60).returncode == code
 
 
 async def test_silent_ones_do_not_hold_up_the_end(tmp_path):
