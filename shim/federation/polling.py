@@ -15,10 +15,7 @@ from typing import TypeVar
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
-from shim.federation import rm_questions as ask
-from shim.federation.core.report import Poll, absent
-from shim.federation.core.subcluster_view import Part
-from shim.federation.core.told_bounds import (
+from shim.domain.told_bounds import (
     MOST_APPLICATIONS,
     MOST_NODES,
     MOST_QUEUES,
@@ -26,6 +23,9 @@ from shim.federation.core.told_bounds import (
     is_node_bounded,
     is_queue_bounded,
 )
+from shim.federation import rm_questions as ask
+from shim.federation.core.report import Poll, absent
+from shim.federation.core.subcluster_view import Part
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import Parameters, ResourceManager
 from shim.protocol.rest.documents import application_rows, node_rows, read_info, read_metrics

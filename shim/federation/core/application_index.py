@@ -5,13 +5,14 @@ that know one id, its home stands; without one, the first in the configured orde
 known in the end does not depend on the order in which it came in.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 
 from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
+from shim.domain.told_bounds import LONGEST_DOCUMENT, MOST_APPLICATIONS, MOST_LIVE_BYTES
 from shim.domain.usage import Life
 from shim.federation.core.account_book import AccountBook, NoUsage
 
@@ -39,6 +40,7 @@ class ApplicationIndex:
         self._documents: dict[ApplicationId, ApplicationDocument] = {}
         self._columns = ApplicationColumns()  # of the same documents: see `_put` and `remove`
         self._live: dict[SubClusterId, set[ApplicationId]] = {subcluster: set() for subcluster in subclusters}
+        self._live_bytes: Counter[SubClusterId] = Counter()
         self._finals: deque[ApplicationId] = deque()
         self._homes: dict[ApplicationId, SubClusterId] = {}
         self._synthetic: set[ApplicationId] = set()
@@ -192,6 +194,8 @@ class ApplicationIndex:
         before = self._documents.get(application_id)
         if before is not None and not self._stands(document, before):
             return False
+        if not self._has_room(document, before):
+            return False
         is_final = document.summary.state.is_final
         became_final = is_final and (before is None or not before.summary.state.is_final)
         self._take_out(application_id)
@@ -204,7 +208,9 @@ class ApplicationIndex:
             self._finals.append(application_id)
             self._drop_oldest_finals()
         elif not is_final:
-            self._live[document.summary.home_subcluster].add(application_id)
+            home = document.summary.home_subcluster
+            self._live[home].add(application_id)
+            self._live_bytes[home] += len(document.raw)
         if before is None or before.raw != document.raw:
             self._version += 1
         return became_final
@@ -273,7 +279,10 @@ class ApplicationIndex:
         self._version += 1
 
     def _put(self, document: ApplicationDocument) -> None:
-        self._documents[document.summary.application_id] = document
+        application_id, home = document.summary.application_id, document.summary.home_subcluster
+        if application_id in self._live.get(home, ()):
+            self._live_bytes[home] += len(document.raw) - len(self._documents[application_id].raw)
+        self._documents[application_id] = document
         self._columns.put(document)
 
     def _stands(self, document: ApplicationDocument, before: ApplicationDocument) -> bool:
@@ -286,14 +295,26 @@ class ApplicationIndex:
             return True
         return _finality(document) > _finality(before)
 
+    def _has_room(self, document: ApplicationDocument, before: ApplicationDocument | None) -> bool:
+        """True unless its sub-cluster has as many as one may have: who tells ever new ones would fill the memory."""
+        if len(document.raw) > LONGEST_DOCUMENT:
+            return False
+        home = document.summary.home_subcluster
+        is_known = before is not None and before.summary.home_subcluster == home
+        if is_known or document.summary.state.is_final:
+            return True
+        return len(self._live[home]) < MOST_APPLICATIONS and self._live_bytes[home] < MOST_LIVE_BYTES
+
     def _precedence(self, application_id: ApplicationId, subcluster: SubClusterId) -> tuple[bool, int]:
         return self._homes.get(application_id) != subcluster, self._rank.get(subcluster, len(self._rank))
 
     def _take_out(self, application_id: ApplicationId) -> None:
         """Off the books of the sub-cluster whose document stood so far."""
         before = self._documents.get(application_id)
-        if before is not None:
-            self._live.get(before.summary.home_subcluster, set()).discard(application_id)
+        home = None if before is None else before.summary.home_subcluster
+        if before is not None and home is not None and application_id in self._live.get(home, ()):
+            self._live[home].discard(application_id)
+            self._live_bytes[home] -= len(before.raw)
         self._synthetic.discard(application_id)
         self._waiting.discard(application_id)
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 
 from shim.domain import ApplicationDocument, ApplicationId, SubClusterReport
 from shim.errors import RemoteProtocolError
+from shim.protocol.peers.bounds import check_bounds, check_counts
 from shim.protocol.peers.deltas import DeltaMismatchError, apply_delta, delta_between
 from shim.protocol.peers.frames import DeltaFrame, HelloFrame, PieceFrame, ReportFrame, ResyncFrame
 from shim.protocol.peers.pieces import Gathering
@@ -111,6 +112,7 @@ class ReportFollower:
         Raises:
             RemoteProtocolError: If the frame is about another sub-cluster than those before, or is too large.
         """
+        check_bounds(frame)
         if isinstance(frame, PieceFrame):
             self._gathering.take(frame)
             return ()
@@ -126,13 +128,16 @@ class ReportFollower:
         if newest is None or frame.life != self._life:
             return self._ask()
         try:
-            self._newest = apply_delta(newest, frame.delta)
+            following = apply_delta(newest, frame.delta)
         except DeltaMismatchError:
             return self._ask()
-        return (self._newest,)
+        check_counts(following)
+        self._newest = following
+        return (following,)
 
     def _take_whole(self, frame: ReportFrame) -> tuple[SubClusterReport, ...]:
         report, newest = frame.published(), self._newest
+        check_counts(report)
         if newest is not None and newest.subcluster != report.subcluster:
             raise RemoteProtocolError(f"a report of {report.subcluster} on the stream of {newest.subcluster}")
         self._awaits_whole = False

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from shim.domain.told_bounds import LONGEST_NAME, MOST_TYPES
 from shim.domain.usage import NO_USAGE, Account, Usage
 from shim.protocol.rest.ordered_json import JsonValue, Pairs, parse_ordered
 from shim.protocol.rest.wire_values import whole
@@ -38,7 +39,6 @@ HOLDS: Mapping[str, str] = {
 }
 """What an application has now; -1 where it cannot have anything."""
 
-_MOST_TYPES, _LONGEST_TYPE = 100, 1024
 _Members = dict[str, msgspec.Raw]
 _DECODER = msgspec.json.Decoder(_Members)
 
@@ -77,8 +77,8 @@ def _usage(members: _Members) -> Usage:
         name: whole(amount) for name, member in SPENT.items() if (amount := _number(members.get(member))) is not None
     }
     for prefix, member in SPENT_MAPS.items():
-        entries = islice(_entries(members.get(member)), _MOST_TYPES)
-        spent |= {prefix + name: amount for name, amount in entries if len(name) <= _LONGEST_TYPE}
+        entries = islice(_entries(members.get(member)), MOST_TYPES)
+        spent |= {prefix + name: amount for name, amount in entries if len(name) <= LONGEST_NAME}
     holds = {name: amount for name, member in HOLDS.items() if (amount := _number(members.get(member))) is not None}
     return Usage(spent, {name: whole(amount) for name, amount in holds.items() if amount >= 0})
 

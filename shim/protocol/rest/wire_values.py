@@ -15,6 +15,7 @@ from typing import TypeVar
 import msgspec
 
 from shim.domain.resources import ResourceVector
+from shim.domain.told_bounds import LONGEST_NAME, MOST, MOST_TYPES
 from shim.errors import RemoteProtocolError
 
 __all__ = [
@@ -34,12 +35,8 @@ __all__ = [
 T = TypeVar("T")
 WireNumber = int | float | str | bool | None
 """A number as some version of Hadoop, or somebody who poses as one, writes it."""
-MOST = 2**53 - 1
-"""Largest amount, count or time that is taken in: sums of a thousand still fit into a store's 64 bits, and every reader
-of JSON has it exactly. Hadoop's own word for no limit, 2^63 - 1, becomes this one."""
 _MEMORY_AND_VCORES = frozenset({"memory-mb", "vcores"})
 _DIGITS = 19
-_MOST_TYPES, _LONGEST_TYPE = 100, 1024
 
 
 class _Amount(msgspec.Struct):
@@ -69,8 +66,8 @@ def vector(resource: WireResource | None) -> ResourceVector:
     listed = several(information.resourceInformation) if information is not None else []
     others = {
         amount.name: whole(amount.value)
-        for amount in islice(listed, _MOST_TYPES)
-        if amount.name not in _MEMORY_AND_VCORES and len(amount.name) <= _LONGEST_TYPE
+        for amount in islice(listed, MOST_TYPES)
+        if amount.name not in _MEMORY_AND_VCORES and len(amount.name) <= LONGEST_NAME
     }
     if not others:
         return ResourceVector(whole(resource.memory), whole(resource.vCores))

@@ -2,6 +2,7 @@
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.resources import ResourceVector
+from shim.domain.told_bounds import LONGEST_NAME, MOST_TYPES
 from shim.errors import BadRequestError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.hrpc.framing import delimited, varint
@@ -15,8 +16,6 @@ from shim.protocol.proto.messages import (
 )
 
 __all__ = [
-    "LONGEST_TYPE",
-    "MOST_TYPES",
     "application_message",
     "application_of",
     "attempt_of",
@@ -28,8 +27,6 @@ __all__ = [
     "resource_of",
 ]
 
-MOST_TYPES, LONGEST_TYPE = 100, 1024
-"""Of one resource; Hadoop's own limit of a name is 1 KiB, too."""
 _MEMORY, _VCORES = "memory-mb", "vcores"
 
 
@@ -91,8 +88,8 @@ def resource_of(message_untrusted: ResourceProto) -> ResourceVector:
     if len(told) > MOST_TYPES:
         raise BadRequestError(f"{len(told)} resource types: at most {MOST_TYPES} are taken")
     named = {text_of(item.key): item.value for item in told}
-    if any(len(name) > LONGEST_TYPE or not name.isprintable() or "\ufffd" in name for name in named):
-        raise BadRequestError(f"a resource type's name is no text of at most {LONGEST_TYPE} characters")
+    if any(len(name) > LONGEST_NAME or not name.isprintable() or "\ufffd" in name for name in named):
+        raise BadRequestError(f"a resource type's name is no text of at most {LONGEST_NAME} characters")
     others = {key: max(0, value) for key, value in named.items() if key not in (_MEMORY, _VCORES)}
     return ResourceVector(max(0, message_untrusted.memory), max(0, message_untrusted.virtual_cores), others)
 

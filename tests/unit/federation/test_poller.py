@@ -6,12 +6,12 @@ from random import Random
 import pytest
 import structlog
 
+from shim.domain import told_bounds
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
 from shim.errors import NoAnswerError, RemoteProtocolError
 from shim.federation import polling
-from shim.federation.core import told_bounds
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers
 from shim.protocol.rest.queue_trees import read_scheduler
@@ -431,8 +431,8 @@ async def test_what_one_cluster_tells_is_bounded_and_what_is_left_out_is_told(mo
 
 
 async def test_documents_of_one_cluster_are_bounded_in_bytes(monkeypatch):
-    monkeypatch.setattr(told_bounds, "_MOST_BYTES", 20_000)
-    monkeypatch.setattr(told_bounds, "_LONGEST_DOCUMENT", 5_000)
+    monkeypatch.setattr(told_bounds, "MOST_LIVE_BYTES", 20_000)
+    monkeypatch.setattr(told_bounds, "LONGEST_DOCUMENT", 5_000)
     federation = Federation()
     federation.manager.behave(Many(10, name="n" * 3000))
     await federation.master.poll()

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
+from shim.federation.core import application_index
 from shim.federation.core.federation_view import FederationView, Part, PartDocument, PendingPlacement, ViewSettings
 from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
 
@@ -273,3 +276,30 @@ def test_nothing_that_a_retired_cluster_tells_is_believed(view):
     view.retire([])
     assert view.as_of_s(EAST, Part.NODES) == 100.0
     assert view.apply(a_whole_report("east", 2, polled_at_s=104.0)).is_new
+
+
+def test_of_one_cluster_a_bounded_number_of_live_applications_is_kept(view, monkeypatch):
+    monkeypatch.setattr(application_index, "MOST_APPLICATIONS", 10)
+    monkeypatch.setattr(application_index, "LONGEST_DOCUMENT", 5000)
+    for sequence in range(1, 6):
+        told = [a_document(5 * sequence + each, "east") for each in range(5)]
+        view.apply(a_report("east", sequence, polled_at_s=100.0 + sequence, applications=told))
+    assert view.look(EAST, 105.0).running == 10
+    view.apply(a_report("west", applications=[a_document(999, "west")]))
+    assert view.look(WEST, 105.0).running == 1, "others have room of their own"
+    view.apply(a_report("east", 9, polled_at_s=110.0, applications=[a_document(5, "east", "FINISHED", as_of_s=110.0)]))
+    assert view.find(ApplicationId(1, 5)).summary.state.is_final
+    assert not view.note(replace(a_document(998, "west"), raw=b"x" * 5001))
+    assert view.find(ApplicationId(1, 998)) is None
+
+
+def test_bytes_of_live_documents_are_counted_as_they_come_and_go(view, monkeypatch):
+    monkeypatch.setattr(application_index, "MOST_LIVE_BYTES", 1000)
+    for turn in range(20):
+        first = 100 * turn
+        for number in range(first, first + 30):
+            view.note(replace(a_document(number, "east", as_of_s=100.0 + turn), raw=b"x" * (100 + turn)))
+        assert 8 <= view.look(EAST, 200.0).running <= 11
+        for number in range(first, first + 30):
+            view.note(a_document(number, "east", "FINISHED", as_of_s=100.5 + turn))
+        assert view.look(EAST, 200.0).running == 0

@@ -25,10 +25,13 @@ from shim.protocol.peers import (
     ReportFrame,
     ReportPublisher,
     ResyncFrame,
+    bounds,
     decode_frame_untrusted,
     encode_frame,
     in_pieces,
 )
+from shim.protocol.peers.deltas import ReportDelta
+from shim.protocol.peers.frames import ToldReport
 from shim.protocol.peers.pieces import Gathering
 from tests.support.loop_watch import too_long_at_once
 
@@ -220,3 +223,60 @@ class TestBounds:
 
         with pytest.raises(RemoteProtocolError):
             take_many()
+
+
+def test_what_pieces_bring_is_counted_by_their_frames_and_by_what_is_kept_of_them() -> None:
+    """A Local Master that is taken over sends thousands of nodes with short names, or a few with long ones."""
+    small = tuple(NodeReport(NodeId(f"h{each}", 1), "", "", ONE, ONE) for each in range(2000))
+    wide = tuple(replace(each, labels=("x" * 1000,) * 100) for each in small[:30])
+    for nodes in (small, wide):
+        piece = PieceFrame("life", 1, 0, nodes=nodes)
+        gathering = Gathering()
+        for _ in range(256 * 1024 * 1024 // (len(encode_frame(piece)) + 1500 * len(nodes))):
+            gathering.take(piece)
+        with pytest.raises(RemoteProtocolError, match="bytes"):
+            gathering.take(piece)
+
+
+NODE = NodeReport(NodeId("h", 1), "", "", ONE, ONE)
+QUEUE = QueueReport("root.q", QueueState.RUNNING, is_leaf=True, capacity=ONE, maximum=ONE, used=ONE)
+ODD_REPORTS = {
+    "a negative capacity": replace(report(), capacity=ResourceVector(-1, 1)),
+    "a large use": replace(report(), used=ResourceVector(1, 2**63)),
+    "a negative amount of a type": replace(report(), maximum_allocation=ResourceVector(1, 1, {"gpu": -5})),
+    "very many types": replace(report(), capacity=ResourceVector(1, 1, {f"t{each}": 1 for each in range(101)})),
+    "no time": replace(report(), polled_at_s=float("nan")),
+    "a time without end": replace(report(), clock_skew_s=float("inf")),
+    "a start before all time": replace(report(), started_on_ms=-1),
+    "a node with a negative use": replace(report(), nodes=(replace(NODE, used=ResourceVector(0, -1)),)),
+    "a node with a long rack": replace(report(), nodes=(replace(NODE, rack="r" * 1025),)),
+    "a node with many labels": replace(report(), nodes=(replace(NODE, labels=("x",) * 201),)),
+    "a queue with a negative count": replace(report(), queues=(replace(QUEUE, applications=-1),)),
+    "a queue with a negative demand": replace(report(), queues=(replace(QUEUE, pending=ResourceVector(0, -(2**31))),)),
+    "a queue with a long name": replace(report(), queues=(replace(QUEUE, path="q" * 1025),)),
+    "a huge document": report(applications=1, size=1024 * 1024 + 1),
+}
+
+
+@pytest.mark.parametrize("odd", ODD_REPORTS.values(), ids=ODD_REPORTS)
+def test_a_report_that_no_resource_manager_can_have_told_ends_the_link(odd: SubClusterReport) -> None:
+    frame = decode_frame_untrusted(encode_frame(ReportFrame("life", ToldReport.of(odd), 1.0)))
+    assert isinstance(frame, ReportFrame)
+    with pytest.raises(RemoteProtocolError):
+        ReportFollower("gm").receive(frame)
+
+
+def test_deltas_that_bring_ever_more_end_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "MOST_NODES", 50)
+    follower = ReportFollower("gm")
+    follower.receive(ReportFrame("life", ToldReport.of(report()), 1.0))
+
+    def another(each: int) -> None:
+        node = replace(NODE, node=NodeId(f"h{each}", 1))
+        delta = ReportDelta(each, replace(report(), sequence=each + 1), (node,), (), None, {}, (), (), ())
+        follower.receive(DeltaFrame("life", delta))
+
+    for each in range(1, 51):
+        another(each)
+    with pytest.raises(RemoteProtocolError, match="51 nodes"):
+        another(51)

@@ -6,41 +6,95 @@ the largest clusters that are known of have.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from shim.domain.ids import ApplicationId
 from shim.domain.queues import QueueReport
+from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, NodeReport
 
-__all__ = ["MOST_APPLICATIONS", "MOST_NODES", "MOST_QUEUES", "LiveRoom", "is_node_bounded", "is_queue_bounded"]
+__all__ = [
+    "LONGEST_DOCUMENT",
+    "LONGEST_NAME",
+    "MOST",
+    "MOST_APPLICATIONS",
+    "MOST_LIVE_BYTES",
+    "MOST_NODES",
+    "MOST_QUEUES",
+    "MOST_TYPES",
+    "LiveRoom",
+    "amounts_of",
+    "are_amounts",
+    "is_application_bounded",
+    "is_node_bounded",
+    "is_queue_bounded",
+    "is_sound",
+]
 
+MOST = 2**53 - 1
+"""Largest amount, count or time that is taken in: sums of a thousand still fit into a store's 64 bits, and every reader
+of JSON has it exactly. Hadoop's own word for no limit, 2^63 - 1, becomes this one."""
 MOST_APPLICATIONS = 50_000
 """In one list, and live at one time."""
 MOST_NODES = 20_000
 MOST_QUEUES = 20_000
+MOST_TYPES = 100
+"""Resource types of one amount."""
+LONGEST_NAME = 1024
 
+_MOST_SUM = 2**62
 _MIB = 1024 * 1024
-_MOST_BYTES = 512 * _MIB
+MOST_LIVE_BYTES = 512 * _MIB
 """Of the documents of live applications together."""
-_LONGEST_DOCUMENT = _MIB
+LONGEST_DOCUMENT = _MIB
 """Bytes of an application's; diagnostics have 64 KiB."""
-_LONGEST_NAME = 1024
-_MOST_LABELS, _MOST_USERS = 200, 10_000
+_MOST_LABELS, _MOST_USERS, _MOST_TAGS = 200, 10_000, 1000
+
+
+def is_application_bounded(document: ApplicationDocument) -> bool:
+    """True if an application's document and names are short enough to be kept."""
+    summary = document.summary
+    is_short = len(document.raw) <= LONGEST_DOCUMENT and len(summary.tags) <= _MOST_TAGS
+    return is_short and max(len(summary.user), len(summary.queue)) <= LONGEST_NAME
 
 
 def is_node_bounded(node: NodeReport) -> bool:
     """True if a node's names are short enough to be kept."""
-    return len(node.rack) <= _LONGEST_NAME and _are_few(node.labels)
+    return len(node.rack) <= LONGEST_NAME and _are_few(node.labels)
 
 
 def is_queue_bounded(queue: QueueReport) -> bool:
     """True if a queue's names are short enough to be kept, and few."""
-    is_short = len(queue.path) <= _LONGEST_NAME and _are_few(queue.labels)
+    is_short = len(queue.path) <= LONGEST_NAME and _are_few(queue.labels)
     return is_short and len(queue.users) <= _MOST_USERS and len(queue.partitions) <= _MOST_LABELS
 
 
 def _are_few(labels: tuple[str, ...]) -> bool:
-    return len(labels) <= _MOST_LABELS and all(len(label) <= _LONGEST_NAME for label in labels)
+    return len(labels) <= _MOST_LABELS and all(len(label) <= LONGEST_NAME for label in labels)
+
+
+def is_sound(vector: ResourceVector | None) -> bool:
+    """True for amounts that an account can hold."""
+    if vector is None:
+        return True
+    return are_amounts(vector.memory_mib, vector.vcores) and (
+        not vector.others or (len(vector.others) <= MOST_TYPES and are_amounts(*vector.others.values()))
+    )
+
+
+def are_amounts(*numbers: int) -> bool:
+    """True for numbers from 0 to a sum of several hundred times `MOST`."""
+    return all(0 <= number <= _MOST_SUM for number in numbers)
+
+
+def amounts_of(queue: QueueReport) -> Iterator[ResourceVector | None]:
+    """Every amount that a queue's report has."""
+    yield from (queue.capacity, queue.maximum, queue.used, queue.pending)
+    yield from (queue.maximum_allocation, queue.masters_of_user)
+    for part in queue.partitions:
+        yield from (part.maximum, part.used, part.masters, part.masters_used)
+    for user in queue.users:
+        yield from (user.used, user.most, user.masters_used)
 
 
 class LiveRoom:
@@ -60,14 +114,14 @@ class LiveRoom:
         """
         sizes = {name: size for name, size in self._sizes.items() if name in live and name not in told}
         room = MOST_APPLICATIONS - len(sizes)
-        room_bytes = _MOST_BYTES - sum(sizes.values())
+        room_bytes = MOST_LIVE_BYTES - sum(sizes.values())
         fitting: dict[ApplicationId, ApplicationDocument] = {}
         left_out: Counter[str] = Counter()
         for name in sorted(told, key=lambda each: each not in live):
             document = told[name]
             size = len(document.raw)
             is_live = not document.summary.state.is_final
-            if size > _LONGEST_DOCUMENT or (is_live and (room < 1 or room_bytes < size)):
+            if not is_application_bounded(document) or (is_live and (room < 1 or room_bytes < size)):
                 left_out["applications"] += 1
                 continue
             fitting[name] = document
