@@ -5,6 +5,8 @@ import pytest
 
 from altruism import (
     JobPlan,
+    LeftoverOrder,
+    Packing,
     PlannedJob,
     Progress,
     StageGraph,
@@ -59,6 +61,12 @@ def test_who_goes_first_by_rank_forward_goes_last_backward():
         assert late.groups() == [(3.0, order[0], 1), (4.0, order[1], 1)]
 
 
+def test_of_stages_that_fit_as_well_the_first_one_goes_first_however_many_fit():
+    graph = StageGraph.of([[0, 0], [0, 0]], [2, 1], [[0.25, 0.25], [0.125, 0.375]], [1, 1])
+    packing = pack_forward(graph, at_start(graph), np.array([0.5, 0.5]))
+    assert packing.groups() == [(0.0, 0, 2), (1.0, 1, 1)]
+
+
 def test_figure_2_what_is_due_what_is_left_over_and_who_gets_it():
     jobs = [PlannedJob(graph, at_start(graph), plan_job(graph, at_start(graph), HALF, 0.0)) for graph in FIGURE_2]
     assert [due_tasks(job, 0.0).tolist() for job in jobs] == [[0, 1, 0], [1]]
@@ -67,6 +75,18 @@ def test_figure_2_what_is_due_what_is_left_over_and_who_gets_it():
     np.testing.assert_allclose(free[:, 0], [0.50, 0.21, 0.79, 1.0])
     lent = share_out(jobs, ONE, 0.0)
     assert [each.tolist() for each in lent] == [[0, 1, 0], [1]], "the shorter job first, then one task that fills 0.21"
+
+
+@pytest.mark.parametrize(
+    ("order", "lent"),
+    [(LeftoverOrder.EARLIEST_PLANNED, [0, 1]), (LeftoverOrder.SHORTEST_REMAINING, [1, 0])],
+    ids=["planned first", "packs best"],
+)
+def test_of_a_job_that_stage_is_lent_room_which_the_order_names(order, lent):
+    graph = StageGraph.of([[0, 0], [0, 0]], [1, 1], [[0.5], [0.4]], [1, 1])
+    plan = JobPlan(0.0, 3.0, Packing.of(3.0, [(2.0, 0, 1), (1.0, 1, 1)]))
+    (granted,) = share_out([PlannedJob(graph, at_start(graph), plan)], HALF, 0.0, order=order)
+    assert granted.tolist() == lent
 
 
 @pytest.mark.parametrize(

@@ -201,6 +201,7 @@ def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
         )
         no_time = copies.run([test], mutant=None, limit_s=0.0, each_s=60.0)
         nothing_fails = copies.failing([test], each_s=60.0)
+        reach = copies.reach(Room(modules=("fairness",), tests=(test,)))
     finally:
         copies.close()
     assert (seen.code, seen.failed.partition("::")[0]) == (1, test)
@@ -208,6 +209,10 @@ def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
     assert unimportable.code not in {0, 1}
     assert no_time.code is None
     assert nothing_fails == set()
+    line = 1 + text[: text.index("    scaled = ")].count("\n")
+    assert {each.partition("[")[0] for each in reach.of(path, range(line, line + 1))} == {
+        f"{test}::test_jain_index_of_plain_cases"
+    }
 
 
 REPORT = """..

@@ -7,6 +7,7 @@ import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.errors import HomeUnreachableError
+from shim.federation.core.federation_view import Part
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.filters import QueueScope
 from shim.server.rest.backend import Backend
@@ -108,3 +109,18 @@ async def test_what_takes_its_time_is_not_waited_for_when_its_cluster_falls_sile
     with pytest.raises(HomeUnreachableError, match="nor do polls"):
         async with asyncio.timeout(60):
             await asking
+
+
+def test_an_answer_of_the_view_is_as_old_as_its_oldest_part_that_is_not_missing():
+    server = ScriptedServer()
+    assert server.backend.as_of_s(Part.NODES, ()) == server.backend.clock.now_s(), "nothing is known"
+    for name, at_s in ((EAST, 100.0), (WEST, 90.0)):
+        server.view.apply(a_report(name, polled_at_s=at_s))
+    assert server.backend.as_of_s(Part.NODES, ()) == 90.0
+    assert server.backend.as_of_s(Part.NODES, (WEST,)) == 100.0
+
+
+def test_the_lead_of_a_clock_is_told_in_milliseconds():
+    server = ScriptedServer()
+    server.view.apply(a_report(EAST, clock_skew_s=1.5))
+    assert server.backend.skews_ms() == {EAST: 1500, WEST: 0}
