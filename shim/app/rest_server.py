@@ -42,6 +42,7 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.rated_callers import RatedCallers
+from shim.server.rest.request_records import AuditSink
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
 from shim.server.rest.shadow_api import ShadowAPI
@@ -116,16 +117,29 @@ async def serve_pages(
         logins: As of `serve_web`.
         rest: The server of the web services.
     """
-    runtime, server = use_cases.runtime, use_cases.runtime.config.server
+    server = use_cases.runtime.config.server
+    own_host = (urlsplit(server.proxy_url).hostname or "") if server.proxy_own_origin else ""
+    pages = _pages(use_cases, logins, observer.tell, front_port=rest.port, own_host=own_host)
+    return await _open(use_cases, pages, server.proxy, "proxy")
+
+
+def _pages(
+    use_cases: UseCases,
+    logins: WebLogins,
+    report: AuditSink = lambda _: None,
+    *,
+    front_port: int = 0,
+    own_host: str = "",
+) -> ApplicationPages:
+    runtime = use_cases.runtime
     settings = PageSettings(
         histories={SubClusterId(each.id): each.history_web for each in runtime.config.subclusters},
-        front_port=rest.port,
+        front_port=front_port,
         request_prefix=f"p{int(runtime.clock.now_s() * 1000):x}",
-        own_host=(urlsplit(server.proxy_url).hostname or "") if server.proxy_own_origin else "",
+        own_host=own_host,
     )
     callers = _callers(use_cases, logins)
-    pages = ApplicationPages(use_cases.backend, use_cases.identity, callers, settings, report=observer.tell)
-    return await _open(use_cases, pages, server.proxy, "proxy")
+    return ApplicationPages(use_cases.backend, use_cases.identity, callers, settings, report=report)
 
 
 async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key: str) -> RestServer:
@@ -184,6 +198,7 @@ def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogi
         webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
         pages=_pages_of(server),
         logins=_provider_pages(use_cases, logins),
+        read_alone=_pages(use_cases, logins).read_alone,
     )
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from shim.federation.health import Health
 from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.identity.api_tokens import APITokens
 from shim.identity.rates import CallRates
-from shim.identity.service import IdentityRules, IdentityService
+from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.ports.clock import Clock
 from shim.ports.log_archive import LogArchive
 from shim.ports.node_managers import AskNode
@@ -85,6 +85,7 @@ class ScriptedServer:
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
         callers: Callable[[IdentityService], Callers] = BelievedCallers,
         pages: Callable[[Request], str] = lambda _: "",
+        read_alone: Callable[[Request, Caller], Awaitable[Answer]] | None = None,
         nodes: Mapping[SubClusterId, AskNode] | None = None,
         archives: Mapping[SubClusterId, LogArchive] | None = None,
         audit_file: Path | None = None,
@@ -157,6 +158,7 @@ class ScriptedServer:
                 api=self.api,
                 webs=webs,
                 pages=pages,
+                read_alone=read_alone,
                 logins=logins,
             ),
             report=self.exchanges.append,

@@ -47,6 +47,11 @@ _MOST_AT_ONCE = 32
 _RIGHTS = {False: PAGES["/proxy/"], True: PAGES["PUT /proxy/"]}
 _REDIRECTS = range(300, 400)
 _LONGEST_REASON = 1000
+_TEXT = ("Content-Type", "text/plain;charset=utf-8")
+_NOTHING_ACTS = (
+    "Content-Security-Policy",
+    "sandbox; default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; base-uri 'none'",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class PageSettings:
 
     Attributes:
         histories: By sub-cluster, origins of the servers that show its ended applications.
-        front_port: Of Heddle's web services and pages, at the same host.
+        front_port: Of Heddle's web services and pages, at the same host; 0 for the one that is asked.
         request_prefix: Beginning of request ids, different for every process.
         own_host: Host name, in lower case, that pages have for themselves: asked for by it they have an origin. Empty
             for none.
@@ -121,13 +126,35 @@ class ApplicationPages:
         self._report(record.told(request.peer, answer.status, self._backend.clock.monotonic_s() - began_s))
         return replace(answer, body=b"") if request.method == "HEAD" else answer
 
+    async def read_alone(self, request: Request, caller: Caller) -> Answer:
+        """A page to which an ApplicationMaster has sent its reader, at the address of the web services.
+
+        There is no other one where the configuration names no address for pages. So nothing in it acts: no script runs,
+        no form is sent, and its origin is none.
+
+        Raises:
+            HeddleError: As `answer` would tell.
+        """
+        page = page_path(request.raw_path)
+        _refuse_service_worker(request)
+        try:
+            home = await self._home(page, caller)
+            answer = await self._asked(home, _request_for(request, parse_query(request.query), page, caller))
+            shown = self._shown(answer, request, page, home, caller)
+        except ElsewhereError as exc:
+            return self._elsewhere(exc.address)
+        kept = (pair for pair in shown.headers if pair[0].lower() != "content-security-policy")
+        headers = (
+            _TEXT if pair[0].lower() == "content-type" and "script" in pair[1].lower() else pair for pair in kept
+        )
+        return replace(shown, headers=(*headers, _NOTHING_ACTS))
+
     async def _answer(self, request: Request, record: RequestRecord) -> Answer:
         query = parse_query(request.query)
         login = await self._callers.log_in(request, query)
         record.caller, record.login = login.caller, login.headers
         record.is_change, record.target = request.method not in READS, request.raw_path[:200]
-        if request.header("service-worker") is not None:  # it would answer for all pages of this address
-            raise ForbiddenError("pages of ApplicationMasters have no service workers")
+        _refuse_service_worker(request)
         if request.raw_path == "/":
             return self._writer.redirect(f"{self._front(request)}/console/")
         self._identity.require(login.caller, _RIGHTS[record.is_change])
@@ -176,7 +203,8 @@ class ApplicationPages:
 
     def _front(self, request: Request) -> str:
         """Origin of the web services, as whoever asks reaches them."""
-        return at_port(public_url(request, ""), self._settings.front_port)
+        here = public_url(request, "")
+        return at_port(here, self._settings.front_port) if self._settings.front_port else here
 
     def _elsewhere(self, address: str) -> Answer:
         """A page that names an address, for whoever looks to decide."""
@@ -188,6 +216,16 @@ class ApplicationPages:
             f"Heddle does not know that server: <code>history_web</code> of the [[subcluster]] would name it.</p>\n"
         )
         return self._writer.page(body)
+
+
+def _refuse_service_worker(request: Request) -> None:
+    """Refuse a script that would answer for all pages of this address.
+
+    Raises:
+        ForbiddenError: It is asked for as one.
+    """
+    if request.header("service-worker") is not None:
+        raise ForbiddenError("pages of ApplicationMasters have no service workers")
 
 
 def _request_for(request: Request, query: Query, page: PagePath, caller: Caller) -> RestRequest:

@@ -111,9 +111,9 @@ def place_of(location_untrusted: str, page: PagePath, *, histories: Collection[s
     except ValueError:
         raise NotFoundError("its pages are at an address that is none") from None
     query = f"?{parts.query}" if parts.query else ""
-    own = f"{PROXY}{page.application}"
-    if parts.path == own or parts.path.startswith(f"{own}/"):
-        return f"{page_path(parts.path).whole}{query}"
+    for own in (f"{PROXY}{page.application}", f"{PROXY}{_REDIRECT}{page.application}"):
+        if parts.path == own or parts.path.startswith(f"{own}/"):
+            return f"{page_path(parts.path).whole}{query}"
     if parts.path == f"{_CLUSTER_PAGE}{page.application}":
         return f"{front}{parts.path}"
     if parts.scheme in ("http", "https") and origin in {each.rstrip("/").lower() for each in histories}:

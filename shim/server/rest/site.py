@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from html import escape
 
 from shim.domain.ids import SubClusterId
@@ -55,6 +56,7 @@ class Site:
         health: Whether requests should come here.
         identity: Knows the operators.
         logins: Logs browsers in; None where no identity provider does.
+        read_alone: Shows pages to which ApplicationMasters have sent their readers, where they have no other address.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class Site:
         webs: Mapping[SubClusterId, str] | None = None,
         pages: Callable[[Request], str] = lambda _: "",
         logins: ProviderPages | None = None,
+        read_alone: Callable[[Request, Caller], Awaitable[Answer]] | None = None,
     ) -> None:
         self._backend = backend
         self._settings = dict(sorted(settings.items()))
@@ -77,6 +80,7 @@ class Site:
         self._api = api
         self._webs = webs or {}
         self._pages_at = pages
+        self._read_alone = read_alone
         self._writer = AnswerWriter(backend.clock.now_s)
         self._pages = RMPages(backend, Pages(backend, states, ViewRights(backend.applications, identity)), self._webs)
         self._health = health
@@ -153,7 +157,7 @@ class Site:
     async def _page(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         return await self._pages.answer(_path(request), caller, extra)
 
-    async def _proxy(self, request: Request, __: Caller, extra: Headers) -> Answer:
+    async def _proxy(self, request: Request, caller: Caller, extra: Headers) -> Answer:
         """Send the client to Heddle's own proxy, or to that of the application's home: a registered address."""
         path = request.raw_path.removeprefix("/proxy/")
         redirect = _REDIRECT if path.startswith(_REDIRECT) else ""
@@ -162,9 +166,9 @@ class Site:
         query = f"?{request.query}" if request.query else ""
         if own := self._pages_at(request):
             return self._writer.redirect(f"{own}/proxy/{redirect}{application_id}/{rest}{query}", extra=extra)
-        if redirect:  # the proxy of its home would be sent here, too
-            message = f"{application_id} takes Heddle for its web proxy, and [server] proxy names no address for pages"
-            raise JavaError.not_found(message)
+        if redirect and self._read_alone is not None:  # the proxy of its home would be sent here, too
+            shown = await self._read_alone(request, caller)
+            return replace(shown, headers=(*shown.headers, *extra))
         try:
             home = await self._backend.routing.home_of(application_id)
         except NotFoundError:

@@ -221,12 +221,28 @@ async def test_a_reader_whom_an_application_master_has_sent_here_is_not_sent_to_
     await pages.ask(f"{BASE}/jobs")
     assert not pages.shown.asked[1].is_redirected
     assert (await pages.ask("/proxy/redirect/")).status in (400, 404)
-    without = ScriptedServer()
-    without.federation["west"].add_application(ONE)
-    await without.poll()
-    answer = await without.ask("GET", f"/proxy/redirect/{ONE}/jobs")
-    assert answer.status == 404
-    assert "[server] proxy names no address" in body_of(answer)["RemoteException"]["message"]
+
+
+async def test_where_pages_have_no_address_of_their_own_they_are_read_and_nothing_in_them_acts(pages):
+    server = ScriptedServer(read_alone=pages.pages.read_alone)
+    server.federation["west"].add_application(ONE)
+    await server.poll()
+    pages.show(body=b"<script>x</script>")
+    answer = await server.ask("GET", f"/proxy/redirect/{ONE}/jobs?a=b&user.name=bob")
+    assert (answer.status, answer.body) == (200, b"<script>x</script>")
+    policy = named(answer)["content-security-policy"]
+    assert policy.startswith("sandbox; default-src 'none';")
+    assert "allow" not in policy
+    assert "script-src" not in policy
+    (asked,) = pages.shown.asked
+    assert (asked.path, asked.user, asked.is_redirected) == (f"{BASE}/jobs", "bob", True)
+    pages.shown.answer = RestAnswer(200, (("Content-Type", "application/javascript"),), b"x()")
+    assert named(await server.ask("GET", f"/proxy/redirect/{ONE}/x.js"))["content-type"] == "text/plain;charset=utf-8"
+    pages.show(302, ("Location", "http://evil/x"))
+    assert b"http://evil/x" in (await server.ask("GET", f"/proxy/redirect/{ONE}/jobs")).body
+    assert (await server.ask("GET", f"/proxy/redirect/{ONE}/x", service_worker="script")).status == 403
+    assert (await server.ask("PUT", f"/proxy/redirect/{ONE}/x?user.name=bob")).status in (404, 405)
+    assert (await server.ask("GET", f"{BASE}/jobs")).status == 302, "a reader who comes by himself goes to the home"
 
 
 @pytest.mark.parametrize(

@@ -108,3 +108,26 @@ def test_a_redirect_that_makes_a_path_leaves_no_trick_in_it(tail):
         return
     assert place.startswith(f"/proxy/{ONE}/")
     assert not set(place) & set("\r\n\\; ")
+
+
+@pytest.mark.parametrize("rest", ["", "/", "/jobs/job"])
+def test_a_page_that_an_application_master_has_sent_its_reader_to_is_that_page(rest):
+    page = page_path(f"/proxy/redirect/{ONE}{rest}")
+    assert (page.application, page.rest, page.is_redirected) == (ONE, rest, True)
+    assert page.whole == f"/proxy/{ONE}{rest}"
+    assert not page_path(f"/proxy/{ONE}{rest}").is_redirected
+    told = f"http://anywhere:8088/proxy/redirect/{ONE}{rest}?a=b"
+    assert place_of(told, PAGE, histories=(), front=FRONT) == f"/proxy/{ONE}{rest}?a=b"
+
+
+@pytest.mark.parametrize(
+    "path", ["/proxy/redirect", "/proxy/redirect/", "/proxy/redirect/redirect/application_1_1", "/proxy/redirect/x"]
+)
+def test_a_redirect_to_no_application_is_no_page(path):
+    with pytest.raises(HeddleError):
+        page_path(path)
+
+
+def test_a_redirect_to_another_applications_page_leads_elsewhere():
+    with pytest.raises(ElsewhereError):
+        place_of("http://rm:8088/proxy/redirect/application_1_9/", PAGE, histories=(), front=FRONT)
