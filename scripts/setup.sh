@@ -119,7 +119,8 @@ is_there() { # sign
 first_known() { # sign, names with | between; any will do, if what shows it is there
     local name
     for name in ${2//|/ }; do
-        if is_there "$1" || apt-cache show "$name" >/dev/null 2>&1; then echo "$name" && return; fi
+        # `show` knows names, too, of what cannot be had
+        if is_there "$1" || [ -n "$(apt-cache madison "$name" 2>/dev/null)" ]; then echo "$name" && return; fi
     done
     echo "${2%%|*}"
 }
