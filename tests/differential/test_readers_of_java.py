@@ -17,6 +17,7 @@ from shim.lab.jars import ensure_jars
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.queries import encode_query, parse_query
 from tests.support.client_jars import compile_program
+from tests.support.hadoop_folders import ask_hadoop, recorded
 from tests.support.java_queries import authentication_filter, jersey
 from tests.support.raw_http import RawRequest, exchange
 
@@ -92,6 +93,11 @@ def _as_java(line: str) -> tuple[tuple[str | None, ...], dict[str, list[str]]]:
 
 def _raw(text: str) -> str:
     return text.encode().decode("latin-1")
+
+
+def test_hadoop_reads_configuration_folders_as_was_recorded(tmp_path):
+    """Heddle's reader is held to the recording by its unit test."""
+    assert ask_hadoop(tmp_path) == recorded()
 
 
 def test_a_query_is_understood_as_the_resource_manager_does_or_refused(read):
