@@ -68,7 +68,7 @@ class _Attempt(msgspec.Struct):
 
 
 class _Attempts(msgspec.Struct):
-    appAttempt: tuple[_Attempt, ...] = ()  # noqa: N815 - Hadoop's name
+    appAttempt: tuple[_Attempt, ...] | _Attempt = ()  # noqa: N815 - Hadoop's name; Hadoop 2 writes one without its list
 
 
 class _AttemptsAnswer(msgspec.Struct):
@@ -78,6 +78,7 @@ class _AttemptsAnswer(msgspec.Struct):
 class _AttemptAnswer(msgspec.Struct):
     appAttemptState: str = ""  # noqa: N815 - Hadoop's name
     originalTrackingUrl: str = ""  # noqa: N815 - Hadoop's name
+    appAttempt: "_AttemptAnswer | None" = None  # noqa: N815 - Hadoop's name; some wrap the same in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,11 +217,13 @@ class MasterPages(ResourceManager):
         """
         attempts = f"/ws/v1/cluster/apps/{application}/appattempts"
         listed = _read(await self._inner.query(attempts, viewer=user), _AttemptsAnswer).appAttempts
-        last = max((each.id for each in listed.appAttempt), default=0) if listed is not None else 0
+        rows = () if listed is None else listed.appAttempt
+        last = max((each.id for each in ((rows,) if isinstance(rows, _Attempt) else rows)), default=0)
         if last < 1:
             raise _NotOurPageError("its ResourceManager tells of no attempt")
         name = f"appattempt_{application.removeprefix('application_')}_{last:06d}"
         attempt = _read(await self._inner.query(f"{attempts}/{name}", viewer=user), _AttemptAnswer)
+        attempt = attempt.appAttempt or attempt
         if attempt.appAttemptState != _RUNNING:
             raise _NotOurPageError("it does not run")
         return await self._checked(attempt.originalTrackingUrl)

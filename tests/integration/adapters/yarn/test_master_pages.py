@@ -209,6 +209,20 @@ async def test_the_last_attempt_counts():
     assert scene.rm.queries[-1][0].endswith("/appattempt_1700000000000_0006_000003")
 
 
+async def test_documents_of_older_resource_managers_are_read():
+    async with a_scene() as scene:
+        attempt = {"appAttemptState": "RUNNING", "originalTrackingUrl": scene.master.address}
+        told = {"appattempts": {"appAttempts": {"appAttempt": {"id": "2"}}}, "000002": {"appAttempt": attempt}}
+
+        async def behave(manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None) -> RestAnswer:
+            del manager, timeout_s
+            end = next(end for end in told if request.path.endswith(end))
+            return ok_answer(json.dumps(told[end]).encode())
+
+        scene.manager.behave(behave)
+        assert (await scene.ask()).body == b"its page /"
+
+
 async def test_a_new_attempt_is_found_when_the_old_one_is_gone():
     async with a_scene() as scene:
         there = scene.rm.url
