@@ -2,18 +2,19 @@
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from shim.identity.provider_claims import ClaimRules
-from shim.identity.service import IdentityRules
+from shim.identity.service import Caller, IdentityRules
 from shim.identity.sessions import Sessions
+from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter
-from shim.server.rest.messages import Answer
+from shim.server.rest.messages import Answer, Request
 from shim.server.rest.observer import RequestObserver
-from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
+from shim.server.rest.provider_callers import LoginDemandedError, NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 from shim.testing.clock import FakeClock
@@ -238,6 +239,31 @@ async def test_a_stream_ends_with_the_logout(door: Door) -> None:
     await door.ask("/oidc/logout", "POST", cookie=mine)
     assert not await door.server.goes_on(stream, 2.0)
     assert await door.server.goes_on(kept, 3.0)
+
+
+class TicketsOnce(NamelessCallers):
+    """Beside the provider there are tickets, which cannot be shown again."""
+
+    async def again(self, request: Request, query: Query) -> Caller | None:
+        del request, query
+        return None
+
+
+async def test_a_session_that_was_ended_is_nobodys_also_where_there_are_tickets(door: Door) -> None:
+    identity = door.server.identity
+    others = TicketsOnce(identity)
+    callers = ProviderCallers(door.provider, usual(ClaimRules), door.sessions, identity, others, "http://front:8088")
+    text = door.sessions.begin("alice", frozenset())
+    asked = Request("GET", "/heddle/v1/live", "", (("cookie", f"heddle.session={text}"),), b"", "127.0.0.1")
+    again = await callers.again(asked, parse_query(""))
+    assert again is not None
+    assert again.user == "alice"
+    session = door.sessions.find(text)
+    assert session is not None
+    door.sessions.end(session)
+    with pytest.raises(LoginDemandedError):
+        await callers.again(asked, parse_query(""))
+    assert await callers.again(replace(asked, headers=()), parse_query("")) is None
 
 
 async def test_a_page_of_another_site_logs_nobody_out(door: Door) -> None:

@@ -238,3 +238,13 @@ async def test_a_range_of_times_tells_nothing_of_an_application_that_is_hidden(s
     assert listed == [is_listed] * 5
     seen = await server.ask("GET", f"{path}?user.name=vera&startedTimeBegin={started_ms}&startedTimeEnd={started_ms}")
     assert str(application).encode() in seen.body
+
+
+async def test_an_answer_that_is_kept_for_one_range_of_times_is_not_given_for_another(server):
+    """By rank, no application lies between 0 and 1; what is hidden does, as its times are 0."""
+    application = await with_application(server)
+    listed = [
+        str(application).encode() in (await server.get(f"/apps?user.name=eve&startedTimeBegin={moment}")).body
+        for moment in (0, 1, 0)
+    ]
+    assert listed == [True, False, True]

@@ -87,6 +87,8 @@ def test_with_a_key_nobody_else_writes_a_chain_anew(tmp_path):
         assert told(forged).exit_code == 0, "each line fits the one before"
         shown = told(forged, "--key", key)
         assert (shown.exit_code, "seal" in shown.output) == (1, True)
+        head_file_of(forged).unlink()
+        assert told(forged, "--key", key).exit_code == 1, "nor without a head"
 
 
 def test_an_older_head_goes_with_a_cut_only_if_it_was_sealed_too(tmp_path):
