@@ -294,9 +294,10 @@ def lines_of_statement(text: str, line: int) -> range:
 
 
 def near_tests(path: str, room: Room, root: Path = ROOT) -> list[str]:
-    """Return the files of a room's tests that are named after a module or import it, those named after it first.
+    """Return the files of a room's tests that are near a module, the nearest first.
 
-    Where there are none, those that import a module which imports it, and so on.
+    Those named after it or that import it, or else a module which imports it, and so on; then all of the folder of unit
+    tests that mirrors its own: they reach it by doubles.
     """
     module = path.removesuffix(".py").replace("/", ".")
     own = f"test_{module.rpartition('.')[2]}.py"
@@ -310,13 +311,15 @@ def near_tests(path: str, room: Room, root: Path = ROOT) -> list[str]:
         if wider == names:
             break
         names = wider
+    mirror = root / "tests" / "unit" / Path(path).parent.as_posix().removeprefix("shim/")
     order = {kind: at for at, kind in enumerate(("unit", "protocol", "property", "integration"))}
 
-    def rank(file: Path) -> tuple[bool, int, int]:
+    def rank(file: Path) -> tuple[bool, bool, int, int]:
         kind = file.relative_to(root / "tests").parts[0]
-        return file.name != own, order.get(kind, len(order)), file.stat().st_size
+        return file.name != own, file not in found, order.get(kind, len(order)), file.stat().st_size
 
-    return [file.relative_to(root).as_posix() for file in sorted(found, key=rank)]
+    near = {*found, *(file for file in files if file.parent == mirror)}
+    return [file.relative_to(root).as_posix() for file in sorted(near, key=rank)]
 
 
 def _name_of(file: Path, root: Path) -> str:

@@ -1,6 +1,7 @@
 """Outlooks of deadlines: what each kind of knowledge says, and that nothing is said of what nobody knows."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,7 +10,8 @@ from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplic
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.work_left import WorkLeft
-from shim.federation.deadline_outlook import DeadlineOutlook, outlook
+from shim.federation.deadline_outlook import DeadlineOutlook, outlook, outlook_of_waiting
+from shim.testing.builders import a_record, a_submission
 
 DUE_S = 1000.0 + 60.0
 
@@ -94,3 +96,11 @@ def test_without_anything_to_go_by_it_is_not_known_until_the_deadline_is_over(me
     found = sure(told(**members))
     assert (found.met, found.expected_end_s, found.takes) == ("not known", None, "")
     assert sure(told(now_s=DUE_S + 1.0, **members)).met == "no"
+
+
+@pytest.mark.parametrize(("now_s", "met"), [(1050.0, "not known"), (1060.0, "no"), (1070.0, "no")])
+def test_a_deadline_of_what_waits_in_heddle_counts_from_when_it_was_asked_for(now_s: float, met: str):
+    record = a_record(intended_at_ms=1_000_000, tags=("heddle-deadline=+60s",))
+    found = sure(outlook_of_waiting(record, now_s))
+    assert (found.deadline_s, found.left_s, found.met) == (DUE_S, DUE_S - now_s, met)
+    assert outlook_of_waiting(replace(record, submission=a_submission()), now_s) is None

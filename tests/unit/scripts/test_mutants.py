@@ -80,14 +80,16 @@ def test_tests_near_a_module_are_those_named_after_it_then_those_that_import_it_
         ("tests/unit/test_core.py", ""),
         ("tests/unit/test_users.py", "import shim.a.core, shim.a.outer\n"),
         ("tests/unit/test_others.py", "from shim.b import core\n"),
+        ("tests/unit/a/test_by_doubles.py", "from shim.b import core\n"),
     ):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text, "utf-8")
     room = Room(modules=("shim/a",), tests=("tests/property/test_long.py", "tests/unit"))
-    found = ["tests/unit/test_core.py", "tests/unit/test_users.py", "tests/property/test_long.py"]
+    by_doubles = "tests/unit/a/test_by_doubles.py"
+    found = ["tests/unit/test_core.py", "tests/unit/test_users.py", "tests/property/test_long.py", by_doubles]
     assert near_tests("shim/a/core.py", room, tmp_path) == found
-    assert near_tests("shim/a/inner.py", room, tmp_path) == found[1:2], "those of who imports it"
-    assert near_tests("shim/a/alone.py", room, tmp_path) == []
+    assert near_tests("shim/a/inner.py", room, tmp_path) == [found[1], by_doubles], "those of who imports it"
+    assert near_tests("shim/a/alone.py", room, tmp_path) == [by_doubles]
 
 
 def test_a_file_is_as_before_whatever_happens(tmp_path):
