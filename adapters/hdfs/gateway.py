@@ -12,11 +12,14 @@ Source: `org.apache.hadoop.hdfs.web.WebHdfsFileSystem`, `NamenodeWebHdfsMethods`
 import base64
 import errno
 import re
+import socket
 import ssl
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 import httpx
@@ -33,6 +36,7 @@ _SCHEMES = {"webhdfs": "http", "swebhdfs": "https"}
 _MOST_LISTED = 8 * 1024 * 1024  # bytes of a folder's listing
 _LEAST = 64 * 1024
 """So many bytes are read of any answer, as a refusal has a text, too."""
+_OPENED = frozenset({"connection.connect_tcp.complete", "connection.start_tls.complete"})
 _OK, _NOT_FOUND, _UNAUTHORIZED = 200, 404, 401
 _REDIRECTS = frozenset({302, 303, 307, 308})
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]{0,253}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,45}")
@@ -88,6 +92,7 @@ class WebAccess:
     @contextmanager
     def opened(self, address: str) -> Iterator["Gateway"]:
         """Open a gateway: `webhdfs://host:port/path`, or `swebhdfs://...` for https; paths are below that one."""
+        sockets: list[socket.socket] = []
         client = httpx.Client(
             verify=True if self.tls is None else self.tls(),
             timeout=httpx.Timeout(self.limit_s, connect=self.connect_timeout_s),
@@ -95,17 +100,27 @@ class WebAccess:
             follow_redirects=False,
             headers={"User-Agent": "heddle", "Accept-Encoding": "identity"},
         )
-        with client:
-            yield Gateway(address, self, client)
+        # a server that sends a byte now and then is never too late for a read: its connection ends with the time
+        cut = threading.Timer(self.limit_s, _cut, (sockets,))
+        cut.daemon = True
+        cut.start()
+        try:
+            with client:
+                yield Gateway(address, self, client, sockets)
+        finally:
+            cut.cancel()
 
 
 class Gateway:
     """Questions to one gateway, all of them together within `WebAccess.limit_s`. Raises `OSError` for what fails."""
 
-    def __init__(self, address: str, access: WebAccess, client: httpx.Client) -> None:
+    def __init__(
+        self, address: str, access: WebAccess, client: httpx.Client, sockets: list[socket.socket] | None = None
+    ) -> None:
         url = urlsplit(address)
         self._access = access
         self._client = client
+        self._sockets = [] if sockets is None else sockets
         self._host = url.hostname or ""
         self._origin = f"{_SCHEMES[url.scheme]}://{url.netloc}"
         self._root = url.path.rstrip("/")
@@ -171,7 +186,8 @@ class Gateway:
         """Raises `OSError` for what is too long or too late."""
         body = bytearray()
         try:
-            with self._client.stream("GET", url, headers=headers, timeout=self._left()) as answer:
+            traced = {"trace": self._note_socket}
+            with self._client.stream("GET", url, headers=headers, timeout=self._left(), extensions=traced) as answer:
                 for piece in answer.iter_raw(_LEAST):
                     body += piece
                     if len(body) > max(most, _LEAST):
@@ -181,11 +197,25 @@ class Gateway:
         except (httpx.HTTPError, httpx.InvalidURL, ssl.SSLError) as exc:
             raise OSError(errno.EIO, f"{self._origin} does not answer: {exc}") from exc
 
+    def _note_socket(self, event: str, info: dict[str, Any]) -> None:
+        """Keep the socket of a connection that was opened, to be cut when the time is over."""
+        if event in _OPENED:
+            connected = info["return_value"].get_extra_info("socket")
+            if isinstance(connected, socket.socket):
+                self._sockets.append(connected)
+
     def _left(self) -> httpx.Timeout:
         left_s = self._until_s - self._access.monotonic_s()
         if left_s <= 0:
             raise OSError(errno.ETIMEDOUT, f"{self._origin} takes more than {self._access.limit_s:g} s")
         return httpx.Timeout(left_s, connect=min(left_s, self._access.connect_timeout_s))
+
+
+def _cut(sockets: list[socket.socket]) -> None:
+    """End connections whatever waits for them."""
+    for each in tuple(sockets):
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
 
 
 def followed(location: str, target: str, scheme: str, allowed: tuple[str, ...]) -> str:

@@ -4,7 +4,9 @@ import asyncio
 import os
 import socket
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
+from typing import cast
 
 import structlog
 from aiohttp import web
@@ -27,7 +29,50 @@ __all__ = ["LinkListener"]
 
 _STOP_WITHIN_S = 1.0
 _TIMES_HANDSHAKE = 2  # whoever is in the handshake is told first why it ends
+_MOST_UNPROVEN = 16 * 1024
+"""Bytes of a connection that has proved nothing: a head that asks for a WebSocket, and a proof of at most 4 KiB."""
 _log = structlog.get_logger("heddle.masters")
+
+
+class _Unproven(asyncio.Protocol):
+    """Hands bytes on to aiohttp, of a peer that has proved nothing no more than a handshake has.
+
+    A WebSocket gathers a message of the largest size, and a parser of HTTP a head of many lines, before anybody is
+    asked whether they are wanted.
+    """
+
+    def __init__(self, served: web.RequestHandler, is_unproven: Callable[[], bool]) -> None:
+        self._served = served
+        self._is_unproven = is_unproven
+        self._transport: asyncio.BaseTransport | None = None
+        self._left = _MOST_UNPROVEN
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self._served.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._left <= 0:
+            return
+        if self._is_unproven():
+            self._left -= len(data)
+            if self._left <= 0:
+                _log.info("link refused", reason=f"more than {_MOST_UNPROVEN} bytes without a proof")
+                cast("asyncio.Transport", self._transport).abort()
+                return
+        self._served.data_received(data)
+
+    def eof_received(self) -> None:
+        self._served.eof_received()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._served.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._served.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._served.resume_writing()
 
 
 class LinkListener:
@@ -123,7 +168,7 @@ class LinkListener:
         )
         if len(self._unproven) > 2 * self._settings.max_links:
             self._cut(next(iter(self._unproven)))
-        return connection
+        return _Unproven(connection, lambda: connection in self._unproven)
 
     def _cut(self, connection: web.RequestHandler) -> None:
         self._proven(connection)

@@ -4,10 +4,11 @@ They lie below their user's name, and tell themselves whose they are and who may
 own, and of another user what names him; operators are given all. Nothing has to be known of the application any more.
 """
 
+import asyncio
+import errno
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import islice
 from typing import TypeVar
 
@@ -47,11 +48,16 @@ class LogsOfNode:
 
 @dataclass(frozen=True, slots=True)
 class AggregatedLogs:
-    """Reads aggregated logs, on a thread of its own."""
+    """Reads aggregated logs, of each folder on a thread of its own: one that is slow holds up none of the others.
+
+    Attributes:
+        thread: For all folders, one after the other; None for one each.
+    """
 
     archives: Mapping[SubClusterId, LogArchive]
     identity: IdentityService
-    thread: OffLoop = field(default_factory=OffLoop)
+    thread: OffLoop | None = None
+    _threads: dict[SubClusterId, OffLoop] = field(default_factory=dict, init=False, compare=False)
 
     async def files(self, application: ApplicationId, caller: Caller, user: str = "") -> list[LogsOfNode]:
         """List the aggregated logs of an application, node by node.
@@ -67,7 +73,12 @@ class AggregatedLogs:
             UnavailableError: Nothing is found and a folder cannot be read, or that takes too long.
         """
         right = self._right(caller, user)
-        found = await self.thread.run(caller.user, lambda: self._listed(application, right))
+        told = await self._asked(caller, lambda place, archive: self._listed(place, archive, application, right))
+        found = [each for listed in told.values() if isinstance(listed, list) for each in listed]
+        silent = [(place, error) for place, error in told.items() if isinstance(error, OSError)]
+        if silent and not found:
+            raise _unreadable(*silent[0])
+        found += [LogsOfNode(place, "", (), str(_unreadable(place, error))) for place, error in silent]
         return self._shown(found or None, application, right)
 
     async def tail(
@@ -97,46 +108,78 @@ class AggregatedLogs:
         """
         right = self._right(caller, user)
 
-        def work() -> T | None:
-            found = self._tail(container, name, right, node, most_bytes)
+        def work(_: SubClusterId, archive: LogArchive) -> T | None:
+            found = self._tail(archive, container, name, right, node, most_bytes)
             return None if found is None else shown(found)
 
-        return self._shown(await self.thread.run(caller.user, work), container.attempt.application, right)
+        told = await self._asked(caller, work)
+        silent = [(place, error) for place, error in told.items() if isinstance(error, OSError)]
+        found = [each for each in told.values() if each is not None and not isinstance(each, OSError)]
+        if silent and not found:
+            raise _unreadable(*silent[0])
+        return self._shown(found[0] if found else None, container.attempt.application, right)
+
+    async def _asked(
+        self, caller: Caller, work: Callable[[SubClusterId, LogArchive], T]
+    ) -> dict[SubClusterId, T | OSError]:
+        """What `work` makes of each distinct folder, or why it cannot be read."""
+        places: dict[LogArchive, SubClusterId] = {}  # several clusters may have one folder
+        for place, archive in self.archives.items():
+            places.setdefault(archive, place)
+
+        async def ask(place: SubClusterId, archive: LogArchive) -> T | OSError:
+            thread = self.thread or self._threads.setdefault(place, OffLoop())
+            try:
+                return await thread.run(caller.user, lambda: _outcome(work, place, archive))
+            except UnavailableError as exc:
+                if len(places) == 1:
+                    raise
+                return OSError(errno.ETIMEDOUT, str(exc))
+
+        if self.thread is not None:
+            return {place: await ask(place, archive) for archive, place in places.items()}
+        told = await asyncio.gather(*(ask(place, archive) for archive, place in places.items()))
+        return dict(zip(places.values(), told, strict=True))
 
     def _right(self, caller: Caller, user: str) -> "_Right":
         is_free = user in ("", caller.user) or self.identity.is_operator(caller)
         groups = frozenset[str]() if is_free else self.identity.groups_of(caller)
         return _Right(user or caller.user, caller, groups, is_free=is_free)
 
-    def _listed(self, application: ApplicationId, right: "_Right") -> list[LogsOfNode]:
-        allowance, found = Allowance(), list[LogsOfNode]()
+    @staticmethod
+    def _listed(
+        place: SubClusterId, archive: LogArchive, application: ApplicationId, right: "_Right"
+    ) -> list[LogsOfNode]:
+        allowance, found, left = Allowance(), list[LogsOfNode](), _MOST_FILES
+        with archive.opened(right.owner, application) as opened:
+            for logs in opened:
+                if right.covers(logs, allowance):
+                    found.append(_read(place, logs, right.owner, allowance, left))
+                    left -= len(found[-1].files)
+        return found
 
-        def look(place: SubClusterId, logs: NodeLogs) -> bool:
-            if right.covers(logs, allowance):
-                left = _MOST_FILES - sum(len(each.files) for each in found)
-                found.append(_read(place, logs, right.owner, allowance, left))
-            return False
-
-        silent = self._look_through(application, right.owner, look)
-        if silent and not found:
-            raise _unreadable(*silent[0])
-        return found + [LogsOfNode(place, "", (), str(_unreadable(place, error))) for place, error in silent]
-
-    def _tail(self, container: ContainerId, name: str, right: "_Right", node: str, most_bytes: int) -> LogText | None:
-        allowance, found = Allowance(), list[LogText]()
-        end_of = partial(tail_of, container=container, name=name, most_bytes=most_bytes)
-
-        def look(_: SubClusterId, logs: NodeLogs) -> bool:
-            if node in ("", logs.node) and right.covers(logs, allowance):
+    @staticmethod
+    def _tail(
+        archive: LogArchive, container: ContainerId, name: str, right: "_Right", node: str, most_bytes: int
+    ) -> LogText | None:
+        allowance = Allowance()
+        with archive.opened(right.owner, container.attempt.application) as opened:
+            for logs in opened:
+                if node not in ("", logs.node) or not right.covers(logs, allowance):
+                    continue
                 with suppress(MalformedLogsError):
-                    end = end_of(logs.read, logs.size, right.owner, allowance)
-                    found.extend(() if end is None else (end,))
-            return bool(found)
-
-        silent = self._look_through(container.attempt.application, right.owner, look)
-        if silent and not found:
-            raise _unreadable(*silent[0])
-        return found[0] if found else None
+                    end = tail_of(
+                        logs.read,
+                        logs.size,
+                        right.owner,
+                        allowance,
+                        container=container,
+                        name=name,
+                        most_bytes=most_bytes,
+                    )
+                    if end is not None:
+                        return end
+        return None
 
     def _shown(self, found: T | None, application: ApplicationId, right: "_Right") -> T:
         """Return what was found; whoever has no right to it does not learn that there is nothing."""
@@ -149,23 +192,6 @@ class AggregatedLogs:
         if not self.archives:
             raise NotFoundError("no [[subcluster]] names its aggregated_logs: `yarn logs` reads them")
         raise NotFoundError(f"nothing of {application} of {right.owner} is aggregated, or not yet")
-
-    def _look_through(
-        self, application: ApplicationId, owner: str, look: Callable[[SubClusterId, NodeLogs], bool]
-    ) -> list[tuple[SubClusterId, OSError]]:
-        """Show `look` the logs in each distinct folder until it is satisfied; return folders that cannot be read."""
-        places: dict[LogArchive, SubClusterId] = {}  # several clusters may have one folder
-        for place, archive in self.archives.items():
-            places.setdefault(archive, place)
-        silent: list[tuple[SubClusterId, OSError]] = []
-        for archive, place in places.items():
-            try:
-                with archive.opened(owner, application) as opened:
-                    if any(look(place, logs) for logs in opened):
-                        break
-            except OSError as exc:
-                silent.append((place, exc))
-        return silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +217,14 @@ class _Right:
             return grants(view_acl_of(logs.read, logs.size, allowance), self.caller.user, lambda: self.groups)
         except MalformedLogsError:
             return False
+
+
+def _outcome(work: Callable[[SubClusterId, LogArchive], T], place: SubClusterId, archive: LogArchive) -> T | OSError:
+    """What work makes of a folder; its error is a value, as one of a time-out would look like that of the thread."""
+    try:
+        return work(place, archive)
+    except OSError as exc:
+        return exc
 
 
 def _unreadable(place: SubClusterId, error: OSError) -> UnavailableError:

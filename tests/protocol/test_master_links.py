@@ -1,6 +1,7 @@
 """Links between masters on real sockets, with ends that misbehave."""
 
 import asyncio
+import base64
 import logging
 import os
 from contextlib import asynccontextmanager, suppress
@@ -222,6 +223,46 @@ async def test_a_large_frame_of_who_has_proved_nothing_is_not_read(kind):
         told = await socket.receive(timeout=60)
     assert told.type is aiohttp.WSMsgType.CLOSE
     assert "the limit is 4096" in str(told.extra)
+
+
+@pytest.mark.parametrize("said", ["a head without end", "a body", "a frame", "half a frame"])
+async def test_who_has_proved_nothing_makes_a_master_keep_a_few_kibibytes(said):
+    """Up to the largest frame was kept for each of hundreds before anybody was asked for a proof."""
+    upgrade = (
+        f"GET {PATH} HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Key: {base64.b64encode(bytes(16)).decode()}\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    ).encode()
+    frame = b"\x82\xff" + (1024 * 1024).to_bytes(8) + bytes(4)
+    begins = {
+        "a head without end": f"GET {PATH} HTTP/1.1\r\n".encode(),
+        "a body": f"GET {PATH} HTTP/1.1\r\nHost: h\r\nContent-Length: 9999999\r\n\r\n".encode(),
+        "a frame": upgrade + frame,
+        "half a frame": upgrade + b"\x02\xff" + (1024 * 1024).to_bytes(8) + bytes(4),
+    }
+    more = b"X: y\r\n" * 200 if said == "a head without end" else bytes(1024)
+    async with listening(Accepts(), settings=replace(SETTINGS, max_frame_bytes=4 * 1024 * 1024)) as listener:
+        host, _, port = listener.address.partition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        sent = 0
+        with suppress(OSError):
+            writer.write(begins[said])
+            while sent < 1024 * 1024:
+                writer.write(more)
+                sent += len(more)
+                await writer.drain()
+                await asyncio.sleep(0)
+        with suppress(OSError):
+            async with asyncio.timeout(10):
+                while await reader.read(65536):
+                    pass
+        assert sent < 1024 * 1024
+        writer.close()
+    accept = Accepts()
+    async with listening(accept) as listener, dialling() as dialer:
+        link = await dialer.dial(listener.address, expected="lm/east")
+        await link.send(OutcomeFrame(1, OutcomeKind.TAKEN, message="x" * 40_000))
+        await until(lambda: accept.frames)
+        await link.close()
 
 
 async def test_more_links_than_allowed_are_refused_until_one_ends():

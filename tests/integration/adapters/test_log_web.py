@@ -1,8 +1,11 @@
 """Aggregated logs in HDFS by its web gateway: what is read, which redirects are followed, and what is bounded."""
 
 import itertools
+import socket
 import ssl
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -198,6 +201,31 @@ def test_what_is_wrong_is_told_and_ends(hdfs, folder, operation, answer, told):
     with pytest.raises(OSError, match=told) as caught:
         contents(short)
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("said", ["", "HTTP/1.1 200 OK\r\nX: ", "HTTP/1.1 200 OK\r\nContent-Length: 99999\r\n\r\n"])
+def test_a_gateway_that_says_a_byte_now_and_then_is_cut(folder, said):
+    """Each byte was in time for its read; all of them together went on without end."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        has_ended = threading.Event()
+
+        def trickle():
+            with suppress(OSError):
+                link, _ = listener.accept()
+                with link:
+                    link.recv(65536)
+                    link.sendall(said.encode())
+                    while not has_ended.wait(0.02):
+                        link.sendall(b"x")
+
+        thread = threading.Thread(target=trickle, daemon=True)
+        thread.start()
+        address = f"webhdfs://127.0.0.1:{listener.getsockname()[1]}/logs"
+        slow = replace(folder, address=address, access=replace(folder.access, limit_s=0.5))
+        with pytest.raises(OSError, match=r"takes more than|does not answer"):
+            contents(slow)
+        has_ended.set()
+        thread.join(10.0)
 
 
 def test_a_gateway_has_one_time_for_everything(hdfs, folder):

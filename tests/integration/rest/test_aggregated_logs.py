@@ -1,7 +1,9 @@
 """Aggregated logs over the web services: who reads whose, and what a user puts in his own folder."""
 
+import asyncio
 import errno
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from adapters.yarn.log_folder import LogFolder
+from shim.calls.aggregated_logs import AggregatedLogs
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.identity.service import IdentityRules
+from shim.identity.service import Caller, IdentityRules
 from shim.ports.log_archive import NodeLogs
 from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
@@ -155,6 +158,37 @@ async def test_a_folder_that_cannot_be_read_keeps_no_other_cluster_s_logs_back(r
     assert "aggregated logs of east cannot be read: nothing at" in nodes[-1]["wrong"]
     assert (await server.ask("GET", f"{LOGS}/{CONTAINER}/stderr?user.name=ada")).status == 200
     assert (await server.ask("GET", f"{LOGS}/{CONTAINER}/nowhere?user.name=ada")).status == 503
+
+
+class Hangs:
+    """A folder of which nobody tells anything until it is told to."""
+
+    def __init__(self):
+        self.goes_on = threading.Event()
+
+    @contextmanager
+    def opened(self, user, application):  # noqa: ARG002 - the port
+        assert self.goes_on.wait(60)
+        yield iter(())
+
+
+async def test_a_folder_that_hangs_holds_up_no_other_folder(root):
+    """Callers of one cluster's logs waited behind those of another's: there was one thread for all."""
+    hangs = Hangs()
+    archives = {SubClusterId("east"): hangs, SubClusterId("west"): LogFolder(root)}
+    identity = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True)).identity
+    logs = AggregatedLogs(archives, identity)
+    waits = [
+        asyncio.create_task(logs.files(ApplicationId.parse(APPLICATION), Caller(user, user))) for user in ("x", "ada")
+    ]
+    west = logs._threads
+    async with asyncio.timeout(30):
+        while SubClusterId("west") not in west or len(west[SubClusterId("west")]):  # noqa: ASYNC110 - in a thread
+            await asyncio.sleep(0.01)
+    assert len(west[SubClusterId("east")]) == 2
+    hangs.goes_on.set()
+    _, found = await asyncio.gather(*waits, return_exceptions=True)
+    assert len(found) == 2
 
 
 async def test_without_a_folder_yarn_logs_is_named():
