@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import structlog
+import uvloop
 from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import Phase, settings
 
@@ -35,6 +36,12 @@ NOT_RUN = pytest.StashKey[dict[str, int]]()
 def pytest_configure(config: pytest.Config) -> None:
     """Nothing is left out yet."""
     config.stash[NOT_RUN] = {}
+
+
+def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> dict[str, Callable[[], Any]]:
+    """Run on the loop that Heddle is started on: asyncio's own reads, closes and hands bytes on in other moments."""
+    del config, item
+    return {"uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-import uvloop
 from cryptography import x509
 
 from adapters.peers import LinkListener, LinkSettings, WebSocketDialer, WebSocketLink
@@ -100,10 +99,6 @@ async def speaks(site: Site) -> tuple[str, str]:
 
 async def test_both_ends_are_who_their_certificates_say(site: Site) -> None:
     assert await speaks(site) == ("lm/east", "gm/a")
-
-
-def test_it_is_so_on_the_loop_of_production(site: Site) -> None:
-    assert uvloop.run(speaks(site)) == ("lm/east", "gm/a")
 
 
 @pytest.mark.parametrize("is_encrypted", [True, False])
