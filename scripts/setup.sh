@@ -168,22 +168,22 @@ step() { # name command...: says how many seconds it took; what it printed is sh
     awk -v name="$name" -v began="$began" -v ended="$EPOCHREALTIME" 'BEGIN { printf "setup: %s: %.0f s\n", name, ended - began }'
 }
 
-debian_packages() {
+debian_packages() { # package...
     # the JRE's post-install script wants this folder, which slim images leave out
     mkdir -p /usr/share/man/man1
-    if [[ " ${missing[*]} " == *" postgresql "* ]]; then
+    if [[ " $* " == *" postgresql "* ]]; then
         # the server binaries are wanted, not a cluster that runs all the time
         mkdir -p /etc/postgresql-common/createcluster.d
         echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/heddle.conf
     fi
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
-    if [[ " ${missing[*]} " == *" krb5-kdc "* ]] && command -v systemctl >/dev/null; then
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+    if [[ " $* " == *" krb5-kdc "* ]] && command -v systemctl >/dev/null; then
         systemctl disable --quiet krb5-kdc krb5-admin-server 2>/dev/null || true
     fi
 }
 
 install_debian_packages() {
-    local needed
+    local needed first
     step "lists of Debian packages" apt-get update -qq
     mapfile -t missing < <(packages_of missing "${wanted[@]}")
     echo "setup: missing Debian packages: ${missing[*]}"
@@ -196,7 +196,14 @@ install_debian_packages() {
         printf '#!/bin/sh\nexit 101\n' >"$policy"
         chmod 755 "$policy"
     fi
-    step "Debian packages" debian_packages
+    # pip works while apt goes on
+    mapfile -t first < <(packages_of missing python)
+    if [ ${#first[@]} -gt 0 ]; then
+        step "Debian packages of Python" debian_packages "${first[@]}"
+        find_python
+        begin_what_can
+    fi
+    step "Debian packages" debian_packages "${missing[@]}"
 }
 
 jars_folder=${XDG_CACHE_HOME:-$HOME/.cache}/heddle/hadoop/$(sed -nE 's/^DEFAULT_VERSION = "(.*)"/\1/p' shim/lab/spec.py)
