@@ -40,7 +40,7 @@ from shim.server.rest.messages import Request
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.operations import Operations
 from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
-from shim.server.rest.provider_pages import ProviderPages
+from shim.server.rest.provider_pages import ProviderPages, browser_alone, browser_at_address
 from shim.server.rest.rated_callers import RatedCallers
 from shim.server.rest.request_records import AuditSink
 from shim.server.rest.retirement_api import RetirementAPI
@@ -272,7 +272,7 @@ def _provider_pages(use_cases: UseCases, logins: WebLogins) -> ProviderPages | N
         login.config.issuer,
         writer,
         is_encrypted=is_encrypted,
-        binds_address=login.config.bind_address,
+        browser_of=browser_at_address if login.config.bind_address else browser_alone,
     )
 
 

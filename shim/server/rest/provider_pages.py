@@ -10,7 +10,7 @@ Source: OpenID Connect Core 1.0, section 3.1; RFC 9207; RFC 9700, section 4.
 import hmac
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from html import escape
 
@@ -26,13 +26,23 @@ from shim.server.rest.callers import cookie_of, is_forwarded
 from shim.server.rest.messages import Answer, Headers, Request, SessionChange
 from shim.server.rest.provider_callers import ATTEMPT_COOKIE, LOGIN_PATH, SESSION_COOKIE
 
-__all__ = ["ProviderPages"]
+__all__ = ["ProviderPages", "browser_alone", "browser_at_address"]
 
 _HOME = "/console/"
 _LOCAL = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2000}")
 """A path here, with its query: neither another host's (`//host`, `/\\host`), nor anything that is not plain."""
 _LONGEST_CODE = 4096
 _LOGIN, _LOGOUT = "session.begin", "session.end"
+
+
+def browser_alone(request: Request) -> str:
+    """What tells a browser from others by itself."""
+    return "\n".join(request.joined(name) for name in ("user-agent", "accept-language"))
+
+
+def browser_at_address(request: Request) -> str:
+    """The same with the network that it is in; where a gateway stands before Heddle that is the gateway's to know."""
+    return f"{browser_alone(request)}\n{'forwarded' if is_forwarded(request) else network_of(request.peer)}"
 
 
 class ProviderPages:
@@ -45,7 +55,7 @@ class ProviderPages:
         issuer: The provider's name.
         writer: Of answers.
         is_encrypted: Whether browsers reach Heddle by TLS alone.
-        binds_address: Whether a login ends at the address at which it began, where no gateway stands before Heddle.
+        browser_of: What tells the browser that sent a request from others: a login ends in the one that began it.
     """
 
     def __init__(
@@ -57,14 +67,14 @@ class ProviderPages:
         writer: AnswerWriter,
         *,
         is_encrypted: bool,
-        binds_address: bool = True,
+        browser_of: Callable[[Request], str] | None = None,
     ) -> None:
         self._provider = provider
         self._claims = claims
         self._sessions = sessions
         self._issuer = issuer
         self._writer = writer
-        self._binds_address = binds_address
+        self._browser = browser_at_address if browser_of is None else browser_of
         self._attributes = "HttpOnly; SameSite=Lax" + ("; Secure" if is_encrypted else "")
 
     async def log_in(self, request: Request, _: Caller, extra: Headers) -> Answer:
@@ -115,13 +125,6 @@ class ProviderPages:
         answer = self._writer.raw(body, "application/json", extra=(*extra, cookie, ("Cache-Control", "no-store")))
         ended = None if session is None else SessionChange(_LOGOUT, session.user, self._issuer)
         return replace(answer, session=ended)
-
-    def _browser(self, request: Request) -> str:
-        """What tells the browser that sent a request from those that others have, as far as a server can tell."""
-        own = [request.joined(name) for name in ("user-agent", "accept-language")]
-        if self._binds_address:
-            own.append("forwarded" if is_forwarded(request) else network_of(request.peer))
-        return "\n".join(own)
 
     def _problem(self, told: Mapping[str, str | None], attempt: LoginAttempt | None) -> str:
         """Reason why a browser that comes back is not logged in; empty if the provider is to be asked."""

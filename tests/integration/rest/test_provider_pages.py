@@ -15,7 +15,7 @@ from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.provider_callers import LoginDemandedError, NamelessCallers, ProviderCallers
-from shim.server.rest.provider_pages import ProviderPages
+from shim.server.rest.provider_pages import ProviderPages, browser_alone, browser_at_address
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 from shim.testing.clock import FakeClock
 from shim.testing.identity_provider import ScriptedProvider
@@ -213,6 +213,25 @@ async def test_a_cookie_that_is_planted_in_another_browser_logs_nobody_in(door: 
     door.provider.codes["good"] = {"preferred_username": "alice"}
     own = await door.ask(target, cookie=f"heddle.login={cookie}", user_agent="Firefox")
     assert own.status == 302, "the browser that began is not kept out by the other's try"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_same"),
+    [
+        ("10.0.0.1", "10.0.0.2", False),
+        ("10.0.0.1", "::ffff:10.0.0.1", True),
+        ("2001:db8::1", "2001:db8::2", True),
+        ("2001:db8::1", "2001:db8:0:1::1", False),
+        ("10.0.0.1", "", False),
+    ],
+)
+def test_a_browser_is_known_by_its_network_unless_that_is_turned_off(one: str, other: str, *, is_same: bool) -> None:
+    asked = [Request("GET", "/", "", (("user-agent", "Firefox"),), b"", each) for each in (one, other)]
+    assert (len(set(map(browser_at_address, asked))) == 1) is is_same
+    assert len(set(map(browser_alone, asked))) == 1
+    forwarded = [replace(each, headers=(*each.headers, ("x-forwarded-for", "x"))) for each in asked]
+    assert len(set(map(browser_at_address, forwarded))) == 1
+    assert browser_at_address(asked[0]) != browser_at_address(forwarded[0])
 
 
 async def test_a_second_cookie_that_somebody_slipped_in_makes_both_none(door: Door) -> None:
