@@ -5,6 +5,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 
 from shim.errors import LabError
@@ -169,7 +170,8 @@ def write_heddle_toml(
 
 def heddle_toml(folder: Path, front: FrontAddresses, clusters: Sequence[str], login: HeddleLogin | None = None) -> str:
     """The text of that configuration."""
-    remote = "" if front.rest.startswith("127.") else _REMOTE
+    addresses = [getattr(front, each.name) for each in fields(front)]
+    remote = "" if all(address.startswith("127.") for address in addresses if address) else _REMOTE
     parts = [_HEDDLE_TOML.format(front=front, folder=folder, secret=_SECRET, spanning=SPANNING_QUEUE, remote=remote)]
     if login is not None:
         parts.append(_KERBEROS_TOML.format(login=login, realms=list(login.realms[1:]), protections=list(PROTECTIONS)))

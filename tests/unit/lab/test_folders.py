@@ -60,6 +60,14 @@ def test_a_lab_has_a_queue_that_spans_and_a_secret_of_its_own_for_it(tmp_path):
     assert len(read_secret(config.security.secret_file)) >= 32
 
 
+@pytest.mark.parametrize("there", ["rest", "client_rpc", "scheduler_rpc", "admin_rpc", "proxy"])
+def test_one_address_that_hosts_of_their_own_reach_is_enough_to_say_that_it_is_meant(tmp_path, there):
+    loopback = dict.fromkeys(("rest", "client_rpc", "scheduler_rpc", "admin_rpc", "proxy"), "127.0.0.1:9")
+    for front, remote in ((FrontAddresses(**loopback), False), (FrontAddresses(**loopback | {there: ":9"}), True)):
+        text = heddle_toml(tmp_path, front.at("198.18.3.1"), ["east"]).replace("span = true", "")
+        assert parse(text, source="heddle.toml", environment={}).server.allow_remote == remote
+
+
 def test_heddle_listens_where_hosts_of_their_own_reach_it(tmp_path):
     text = heddle_toml(tmp_path, FrontAddresses(admin_rpc="127.0.0.1:9").at("198.18.3.1"), ["east"])
     server = parse(text.replace("span = true", ""), source="heddle.toml", environment={}).server
