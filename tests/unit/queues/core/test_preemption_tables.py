@@ -23,7 +23,7 @@ from shim.domain.resources import ResourceVector
 from shim.queues.core.preemption import Preemption
 from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, Remind, Step
 from shim.queues.core.preemption_memory import Begun, Memory, memory_of
-from shim.queues.core.preemption_sizes import lacking, part_of, plenty, positive, smaller, within
+from shim.queues.core.preemption_sizes import lacking, within
 from shim.queues.core.preemption_victims import Victim, Victims
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -92,16 +92,6 @@ def test_each_stage_comes_in_its_time_and_says_why() -> None:
     ]
     rooms = [act[3] for act in found]
     assert rooms[0] == rooms[1] == rooms[2] != rooms[3]
-
-
-@pytest.mark.parametrize(("away_s", "is_asked"), [(0.0, True), (0.5, False)])
-def test_a_queue_that_was_owed_nothing_for_a_moment_waits_anew(away_s: float, *, is_asked: bool) -> None:
-    core = Preemption(PATIENCE)
-    core.handle(look_at(BEGAN_S, EIGHT, {EAST: WaitingWork(UNIT, 1)}))
-    if away_s:
-        core.handle(look_at(BEGAN_S + away_s, EIGHT, {}))
-    core.handle(look_at(BEGAN_S + 1.0, EIGHT, {EAST: WaitingWork(UNIT, 1)}))
-    assert bool(steps(core.handle(look_at(BEGAN_S + 2.0, EIGHT, {EAST: WaitingWork(UNIT, 1)})))) is is_asked
 
 
 @pytest.mark.parametrize("stage", [ASKED, DEMANDED, RELEASED])
@@ -202,28 +192,6 @@ def test_of_two_ways_to_make_room_the_better_is_taken(
         assert steps(core.handle(look_at(BEGAN_S + 2.0, containers, waits))) == [each.id.number for each in first]
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_taken"),
-    [
-        ({}, True),
-        ({"is_given": False}, False),
-        ({"id": ContainerId(ATTEMPT, 1)}, False),
-        ({"id": ContainerId(ATTEMPT, 1), "is_home": False}, True),
-        ({"queue": "root.prod"}, False),
-        ({"subcluster": WEST}, False),
-    ],
-    ids=["any", "not given yet", "the master", "not of its home", "of the taker", "elsewhere"],
-)
-def test_only_what_another_was_given_where_it_is_wanted_is_asked_back(
-    changes: dict[str, object], *, is_taken: bool
-) -> None:
-    rest = tuple(held(number, node=9, is_given=False) for number in range(20, 27))
-    containers = (replace(held(2), **changes), *rest)
-    core, waits = Preemption(PATIENCE), {EAST: WaitingWork(UNIT, 1)}
-    core.handle(look_at(BEGAN_S, containers, waits))
-    assert bool(steps(core.handle(look_at(BEGAN_S + 2.0, containers, waits)))) is is_taken
-
-
 @pytest.mark.parametrize(("budget", "asked"), [(0, 0), (1, 1), (2, 2), (3, 3), (9, 3)])
 @pytest.mark.parametrize("may", [True, False])
 def test_no_more_is_asked_back_than_is_waited_for_and_in_the_budget(budget: int, asked: int, *, may: bool) -> None:
@@ -233,13 +201,6 @@ def test_no_more_is_asked_back_than_is_waited_for_and_in_the_budget(budget: int,
     assert core.budget(now)["root.dev"] == (budget if may else 0)
     assert len(steps(core.handle(now))) == (asked if may else 0)
     assert core.budget(now)["root.dev"] == (max(0, budget - asked) if may else 0)
-
-
-def test_what_is_asked_back_for_another_reason_counts_in_the_budget_for_a_minute() -> None:
-    core = Preemption(PATIENCE)
-    core.spend("root.dev", EIGHT[0].id, BEGAN_S)
-    left = [core.budget(look_at(BEGAN_S + age_s, EIGHT, {}))["root.dev"] for age_s in (0.0, 59.9, 60.0)]
-    assert left == [9, 9, 10]
 
 
 # ---------------------------------------------------------------------- who is spared
@@ -254,33 +215,6 @@ def asked_back(count: int) -> Preemption:
 
 
 AGED = tuple(held(number, age_s=1000.0 - 100.0 * number) for number in range(2, 10))
-
-
-@pytest.mark.parametrize(("still", "spared"), [(3, []), (2, [7]), (1, [7, 8]), (0, [7, 8, 9])])
-def test_of_those_that_are_not_needed_the_dearest_are_spared(still: int, spared: list[int]) -> None:
-    core = asked_back(3)
-    effects = core.handle(look_at(BEGAN_S + 3.0, AGED, {EAST: WaitingWork(UNIT, still)} if still else {}))
-    assert steps(effects, SPARED) == spared
-    assert set(core.victims) == {ContainerId(ATTEMPT, number) for number in {7, 8, 9} - set(spared)}
-    assert all(each.reason == "root.prod has its share, or waits no more" for each in effects if isinstance(each, Step))
-
-
-@pytest.mark.parametrize(("entitled", "spared"), [(5, []), (6, [7]), (7, [7, 8]), (8, [7, 8, 9])])
-def test_a_queue_whose_entitlement_grows_keeps_what_it_is_entitled_to(entitled: int, spared: list[int]) -> None:
-    core = asked_back(3)
-    waits = {EAST: WaitingWork(UNIT, 3)}
-    effects = core.handle(look_at(BEGAN_S + 3.0, AGED, waits, entitled=slots(entitled)))
-    assert steps(effects, SPARED) == spared
-
-
-@pytest.mark.parametrize("is_known", [True, False])
-def test_all_are_spared_where_nothing_may_be_taken_any_more(*, is_known: bool) -> None:
-    core = asked_back(3)
-    now = look_at(BEGAN_S + 3.0, AGED, {EAST: WaitingWork(UNIT, 3)}, may_be_taken_from=False)
-    effects = core.handle(now if is_known else replace(now, queues=now.queues[:1]))
-    assert steps(effects, SPARED) == [7, 8, 9]
-    reasons = {each.reason for each in effects if isinstance(each, Step)}
-    assert reasons == {"nothing is taken from root.dev any more"}
 
 
 def test_what_was_released_is_not_spared() -> None:
@@ -380,33 +314,6 @@ def test_what_was_asked_back_lately_is_counted_by_queue() -> None:
         "root.dev": {(1000, ContainerId(ATTEMPT, 2)), (3000, ContainerId(ATTEMPT, 3))},
         "root.other": {(4000, ContainerId(ATTEMPT, 4))},
     }
-
-
-# ---------------------------------------------------------------------- amounts
-
-
-def test_amounts_are_compared_type_by_type() -> None:
-    one, other = ResourceVector(5, 2, {"gpu": 3, "fpga": 1}), ResourceVector(4, 7, {"gpu": 1})
-    assert smaller(one, other) == ResourceVector(4, 2, {"gpu": 1, "fpga": 0})
-    assert positive(ResourceVector(-1, 2, {"gpu": -3, "fpga": 1})) == ResourceVector(0, 2, {"gpu": 0, "fpga": 1})
-    assert positive(ResourceVector(1, -2)) == ResourceVector(1, 0)
-
-
-@pytest.mark.parametrize(
-    ("scarce", "part", "has_plenty"),
-    [
-        (ResourceVector(9, 9, {"gpu": 1}), ResourceVector(5, 2, {"gpu": 3}), (False, False)),
-        (ResourceVector(9, 0), ResourceVector(5, 0), (False, True)),
-        (ResourceVector(0, 9), ResourceVector(0, 2), (True, False)),
-        (ResourceVector(1, 1, {"gpu": 0}), ResourceVector(5, 2), (False, False)),
-        (ResourceVector(), ResourceVector(), (True, True)),
-    ],
-)
-def test_only_what_is_scarce_counts_and_of_the_rest_there_is_plenty(scarce, part, has_plenty) -> None:
-    assert part_of(ResourceVector(5, 2, {"gpu": 3}), scarce) == part
-    more = plenty(scarce)
-    for amount, is_more in zip((more.memory_mib, more.vcores), has_plenty, strict=True):
-        assert amount >= 1 << 40 if is_more else amount == 0
 
 
 @pytest.mark.parametrize(
