@@ -46,7 +46,7 @@ from shim.submission.repair import Repair
 from shim.submission.reservations import Reservations
 from shim.submission.service import SubmissionService, SubmissionSettings
 from shim.submission.tools import Listing, SubmissionTools
-from shim.submission.waiting import WaitingApplications
+from shim.submission.waiting import HomeWaits
 from shim.telemetry.application_life import ApplicationLives
 
 __all__ = [
@@ -114,7 +114,7 @@ class Submitting:
     repair: Repair
     lost_time: LostTime
     limits: ContainerLimits
-    waiting: WaitingApplications
+    waiting: HomeWaits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +199,7 @@ def submitting_on(base: Foundation) -> Submitting:
         repair=Repair(tools, submissions),
         lost_time=lost_time,
         limits=limits,
-        waiting=WaitingApplications(view, clock, shares.policy),
+        waiting=HomeWaits(view, clock, shares.policy),
     )
 
 

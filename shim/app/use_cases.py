@@ -64,7 +64,7 @@ from shim.submission.repair import Repair
 from shim.submission.retirement import RetirementService
 from shim.submission.service import SubmissionService
 from shim.submission.tools import SubmissionTools
-from shim.submission.waiting import WaitingApplications
+from shim.submission.waiting import HomeWaits
 from shim.telemetry.application_life import ApplicationLives
 from shim.telemetry.recent_decisions import RecentDecisions
 
@@ -262,7 +262,7 @@ def _work_left(base: Foundation, matching: AttemptMatching) -> Callable[[Applica
     return left
 
 
-def _inspection(base: Foundation, waiting: WaitingApplications) -> Inspection:
+def _inspection(base: Foundation, waiting: HomeWaits) -> Inspection:
     runtime, shares = base.runtime, base.shares
     masters = None if base.global_master is None else base.global_master.overview
     security = runtime.config.security

@@ -57,7 +57,7 @@ class AggregatedLogs:
     archives: Mapping[SubClusterId, LogArchive]
     identity: IdentityService
     thread: OffLoop | None = None
-    _threads: dict[SubClusterId, OffLoop] = field(default_factory=dict, init=False, compare=False)
+    threads: dict[SubClusterId, OffLoop] = field(default_factory=dict, init=False, compare=False)
 
     async def files(self, application: ApplicationId, caller: Caller, user: str = "") -> list[LogsOfNode]:
         """List the aggregated logs of an application, node by node.
@@ -128,7 +128,7 @@ class AggregatedLogs:
             places.setdefault(archive, place)
 
         async def ask(place: SubClusterId, archive: LogArchive) -> T | OSError:
-            thread = self.thread or self._threads.setdefault(place, OffLoop())
+            thread = self.thread or self.threads.setdefault(place, OffLoop())
             try:
                 return await thread.run(caller.user, lambda: _outcome(work, place, archive))
             except UnavailableError as exc:

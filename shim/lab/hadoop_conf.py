@@ -16,8 +16,8 @@ from shim.lab.spec import (
     NODE_MEMORY_MIB,
     NODE_VCORES,
     ClusterSpec,
+    LabNode,
     NodeCondition,
-    NodeSpec,
     SchedulerKind,
     Tuning,
 )
@@ -134,7 +134,7 @@ def cluster_files(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings
 def node_files(spec: ClusterSpec, layout: ClusterLayout, node: NodeLayout, around: Surroundings) -> Files:
     """The configuration of one NodeManager by file name."""
     described = dict(zip(layout.nodes, spec.node_specs, strict=False))
-    node_spec = described.get(node, NodeSpec())
+    node_spec = described.get(node, LabNode())
     tables = {
         "core-site.xml": _core_site(around),
         "yarn-site.xml": _yarn_site(spec, layout, around) | _node_manager(node, node_spec, around),
@@ -274,7 +274,7 @@ def _addresses_of(layout: ResourceManagerLayout, *, suffix: str) -> Properties:
     }
 
 
-def _node_manager(node: NodeLayout, spec: NodeSpec, around: Surroundings) -> Properties:
+def _node_manager(node: NodeLayout, spec: LabNode, around: Surroundings) -> Properties:
     home = around.folder / node.name
     watched = {
         "yarn.nodemanager.health-checker.script.path": str(home / "conf" / "health.sh"),

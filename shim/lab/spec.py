@@ -16,9 +16,9 @@ __all__ = [
     "SUPPORTED_VERSIONS",
     "ClusterSpec",
     "HostKind",
+    "LabNode",
     "LabSpec",
     "NodeCondition",
-    "NodeSpec",
     "SchedulerKind",
     "Tuning",
     "parse_by_cluster",
@@ -87,7 +87,7 @@ class NodeCondition(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSpec:
+class LabNode:
     """One NodeManager that is not as the others.
 
     Attributes:
@@ -130,7 +130,7 @@ class ClusterSpec:
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     realm: str = ""
     protection: str = PROTECTIONS[0]
-    node_specs: tuple[NodeSpec, ...] = ()
+    node_specs: tuple[LabNode, ...] = ()
     fair_allocations: str = ""
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from shim.federation.core.queue_names import find_queue
 from shim.ports.clock import Clock
 from shim.submission.core.waiting import why_it_waits
 
-__all__ = ["Overtaken", "WaitingApplications"]
+__all__ = ["HomeWaits", "Overtaken"]
 
 _PATIENCE_S = 30.0
 """An ApplicationMaster that starts sooner was not overtaken: ResourceManagers start them one by one."""
@@ -56,7 +56,7 @@ class Overtaken:
         return f"{self.others} {noun} of queue {self.queue}, submitted later, started at {where} meanwhile"
 
 
-class WaitingApplications:
+class HomeWaits:
     """Answers why applications wait, by the newest reports.
 
     Args:

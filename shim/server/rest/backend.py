@@ -25,7 +25,7 @@ from shim.protocol.rest.filters import QueueScope
 from shim.protocol.rest.merges import PartialDocument
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.entrance import TakesSubmissions
-from shim.submission.waiting import WaitingApplications
+from shim.submission.waiting import HomeWaits
 
 __all__ = ["Backend"]
 
@@ -58,7 +58,7 @@ class Backend:
     clock: Clock
     answer_within_s: float
     maximum_allocation: Callable[[str], ResourceVector]
-    waiting: WaitingApplications
+    waiting: HomeWaits
     slow_answer_within_s: float = 30.0
     work_left: Callable[[ApplicationId], WorkLeft | None] = lambda _: None
 

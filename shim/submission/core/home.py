@@ -20,7 +20,7 @@ from shim.federation.core.federation_view import FederationView
 from shim.federation.core.queue_names import find_queue
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.submission.core.home_refusals import refusal_of
-from shim.submission.core.home_rules import Effect, Question, Reason, reasons_against, types_told
+from shim.submission.core.home_rules import Effect, HomeReason, Question, reasons_against, types_told
 
 __all__ = ["HomeSettings", "choose_home", "next_best"]
 
@@ -86,7 +86,7 @@ def choose_home(
     settings, excluded = settings or HomeSettings(), excluded or {}
     asked = submission.queue or settings.default_queue
     candidates: list[Candidate] = []
-    against: list[tuple[Question, Reason | None]] = []
+    against: list[tuple[Question, HomeReason | None]] = []
     data_parts = settings.data_parts(submission) if settings.home_with_data > 0.0 else {}
     reserved_at = settings.reserved_at(submission)
     up_to_mib = settings.containers_up_to(submission)
@@ -136,7 +136,7 @@ def next_best(decision: HomeDecision) -> float | None:
 # ---------------------------------------------------------------------- who is best
 
 
-def _weighed(question: Question, reason: Reason | None, on_way: "_OnWay", settings: HomeSettings) -> Candidate:
+def _weighed(question: Question, reason: HomeReason | None, on_way: "_OnWay", settings: HomeSettings) -> Candidate:
     seen, queue, submission = question.subcluster, question.queue, question.submission
     ahead = _ahead(seen, queue, submission)
     load = seen.used + seen.pending + on_way.cluster + ahead
@@ -256,7 +256,7 @@ def _decide(
     submission: Submission,
     queue_name: str,
     candidates: tuple[Candidate, ...],
-    against: Sequence[tuple[Question, Reason | None]],
+    against: Sequence[tuple[Question, HomeReason | None]],
 ) -> HomeDecision:
     eligible = [candidate for candidate in candidates if candidate.score is not None]
     if not eligible:

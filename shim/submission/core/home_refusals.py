@@ -12,7 +12,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.domain.submit_replies import Refusal
 from shim.federation.core.grants import amounts_of, grant_of
-from shim.submission.core.home_rules import Question, Reason, Voice
+from shim.submission.core.home_rules import HomeReason, Question, Voice
 
 __all__ = ["INVALID_RESOURCE", "refusal_of", "refused_for_size", "was_refused_for_size"]
 
@@ -23,7 +23,10 @@ INVALID_RESOURCE = f"{_EXCEPTIONS}.InvalidResourceRequestException"
 
 
 def refusal_of(
-    decision: HomeDecision, submission: Submission, queue_name: str, against: Sequence[tuple[Question, Reason | None]]
+    decision: HomeDecision,
+    submission: Submission,
+    queue_name: str,
+    against: Sequence[tuple[Question, HomeReason | None]],
 ) -> HomeDecision:
     """A decision that there will never be a home, with who says so to the client.
 

@@ -20,7 +20,7 @@ from shim.domain.submissions import Submission
 from shim.federation.core.grants import Bound, SizeLimit, amounts_of, nodes_of, path_of, size_limits, told
 from shim.federation.core.subcluster_view import SubClusterView
 
-__all__ = ["Effect", "Question", "Reason", "Voice", "reasons_against", "reasons_to_wait", "types_told"]
+__all__ = ["Effect", "HomeReason", "Question", "Voice", "reasons_against", "reasons_to_wait", "types_told"]
 
 
 _MISSED = frozenset({"NEW", "UNHEALTHY", "LOST", "REBOOTED"})
@@ -52,7 +52,7 @@ class Voice(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class HomeReason:
     """A reason against a sub-cluster: what for people, and who says so to the client where it is for good."""
 
     text: str
@@ -122,18 +122,18 @@ class _Rule:
     voice: Voice | None = None
 
 
-def reasons_against(question: Question) -> list[Reason]:
+def reasons_against(question: Question) -> list[HomeReason]:
     """The reasons against a sub-cluster: those that last first, and of equals in the order of the rules."""
     is_managed = not question.submission.is_unmanaged
     reasons = [
-        Reason(text, rule.effect, rule.voice)
+        HomeReason(text, rule.effect, rule.voice)
         for rule in _RULES
         if (is_managed or not rule.has_master) and (text := rule.objection(question))
     ]
     return sorted(reasons, key=lambda reason: -reason.effect.value)
 
 
-def reasons_to_wait(question: Question, *, is_master: bool) -> list[Reason]:
+def reasons_to_wait(question: Question, *, is_master: bool) -> list[HomeReason]:
     """The reasons for which what a sub-cluster has taken waits there: those that last first.
 
     Args:
@@ -141,7 +141,7 @@ def reasons_to_wait(question: Question, *, is_master: bool) -> list[Reason]:
         is_master: Whether its ApplicationMaster waits, or another container of it.
     """
     reasons = [
-        Reason(text, rule.effect, rule.voice)
+        HomeReason(text, rule.effect, rule.voice)
         for rule in _RULES
         if rule.keeps_waiting and (is_master or rule.other_containers) and (text := rule.objection(question))
     ]

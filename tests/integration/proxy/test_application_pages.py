@@ -42,7 +42,7 @@ class ShowsAPage:
 class Pages:
     """The proxy before a scripted federation."""
 
-    def __init__(self, *, guarded: tuple[str, ...] = (), histories: tuple[str, ...] = ()) -> None:
+    def __init__(self, *, guarded: tuple[str, ...] = (), histories: tuple[str, ...] = (), own_host: str = "") -> None:
         self.server = ScriptedServer(
             guarded=guarded, rules=usual(IdentityRules, allow_anonymous=not guarded, admins=("queen",))
         )
@@ -53,7 +53,7 @@ class Pages:
             self.server.backend,
             self.server.identity,
             BearerCallers(self.server.api_tokens, BelievedCallers(self.server.identity)),
-            PageSettings({SubClusterId("west"): histories}, 8088),
+            PageSettings({SubClusterId("west"): histories}, 8088, own_host=own_host),
             report=lambda record: self.told.append(f"{record.operation} {record.subcluster} {record.status}"),
         )
 
@@ -281,8 +281,10 @@ async def test_no_page_begins_a_service_worker(pages):
         ("", False),
     ],
 )
-async def test_pages_have_an_origin_at_the_host_that_is_theirs_alone(pages, host, has_origin):
-    pages.pages._settings = PageSettings({}, 8088, own_host="pages.example.org")
+async def test_pages_have_an_origin_at_the_host_that_is_theirs_alone(host, has_origin):
+    pages = Pages(own_host="pages.example.org")
+    await pages.server.poll()
+    pages.show()
     policy = named(await pages.ask(f"{BASE}/", host=host))["content-security-policy"]
     assert ("allow-same-origin" in policy) is has_origin
 

@@ -181,7 +181,7 @@ async def test_a_folder_that_hangs_holds_up_no_other_folder(root):
     waits = [
         asyncio.create_task(logs.files(ApplicationId.parse(APPLICATION), Caller(user, user))) for user in ("x", "ada")
     ]
-    west = logs._threads
+    west = logs.threads
     async with asyncio.timeout(30):
         while SubClusterId("west") not in west or len(west[SubClusterId("west")]):  # noqa: ASYNC110 - in a thread
             await asyncio.sleep(0.01)

@@ -6,7 +6,7 @@ import pytest
 
 from shim.lab.hadoop_conf import FrontAddresses, Surroundings, client_files, cluster_files, node_files, to_xml
 from shim.lab.layout import lay_out
-from shim.lab.spec import ClusterSpec, LabSpec, NodeCondition, NodeSpec, Tuning
+from shim.lab.spec import ClusterSpec, LabNode, LabSpec, NodeCondition, Tuning
 
 AROUND = Surroundings(Path("/lab/east"), Path("/cache/3.4.2"), ("weaver",))
 
@@ -131,7 +131,7 @@ def test_a_client_knows_heddle_and_no_resource_manager():
 
 
 def test_nodes_of_one_cluster_may_differ_and_be_unwell():
-    kinds = (NodeSpec(memory_mib=2048, vcores=2, properties={"a": "b"}), NodeSpec(condition=NodeCondition.UNHEALTHY))
+    kinds = (LabNode(memory_mib=2048, vcores=2, properties={"a": "b"}), LabNode(condition=NodeCondition.UNHEALTHY))
     spec = ClusterSpec(
         "east", nodes=3, node_specs=kinds, overrides={"resource-types.xml": {"yarn.resource-types": "gpu"}}
     )
@@ -152,7 +152,7 @@ def test_nodes_of_one_cluster_may_differ_and_be_unwell():
 
 
 def test_a_cluster_from_which_a_node_leaves_has_a_list_of_those_who_do():
-    leaving = (NodeSpec(condition=NodeCondition.DECOMMISSIONING),)
+    leaving = (LabNode(condition=NodeCondition.DECOMMISSIONING),)
     spec = ClusterSpec("east", node_specs=leaving, fair_allocations="<allocations/>")
     (layout,) = lay_out(LabSpec((spec,)), base_port=21_000, first_octet=10)
     files = cluster_files(spec, layout, AROUND)

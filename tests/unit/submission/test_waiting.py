@@ -8,7 +8,7 @@ import pytest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.submission.waiting import WaitingApplications
+from shim.submission.waiting import HomeWaits
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_document, a_queue_report, a_report
 from shim.testing.settings import usual
@@ -23,7 +23,7 @@ class Federation:
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.policy = SharePolicy(queues)
-        self.waiting = WaitingApplications(self.view, self.clock, lambda: self.policy)
+        self.waiting = HomeWaits(self.view, self.clock, lambda: self.policy)
 
     def tell(self, subcluster, *applications, skew_s=0.0):
         """Each application as its number, state, age in seconds and queue."""

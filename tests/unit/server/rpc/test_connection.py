@@ -284,13 +284,13 @@ def slow(limits, count=1):
     return reception, made
 
 
-async def says(server, client, count, size, method="getClusterMetrics"):
+async def says(server, client, transport, count, size, method="getClusterMetrics"):
     """Send calls in reads of 64 KiB, as long as the server reads."""
     for number in range(count):
         client.call(HadoopRequest(APPLICATION_CLIENT.name, method, bytes(size)), call_id=number)
     data = client.data_to_send()
     for start in range(0, len(data), 65536):
-        if not server._transport.is_read:
+        if not transport.is_read:
             return
         server.data_received(data[start : start + 65536])
         await asyncio.sleep(0)
@@ -298,7 +298,7 @@ async def says(server, client, count, size, method="getClusterMetrics"):
 
 async def test_requests_of_calls_under_way_are_counted_and_beyond_some_nothing_more_is_read():
     reception, ((server, client, transport),) = slow(RPCLimits())
-    await says(server, client, 100, 512 * 1024)
+    await says(server, client, transport, 100, 512 * 1024)
     await asyncio.sleep(0)
     assert not transport.is_read
     assert 4 * MIB <= len(reception.held) < 5 * MIB
@@ -311,8 +311,8 @@ async def test_requests_of_calls_under_way_are_counted_and_beyond_some_nothing_m
 
 
 async def test_of_a_client_that_has_gone_questions_are_dropped_and_changes_run_to_their_end():
-    reception, ((server, client, _),) = slow(RPCLimits())
-    await says(server, client, 2, 100 * 1024)
+    reception, ((server, client, transport),) = slow(RPCLimits())
+    await says(server, client, transport, 2, 100 * 1024)
     client.call(HadoopRequest(APPLICATION_CLIENT.name, "submitApplication", bytes(200 * 1024)), call_id=7)
     server.data_received(client.data_to_send())
     await asyncio.sleep(0)
@@ -329,10 +329,10 @@ async def test_of_a_client_that_has_gone_questions_are_dropped_and_changes_run_t
 
 
 async def test_changes_of_clients_that_have_gone_make_room_for_others():
-    reception, ((gone, client, _), (here, other, _)) = slow(RPCLimits(max_held_bytes=300 * 1024), 2)
-    await says(gone, client, 1, 200 * 1024, "submitApplication")
+    reception, ((gone, client, far), (here, other, near)) = slow(RPCLimits(max_held_bytes=300 * 1024), 2)
+    await says(gone, client, far, 1, 200 * 1024, "submitApplication")
     gone.connection_lost(None)
-    await says(here, other, 1, 200 * 1024, "submitApplication")
+    await says(here, other, near, 1, 200 * 1024, "submitApplication")
     for _ in range(5):
         await asyncio.sleep(0)
     assert reception.service.begun == [0, 0]
@@ -342,8 +342,8 @@ async def test_changes_of_clients_that_have_gone_make_room_for_others():
 
 async def test_calls_of_a_user_are_bounded_over_connections():
     reception, made = slow(RPCLimits(max_of_user=5), 3)
-    for server, client, _ in made:
-        await says(server, client, 3, 10)
+    for server, client, transport in made:
+        await says(server, client, transport, 3, 10)
     for _ in range(5):
         await asyncio.sleep(0)
     assert len(reception.service.begun) == 5
