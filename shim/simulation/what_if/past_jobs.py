@@ -31,6 +31,7 @@ class PastJob:
         mib_s: Memory times seconds of all its containers, with its ApplicationMaster; `vcore_s` likewise.
         waited_s: From its submission to the launch of its ApplicationMaster; None if the history does not tell.
         took_s: From its submission to its end; None likewise.
+        master: Size of its ApplicationMaster, where the history tells it.
     """
 
     name: str
@@ -43,6 +44,7 @@ class PastJob:
     vcore_s: float = 0.0
     waited_s: float | None = None
     took_s: float | None = None
+    master: ResourceVector | None = None
 
     @property
     def container(self) -> ResourceVector:
@@ -112,7 +114,7 @@ def modelled(
             stages=job.stages or (_stage_of(job, startup_s, lengths_s.get(job.name, task_s)),),
             user=job.user,
             queue=full_path(job.queue, leaves),
-            master=_master_of(job),
+            master=job.master or _master_of(job),
         )
         for job in jobs
     )

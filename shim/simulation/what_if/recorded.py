@@ -4,11 +4,13 @@ Source of the first: `/ws/v1/cluster/apps` (`org.apache.hadoop.yarn.server.resou
 """
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from shim.config.text_files import text_of
@@ -17,9 +19,9 @@ from shim.domain.resources import ResourceVector
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError
 from shim.simulation.cluster.jobs import ModelledStage
-from shim.simulation.policy_runs.histories import MOST_BYTES, json_documents, sls_job
+from shim.simulation.policy_runs.histories import MOST_BYTES
 from shim.simulation.policy_runs.jobs import PolicyJob
-from shim.simulation.policy_runs.rumen import sls_document
+from shim.simulation.policy_runs.sls import SLSJob, json_documents, policy_job, read_sls
 from shim.simulation.traces import LONGEST_S, read_trace
 from shim.simulation.what_if.past_jobs import PastJob, RecordedHistory
 
@@ -27,7 +29,10 @@ __all__ = ["history_of_file", "history_of_text"]
 
 _QUEUE = re.compile(r"(?!root\.?\Z)[^\s.]{1,128}(\.[^\s.]{1,128}){0,15}")
 _ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
+_LIVE = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"})
 _SPAN_S = 6 * 86_400.0
+_HADOOP_BEGAN_S = 1_138_752_000.0
+"""February 2006: an earlier time is one that a ResourceManager did not know."""
 _MOST_AMOUNT = 1e18
 _MIB = 1024
 _AMOUNTS = (
@@ -81,14 +86,18 @@ def history_of_text(text_untrusted: str, source: str, most_jobs: int) -> Recorde
         raise BadRequestError(f"{source} is {what}: {type(error).__name__}: {str(error)[:200]}") from error
 
 
-def _from_first(jobs: Sequence[PastJob], source: str) -> tuple[PastJob, ...]:
+def _from_first(
+    jobs: Sequence[PastJob], source: str, left_out: Mapping[str, int] = MappingProxyType({})
+) -> tuple[PastJob, ...]:
     """The same, with times that begin at the first submission.
 
     Raises:
         BadRequestError: If there are none, or they lie too far apart.
     """
     if not jobs:
-        raise BadRequestError(f"{source} holds no application that was launched and has ended")
+        reasons = "; ".join(f"{count} {why}" for why, count in sorted(left_out.items()))
+        hint = f": {reasons}" if reasons else ""
+        raise BadRequestError(f"{source} holds no application that was launched and has ended{hint}")
     ordered = sorted(jobs, key=lambda job: job.arrival_s)
     first_s, last_s = ordered[0].arrival_s, ordered[-1].arrival_s
     if last_s - first_s > _SPAN_S:
@@ -101,52 +110,48 @@ def _from_first(jobs: Sequence[PastJob], source: str) -> tuple[PastJob, ...]:
 
 
 def _of_managers(told: Any, source: str, most_jobs: int) -> RecordedHistory:
+    """Applications of a list; one that is odd costs itself, and is counted by what is odd."""
     left_out: Counter[str] = Counter()
     found: dict[str, PastJob] = {}
-    for row in (told or {}).get("app") or ():
-        name = _id_of(row)
-        why = _objection(row)
-        if why:
-            left_out[why] += 1
+    rows = (told or {}).get("app") or ()
+    for row in [rows] if isinstance(rows, Mapping) else rows:  # Jersey writes a list of one as that one
+        try:
+            job = _past_job(row)
+        except _OddRowError as odd:
+            left_out[str(odd)] += 1
         else:
-            found[name] = _past_job(name, row)
+            found[job.name] = job
     jobs = sorted(found.values(), key=lambda job: (job.arrival_s, job.name))
-    return RecordedHistory(_from_first(jobs[:most_jobs], source), _AMOUNTS, tuple(sorted(left_out.items())))
+    return RecordedHistory(_from_first(jobs[:most_jobs], source, left_out), _AMOUNTS, tuple(sorted(left_out.items())))
 
 
-def _id_of(row: Mapping[str, Any]) -> str:
-    try:
-        return str(ApplicationId.parse(row["id"]))
-    except MalformedIdError as error:
-        raise ValueError(str(error)) from error
+class _OddRowError(Exception):
+    """An application cannot be replayed, for this reason."""
 
 
-def _objection(row: Mapping[str, Any]) -> str:
-    """Reason why an application cannot be replayed; empty if it can."""
-    if row["state"] not in _ENDED:
-        return "not ended"
+def _past_job(row: Any) -> PastJob:
+    """An application as it once ran.
+
+    Raises:
+        _OddRowError: It did not run to its end, or what is told of it cannot be.
+    """
+    if not isinstance(row, Mapping):
+        raise _OddRowError("no application")
+    if row.get("state") not in _ENDED:
+        raise _OddRowError("not ended" if row.get("state") in _LIVE else "a state that is not known")
     if row.get("unmanagedApplication"):
-        return "unmanaged: a part of another one"
-    return "" if row.get("launchTime", 1) and row["memorySeconds"] else "never launched"
-
-
-def _past_job(name: str, row: Mapping[str, Any]) -> PastJob:
+        raise _OddRowError("unmanaged: a part of another one")
+    if not row.get("launchTime", 1) or not row.get("memorySeconds", 1):
+        raise _OddRowError("never launched")
     submitted_s, ended_s = _time_s(row, "startedTime"), _time_s(row, "finishedTime")
-    launched_s = _time_s(row, "launchTime") if "launchTime" in row else None
+    launched_s = max(submitted_s, _time_s(row, "launchTime")) if row.get("launchTime") is not None else None
     begun_s = submitted_s if launched_s is None else launched_s
-    if not submitted_s <= begun_s <= ended_s:
-        raise ValueError(f"{name} was not submitted, launched and ended in this order")
-    queue = row["queue"]
-    if not isinstance(queue, str) or _QUEUE.fullmatch(queue) is None:
-        raise ValueError(f"{name} has no queue that can be: {str(queue)[:80]!r}")
-    try:
-        user = canonical_user(str(row["user"]))
-    except MalformedUserNameError as error:
-        raise ValueError(f"{name}: {error}") from error
+    if begun_s > ended_s:
+        raise _OddRowError("ended before it began")
     return PastJob(
-        name=name,
-        queue=queue,
-        user=user,
+        name=_id_of(row),
+        queue=_queue_of(row),
+        user=_user_of(row),
         arrival_s=submitted_s,
         run_s=ended_s - begun_s,
         mib_s=_amount(row, "memorySeconds"),
@@ -156,40 +161,69 @@ def _past_job(name: str, row: Mapping[str, Any]) -> PastJob:
     )
 
 
+def _id_of(row: Mapping[str, Any]) -> str:
+    try:
+        return str(ApplicationId.parse(row.get("id")))  # type: ignore[arg-type]  # it may be anything
+    except (MalformedIdError, TypeError, AttributeError):
+        raise _OddRowError("no id of an application") from None
+
+
+def _queue_of(row: Mapping[str, Any]) -> str:
+    queue = row.get("queue")
+    if not isinstance(queue, str) or _QUEUE.fullmatch(queue) is None:
+        raise _OddRowError("no queue that can be")
+    return queue
+
+
+def _user_of(row: Mapping[str, Any]) -> str:
+    user = row.get("user")
+    try:
+        return canonical_user(user if isinstance(user, str) else "")
+    except MalformedUserNameError:
+        raise _OddRowError("no user that can be") from None
+
+
 def _time_s(row: Mapping[str, Any], key: str) -> float:
-    """Seconds since 1970."""
-    value_s = float(row[key]) / 1000.0
-    if not 0.0 <= value_s <= LONGEST_S:  # so it is not for NaN
-        raise ValueError(f"{row['id']} has {key} {row[key]!r}")
+    """Seconds since 1970; 0 is what a ResourceManager writes where it does not know."""
+    value_s = _number(row, key) / 1000.0
+    if not _HADOOP_BEGAN_S <= value_s <= LONGEST_S:  # so it is not for NaN
+        raise _OddRowError(f"no {key} that can be")
     return value_s
 
 
 def _amount(row: Mapping[str, Any], key: str) -> float:
-    value = float(row[key])
+    value = _number(row, key)
     if not 0.0 <= value <= _MOST_AMOUNT:
-        raise ValueError(f"{row['id']} has {key} {row[key]!r}")
+        raise _OddRowError(f"no {key} that can be")
     return value
+
+
+def _number(row: Mapping[str, Any], key: str) -> float:
+    value = row.get(key)
+    try:
+        return float(value) if not isinstance(value, bool) else math.nan  # type: ignore[arg-type]  # it may be anything
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 # -- SLS -------------------------------------------------------------------------------------------------------------
 
 
 def _of_sls(told: Sequence[Mapping[str, Any]], source: str, most_jobs: int) -> RecordedHistory:
-    jobs = [_sls_past_job(number, sls_document(job)) for number, job in enumerate(told)]
+    jobs = [_sls_past_job(number, job) for number, job in enumerate(read_sls(told).jobs)]
     jobs.sort(key=lambda job: job.arrival_s)
     return RecordedHistory(_from_first(jobs[:most_jobs], source), (_TASKS,))
 
 
-def _sls_past_job(number: int, job: Mapping[str, Any]) -> PastJob:
-    read = sls_job(job, {})
-    ended = job.get("job.end.ms")
-    took_s = None if ended is None else float(ended) / 1000.0 - read.arrival_s
-    if took_s is not None and not 0.0 <= took_s <= LONGEST_S:
-        raise ValueError(f"job {number} ends before it starts, or too late")
-    queue, user = str(job.get("job.queue.name", "default")), str(job.get("job.user", "user"))
-    if _QUEUE.fullmatch(queue) is None:
-        raise ValueError(f"job {number} has no queue that can be: {json.dumps(queue)[:80]}")
-    return PastJob(f"job-{number}", queue, canonical_user(user), read.arrival_s, _stages(read), took_s=took_s)
+def _sls_past_job(number: int, job: SLSJob) -> PastJob:
+    took_s = None if job.ended_s is None else job.ended_s - job.arrival_s
+    if took_s is not None and took_s < 0.0:
+        raise ValueError(f"job {job.name} ends before it starts")
+    if _QUEUE.fullmatch(job.queue) is None:
+        raise ValueError(f"job {job.name} has no queue that can be: {json.dumps(job.queue)[:80]}")
+    stages, master = _stages(policy_job(job, {})), ResourceVector(*job.master)
+    name, user = f"job-{number}", canonical_user(job.user)
+    return PastJob(name, job.queue, user, job.arrival_s, stages, took_s=took_s, master=master)
 
 
 def _stages(job: PolicyJob) -> tuple[ModelledStage, ...]:

@@ -16,7 +16,7 @@ def advise(*words):
 
 
 def task(kind, host, begin_ms, end_ms, **size):
-    named = {f"container.{name}": value for name, value in size.items()}
+    named = {f"container.{name.replace('_', '-')}": value for name, value in size.items()}
     times = {"container.start.ms": begin_ms, "container.end.ms": end_ms}
     return {"container.type": kind, "container.host": host, **times, **named}
 
@@ -30,7 +30,7 @@ def sls(tmp_path, *jobs):
 
 @pytest.fixture
 def maps_and_reduces(tmp_path):
-    maps = [task("map", f"/rack/node{at}", 0, 10_000 + at, memory=2048, vcores=2) for at in range(3)]
+    maps = [task("map", f"/rack/node{at}", 0, 10_000 + at, memory_mb=2048, vcores=2) for at in range(3)]
     return sls(tmp_path, [*maps, task("reduce", "/rack/node0", 10_002, 30_002)], maps)
 
 
@@ -55,6 +55,15 @@ def test_an_input_of_sls_tells_stages_sizes_and_places(maps_and_reduces):
     assert first.stages[0].places == ((0,), (1,), (2,))
     assert second.arrival_s == 1.0
     assert told.facts == {Fact.ESTIMATES, Fact.DAG, Fact.VECTORS, Fact.LOCALITY}
+
+
+def test_an_input_of_sls_may_say_how_many_nodes_and_racks_there_are(tmp_path):
+    file = sls(tmp_path, [task("map", "", 0, 10_000)])
+    file.write_text(json.dumps({"num.nodes": 6, "num.racks": 2}) + file.read_text())
+    told = read_history(file, 10)
+    site = pool_for(told, 0, 0.8)
+    assert (site.n_nodes, site.rack_size, len(told.jobs)) == (6, 3, 1)
+    assert pool_for(told, 9, 0.8).n_nodes == 9
 
 
 def test_the_pool_is_as_large_as_the_load_says_or_as_is_wanted(trace):

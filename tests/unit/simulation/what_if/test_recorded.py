@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.simulation.policy_runs import histories
 from shim.simulation.what_if.past_jobs import full_path, modelled
@@ -71,29 +72,68 @@ def test_the_first_by_submission_are_taken():
     assert [job.name[-1] for job in history.jobs] == ["2", "5"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "named"),
-    [
-        ({"id": "application_x"}, "application_x"),
-        ({"finishedTime": 1}, "in this order"),
-        ({"startedTime": float("nan")}, "startedTime"),
-        ({"startedTime": "soon"}, "soon"),
-        ({"finishedTime": 1e300}, "finishedTime"),
-        ({"vcoreSeconds": -1}, "vcoreSeconds"),
-        ({"memorySeconds": float("inf")}, "memorySeconds"),
-        ({"queue": "a b\n"}, "no queue that can be"),
-        ({"queue": "x" * 4000}, "no queue that can be"),
-        ({"queue": None}, "no queue that can be"),
-        ({"user": "a/b/c"}, "user name"),
-        ({"user": "\x1b[2J"}, "user name"),
-        ({"id": 5}, "TypeError"),
-    ],
-)
-def test_a_wrong_field_is_named(changed, named):
-    with pytest.raises(BadRequestError, match=r"apps\.json") as caught:
-        told(app(**changed))
-    assert named in str(caught.value)
-    assert "\x1b" not in str(caught.value)
+ODD_ROWS = [
+    ({"id": "application_x"}, "no id of an application"),
+    ({"id": 5}, "no id of an application"),
+    ({"finishedTime": 0}, "no finishedTime that can be"),
+    ({"finishedTime": 1_800_000_001_000}, "ended before it began"),
+    ({"launchTime": 1_900_000_000_000}, "ended before it began"),
+    ({"launchTime": -1}, "no launchTime that can be"),
+    ({"startedTime": float("nan")}, "no startedTime that can be"),
+    ({"startedTime": "soon"}, "no startedTime that can be"),
+    ({"startedTime": 1}, "no startedTime that can be"),
+    ({"startedTime": None}, "no startedTime that can be"),
+    ({"startedTime": True}, "no startedTime that can be"),
+    ({"startedTime": 2**70}, "no startedTime that can be"),
+    ({"finishedTime": 1e300}, "no finishedTime that can be"),
+    ({"vcoreSeconds": -1}, "no vcoreSeconds that can be"),
+    ({"vcoreSeconds": [1]}, "no vcoreSeconds that can be"),
+    ({"memorySeconds": -1}, "no memorySeconds that can be"),
+    ({"memorySeconds": float("inf")}, "no memorySeconds that can be"),
+    ({"memorySeconds": 10**400}, "no memorySeconds that can be"),
+    ({"memorySeconds": 0}, "never launched"),
+    ({"queue": ""}, "no queue that can be"),
+    ({"queue": "a b\n"}, "no queue that can be"),
+    ({"queue": "x" * 4000}, "no queue that can be"),
+    ({"queue": None}, "no queue that can be"),
+    ({"queue": {"a": 1}}, "no queue that can be"),
+    ({"user": "a/b/c"}, "no user that can be"),
+    ({"user": "\x1b[2J"}, "no user that can be"),
+    ({"user": None}, "no user that can be"),
+    ({"state": None}, "a state that is not known"),
+    ({"state": "RESTING"}, "a state that is not known"),
+    ({"state": "ACCEPTED"}, "not ended"),
+]
+
+
+@pytest.mark.parametrize(("changed", "reason"), ODD_ROWS)
+def test_an_odd_application_costs_itself_alone_and_is_counted_by_what_is_odd(changed, reason):
+    history = told(app(1), app(2, **changed), app(3))
+    assert [job.name[-1] for job in history.jobs] == ["1", "3"]
+    assert dict(history.left_out) == {reason: 1}
+
+
+@pytest.mark.parametrize("member", ["id", "user", "queue", "state", "startedTime", "finishedTime", "memorySeconds"])
+def test_an_application_without_a_member_costs_itself_alone(member):
+    odd = app(2)
+    del odd[member]
+    history = told(app(1), odd, 5, None, [], "x", app(3))
+    assert [job.name[-1] for job in history.jobs] == ["1", "3"]
+    assert sum(count for _, count in history.left_out) == 5
+
+
+def test_a_launch_that_is_told_as_before_the_submission_was_at_it():
+    (job,) = told(app(launchTime=1_800_000_000_999)).jobs
+    assert (job.waited_s, job.run_s) == (0.0, 62.0)
+
+
+def test_where_no_application_is_left_the_reasons_are_said():
+    with pytest.raises(BadRequestError, match=r"apps\.json.*2 no queue that can be; 1 not ended"):
+        told(app(1, queue=None), app(2, queue=""), app(3, state="RUNNING"))
+
+
+def test_a_list_of_one_may_be_that_one():
+    assert len(history_of_text(json.dumps({"apps": {"app": app()}}), "apps.json", 10).jobs) == 1
 
 
 @pytest.mark.parametrize(
@@ -153,10 +193,62 @@ def test_sls_tells_stages_and_completion():
     assert [stage.needs for stage in first.stages] == [(), (0,)]
 
 
-@pytest.mark.parametrize("changed", [{"job.end.ms": 1}, {"job.queue.name": "a b"}, {"job.user": "a b/c/d"}])
-def test_wrong_sls_is_refused(changed):
-    with pytest.raises(BadRequestError, match=r"sls\.json"):
+TASK = {"duration.ms": 50_000}
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"job.end.ms": 1}, "ends before it starts"),
+        ({"job.queue.name": "a b"}, "no queue that can be"),
+        ({"job.user": "a b/c/d"}, "user name"),
+        ({"job.tasks": []}, "has no tasks"),
+        ({"job.tasks": [{"container.start.ms": 1}]}, "has no duration.ms"),
+        ({"job.tasks": [{"duration.ms": -1}]}, "ends before it starts"),
+        ({"job.tasks": [{"duration.ms": "nan"}]}, "ends before it starts, or too late"),
+        ({"job.tasks": [TASK | {"container.memory": 2048}]}, "container.memory"),
+        ({"job.tasks": [TASK | {"container.gpu": 1}]}, "container.gpu"),
+        ({"job.tasks": [TASK | {"container.request.delay": 1000}]}, "container.request.delay"),
+        ({"job.tasks": [TASK | {"container.execution.type": "OPPORTUNISTIC"}]}, "OPPORTUNISTIC"),
+        ({"job.tasks": [TASK | {"count": 2_000_000}]}, "count is 2000000"),
+        ({"job.count": 1000, "job.tasks": [TASK | {"count": 1_001}]}, "more than 1000000 tasks"),
+        ({"am.type": "stream"}, "am.type 'stream'"),
+        ({"job.label": "gpu"}, "job.label"),
+        ({"workloads": []}, "SYNTH"),
+        ({"a.new.member": {"x": 1}}, "a.new.member"),
+    ],
+)
+def test_sls_that_is_not_understood_is_refused_by_name(changed, named):
+    with pytest.raises(BadRequestError, match=r"sls\.json") as caught:
         history_of_text(json.dumps(sls(**changed)), "sls.json", 10)
+    assert named in str(caught.value)
+
+
+def test_counts_of_jobs_and_tasks_are_as_many_jobs_and_tasks():
+    counted = sls(**{"job.id": "job_1", "job.count": 10, "job.tasks": [TASK | {"count": 40, "container.type": "map"}]})
+    jobs = history_of_text(json.dumps(counted), "sls.json", 100).jobs
+    assert len(jobs) == 10
+    assert {job.stages[0].durations_s for job in jobs} == {(50.0,) * 40}
+    assert len({job.name for job in jobs}) == 10
+
+
+def test_a_time_of_a_task_goes_before_its_start_and_end_and_numbers_may_be_texts():
+    tasks = [{"duration.ms": "7000", "container.start.ms": 0, "container.end.ms": 1, "count": "2"}]
+    reduces = [{"container.duration.ms": 3000, "container.type": "reduce", "container.memory-mb": 4096}]
+    (job,) = history_of_text(json.dumps(sls(**{"job.tasks": tasks + reduces})), "sls.json", 10).jobs
+    assert [stage.durations_s for stage in job.stages] == [(7.0, 7.0), (3.0,)]
+    assert [stage.size.memory_mib for stage in job.stages] == [1024, 4096]
+
+
+def test_the_documented_sample_of_hadoop_is_read():
+    nodes = {"num.nodes": 3, "num.racks": 1}
+    neutral = {"container.priority": 20, "container.execution.type": "GUARANTEED", "container.allocation.id": -1}
+    job = sls(**{"am.type": "mapreduce", "job.count": 1, "job.tasks": [TASK | neutral], "am.memory-mb": 2048})
+    text = json.dumps(nodes) + json.dumps(job)
+    (found,) = history_of_text(text, "sls.json", 10).jobs
+    assert found.master == ResourceVector(2048, 1)
+    (made,) = modelled([found], ["root.etl"], startup_s=5.0)
+    assert made.master == ResourceVector(2048, 1)
 
 
 def rumen():

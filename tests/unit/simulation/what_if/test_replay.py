@@ -119,10 +119,10 @@ def test_estimated_clusters_have_room_for_a_container_beside_each_master():
         "user": "a",
         "queue": "a",
         "state": "FINISHED",
-        "startedTime": 0,
-        "launchTime": 1000,
+        "startedTime": 1_800_000_000_000,
+        "launchTime": 1_800_000_001_000,
     }
-    wide = row | {"finishedTime": 101_000, "memorySeconds": 100 * 900, "vcoreSeconds": 120}
+    wide = row | {"finishedTime": 1_800_000_101_000, "memorySeconds": 100 * 900, "vcoreSeconds": 120}
     history = history_of_text(json.dumps({"apps": {"app": [wide]}}), "apps.json", 10)
     for cluster in estimated_clusters(history.jobs, ["east", "west"], history.queues):
         assert cluster.capacity.memory_mib >= 2 * max(job.container.memory_mib for job in history.jobs)
