@@ -52,6 +52,7 @@ class AggregatedLogs:
 
     Attributes:
         thread: For all folders, one after the other; None for one each.
+        threads: Those that were begun, by folder.
     """
 
     archives: Mapping[SubClusterId, LogArchive]
