@@ -4,9 +4,10 @@
     FOLDER/eventlog_v2_APPLICATION[_ATTEMPT]/events_NUMBER_APPLICATION[...]    several, where logs are rolled
 
 Lines of JSON; only `SparkListenerJobStart` is decoded: ids, names, tasks and parents of the job's stages. Spark flushes
-the line when a job begins. A log that is compressed (`spark.eventLog.compress`) is not read.
+the line when a job begins. A log that is compressed (`spark.eventLog.compress`, the default of Spark 4) is not read,
+which is said.
 
-Source: `EventLoggingListener`, `EventLogFileWriters` and `JsonProtocol` of Spark 3.5.
+Source: `EventLoggingListener`, `EventLogFileWriters` and `JsonProtocol` of Spark 3.5 and 4.0.
 """
 
 from collections import OrderedDict
@@ -26,7 +27,8 @@ __all__ = ["MAX_LINE_BYTES", "SparkEventLogs", "job_of_line"]
 MAX_LINE_BYTES = 4 * 1024 * 1024
 _AT_ONCE = 8 * 1024 * 1024
 """Bytes of a log that are read at one look; the rest at the next."""
-_ATTEMPTS = ("", "_1", "_2")
+_ATTEMPTS_AHEAD = 4
+"""Attempts after the one whose log is known that are looked for at first; one ahead once a log is read."""
 _JOB_START = b'{"Event":"SparkListenerJobStart"'
 _SOURCE = "the job's event log"
 _MOST_FOLLOWED = 1024
@@ -55,6 +57,7 @@ class _Followed:
 
     Attributes:
         path: Below its folder; empty as long as there is none.
+        attempt: Of the application, whose log it is; 0 where its name tells none.
         offset: Bytes of it that were read.
         rest: The begin of a line that was not written in full.
         skips: Whether that line is too long, and not kept.
@@ -63,6 +66,7 @@ class _Followed:
     """
 
     path: tuple[str, ...] = ()
+    attempt: int = 0
     offset: int = 0
     rest: bytearray = field(default_factory=bytearray)
     skips: bool = False
@@ -136,28 +140,38 @@ def _follow(folder: Folder, application: ApplicationId, log: _Followed) -> None:
     if not log.path and log.looks > _FIRST_LOOKS and log.looks % _FIRST_LOOKS:
         return
     with folder.opened() as opened:
-        if len(log.path) != 1:  # that of one file stays
-            newest = _newest(opened, application)
-            if newest not in (log.path, ()):
-                log.path, log.offset, log.skips = newest, 0, False
-                log.rest.clear()
+        newest, attempt = _newest(opened, application, log)
+        if newest not in (log.path, ()):
+            log.path, log.attempt, log.offset, log.skips = newest, attempt, 0, False
+            log.rest.clear()
         if log.path:
             _read_on(opened, log)
 
 
-def _newest(folder: OpenFolder, application: ApplicationId) -> tuple[str, ...]:
-    """Path of the log that is written now; empty if there is none."""
-    for attempt in reversed(_ATTEMPTS):
-        name = f"{application}{attempt}"
-        if folder.read((f"{name}.inprogress",), 0, 1) is not None:
-            return (f"{name}.inprogress",)
+def _newest(folder: OpenFolder, application: ApplicationId, log: _Followed) -> tuple[tuple[str, ...], int]:
+    """Path of the log that is written now, and the attempt that writes it; an empty path if there is none.
+
+    Raises:
+        MalformedJobGraphError: It is compressed.
+    """
+    latest = log.attempt + (1 if log.path else _ATTEMPTS_AHEAD)
+    for attempt in range(latest, log.attempt - 1 if log.path else -1, -1):
+        name = f"{application}_{attempt}" if attempt else str(application)
+        if (log.path and len(log.path) == 1 and attempt == log.attempt) or _is_there(folder, f"{name}.inprogress"):
+            return (f"{name}.inprogress",), attempt
         rolled = f"eventlog_v2_{name}"
-        number = max((_number(each, name) for each in folder.names((rolled,))), default=0)
+        files = list(folder.names((rolled,)))
+        number = max((_number(each, name) for each in files), default=0)
         if number:
-            return (rolled, f"events_{number}_{name}")
-        if any(folder.read((f"{name}.{codec}.inprogress",), 0, 1) is not None for codec in _CODECS):
+            return (rolled, f"events_{number}_{name}"), attempt
+        compressed = any(_number(each.rpartition(".")[0], name) for each in files if each.endswith(_CODECS))
+        if compressed or any(_is_there(folder, f"{name}.{codec}.inprogress") for codec in _CODECS):
             raise MalformedJobGraphError("its event log is compressed: spark.eventLog.compress=false lets it be read")
-    return ()
+    return (), 0
+
+
+def _is_there(folder: OpenFolder, file: str) -> bool:
+    return folder.read((file,), 0, 1) is not None
 
 
 def _number(file: str, name: str) -> int:

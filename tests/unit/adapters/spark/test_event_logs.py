@@ -69,6 +69,29 @@ def test_the_job_that_began_last_is_known_with_what_waits_for_what(tmp_path, nam
     assert now.part == 2
 
 
+@pytest.mark.parametrize("form", ["{}.inprogress", "eventlog_v2_{0}/events_1_{0}"])
+def test_of_several_attempts_the_newest_is_read_whichever_it_is(tmp_path, form):
+    source = logs(tmp_path)
+    for attempt in (1, 2, 3, 4):
+        file = tmp_path / form.format(f"{APP}_{attempt}")
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(start(attempt, (0, attempt, ())))
+        assert source.read(APP, "ada", None).graph.stages[0].tasks == attempt
+        if attempt == 3:
+            assert logs(tmp_path).read(APP, "ada", None).graph.stages[0].tasks == 3, "also by who comes late"
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+@pytest.mark.parametrize("attempt", ["", "_1", "_3"])
+@pytest.mark.parametrize("form", ["{0}.{1}.inprogress", "eventlog_v2_{0}/events_1_{0}.{1}"])
+def test_a_log_that_is_compressed_is_named_not_passed_over(tmp_path, form, attempt, codec):
+    file = tmp_path / form.format(f"{APP}{attempt}", codec)
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(b"\x28\xb5\x2f\xfd")
+    with pytest.raises(MalformedJobGraphError, match="is compressed"):
+        logs(tmp_path).read(APP, "ada", None)
+
+
 def test_of_logs_that_are_rolled_the_newest_is_read_from_its_begin(tmp_path):
     folder, source = tmp_path / f"eventlog_v2_{APP}_1", logs(tmp_path)
     folder.mkdir()
