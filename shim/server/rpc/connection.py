@@ -61,7 +61,7 @@ class RPCLimits:
         max_frame_bytes: A larger call ends the connection.
         max_pending: Calls of one connection that are under way; beyond that nothing more is read.
         max_pending_bytes: The same of their requests together.
-        max_of_user: Calls of one user that are under way, over all connections; beyond that they are refused for now.
+        max_of_user: Calls of one user that are under way, over all connections; beyond that they are refused a while.
         set_up_s: A connection that is not open by then is cut.
         max_connections: Connections at one time; beyond that the one that has been silent for longest goes.
         max_of_address: The same, from one address.

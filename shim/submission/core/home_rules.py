@@ -1,6 +1,6 @@
 """Rules on the home of an application: a table, each with a reason against a sub-cluster or none.
 
-Some reasons exclude it, for good or for now. Others say that the ApplicationMaster would wait there, or perhaps for
+Some reasons exclude it, for good or for a while. Others say that the ApplicationMaster would wait there, or perhaps for
 ever: such a sub-cluster gets the application only where no better one is. Whoever tells people why an application is
 where it is, or waits, says these sentences.
 
