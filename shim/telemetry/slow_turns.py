@@ -80,8 +80,10 @@ class _Watched:
                 return done.value
             finally:
                 self._turns.note(now_s() - began_s, self._name)
+                given = None
             advance = work.send
             try:
                 given = yield waits_for
             except BaseException as exc:  # noqa: BLE001 - a cancellation goes to the work, as in `await`
-                advance, given = work.throw, exc
+                # an error knows this frame: kept here, it and all that a request had would wait for the collector
+                advance, given, waits_for = work.throw, exc, None

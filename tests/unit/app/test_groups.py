@@ -1,10 +1,12 @@
 """The groups of users: asked for in threads, kept, and never guessed."""
 
+import itertools
 import os
 import pwd
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -147,3 +149,20 @@ def test_a_filter_that_compares_no_attribute_is_refused(user_filter):
     config = LDAPConfig(urls=("ldaps://x",), user_base="dc=x", user_filter=user_filter)
     with pytest.raises(ConfigError, match="compares no attribute"):
         open_groups(config)
+
+
+def test_made_up_names_make_callers_wait_for_a_small_part_of_the_time():
+    """A directory that takes 15 ms for an answer held the event loop for all of them."""
+    ticks = itertools.count()
+    waited = []
+
+    def look_up(user):
+        waited.append(user)
+        return frozenset({"staff"})
+
+    directory = GroupDirectory(look_up, now_s=lambda: float(next(ticks)), fresh_s=1e6, stale_s=1e6, wait_s=5.0)
+    told = 0
+    for number in range(100):
+        with suppress(UnavailableError):
+            told += directory(f"name{number}") == {"staff"}
+    assert 1 <= told < 50, "some wait, and are told"

@@ -1,6 +1,7 @@
 """The client RPC server over a federation in memory: every method has its way, and what is away is not hidden."""
 
 import asyncio
+import gc
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
@@ -1163,3 +1164,24 @@ async def test_too_many_calls_of_a_user_at_one_time_are_worth_a_retry(server):
         )
         assert not isinstance(await server.ask("getClusterMetrics", request, caller=BOB), Failure)
     assert not isinstance(await server.ask("getClusterMetrics", request), Failure)
+
+
+async def test_a_refused_submission_is_freed_without_the_collector(server):
+    """The collector looks seldom, and submissions are large."""
+    request = submission()
+    request.application_submission_context.ClearField("application_id")
+    payload = request.SerializeToString()
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        call = HadoopCall(1, b"client", 0, None, APPLICATION_CLIENT.name, "submitApplication", 1, payload)
+        answer = await server.federation.wait_for(server.server.answer(call, ALICE))
+        assert isinstance(answer, Failure)
+        del answer
+        gc.collect()
+        assert not [each for each in gc.garbage if isinstance(each, BaseException | bytes)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
