@@ -2,7 +2,7 @@
 
 `KINDS` names them: a dropped condition, a boundary or number off by one, a missing statement, a wrong variable, a
 swapped order, a wrong unit, a swapped sign. Only what runs within functions is changed, and nothing in annotations,
-decorators, docstrings, `__init__`, assertions, errors that are raised and log calls. Numbers that stand in a class or
+decorators, docstrings, `__init__`, assertions, errors that are raised, log calls and marks of crash points. Numbers that stand in a class or
 a module are settings: another number there is no bug.
 """
 
@@ -147,7 +147,7 @@ def _children(node: ast.AST) -> list[ast.AST]:
 
 def _is_log(call: ast.Call) -> bool:
     name = ast.unparse(call.func)
-    return name.split(".")[0] in LOGS or "_log." in name
+    return name.split(".")[0] in LOGS or "_log." in name or name.endswith("_reached")
 
 
 def _alike(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Mapping[str, str]:

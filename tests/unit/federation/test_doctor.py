@@ -5,7 +5,7 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue
-from shim.federation.doctor import PROBE_USER, KerberosFacts, Level, examine
+from shim.federation.doctor import PROBE_USER, SKEW_HARMFUL_S, KerberosFacts, Level, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.tls_findings import TLSFacts
 
@@ -61,6 +61,10 @@ SICK = {
     ),
     "an old Hadoop": (replace(EAST, version="2.7.3"), ("versions", "east", Level.WARNING)),
     "a clock that is ahead": (replace(EAST, clock_skew_s=2.0), ("clocks", "east", Level.WARNING)),
+    "a clock that is as far ahead as does no harm": (
+        replace(EAST, clock_skew_s=SKEW_HARMFUL_S),
+        ("clocks", "east", Level.WARNING),
+    ),
     "a clock that is far behind": (replace(EAST, clock_skew_s=-45.0), ("clocks", "east", Level.ERROR)),
     "an epoch of zero": (
         replace(EAST, manager_settings={EPOCH: HadoopSetting("0")}),

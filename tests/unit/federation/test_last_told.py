@@ -29,3 +29,11 @@ def test_a_long_question_is_not_remembered():
     told = LastTold()
     told.note(EAST, "getClusterNodes", b"q" * 1_025, "", b"answer")
     assert told.find(EAST, "getClusterNodes", b"q" * 1_025, "") is None
+
+
+def test_questions_count_as_their_answers_do():
+    told = LastTold(most_bytes=3_000)
+    for number in range(4):
+        told.note(EAST, "getClusterNodes", b"%d" % number * 900, "", b"x")
+    gone = [told.find(EAST, "getClusterNodes", b"%d" % number * 900, "") is None for number in range(4)]
+    assert gone == [True, False, False, False]

@@ -266,6 +266,7 @@ async def test_lists_and_revocations_are_the_owners_and_the_administrators():
     office = Office()
     mine, his = await office.create(ALICE), await office.create(BOB)
     assert [each.id for each in await office.tokens.of(ALICE, "alice")] == [mine.token.id]
+    assert [each.id for each in await office.tokens.of(QUEEN, "alice")] == [mine.token.id]
     assert {each.id for each in await office.tokens.of(QUEEN, None)} == {mine.token.id, his.token.id}
     for owner in ("bob", None):
         with pytest.raises(ForbiddenError):

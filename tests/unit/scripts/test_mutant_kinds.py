@@ -83,6 +83,7 @@ def test_other_neighbours_stay_as_they_are(body):
         "def f():\n    _LOG.info('done', seconds=1)\n",
         "def f():\n    self._log.info('done', seconds=1)\n",
         "def f():\n    raise E(a, 1)\n",
+        "def f():\n    self._reached(POINT, a)\n",
         "class A:\n    def __init__(self, a):\n        self.a = a\n",
         "def f():\n    x = f'{a < b}'\n",
         "def f():\n    x = 'words' + a\n",
