@@ -2,8 +2,8 @@
 
 `KINDS` names them: a dropped condition, a boundary or number off by one, a missing statement, a wrong variable, a
 swapped order, a wrong unit, a swapped sign. Only what runs within functions is changed, and nothing in annotations,
-decorators, docstrings, `__init__`, assertions, errors that are raised, log calls and marks of crash points. Numbers that stand in a class or
-a module are settings: another number there is no bug.
+decorators, docstrings, `__init__`, assertions, errors that are raised, log calls and marks of crash points. Numbers
+that stand in a class or a module are settings: another number there is no bug.
 """
 
 import ast
@@ -202,7 +202,7 @@ def _changes(  # noqa: C901, PLR0912 - a table, in the order of its rows
         case ast.Name(ctx=ast.Load()) if node.id in alike:
             yield VARIABLE, alike[node.id]
         case ast.Call():
-            yield from _calls(node)
+            yield from () if _is_log(node) else _calls(node)
         case _:
             yield from _removals(node)
 
