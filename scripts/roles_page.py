@@ -22,7 +22,7 @@ Four roles say what users may do at Heddle. Each may do what those before it may
 viewers = ["*"]                            # everybody, also who names nobody
 users = ["group:analysts", "alice"]
 operators = ["group:yarn-ops"]
-administrators = ["ada"]                   # beside security.admins and the user that Heddle runs as
+administrators = ["ada"]                   # beside security.admins
 
 [security]
 group_overrides = "alice=analysts;bob="    # stated groups; of other users this machine is asked
@@ -32,12 +32,15 @@ group_overrides = "alice=analysts;bob="    # stated groups; of other users this 
 |---|---|
 | viewer | look: lists, applications, pages, metrics, previews |
 | user | submit; change applications and reservations, as far as queues and ResourceManagers let; have tokens |
-| operator | operate ResourceManagers; cordon, drain, retire clusters; see and end what others have |
+| operator | operate ResourceManagers; cordon, drain, retire clusters; see and end what others have; the doctor's findings |
 | administrator | change policies; read the audit and `doctor --hardening`; make, list and end tokens of others |
 
 Who has no role may do nothing: only what is open to everybody answers. A call that takes more than the caller's role
 is 403 over REST and an `AccessControlException` over RPC, and no ResourceManager hears of it. Without a name it is 401.
 
+- The user that Heddle runs as is an administrator, too, on Heddle's own machine: over loopback, without a gateway that
+  says otherwise (`X-Forwarded-For`, `Forwarded`, `Via`), an API token, or a login at an identity provider. A gateway on
+  that machine must send one of these headers.
 - A caller has the highest role that lists his name, one of his groups, or `*`. With `doAs` the user that is acted as
   counts.
 - **Groups** are those of this machine (NSS, so also LDAP by SSSD) or of a [directory](#groups-from-a-directory), those
