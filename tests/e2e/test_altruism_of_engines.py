@@ -1,9 +1,8 @@
 """Real Tez and Spark jobs put off what can wait, and another job has their room meanwhile."""
 
-import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
-from tests.support.altruism_jobs import FAIR_LEAF, AltruismJobs, SleepingDag, policy_of
+from tests.support.altruism_jobs import FAIR_LEAF, SHOWN_S, AltruismJobs, SleepingDag, kept_s, policy_of
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
 
@@ -31,8 +30,6 @@ ONE_NODE = {
 }
 RIVAL = SleepingDag("rival", {"many": (32, 8000), "end": (1, 1000)}, {"end": ("many",)})
 """Each of its tasks is over before what is put off has to start: only what stays free for all of a task is lent."""
-_SHOWN_S = 0.1
-"""Less than this is shown as nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +80,7 @@ class Engines:
     def _gives(self, seen: list[str]) -> bool:
         giver, rival = self._told(self._name), self._told(RIVAL.name)
         seen.append(f"{giver}\n  {rival}")
-        return bool(giver.get("puts_off")) and giver["given_s"] > _SHOWN_S and rival["received_s"] > _SHOWN_S
+        return bool(giver.get("puts_off")) and giver["given_s"] > SHOWN_S and rival["received_s"] > SHOWN_S
 
     def _told(self, name: str) -> dict[str, Any]:
         with self.jobs.asking() as http:
@@ -141,7 +138,7 @@ def test_a_tez_session_puts_tasks_off_and_what_it_gave_outlives_heddle(one_node:
 
 def _is_kept(engines: Engines) -> None:
     """What was given comes into the store, which is written every ten seconds, and is told after a restart."""
-    until(lambda: _kept_s(engines.heddle) > _SHOWN_S, "what was given is in the store", within_s=180)
+    until(lambda: kept_s(engines.heddle) > SHOWN_S, "what was given is in the store", within_s=180)
     with engines.jobs.asking() as http:
         ids = [app["id"] for app in http.get("/heddle/v1/apps").json()["apps"]]
     engines.heddle.kill()
@@ -152,9 +149,3 @@ def _is_kept(engines: Engines) -> None:
         assert any(each["given_s"] > 0 for each in told_after if each is not None)
         until(lambda: engines.jobs.credits(http)[0] > 0, "the sums of queues are read again", within_s=180)
     assert sum(row["given_mib_s"] for row in used) > 0
-
-
-def _kept_s(heddle: HeddleProcess) -> float:
-    """Seconds that all jobs gave, as the store has them."""
-    with closing(sqlite3.connect(heddle.store)) as store:
-        return float(store.execute("SELECT coalesce(sum(given_s), 0) FROM altruism_credits").fetchone()[0])

@@ -15,7 +15,7 @@ import pytest
 
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
-from tests.support.altruism_jobs import FAIR_LEAF
+from tests.support.altruism_jobs import FAIR_LEAF, SHOWN_S, kept_s
 from tests.support.gated_jobs import GatedClient, GatedJob
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
@@ -53,8 +53,6 @@ TASK_S = 45.0
 Containers are lent and looked at meanwhile, on a busy machine, too."""
 AT_ONCE = 4
 """Maps of the giver that find room: of twelve places the borrower's maps and both masters have eight."""
-STORED_EVERY_S = 11.0
-"""And a bit: what jobs gave is written every ten seconds."""
 MAPS = 8
 REDUCES = 6
 """As many as its share has places: all are needed at once when its maps have ended."""
@@ -172,8 +170,7 @@ def test_lent_containers_are_taken_back_first_once_the_giver_needs_its_share(len
 
 def test_a_killed_heddle_forgets_who_lent_and_what_waited_is_asked_for(lending_lab: Lab, tmp_path: Path) -> None:
     with _lending(lending_lab, tmp_path) as lending:
-        until(lambda: float(lending.giver.altruism()["given_s"]) > 0, "what it gave is counted")
-        time.sleep(STORED_EVERY_S)
+        until(lambda: kept_s(lending.heddle) > SHOWN_S, "what it gave is in the store")
         lending.heddle.kill()
         lending.heddle.start()
         until(lambda: bool(lending.giver.altruism().get("stages")), "the giver is known again")

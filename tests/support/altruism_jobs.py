@@ -2,8 +2,9 @@
 
 import getpass
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +18,10 @@ from tests.support.engines import Spark, Tez
 from tests.support.heddle_process import HeddleProcess
 from tests.support.stock_client import StockClient
 
-__all__ = ["FAIR_LEAF", "AltruismJobs", "SleepingDag", "policy_of"]
+__all__ = ["FAIR_LEAF", "SHOWN_S", "AltruismJobs", "SleepingDag", "kept_s", "policy_of"]
+
+SHOWN_S = 0.1
+"""Less that a job gave is shown as nothing."""
 
 _LEAF = "yarn.scheduler.capacity.root.dev"
 FAIR_LEAF: Mapping[str, str] = {
@@ -68,6 +72,12 @@ def policy_of(folder: Path, *others: Path, altruism: float, span: bool, order: s
     """The lines of a Heddle's configuration for `AltruismJobs` in the same folder, and in others but for Spark's."""
     staging = json.dumps([str(each / "tez" / "staging") for each in (folder, *others)])
     return _POLICY.format(folder=folder, staging=staging, altruism=altruism, span=str(span).lower(), order=order)
+
+
+def kept_s(heddle: HeddleProcess) -> float:
+    """Seconds that all jobs gave, as its store has them."""
+    with closing(sqlite3.connect(heddle.store)) as store:
+        return float(store.execute("SELECT coalesce(sum(given_s), 0) FROM altruism_credits").fetchone()[0])
 
 
 @dataclass(frozen=True, slots=True)
