@@ -46,7 +46,7 @@ class Parts:
         self._began = noted()
         self.done: list[Part] = []
         logs.mkdir(parents=True, exist_ok=True)
-        for old in logs.iterdir():
+        for old in (*logs.glob("*.log"), *logs.glob("*.failures")):
             old.unlink()
 
     @property
