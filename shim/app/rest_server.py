@@ -189,7 +189,7 @@ def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogi
     server = runtime.config.server
     return Site(
         use_cases.backend,
-        settings=_told_settings(server),
+        settings=_told_settings(server, is_secure=bool(runtime.config.security.kerberos.principal)),
         scrape=metrics.scrape,
         states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
         health=health,
@@ -276,7 +276,7 @@ def _provider_pages(use_cases: UseCases, logins: WebLogins) -> ProviderPages | N
     )
 
 
-def _told_settings(server: ServerConfig) -> Mapping[str, str]:
+def _told_settings(server: ServerConfig, *, is_secure: bool) -> Mapping[str, str]:
     """Return the settings that `/conf` shows to clients that ask a ResourceManager for its addresses."""
     prefix = "yarn.resourcemanager"
     return {
@@ -285,4 +285,5 @@ def _told_settings(server: ServerConfig) -> Mapping[str, str]:
         f"{prefix}.scheduler.address": server.scheduler_rpc,
         f"{prefix}.admin.address": server.admin_rpc,
         f"{prefix}.webapp.address": server.rest,
+        "hadoop.security.authentication": "kerberos" if is_secure else "simple",
     }

@@ -1,19 +1,25 @@
 """The beans of `/jmx` that monitors of a ResourceManager read, computed from merged documents.
 
-Source: `org.apache.hadoop.jmx.JMXJsonServlet`, `RMNMInfo`, `ClusterMetrics`, `QueueMetrics` of Hadoop 3.4.2.
+Source: `org.apache.hadoop.jmx.JMXJsonServlet`, `RMInfo`, `RMNMInfo`, `ClusterMetrics`, `QueueMetrics` of Hadoop 3.4.2,
+and the JVM's `OperatingSystemMXBean`.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
+from shim.domain.queues import QueueReport
+from shim.domain.resources import ResourceVector
 from shim.protocol.rest.merges import raw_items
 
-__all__ = ["beans_document", "resource_manager_beans"]
+__all__ = ["BeansAnswer", "Machine", "beans_document", "queue_beans", "resource_manager_beans"]
 
 _SERVICE = "Hadoop:service=ResourceManager"
+_OK, _BAD_REQUEST, _NOT_FOUND = 200, 400, 404
+_HEAD = ("name", "modelerType")
 _LONGEST_QUERY = 256
 """Characters; the longest name of a bean has half of them."""
 
@@ -65,20 +71,52 @@ _ROOT_QUEUE = {
     "ReservedMB": "reservedMB",
     "ReservedVCores": "reservedVirtualCores",
 }
+_INACTIVE = frozenset({"LOST", "DECOMMISSIONED", "REBOOTED", "SHUTDOWN"})
+"""States of nodes that a ResourceManager has put aside (`getInactiveRMNodes`): all others are among the live ones."""
 
 
-def resource_manager_beans(metrics: bytes, nodes: bytes) -> list[dict[str, Any]]:
-    """`RMNMInfo`, `ClusterMetrics` and `QueueMetrics,q0=root`.
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine that Heddle runs on.
+
+    Attributes:
+        load: Processes that want a processor, in the mean of the last minute.
+    """
+
+    name: str
+    architecture: str
+    version: str
+    processors: int
+    load: float
+
+
+@dataclass(frozen=True, slots=True)
+class BeansAnswer:
+    """Status and body of an answer."""
+
+    status: int
+    body: bytes
+
+
+def resource_manager_beans(
+    metrics: bytes, nodes: bytes, *, address: str = "", is_secure: bool = False, machine: Machine | None = None
+) -> list[dict[str, Any]]:
+    """`RMInfo`, `RMNMInfo`, `ClusterMetrics`, `QueueMetrics,q0=root` and `OperatingSystem`.
 
     Args:
         metrics: A document of `/metrics`.
         nodes: A document of `/nodes`.
+        address: `host:port` of the web services; without it there is no `RMInfo`.
+        is_secure: Whether callers are asked for tickets.
+        machine: The machine; without it there is no `OperatingSystem`.
     """
     known = msgspec.json.decode(metrics)["clusterMetrics"]
     listed = [msgspec.json.decode(raw) for raw in raw_items(nodes, "nodes", "node")]
-    live = [_picked(_NODE, node) for node in listed if node.get("state") == "RUNNING"]
+    live = [_picked(_NODE, node) for node in listed if node.get("state") not in _INACTIVE]
     used = known.get("allocatedMB", 0) / known["totalMB"] if known.get("totalMB") else 0.0
     return [
+        *_rm_info(address, is_secure=is_secure),
+        *_operating_system(machine),
         {
             "name": f"{_SERVICE},name=RMNMInfo",
             "modelerType": "org.apache.hadoop.yarn.server.resourcemanager.RMNMInfo",
@@ -103,17 +141,105 @@ def resource_manager_beans(metrics: bytes, nodes: bytes) -> list[dict[str, Any]]
     ]
 
 
+def _rm_info(address: str, *, is_secure: bool) -> Iterable[dict[str, Any]]:
+    if address:
+        modelled = "org.apache.hadoop.yarn.server.resourcemanager.RMInfo"
+        yield {
+            "name": f"{_SERVICE},name=RMInfo",
+            "modelerType": modelled,
+            "State": "ACTIVE",
+            "HostAndPort": address,
+            "SecurityEnabled": is_secure,
+        }
+
+
+def _operating_system(machine: Machine | None) -> Iterable[dict[str, Any]]:
+    """The JVM tells the load of this moment; this is that of the last minute."""
+    if machine is not None:
+        yield {
+            "name": "java.lang:type=OperatingSystem",
+            "modelerType": "com.sun.management.internal.OperatingSystemImpl",
+            "SystemCpuLoad": round(min(1.0, machine.load / max(1, machine.processors)), 4),
+            "SystemLoadAverage": round(machine.load, 2),
+            "AvailableProcessors": machine.processors,
+            "Name": machine.name,
+            "Arch": machine.architecture,
+            "Version": machine.version,
+            "ObjectName": "java.lang:type=OperatingSystem",
+        }
+
+
+def queue_beans(reports: Iterable[Mapping[str, QueueReport]]) -> list[dict[str, Any]]:
+    """`QueueMetrics,q0=root,q1=...` of every queue below root, summed over the clusters that have it.
+
+    Args:
+        reports: Of each cluster, its queues by path.
+    """
+    found: dict[str, list[QueueReport]] = {}
+    for queues in reports:
+        for path, report in queues.items():
+            found.setdefault(path, []).append(report)
+    return [_queue_bean(path, each) for path, each in sorted(found.items()) if path != "root"]
+
+
+def _queue_bean(path: str, reports: Sequence[QueueReport]) -> dict[str, Any]:
+    parts = ",".join(f"q{level}={_quoted(name)}" for level, name in enumerate(path.split(".")))
+    used = sum((each.used for each in reports), ResourceVector())
+    pending = sum((each.pending for each in reports), ResourceVector())
+    most = sum((each.maximum for each in reports), ResourceVector())
+    waiting = sum(each.waiting_applications for each in reports)
+    return {
+        "name": f"{_SERVICE},name=QueueMetrics,{parts}",
+        "modelerType": f"QueueMetrics,{parts}",
+        "tag.Queue": path,
+        "tag.Context": "yarn",
+        "AllocatedMB": used.memory_mib,
+        "AllocatedVCores": used.vcores,
+        "AvailableMB": max(0, most.memory_mib - used.memory_mib),
+        "AvailableVCores": max(0, most.vcores - used.vcores),
+        "PendingMB": pending.memory_mib,
+        "PendingVCores": pending.vcores,
+        "PendingContainers": sum(each.pending_containers for each in reports),
+        "AppsRunning": max(0, sum(each.applications for each in reports) - waiting),
+        "AppsPending": waiting,
+    }
+
+
+def _quoted(name: str) -> str:
+    """A value of a name: what separates its parts is put in quotes (`ObjectName.quote`)."""
+    if not any(sign in name for sign in ',=:"*?'):
+        return name
+    return '"' + "".join(f"\\{sign}" if sign in '"*?\\' else sign for sign in name) + '"'
+
+
 def _picked(names: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, Any]:
     return {shown: values[name] for shown, name in names.items() if name in values}
 
 
-def beans_document(beans: list[dict[str, Any]], query: str | None) -> bytes:
-    """The servlet's answer to `?qry=`; all beans without it.
+def beans_document(beans: Sequence[Mapping[str, Any]], query: str | None, get: str | None = None) -> BeansAnswer:
+    """The servlet's answer to `?qry=`, or to `?get=BEAN::ATTRIBUTE`, which goes before; all beans without either.
 
     A query names a domain and properties in any order; `*` stands for any characters, as a property for any others.
     """
-    found = [bean for bean in beans if query is None or _matches(query, str(bean["name"]))]
-    return json.dumps({"beans": found}, indent=2, separators=(",", " : ")).encode()
+    if get is None:
+        return _beans([bean for bean in beans if query is None or _matches(query, str(bean["name"]))])
+    name, _, attribute = get.partition("::")
+    if not attribute or "::" in attribute:
+        told = {"result": "ERROR", "message": "query format is not as expected."}
+        return BeansAnswer(_BAD_REQUEST, json.dumps(told, indent=2, separators=(",", " : ")).encode())
+    found = list[Mapping[str, Any]]()
+    for bean in beans:
+        if _matches(name, str(bean["name"])):
+            head = {key: bean[key] for key in _HEAD}
+            if attribute not in bean:
+                message = f"No attribute with name {attribute} was found."
+                return _beans([*found, head | {"result": "ERROR", "message": message}], _NOT_FOUND)
+            found.append(head | {attribute: bean[attribute]})
+    return _beans(found)
+
+
+def _beans(found: Sequence[Mapping[str, Any]], status: int = _OK) -> BeansAnswer:
+    return BeansAnswer(status, json.dumps({"beans": found}, indent=2, separators=(",", " : ")).encode())
 
 
 def _matches(pattern: str, name: str) -> bool:

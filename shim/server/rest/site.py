@@ -1,6 +1,8 @@
 """Paths of a ResourceManager beside its web services: pages for people, `/jmx`, `/conf`, `/isActive`, `/proxy`."""
 
 import json
+import os
+import platform
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -14,7 +16,7 @@ from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import path_application
-from shim.protocol.rest.jmx import beans_document, resource_manager_beans
+from shim.protocol.rest.jmx import Machine, beans_document, queue_beans, resource_manager_beans
 from shim.protocol.rest.merges import merge_metrics, merge_nodes
 from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.xml_writer import XML_HEAD
@@ -190,14 +192,20 @@ class Site:
     async def _jmx(self, request: Request, _: Caller, extra: Headers) -> Answer:
         metrics = await self._backend.documents.part(Part.METRICS)
         nodes = await self._backend.documents.part(Part.NODES)
+        view, now_s = self._backend.view, self._backend.clock.now_s()
         beans = []
         if metrics.documents and nodes.documents:
             beans = resource_manager_beans(
                 merge_metrics(self._backend.weighted(metrics)),
                 merge_nodes(self._backend.weighted(nodes), states=None),
+                address=self._settings.get("yarn.resourcemanager.webapp.address", ""),
+                is_secure=self._settings.get("hadoop.security.authentication") == "kerberos",
+                machine=_this_machine(),
             )
-        body = beans_document(beans, parse_query(request.query).first("qry"))
-        return self._writer.raw(body, "application/json; charset=utf8", extra=extra)
+            beans += queue_beans(view.look(each, now_s).queues for each in metrics.documents)
+        asked = parse_query(request.query)
+        answer = beans_document(beans, asked.first("qry"), asked.first("get"))
+        return self._writer.raw(answer.body, "application/json; charset=utf8", status=answer.status, extra=extra)
 
     async def _conf(self, request: Request, _: Caller, extra: Headers) -> Answer:
         """Source: `org.apache.hadoop.conf.ConfServlet`, `Configuration.dumpConfiguration`."""
@@ -260,3 +268,8 @@ def _conf_xml(shown: Mapping[str, str]) -> bytes:
         for name, value in shown.items()
     )
     return f"{XML_HEAD}<configuration>\n{rows}\n</configuration>".encode()
+
+
+def _this_machine() -> Machine:
+    system = platform.uname()
+    return Machine(system.system, system.machine, system.release, os.cpu_count() or 1, os.getloadavg()[0])

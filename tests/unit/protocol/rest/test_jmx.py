@@ -2,24 +2,26 @@
 
 import json
 import time
+from dataclasses import replace
 
 import pytest
 
-from shim.protocol.rest.jmx import beans_document, resource_manager_beans
+from shim.domain.queues import QueueReport, QueueState
+from shim.domain.resources import ResourceVector
+from shim.protocol.rest.jmx import Machine, beans_document, queue_beans, resource_manager_beans
 from shim.testing.recorded import recorded_exchange
 
-BEANS = resource_manager_beans(
-    recorded_exchange("get_empty/metrics.json").body, recorded_exchange("get_empty/nodes.json").body
-)
+METRICS, NODES = (recorded_exchange(f"get_empty/{each}.json").body for each in ("metrics", "nodes"))
+BEANS = resource_manager_beans(METRICS, NODES)
 PREFIX = "Hadoop:service=ResourceManager"
 
 
 def names(query: str | None) -> list[str]:
-    return [bean["name"] for bean in json.loads(beans_document(BEANS, query))["beans"]]
+    return [bean["name"] for bean in json.loads(beans_document(BEANS, query).body)["beans"]]
 
 
 def test_t21_live_nodes_are_a_json_string():
-    (bean,) = json.loads(beans_document(BEANS, f"{PREFIX},name=RMNMInfo"))["beans"]
+    (bean,) = json.loads(beans_document(BEANS, f"{PREFIX},name=RMNMInfo").body)["beans"]
     assert {node["State"] for node in json.loads(bean["LiveNodeManagers"])} == {"RUNNING"}
 
 
@@ -47,8 +49,67 @@ def test_queries_select_beans(query, count):
     assert len(names(query)) == count
 
 
+@pytest.mark.parametrize(
+    ("state", "is_live"),
+    [
+        *((state, True) for state in ("NEW", "RUNNING", "UNHEALTHY", "DECOMMISSIONING")),
+        *((state, False) for state in ("LOST", "DECOMMISSIONED", "REBOOTED", "SHUTDOWN")),
+    ],
+)
+def test_nodes_that_a_manager_has_not_put_aside_are_among_the_live_ones(state, is_live):
+    rows = json.loads(NODES)
+    rows["nodes"]["node"][0] |= {"state": state, "healthReport": "1/1 local-dirs have errors"}
+    (bean,) = [each for each in resource_manager_beans(METRICS, json.dumps(rows).encode()) if "NMInfo" in each["name"]]
+    states = [node["State"] for node in json.loads(bean["LiveNodeManagers"])]
+    assert sorted(states) == sorted([state, "RUNNING"] if is_live else ["RUNNING"])
+
+
+def test_one_attribute_of_a_bean_may_be_asked_for():
+    name = f"{PREFIX},name=ClusterMetrics"
+    answer = beans_document(BEANS, "zzz:*", f"{name}::NumActiveNMs")
+    found = {"name": name, "modelerType": "ClusterMetrics", "NumActiveNMs": 2}
+    assert (answer.status, json.loads(answer.body)) == (200, {"beans": [found]})
+    answer = beans_document(BEANS, None, f"{name}::Nothing")
+    assert answer.status == 404
+    assert json.loads(answer.body)["beans"][0]["message"] == "No attribute with name Nothing was found."
+    for wrong in ("", name, f"{name}::", f"{name}::a::b"):
+        assert beans_document(BEANS, None, wrong).status == 400
+    assert json.loads(beans_document(BEANS, None, "zzz:a=b::X").body) == {"beans": []}
+
+
+def test_queues_have_beans_of_their_path_summed_over_clusters():
+    size, used = ResourceVector(4096, 4), ResourceVector(1024, 1)
+    report = QueueReport(
+        "root.prod.etl",
+        QueueState.RUNNING,
+        is_leaf=True,
+        capacity=size,
+        maximum=size,
+        used=used,
+        applications=3,
+        waiting_applications=1,
+        pending=used,
+    )
+    (bean,) = queue_beans([{report.path: report}, {report.path: report, "root": replace(report, path="root")}])
+    assert bean["name"] == f"{PREFIX},name=QueueMetrics,q0=root,q1=prod,q2=etl"
+    told = ("AllocatedMB", "AvailableMB", "PendingMB", "AppsRunning", "AppsPending")
+    assert [bean[name] for name in told] == [2048, 6144, 2048, 4, 2]
+    (odd,) = queue_beans([{'root.a,b="c"': replace(report, path='root.a,b="c"')}])
+    assert odd["name"].endswith('q0=root,q1="a,b=\\"c\\""')
+
+
+def test_the_machine_and_the_manager_have_beans():
+    machine = Machine("Linux", "amd64", "6.1", processors=4, load=6.0)
+    beans = resource_manager_beans(METRICS, NODES, address="rm:8088", is_secure=True, machine=machine)
+    named = {each["name"]: each for each in beans}
+    system = named["java.lang:type=OperatingSystem"]
+    assert (system["SystemCpuLoad"], system["SystemLoadAverage"], system["AvailableProcessors"]) == (1.0, 6.0, 4)
+    manager = named[f"{PREFIX},name=RMInfo"]
+    assert (manager["HostAndPort"], manager["State"], manager["SecurityEnabled"]) == ("rm:8088", "ACTIVE", True)
+
+
 def test_no_beans_are_written_as_the_servlet_writes_them():
-    assert beans_document([], None) == b'{\n  "beans" : []\n}'
+    assert beans_document([], None).body == b'{\n  "beans" : []\n}'
 
 
 @pytest.mark.parametrize("sign", ["[", "*a", "*", "?", "(a+)+", "{", "a,", "*:*=*,"])
@@ -70,5 +131,5 @@ def test_a_query_costs_no_more_than_its_length(sign: str) -> None:
 
 def test_brackets_are_no_pattern() -> None:
     beans = [{"name": "Hadoop:service=ResourceManager,name=ClusterMetrics"}]
-    assert b"ClusterMetrics" in beans_document(beans, "Hadoop:service=ResourceManager,name=C?uster*s")
-    assert b"ClusterMetrics" not in beans_document(beans, "Hadoop:service=ResourceManager,name=[C]lusterMetrics")
+    assert b"ClusterMetrics" in beans_document(beans, "Hadoop:service=ResourceManager,name=C?uster*s").body
+    assert b"ClusterMetrics" not in beans_document(beans, "Hadoop:service=ResourceManager,name=[C]lusterMetrics").body
