@@ -106,7 +106,7 @@ def plain(folder: Path, held: ExitStack, _: pytest.FixtureRequest) -> Site:
     """Names are believed; every door is open."""
     (proxy,) = free_addresses(1)
     more = f'[security]\nsecret_file = "{secret_file(folder)}"\n{KNOX.format(user="knox")}'
-    text, doors = configuration(folder, server=f'proxy = "{proxy}"\nrequest_timeout_s = 2', more=more)
+    text, doors = configuration(folder, server=f'proxy = "{proxy}"\nrequest_timeout_s = 30', more=more)
     heddle = held.enter_context(Started(folder, text))
     return Site([heddle], {**doors, "proxy": proxy})
 
