@@ -1,0 +1,48 @@
+"""Rows of applications as those see them who may not."""
+
+import numpy as np
+import pytest
+
+from shim.domain.ids import SubClusterId
+from shim.federation.application_access import ApplicationAccess
+from shim.federation.application_acls import ApplicationACLBook
+from shim.federation.application_reads import ColumnsRead
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.federation.freshness import Freshness
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_document
+from shim.testing.settings import usual
+from shim.testing.state_stores import InMemoryStateStore
+
+
+@pytest.fixture
+def view():
+    made = FederationView((SubClusterId("east"),), usual(ViewSettings))
+    for number in (1, 2):
+        made.note(a_document(number, "east"))
+    return made
+
+
+@pytest.fixture
+def access(view):
+    clock = FakeClock()
+    return ApplicationAccess(ApplicationACLBook(view, InMemoryStateStore(clock.now_s), clock), view)
+
+
+def test_times_of_what_is_hidden_are_told_to_nobody(access):
+    document = a_document(1, "east")
+    hidden = access.hidden(document)
+    assert (hidden.summary.started_at_ms, hidden.summary.finished_at_ms) == (0, 0)
+    assert hidden.raw == access.hidden_raw(document.raw) != document.raw
+
+
+def test_rows_are_whole_where_they_may_be_seen_and_hidden_elsewhere(view, access):
+    rows = np.arange(2)
+    whole = list(view.columns.raws(rows))
+    hidden = [access.hidden_raw(raw) for raw in whole]
+
+    def told(visible):
+        return list(ColumnsRead(view.columns, Freshness(0.0, ()), access, visible).raws(rows))
+
+    assert told(None) == whole
+    assert told(np.array([True, False])) == [whole[0], hidden[1]]
