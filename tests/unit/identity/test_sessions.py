@@ -73,3 +73,9 @@ def test_secrets_are_changed_without_a_logout_and_others_open_nothing() -> None:
     text = sessions(None, OTHER).begin("alice", frozenset())
     assert sessions(None, SECRET, OTHER).find(text) is not None
     assert sessions(None, SECRET).find(text) is None
+
+
+def test_a_login_stays_used_up_though_others_are_used_after_it() -> None:
+    kept = sessions()
+    first, second = (kept.attempt("/console/")[0] for _ in range(2))
+    assert [kept.use(each) for each in (first, second, first, second)] == [True, True, False, False]
