@@ -16,6 +16,7 @@ from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.reservations import ReservationAccess
 from shim.submission.delivery_attempts import Attempts
+from shim.submission.rehoming import Rehoming
 from shim.submission.repair import Repair
 from shim.submission.tools import Listing
 
@@ -74,6 +75,11 @@ class ControlService:
     async def kill(self, application_id: ApplicationId, *, user: str) -> RestAnswer:
         """Kill an application as a user; raises as `change`."""
         return await self.change(application_id, kill_request(application_id, user=user))
+
+    @property
+    def rehoming(self) -> Rehoming:
+        """Moves of applications that have not begun."""
+        return self._repair.rehoming
 
     async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
         """End an application that waits for its queue's turn; False if it does not: then its home is asked.

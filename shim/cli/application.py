@@ -146,6 +146,24 @@ def kill(id_: Id, *, dry_run: DryRun = False, server: Server = DEFAULT_SERVER, u
 
 
 @app.command(epilog=EXIT_CODES)
+def rehome(id_: Id, *, dry_run: DryRun = False, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """Move an application that waits for its ApplicationMaster to another cluster, under the same id.
+
+    Its cluster ends it first, and has to say that nothing of it ever began. What has begun, and what carries tokens,
+    stays: they end with it. For its user and for operators.
+    """
+    with front(server, user) as heddle:
+        told = heddle.post(f"/heddle/v1/apps/{id_}/rehome", **({"dry_run": "true"} if dry_run else {}))
+    where = escape(f"{id_} of {told['user']} from {told['was']} to {told['home']}")
+    if dry_run:
+        say(f"would move {where}: {escape(told['reason'])}")
+    elif told["done"]:
+        say(f"moved {where}: {escape(told['reason'])}")
+    else:
+        say(f"moving {where}, which goes on by itself: {escape(told['reason'])}")
+
+
+@app.command(epilog=EXIT_CODES)
 def logs(
     id_: Annotated[str, typer.Argument(help="application_<timestamp>_<number>, or container_...", metavar="ID")],
     *,

@@ -115,6 +115,7 @@ class HomeDecision:
         verdicts: What Local Masters said to the proposals that led here, in that order; empty if none were asked.
         decided_by: Name of the Global Master that decided; empty where there is only one.
         refusal: Words of a ResourceManager, where none would say them itself but let it wait for ever, or fail.
+        is_left: Whether it is to leave that home for another one, once that says that it has ended it.
         refuser: The sub-cluster that refuses it in its own words, where waiting will not bring a home.
     """
 
@@ -126,6 +127,7 @@ class HomeDecision:
     decided_by: str = ""
     refusal: Refusal | None = None
     refuser: SubClusterId | None = None
+    is_left: bool = False
 
 
 @dataclass(frozen=True, slots=True)

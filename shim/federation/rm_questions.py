@@ -107,6 +107,11 @@ async def ask_application(
         return application_document(answer.body, manager.subcluster, as_of_s)
 
 
+async def ask_attempts(manager: ResourceManager, application_id: ApplicationId, *, timeout_s: float) -> bytes:
+    """Ask for the attempts of an application; raises as `ask_part`."""
+    return (await _ask(manager, f"{_BASE}/apps/{application_id}/appattempts", (), None, timeout_s)).body
+
+
 @contextmanager
 def readable(subcluster: SubClusterId) -> Iterator[None]:
     """Turn an answer that cannot be read into the ResourceManager's failure.

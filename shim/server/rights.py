@@ -132,6 +132,7 @@ OWN: Mapping[str, Right] = _table(
             "GET policy/versions/{version}",
             "POST policy/validate",
         ),
+        Right.SUBMIT: ("POST apps/{application}/rehome",),
         Right.OWN_TOKENS: ("GET tokens", "POST tokens", "DELETE tokens/{token}"),
         Right.DIAGNOSE: ("GET doctor",),
         Right.OPERATE: (

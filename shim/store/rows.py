@@ -147,6 +147,7 @@ def _decision_to_json(decision: HomeDecision) -> dict[str, Any]:
         "home": decision.home_subcluster,
         "reason": decision.reason,
         "decided_by": decision.decided_by,
+        **({"is_left": True} if decision.is_left else {}),
         "candidates": [
             {
                 "subcluster": candidate.subcluster,
@@ -197,4 +198,5 @@ def _decision_of_json(value: Mapping[str, Any]) -> HomeDecision:
         tuple(candidates),
         verdicts=tuple(verdicts),
         decided_by=value.get("decided_by", ""),
+        is_left=bool(value.get("is_left", False)),
     )

@@ -145,6 +145,9 @@ class Reconciliation:
             document = self._view.find(application_id)
             is_told = document is not None and not self._view.is_synthetic(application_id)
             same_life = progress.home_started_on_ms == life.started_on_ms
+            if document is not None and is_told and document.summary.home_subcluster != home:
+                self._view.note_home(application_id, home)  # another Heddle has moved it
+                document, is_told = None, False
             if application_id in forgotten:
                 findings.to_ask.append(progress)
             elif document is not None and is_told and document.summary.state.is_final:

@@ -21,6 +21,7 @@ from shim.federation.home_questions import HomeKnows, Life, Uncertain, ask_home,
 from shim.submission.claims import Claims
 from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.kept_failures import KeptFailures
+from shim.submission.rehoming import Rehoming, RehomingSettings
 from shim.submission.resending import Resending, show_as_failed
 from shim.submission.service import SubmissionService
 from shim.submission.tools import SubmissionTools
@@ -74,6 +75,7 @@ class Repair:
 
     Attributes:
         resending: Writes new intents and sends for them; also of what was acknowledged and lost, and of retired homes.
+        rehoming: Moves applications on demand, and goes on with moves that were begun.
     """
 
     def __init__(
@@ -93,6 +95,10 @@ class Repair:
         self._kept = KeptFailures(tools.store, self.attempts, tools.clock)
         self.resending = Resending(
             tools, self.attempts, answer_within_s=self._settings.answer_within_s, proof_s=self._settings.proof_s
+        )
+
+        self.rehoming = Rehoming(
+            tools, self.resending, RehomingSettings(answer_within_s=self._settings.answer_within_s)
         )
 
     @property
@@ -118,7 +124,9 @@ class Repair:
             application_id = record.submission.application_id
             if record.home_subcluster not in self._managers:
                 continue
-            if application_id not in self._submissions.in_flight:
+            if record.decision.is_left:
+                self.rehoming.show(record)
+            elif application_id not in self._submissions.in_flight:
                 self._listing.mark_submitted(record.submission, record.home_subcluster)
             if application_id not in self._under_way:
                 by_home.setdefault(record.home_subcluster, []).append(record)
@@ -221,6 +229,8 @@ class Repair:
         application_id = record.submission.application_id
         if application_id in self._submissions.in_flight:
             return ""
+        if record.decision.is_left:
+            return await self.rehoming.go_on(record)
         knows = await self._latest(record, asked)
         if not isinstance(knows, HomeKnows):
             return knows.reason

@@ -172,7 +172,7 @@ class Resending:
             intent_id=self._new_intent_id(),
         )
         is_bound = bool(reservation_of(record.submission))  # no other home has its reservation
-        if record.state is not SubmissionState.INTENDED or is_bound or not self._is_gone(record, life):
+        if record.state is not SubmissionState.INTENDED or is_bound or not self.is_gone(record, life):
             return intent
         decision = await self._homes.agree(record.submission)
         home = decision.home_subcluster
@@ -182,7 +182,7 @@ class Resending:
             intent, home_subcluster=home, home_started_on_ms=self._homes.started_on_ms(home), decision=decision
         )
 
-    def _is_gone(self, record: SubmissionRecord, life: Life) -> bool:
+    def is_gone(self, record: SubmissionRecord, life: Life) -> bool:
         """True if the home started so long after the last send that the request died with its old life."""
         if life.started_on_ms == record.home_started_on_ms:
             return False

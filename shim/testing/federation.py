@@ -71,9 +71,14 @@ class ChoosesInOrder(Homes):
 
     def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
         """The first that is left."""
+        decision = self.preview(submission, excluded=excluded)
+        self._turn = (self._turn + self.is_turning) % len(self._seen.subclusters)
+        return decision
+
+    def preview(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
+        """The same, without taking turns."""
         del submission
         order = self._seen.subclusters[self._turn :] + self._seen.subclusters[: self._turn]
-        self._turn = (self._turn + self.is_turning) % len(order)
         reasons = dict.fromkeys(self._seen.late(self._time.now_s()), "does not answer")
         reasons |= {subcluster: word.value for subcluster, word in self.admissions.items()}
         reasons |= dict(excluded or {})

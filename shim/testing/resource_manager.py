@@ -79,6 +79,7 @@ class ScriptedResourceManager(ResourceManager):
         self.started_on_ms = int(clock.now_s() * 1000) - 60_000
         self.reservations: dict[str, str] = {}
         self.reservation_deadlines: dict[str, int] = {}
+        self.begun: set[ApplicationId] = set()
         self.lists_reservations = self.makes_reservations = True
         self.is_closed = False
         self._behaviour: Behaviour = AnswersProperly()
@@ -112,6 +113,8 @@ class ScriptedResourceManager(ResourceManager):
         """Have an application that nobody submitted through Heddle."""
         now_ms = int(self.clock.now_s() * 1000)
         self.applications[application_id] = build.an_application(application_id, state, started_ms=now_ms, **fields)
+        if state in ("RUNNING", "FINISHED", "FAILED"):
+            self.begun.add(application_id)
 
     def move(self, application_id: ApplicationId, state: str) -> None:
         """Bring an application into another state, with the final status and times that go with it."""
@@ -119,6 +122,8 @@ class ScriptedResourceManager(ResourceManager):
         now_ms = int(self.clock.now_s() * 1000)
         changed = build.an_application(application_id, state, started_ms=before["startedTime"])
         kept = {name: before[name] for name in ("user", "name", "queue", "applicationType", "applicationTags")}
+        if state not in ("NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "KILLED"):
+            self.begun.add(application_id)
         changed |= kept | ({"finishedTime": now_ms} if state in _FINAL else {})
         self.applications[application_id] = changed
 
@@ -150,6 +155,7 @@ class ScriptedResourceManager(ResourceManager):
             ("POST", "apps/new-application", self._new_application),
             ("GET", "apps/*", self._app),
             ("GET", "apps/*/state", self._state),
+            ("GET", "apps/*/appattempts", self._attempts),
             ("PUT", "apps/*/state", self._kill),
             ("GET", "reservation/list", self._list_reservations),
             ("POST", "reservation/new-reservation", self._new_reservation),
@@ -192,6 +198,17 @@ class ScriptedResourceManager(ResourceManager):
         if app is None:
             return error_answer(404, "NotFoundException", f"java.lang.Exception: app with id: {name} not found")
         return ok_answer(json.dumps({"state": app["state"]}, separators=(",", ":")).encode())
+
+    def _attempts(self, request: RestRequest, name: str) -> RestAnswer:
+        """One attempt, with a container as soon as the application has run; or none before it is ACCEPTED."""
+        answer = self._state(request, name)
+        application_id = ApplicationId.parse(name)
+        if answer.status != 200:  # noqa: PLR2004 - OK
+            return answer
+        state = self.applications[application_id]["state"]
+        attempts = [{"id": 1, "containerId": "container_1" if application_id in self.begun else ""}]
+        told = {} if state in ("NEW", "NEW_SAVING", "SUBMITTED") else {"appAttempt": attempts}
+        return ok_answer(json.dumps({"appAttempts": told}).encode())
 
     def _kill(self, request: RestRequest, name: str) -> RestAnswer:
         answer = self._state(request, name)

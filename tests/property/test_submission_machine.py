@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
-from shim.errors import ConflictError, StoreUnavailableError, UnavailableError
+from shim.errors import ConflictError, HeddleError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery_attempts import BackOff
@@ -85,6 +85,7 @@ class SubmissionMachine(RuleBasedStateMachine):
         self.dead: set[str] = set()
         self.have_died: set[str] = set()
         self.acknowledged: set[ApplicationId] = set()
+        self.has_forgotten = False
         self.flights: list[tuple[int, ApplicationId, asyncio.Task[Any]]] = []
         self.heddles: list[ScriptedHeddle] = []
         self.kills: list[KillsAt] = []
@@ -226,6 +227,22 @@ class SubmissionMachine(RuleBasedStateMachine):
             ids = frozenset(a_submission(each).application_id for each in sequences)
             self.federation[name].behave(ChokesOn(ids, behaviour, questions=questions))
 
+    @rule(sequence=sequences, heddle=which, point=st.sampled_from([None, *CrashPoint]))
+    def rehome(self, sequence: int, heddle: int, point: CrashPoint | None) -> None:
+        """Its owner has it moved; the process may die on the way."""
+        application_id = a_submission(sequence).application_id
+        self.kills[heddle].point = point
+        with suppress(HeddleError, KilledError, TimeoutError):
+            self.run_within(self.heddles[heddle].repair.rehoming.rehome(application_id))
+        self.kills[heddle].point = None
+
+    @rule(sequence=sequences)
+    def begin(self, sequence: int) -> None:
+        """Its ApplicationMaster starts, wherever it waits."""
+        application_id = a_submission(sequence).application_id
+        for name in self.lives_at(application_id):
+            self.federation[name].begun.add(application_id)
+
     @rule(name=names)
     def grant_less(self, name: str) -> None:
         """It refuses what it would have taken before; what it has runs on."""
@@ -274,6 +291,7 @@ class SubmissionMachine(RuleBasedStateMachine):
             self.federation[name].behave(AnswersProperly())
             if forgets:
                 self.lose_adopted(name)
+                self.has_forgotten = True
             self.federation[name].restart(forgets=forgets)
 
     @precondition(lambda self: len(self.dead) < len(NAMES) - 1)
@@ -339,11 +357,29 @@ class SubmissionMachine(RuleBasedStateMachine):
 
     # -- what must hold
 
+    def lives_at(self, application_id: ApplicationId) -> list[SubClusterId]:
+        """Where it runs, or waits to: a home that has ended it still knows it."""
+        return [
+            name
+            for name in self.federation.who_has(application_id)
+            if self.federation[name].applications[application_id]["state"] != "KILLED"
+        ]
+
+    def was_killed(self, application_id: ApplicationId) -> bool:
+        """Whether it began in the moment of its move: then it has ended with the kill."""
+        return any(
+            application_id in self.federation[name].begun
+            and self.federation[name].applications.get(application_id, {}).get("state") == "KILLED"
+            for name in NAMES
+        )
+
     @invariant()
     def never_on_two_homes(self) -> None:
         for sequence in range(1, 6):
             application_id = a_submission(sequence).application_id
-            homes = set(self.federation.who_has(application_id))
+            homes = set(self.lives_at(application_id))
+            begun = [name for name in NAMES if application_id in self.federation[name].begun]
+            assert len(begun) <= 1 or self.have_died or self.has_forgotten, f"{application_id} began at {begun}"
             for name, frozen in ((name, one) for name, many in self.paused.items() for one in many):
                 for _, request in frozen._waiting:
                     if is_submission(request) and str(application_id).encode() in request.body:
@@ -364,8 +400,8 @@ class SubmissionMachine(RuleBasedStateMachine):
                 self.recover_everything()
                 for application_id in self.acknowledged:
                     is_ended = self.is_lost(application_id) or self.is_given_up(application_id)
-                    expected = 0 if is_ended else 1
-                    assert len(self.federation.who_has(application_id)) == expected, f"{application_id} was lost"
+                    expected = 0 if is_ended or self.was_killed(application_id) else 1
+                    assert len(self.lives_at(application_id)) == expected, f"{application_id} was lost"
                 self.never_on_two_homes()
                 assert not self.run_now(self.store.intended())
         finally:

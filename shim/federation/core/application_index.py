@@ -133,6 +133,28 @@ class ApplicationIndex:
             self._synthetic.add(application_id)
         self.write(application_id, document.as_of_s)
 
+    def move(self, document: ApplicationDocument) -> None:
+        """Its home is that of `document` from now on, which stands until that home tells of it; not for what ended."""
+        application_id = document.summary.application_id
+        self._homes[application_id] = document.summary.home_subcluster
+        self._take_out(application_id)
+        self._put(document)
+        if application_id in self._finals:
+            self._finals.remove(application_id)
+        self._forgotten.pop(application_id, None)
+        if document.summary.state.is_final:
+            self._finals.append(application_id)
+        else:
+            self._synthetic.add(application_id)
+        self.write(application_id, document.as_of_s)
+
+    def note_home(self, application_id: ApplicationId, home: SubClusterId) -> None:
+        """Its home is this one: the document of another one goes."""
+        known = self._documents.get(application_id)
+        if known is not None and known.summary.home_subcluster != home:
+            self.remove(application_id)
+        self._homes[application_id] = home
+
     def wait(self, document: ApplicationDocument) -> None:
         """The federation has taken an application and holds it back: `document` stands until it gets a home."""
         application_id = document.summary.application_id

@@ -295,6 +295,14 @@ class FederationView:
         """
         self._index.submit(document)
 
+    def move(self, document: ApplicationDocument) -> None:
+        """An application is at another home from now on: list `document` until that home tells of it."""
+        self._index.move(document)
+
+    def note_home(self, application_id: ApplicationId, home: SubClusterId) -> None:
+        """The store says where an application is: what another sub-cluster told of it is no longer so."""
+        self._index.note_home(application_id, home)
+
     def unmark_submitted(self, application_id: ApplicationId) -> None:
         """The submission was rejected: it runs nowhere, and is no longer listed."""
         self._index.withdraw(application_id)

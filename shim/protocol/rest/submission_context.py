@@ -20,6 +20,7 @@ from shim.protocol.rest.errors import JavaError
 __all__ = [
     "canonical",
     "decode_submission",
+    "has_tokens_to_cancel",
     "keeps_containers",
     "reservation_named_by",
     "resources_of",
@@ -132,6 +133,16 @@ def _sorted_values(value: Values) -> Values:
 def keeps_containers(body: bytes, *, media_type: str) -> bool:
     """True if the application wants its containers to outlive its attempts."""
     return understand(body, media_type=media_type, shape=_SHAPE).fields.get(_KEEPS) is True
+
+
+def has_tokens_to_cancel(body: bytes, *, media_type: str) -> bool:
+    """True if the context has tokens that end with the application."""
+    fields = understand(body, media_type=media_type, shape=_SHAPE).fields
+    container = fields.get("am-container-spec")
+    credentials = container.get("credentials") if isinstance(container, dict) else None
+    tokens = credentials.get("tokens") if isinstance(credentials, dict) else None
+    entries = tokens.get("entry") if isinstance(tokens, dict) else None
+    return bool(entries) and fields.get("cancel-tokens-when-complete") is not False
 
 
 def resources_of(body: bytes, *, media_type: str) -> Sequence[str]:

@@ -27,6 +27,7 @@ __all__ = [
     "RPC_SUBMISSION",
     "canonical",
     "decode_submission",
+    "has_tokens_to_cancel",
     "keeps_containers",
     "reservation_named_by",
     "resources_of",
@@ -38,6 +39,8 @@ RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
 
 _ANY = "*"
+_CREDENTIALS = b"HDTS\0"
+"""What written `Credentials` begin with; the number of tokens follows."""
 
 
 def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload: bytes, *, user: str) -> Submission:
@@ -98,6 +101,15 @@ def keeps_containers(payload: bytes) -> bool:
     """True if the application of a submission that was taken wants its containers to outlive its attempts."""
     context = SubmitApplicationRequestProto.FromString(payload).application_submission_context
     return context.keep_containers_across_application_attempts
+
+
+def has_tokens_to_cancel(payload: bytes) -> bool:
+    """True if the context of a submission that was taken has tokens that end with the application."""
+    context = SubmitApplicationRequestProto.FromString(payload).application_submission_context
+    written = context.am_container_spec.tokens
+    if not context.cancel_tokens_when_complete or not written:
+        return False
+    return not written.startswith(_CREDENTIALS) or written[len(_CREDENTIALS) :][:1] != b"\0"
 
 
 def resources_of(payload: bytes) -> Sequence[str]:

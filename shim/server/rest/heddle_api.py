@@ -7,6 +7,7 @@
     GET   apps[?filters of /ws/v1/cluster/apps][&home=ID]    rows with the ResourceManager's fields, and `cluster`
     GET   apps/{application}              the same of one
     GET   apps/{application}/why          the decision record
+    POST  apps/{application}/rehome       another home for one that has not begun; `dry_run=true` only tells which
     POST  choose-home                     a submission context: where it would go, and why
     GET   doctor                          what is wrong
     GET   masters                         who lives, who owns which queue, links, inconsistencies and repairs
@@ -40,7 +41,7 @@ from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
 from shim.domain.token_scopes import TokenScope
 from shim.domain.viewers import Viewer
-from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
+from shim.errors import BadRequestError, ForbiddenError, HeddleError, MalformedBodyError, NotFoundError
 from shim.federation.administration import Drainage
 from shim.federation.inspection import Inspection
 from shim.federation.view_rights import ViewRights
@@ -188,6 +189,7 @@ class HeddleAPI:
             OwnEndpoint("GET", "apps", self._applications),
             OwnEndpoint("GET", "apps/{application}", self._application),
             OwnEndpoint("GET", "apps/{application}/why", self._why),
+            OwnEndpoint("POST", "apps/{application}/rehome", self._rehome, "app.rehome", TokenScope.SUBMIT),
             OwnEndpoint("POST", "choose-home", self._choose_home, "home.choose", TokenScope.READ),
             OwnEndpoint("GET", "doctor", self._doctor),
             OwnEndpoint("GET", "masters", self._masters),
@@ -371,6 +373,18 @@ class HeddleAPI:
                 **await self._acts_on(application_id),
             }
         )
+
+    async def _rehome(self, asker: Asker, application: ApplicationName, *, dry_run: bool = False) -> Response:
+        """Move an application that waits for its ApplicationMaster to another home, for its owner or an operator."""
+        application_id = path_application(application)
+        record = await self._backend.store.find(application_id)
+        is_owner = record is not None and record.submission.user == asker.user
+        if not is_owner and not self._identity.is_operator(asker):
+            raise ForbiddenError(f"{application_id} is moved by its owner and by operators: you are {asker.user}")
+        rehoming = self._backend.control.rehoming
+        move = await (rehoming.plan(application_id) if dry_run else rehoming.rehome(application_id))
+        shown = {"application_id": str(application_id), "user": move.user, "was": move.was, "home": move.home}
+        return as_json({**shown, "done": move.is_done, "reason": move.reason})
 
     def _deadline_of(self, application_id: ApplicationId, record: SubmissionRecord | None) -> dict[str, Any]:
         """Show its deadline and what is known of that; nothing for one that states none."""

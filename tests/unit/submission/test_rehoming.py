@@ -1,0 +1,270 @@
+"""An application that waits is moved once its home has ended it, and nothing else is; exactly once, whoever dies."""
+
+import json
+
+import pytest
+
+from shim.domain.applications import YarnApplicationState
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.submissions import SubmissionState
+from shim.errors import ConflictError, NotFoundError, UnavailableError
+from shim.ports.resource_manager import RestRequest
+from shim.submission.crash_points import CrashPoint
+from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from shim.testing.federation import ScriptedFederation
+from shim.testing.misbehaviours import IsNeverReached, LosesTheAnswer, MisbehavesFor
+from shim.testing.resource_manager import AnswersProperly
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
+QUEUED = {"queue": "root.default"}
+
+
+def is_kill(request: RestRequest) -> bool:
+    return request.method == "PUT"
+
+
+async def waiting_at_east(submission=None, *, names=("east", "west"), **started):
+    federation = ScriptedFederation(names=names)
+    heddle = await federation.start(**started)
+    await heddle.submissions.submit(submission or a_submission(**QUEUED))
+    await federation.clock.advance(0.5)
+    await federation.wait_for(heddle.poll())
+    assert federation.who_has(AN_ID) == [EAST]
+    return federation, heddle
+
+
+async def moved(federation, heddle):
+    return await federation.wait_for(heddle.repair.rehoming.rehome(AN_ID))
+
+
+def alive(federation):
+    """Where it lives; a home that has ended it knows it still."""
+    return [
+        name
+        for name, manager in federation.managers.items()
+        if AN_ID in manager.applications and manager.applications[AN_ID]["state"] != "KILLED"
+    ]
+
+
+async def record_of(federation):
+    record = await federation.store.find(AN_ID)
+    assert record is not None
+    return record
+
+
+async def test_it_is_ended_at_its_home_and_sent_to_another_under_its_id():
+    federation, heddle = await waiting_at_east()
+    move = await moved(federation, heddle)
+    assert (move.was, move.home, move.is_done) == (EAST, WEST, True)
+    assert (alive(federation), federation["west"].submissions) == ([WEST], {AN_ID: 1})
+    assert federation["east"].applications[AN_ID]["state"] == "KILLED"
+    (kill,) = [request for request in federation["east"].requests if is_kill(request)]
+    assert kill.user == "alice"
+    record = await record_of(federation)
+    assert (record.home_subcluster, record.state, record.decision.is_left) == (WEST, SubmissionState.SUBMITTED, False)
+
+
+async def test_its_client_never_hears_that_it_was_killed():
+    federation, heddle = await waiting_at_east()
+    await moved(federation, heddle)
+    for _ in range(3):
+        assert heddle.view.find(AN_ID).summary.state is not YarnApplicationState.KILLED
+        assert heddle.view.home_of(AN_ID) == WEST
+        await federation.clock.advance(2.0)
+        await federation.wait_for(heddle.poll())
+    assert heddle.view.find(AN_ID).summary.home_subcluster == WEST
+    federation["west"].move(AN_ID, "FINISHED")
+    await federation.clock.advance(2.0)
+    await federation.wait_for(heddle.poll())
+    assert heddle.view.find(AN_ID).summary.state is YarnApplicationState.FINISHED
+
+
+async def test_another_heddle_learns_where_it_is():
+    federation, heddle = await waiting_at_east()
+    other = await federation.start()
+    await moved(federation, heddle)
+    await federation.clock.advance(1.0)
+    await federation.wait_for(other.poll())
+    assert other.view.find(AN_ID).summary.state is YarnApplicationState.KILLED
+    await federation.clock.advance(10.0)
+    await federation.wait_for(other.poll())
+    await federation.wait_for(other.reconciliation.sweep(WEST))
+    assert other.view.home_of(AN_ID) == WEST
+    assert (await record_of(federation)).submission.body, "it is not taken for ended"
+    await federation.wait_for(other.poll())
+    assert other.view.find(AN_ID).summary.state is YarnApplicationState.ACCEPTED
+
+
+async def test_a_plan_changes_nothing():
+    federation, heddle = await waiting_at_east()
+    plan = await heddle.repair.rehoming.plan(AN_ID)
+    assert (plan.was, plan.home, plan.is_done) == (EAST, WEST, False)
+    assert alive(federation) == [EAST]
+    assert not (await record_of(federation)).decision.is_left
+
+
+async def refused(heddle, message, error=ConflictError):
+    with pytest.raises(error, match=message):
+        await heddle.repair.rehoming.rehome(AN_ID)
+
+
+async def test_what_has_begun_stays():
+    federation, heddle = await waiting_at_east()
+    federation["east"].move(AN_ID, "RUNNING")
+    await refused(heddle, "an attempt of it has begun")
+    federation["east"].move(AN_ID, "ACCEPTED")  # its second attempt waits
+    await refused(heddle, "an attempt of it has begun")
+    assert alive(federation) == [EAST]
+
+
+async def test_what_begins_in_the_moment_of_the_kill_is_not_moved():
+    federation, heddle = await waiting_at_east()
+
+    class BeginsFirst:
+        async def __call__(self, manager, request, _):
+            if is_kill(request):
+                manager.begun.add(AN_ID)
+            return manager.take(request)
+
+    federation["east"].behave(BeginsFirst())
+    with pytest.raises(ConflictError, match="in the moment of its move"):
+        await moved(federation, heddle)
+    assert (alive(federation), federation["west"].submissions) == ([], {})
+    assert (await record_of(federation)).state is SubmissionState.SUBMITTED
+    assert heddle.view.find(AN_ID).summary.state is YarnApplicationState.KILLED
+
+
+TOKENS = {"am-container-spec": {"credentials": {"tokens": {"entry": [{"key": "hdfs", "value": "AAAA"}]}}}}
+
+
+@pytest.mark.parametrize("cancels", [None, True])
+async def test_what_carries_tokens_stays(cancels):
+    told = {"application-id": str(AN_ID), "queue": "root.default"} | TOKENS
+    body = told if cancels is None else told | {"cancel-tokens-when-complete": cancels}
+    federation, heddle = await waiting_at_east(a_submission(body=json.dumps(body).encode(), **QUEUED))
+    await refused(heddle, "has tokens, which east cancels")
+    assert alive(federation) == [EAST]
+
+
+async def test_tokens_that_outlive_the_application_do_not_hold_it():
+    body = {"application-id": str(AN_ID), "queue": "root.default", "cancel-tokens-when-complete": False} | TOKENS
+    federation, heddle = await waiting_at_east(a_submission(body=json.dumps(body).encode(), **QUEUED))
+    assert (await moved(federation, heddle)).home == WEST
+
+
+async def test_without_another_home_it_stays():
+    federation, heddle = await waiting_at_east()
+    federation["west"].behave(IsNeverReached())
+    await federation.wait_for(heddle.poll())
+    await refused(heddle, "stays at east: no sub-cluster takes it now")
+    assert alive(federation) == [EAST]
+
+
+async def test_a_home_that_does_not_say_changes_nothing():
+    federation, heddle = await waiting_at_east()
+    federation["east"].behave(IsNeverReached())
+    await refused(heddle, "east does not say", UnavailableError)
+    assert not (await record_of(federation)).decision.is_left
+
+
+async def test_what_nobody_submitted_here_is_not_found():
+    heddle = await ScriptedFederation().start()
+    await refused(heddle, "was not submitted through this federation", NotFoundError)
+
+
+async def test_an_unmanaged_one_and_one_on_its_way_stay():
+    federation = ScriptedFederation()
+    heddle = await federation.start()
+    await heddle.submissions.submit(a_submission(is_unmanaged=True, **QUEUED))
+    await refused(heddle, "on its way")
+    await federation.clock.advance(0.5)
+    await refused(heddle, "its ApplicationMaster is its client")
+
+
+async def test_a_kill_whose_answer_is_lost_is_looked_up():
+    federation, heddle = await waiting_at_east()
+    federation["east"].behave(MisbehavesFor(LosesTheAnswer(), applies=is_kill))
+    move = await moved(federation, heddle)
+    assert not move.is_done
+    assert alive(federation) == []
+    federation["east"].behave(AnswersProperly())
+    await federation.clock.advance(5.0)
+    await federation.wait_for(heddle.poll())
+    await federation.wait_for(heddle.repair.repair_all())
+    assert alive(federation) == [WEST]
+
+
+async def test_a_home_that_goes_away_in_the_middle_has_the_move_wait_for_it():
+    federation, heddle = await waiting_at_east()
+
+    class GoesAway:
+        async def __call__(self, manager, request, timeout_s):
+            if is_kill(request):
+                manager.behave(IsNeverReached())
+            return await manager.behaviour(manager, request, timeout_s) if is_kill(request) else manager.take(request)
+
+    federation["east"].behave(GoesAway())
+    move = await moved(federation, heddle)
+    assert not move.is_done
+    assert "east does not say that it has ended it" in move.reason
+    for _ in range(3):
+        await federation.clock.advance(5.0)
+        await federation.wait_for(heddle.poll())
+        await federation.wait_for(heddle.repair.repair_all())
+    assert (federation.who_has(AN_ID), federation["west"].submissions) == ([EAST], {})
+    federation["east"].behave(AnswersProperly())
+    for _ in range(3):
+        await federation.clock.advance(5.0)
+        await federation.wait_for(heddle.poll())
+        await federation.wait_for(heddle.repair.repair_all())
+    assert (alive(federation), federation["west"].submissions) == ([WEST], {AN_ID: 1})
+
+
+class DiedError(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("point", [CrashPoint.REHOMED, CrashPoint.SENDING, CrashPoint.ANSWERED])
+async def test_whoever_dies_while_it_is_sent_on_leaves_it_to_the_next(point):
+    dies = []
+
+    def crash(reached, _):
+        if dies and reached is point:
+            raise DiedError
+
+    federation, heddle = await waiting_at_east(crash_points=crash)
+    dies.append(True)
+    with pytest.raises(DiedError):
+        await moved(federation, heddle)
+    await brought_on(federation)
+    assert (alive(federation), (await record_of(federation)).home_subcluster) == ([WEST], WEST)
+
+
+async def test_whoever_dies_before_the_kill_leaves_a_move_that_goes_on():
+    federation, heddle = await waiting_at_east()
+
+    class Dies:
+        async def __call__(self, manager, request, _):
+            if is_kill(request):
+                raise DiedError
+            return manager.take(request)
+
+    federation["east"].behave(Dies())
+    with pytest.raises(DiedError):
+        await moved(federation, heddle)
+    assert (await record_of(federation)).decision.is_left
+    federation["east"].behave(AnswersProperly())
+    heddle = await brought_on(federation)
+    assert alive(federation) == [WEST]
+    assert heddle.view.find(AN_ID).summary.state is not YarnApplicationState.KILLED
+
+
+async def brought_on(federation):
+    """By another process, that starts later."""
+    heddle = await federation.start()
+    for _ in range(4):
+        await federation.clock.advance(5.0)
+        await federation.wait_for(heddle.poll())
+        await federation.wait_for(heddle.repair.repair_all())
+    return heddle
