@@ -189,8 +189,9 @@ class Preemption:
     @staticmethod
     def _why_held_back(now: ShareSnapshot, attempt: AskingAttempt, owed: list[QueueShare]) -> str:
         queue = next(each for each in now.queues if each.path == attempt.queue)
-        waiting = " and ".join(other.path for other in owed if other.path != queue.path)
-        return f"{_standing(now, queue)}, while {waiting} waits for its share"
+        waiting = [other.path for other in owed if other.path != queue.path]
+        wait = "waits for its share" if len(waiting) == 1 else "wait for their shares"
+        return f"{_standing(now, queue)}, while {' and '.join(waiting)} {wait}"
 
     # -- the others --------------------------------------------------------------------------------------------------
 

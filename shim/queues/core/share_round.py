@@ -213,10 +213,10 @@ class Shares:
         limited = self._at_its_maximum(row, size)
         if limited is not None:
             return f"queue {limited.path} holds its maximum of {limited.maximum:.0%} of the federation"
-        holds = (
-            f"queue {queue.path} holds {self._share(self._held[row]):.0%} of the federation and is entitled to "
-            f"{self._share(self._entitled[row]):.0%}"
-        )
+        held, entitled = self._share(self._held[row]), self._share(self._entitled[row])
+        holds = f"queue {queue.path} holds {held:.0%} of the federation and is entitled to {entitled:.0%}"
+        if held < entitled:  # else it would be told to wait below its entitlement, and not why
+            holds += f"; one more of its applications needs {self._share(size):.0%}"
         if self._owed is None:
             self._owed = RowSet(at for at, other in enumerate(self._queues) if self._is_owed(at, other))
         if self._owed.has_other(row):
@@ -249,7 +249,7 @@ class Shares:
         more = owed.count_others(row) - len(first)
         if more:
             return f"{', '.join(first)} and {more} more wait for their shares"
-        return f"{' and '.join(first)} waits for its share"
+        return f"{' and '.join(first)} {'wait for their shares' if len(first) > 1 else 'waits for its share'}"
 
     def _is_alone(self, row: int) -> bool:
         """True if no other queue wants anything that it has not."""

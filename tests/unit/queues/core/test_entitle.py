@@ -328,3 +328,17 @@ def test_by_work_who_has_waited_too_long_goes_first():
     outcome = a_round(BY_WORK, [full], by_work(300, 50, 200, overdue=(0, 2)), smaller)
     assert numbers(outcome.starters) == [1, 3]
     assert numbers(outcome.queues["root.prod"]) == [2]
+
+
+def test_one_that_waits_below_its_entitlement_is_told_how_much_one_more_needs():
+    busy = (
+        a_cluster(EAST, a_queue("root.prod"), a_queue("root.dev", used=3), used=3),
+        a_cluster(WEST, a_queue("root.prod"), a_queue("root.dev")),
+    )
+    applications = waiting("root.prod", 50) + waiting("root.dev", 1, first=100, resource=gib(4))
+    outcome = a_round(THREE_TO_ONE, busy, applications, running("dev", 3))
+    assert started(outcome, applications, "root.dev") == 0
+    assert outcome.reasons["root.dev"] == (
+        "queue root.dev holds 19% of the federation and is entitled to 25%; one more of its applications needs 25%, "
+        "and the federation is full"
+    )

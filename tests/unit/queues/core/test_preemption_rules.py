@@ -195,7 +195,7 @@ def test_it_is_said_once_why_asks_are_held_back_and_once_that_they_are_not_any_m
     federation = Federation((PROD, giving(), waiting("root.lab", 2, 0, 1)), (), (asking(2),))
     standing = "queue root.dev holds 50% of the federation and is entitled to 25%"
     reasons = [effect.reason for _, effect in federation.look(2)]
-    assert reasons == [f"{standing}, while root.prod and root.lab waits for its share", ""]
+    assert reasons == [f"{standing}, while root.prod and root.lab wait for their shares", ""]
     federation.queues = (giving(),)
     ((_, lifted),) = federation.look(3)
     assert lifted == CapDemand(an_attempt(2), None, "nobody else waits for its share any more")
