@@ -12,6 +12,7 @@ from tests.support.raw_http import RawAnswer, RawRequest
 
 __all__ = ["DIFFERENCES", "Aspect", "Difference", "applying", "page"]
 
+_ACCEPTED = 202
 Applies = Callable[[RawRequest, RawAnswer, RawAnswer], bool]
 
 
@@ -270,6 +271,35 @@ DIFFERENCES: tuple[Difference, ...] = (
         "takes names, queues and tags of any length; a queue of 30,000 parts ends its JVM",
         "answers 400 to what is longer than the table in `shim/domain/limits.py`",
         "one request may not end a cluster",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
+        "queues that do not exist",
+        "takes a submission to an unknown queue, or to a parent, and lets the application fail, unless a placement "
+        "rule puts it elsewhere",
+        "answers 400 in the words of that failure where no cluster has the queue; one that names no queue goes to a "
+        "cluster whatever its rules",
+        "a client hears at once what is wrong",
+        _all(),
+        lambda _, rm, ours: rm.status == _ACCEPTED and ours.status == 400 and b"to unknown queue" in ours.body,
+        always=False,
+    ),
+    Difference(
+        "ApplicationMasters that never start",
+        "takes one above the maximum capacity of its queue, or of one above it, and keeps it ACCEPTED for ever",
+        "answers 400 with the largest container that the queue can get in any cluster",
+        "nobody would start it, and nobody would say so",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
+        "largest container of a new id",
+        "tells its own maximum",
+        "tells the least of the clusters that the caller's queue may use, or what `containers_up_to` of the queue says",
+        "the application meets one of them",
         _all(),
         lambda *_: False,
         always=False,
