@@ -1,6 +1,7 @@
 """The traps that clients of a ResourceManager set, T1 to T21, each with its test."""
 
 import asyncio
+import gc
 import json
 import sys
 
@@ -616,11 +617,14 @@ def calls_of(work):
         nonlocal count
         count += event in ("call", "c_call")
 
+    gc.collect()
+    gc.disable()  # what it ends may be anybody's, and calls functions
     sys.setprofile(profile)
     try:
         work()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 

@@ -59,7 +59,8 @@ async def many() -> ScriptedServer:
     server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True, admins=("queen",)), thread=OffLoop())
     for number in range(1, APPLICATIONS + 1):
         who = {"name": f"nightly-{number}", "queue": f"root.{number % 50}", "user": f"user{number % 1000}"}
-        server.federation["east"].add_application(some_id(number), startedTime=1_000 + number % 1_000, **who)
+        cluster = server.federation["west" if number % 2 else "east"]  # no one list may have so many
+        cluster.add_application(some_id(number), startedTime=1_000 + number % 1_000, **who)
     await server.poll()
     return server
 
