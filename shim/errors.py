@@ -61,6 +61,7 @@ __all__ = [
     "NotAuthenticatedError",
     "NotFoundError",
     "NotInLabError",
+    "NotPlacedError",
     "ProtocolError",
     "RemoteProtocolError",
     "ResourceManagerError",
@@ -166,6 +167,10 @@ class NoUsableSubClusterError(UnavailableError):
 
 class HomeUnreachableError(UnavailableError):
     """The sub-cluster that knows the answer does not answer."""
+
+
+class NotPlacedError(HomeUnreachableError):
+    """An application waits in Heddle, or was ended while it did: no sub-cluster has it, nor an attempt of it."""
 
 
 class MalformedJobGraphError(HeddleError):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.submissions import NOWHERE, SubmissionState
-from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
+from shim.errors import HomeUnreachableError, NotFoundError, NotPlacedError, StoreUnavailableError
 from shim.federation.container_places import ContainerPlaces
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import HomeKnows, ask_home
@@ -170,7 +170,5 @@ class Routing:
             done.exception()  # whoever waited has heard it
 
 
-def _no_home(application_id: ApplicationId) -> HomeUnreachableError:
-    return HomeUnreachableError(
-        f"{application_id} waits for its queue's turn, or was ended while it did: no home has it"
-    )
+def _no_home(application_id: ApplicationId) -> NotPlacedError:
+    return NotPlacedError(f"{application_id} waits for its queue's turn, or was ended while it did: no home has it")

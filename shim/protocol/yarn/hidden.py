@@ -21,7 +21,7 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn.records import application_of
 from shim.protocol.yarn.submit_times import written_report
 
-__all__ = ["SeesReport", "as_seen", "hidden_report"]
+__all__ = ["NO_USAGE", "SeesReport", "as_seen", "hidden_report"]
 
 SeesReport = Callable[[ApplicationId, str, str], bool]
 """Tells whether somebody sees an application by its id, user and queue."""
@@ -34,7 +34,7 @@ _SHOWN = (
 )
 _NONE, _NO_NUMBER = "N/A", -1
 _NO_RESOURCE = ResourceProto(memory=_NO_NUMBER, virtual_cores=_NO_NUMBER)
-_NO_USAGE = ApplicationResourceUsageReportProto(
+NO_USAGE = ApplicationResourceUsageReportProto(
     num_used_containers=_NO_NUMBER,
     num_reserved_containers=_NO_NUMBER,
     used_resources=_NO_RESOURCE,
@@ -45,6 +45,7 @@ _NO_USAGE = ApplicationResourceUsageReportProto(
     preempted_memory_seconds=0,
     preempted_vcore_seconds=0,
 )
+"""`RMServerUtils.DUMMY_APPLICATION_RESOURCE_USAGE_REPORT`."""
 
 
 def hidden_report(report: ApplicationReportProto) -> ApplicationReportProto:
@@ -55,7 +56,7 @@ def hidden_report(report: ApplicationReportProto) -> ApplicationReportProto:
         trackingUrl=_NONE,
         originalTrackingUrl=_NONE,
         diagnostics=_NONE,
-        app_resource_Usage=_NO_USAGE,
+        app_resource_Usage=NO_USAGE,
         currentApplicationAttemptId=ApplicationAttemptIdProto(
             application_id=report.applicationId, attemptId=_NO_NUMBER
         ),

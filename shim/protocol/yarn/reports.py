@@ -1,7 +1,8 @@
 """Application reports made of the documents of the web services, for applications whose home does not answer.
 
-The document is what Heddle keeps of every application; a report has a few fields more (attempt, tokens), which stay
-unset. Source: `AppInfo`, `ApplicationReportPBImpl`.
+The document is what Heddle keeps of every application; of the fields that a report has beside it, tokens stay unset.
+Without an attempt its number and its use are -1, as a ResourceManager has them. Source: `AppInfo`,
+`RMAppImpl.createAndGetApplicationReport`, `ApplicationReportPBImpl`.
 """
 
 import re
@@ -12,8 +13,12 @@ import msgspec
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.subclusters import ApplicationDocument
 from shim.protocol.proto.messages import (
+    ApplicationAttemptIdProto,
     ApplicationReportProto,
     ApplicationResourceUsageReportProto,
+    ApplicationTimeoutProto,
+    ApplicationTimeoutTypeProto,
+    AppTimeoutsMapProto,
     FinalApplicationStatusProto,
     GetApplicationReportResponseProto,
     LogAggregationStatusProto,
@@ -21,6 +26,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     YarnApplicationStateProto,
 )
+from shim.protocol.yarn.hidden import NO_USAGE
 from shim.protocol.yarn.records import application_message
 
 __all__ = ["holds_token", "report_of", "tells_an_end"]
@@ -28,6 +34,18 @@ __all__ = ["holds_token", "report_of", "tells_an_end"]
 _NO_HOST, _NO_PORT, _NONE = "N/A", -1, "N/A"
 _ADDRESS = re.compile(r"(?P<host>[^\s/]{1,255}):(?P<port>[0-9]{1,5})", re.ASCII)
 _LAST_PORT = 65535
+_NO_ATTEMPT = -1  # RMAppImpl.UNKNOWN_APPLICATION_ATTEMPT_NUMBER
+_NOT_SET = "<Not set>"  # NodeLabel.NODE_LABEL_EXPRESSION_NOT_SET
+_OF_MASTER = re.compile(r"/container_(?:e[0-9]{1,10}_)?[0-9]{1,20}_[0-9]{1,10}_(?P<attempt>[0-9]{1,9})_[0-9]{1,20}/")
+"""Part of the address of an ApplicationMaster's logs: the only place where a document tells the attempt."""
+_NO_TIMEOUT = AppTimeoutsMapProto(
+    application_timeout_type=ApplicationTimeoutTypeProto.APP_TIMEOUT_LIFETIME,
+    application_timeout=ApplicationTimeoutProto(
+        application_timeout_type=ApplicationTimeoutTypeProto.APP_TIMEOUT_LIFETIME,
+        expire_time="UNLIMITED",
+        remaining_time=-1,
+    ),
+)
 _ENDED = frozenset(YarnApplicationStateProto.Value(state.name) for state in YarnApplicationState if state.is_final)
 _LOGS_ARE_THERE = frozenset(
     LogAggregationStatusProto.Value(name) for name in ("LOG_DISABLED", "LOG_SUCCEEDED", "LOG_FAILED", "LOG_TIME_OUT")
@@ -49,6 +67,9 @@ class _Document(msgspec.Struct, rename="camel"):
     vcore_seconds: Any = 0
     unmanaged_application: Any = False
     am_rpc_address: Any = msgspec.field(default="", name="amRPCAddress")
+    am_container_logs: Any = ""
+    app_node_label_expression: Any = ""
+    am_node_label_expression: Any = ""
 
 
 def report_of(document: ApplicationDocument) -> ApplicationReportProto:
@@ -59,6 +80,7 @@ def report_of(document: ApplicationDocument) -> ApplicationReportProto:
     except msgspec.MsgspecError:
         told = _Document()
     host, port = _address(told.am_rpc_address)
+    attempt = _attempt(told.am_container_logs)
     return ApplicationReportProto(
         applicationId=application_message(summary.application_id),
         user=summary.user,
@@ -75,7 +97,13 @@ def report_of(document: ApplicationDocument) -> ApplicationReportProto:
         launchTime=_number(told.launch_time),
         finishTime=summary.finished_at_ms,
         final_application_status=_final_status(summary.final_status),
-        app_resource_Usage=_usage(told),
+        app_resource_Usage=NO_USAGE if attempt == _NO_ATTEMPT else _usage(told),
+        currentApplicationAttemptId=ApplicationAttemptIdProto(
+            application_id=application_message(summary.application_id), attemptId=attempt
+        ),
+        appTimeouts=[_NO_TIMEOUT],
+        appNodeLabelExpression=_text(told.app_node_label_expression) or _NOT_SET,
+        amNodeLabelExpression=_text(told.am_node_label_expression) or _NOT_SET,
         progress=_number(told.progress) / 100,
         applicationType=summary.application_type,
         applicationTags=summary.tags,
@@ -132,6 +160,11 @@ def _usage(told: _Document) -> ApplicationResourceUsageReportProto:
         memory_seconds=_number(told.memory_seconds),
         vcore_seconds=_number(told.vcore_seconds),
     )
+
+
+def _attempt(logs: Any) -> int:
+    match = _OF_MASTER.search(f"{_text(logs)}/")
+    return _NO_ATTEMPT if match is None else int(match["attempt"])
 
 
 def _address(told: Any) -> tuple[str, int]:

@@ -10,6 +10,7 @@ from shim.errors import (
     HeddleError,
     NotAuthenticatedError,
     NotFoundError,
+    NotPlacedError,
     NoUsableSubClusterError,
     ResourceRequestError,
     UserError,
@@ -102,5 +103,7 @@ def failure_of(exc: HeddleError, row: Row) -> Failure:
     """An error of ours by the name that Java clients act on."""
     if isinstance(exc, NotFoundError):
         return Failure(row.unknown, str(exc))
+    if isinstance(exc, NotPlacedError) and row.without_home is not None:
+        return Failure(row.without_home, f"{exc}: it has no attempt")
     java_class = next(java_class for kind, java_class in _FAILURES if isinstance(exc, kind))
     return Failure(java_class, str(exc))

@@ -32,6 +32,8 @@ class Row:
         field: The request's field that holds the key, or tells what is changed.
         writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
         unknown: Exception for an application that nobody knows.
+        without_home: Exception for one that waits in Heddle, where a repetition of the call would be in vain.
+        is_empty_without_home: Whether the answer is empty for such a one.
         owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST server.
         moves_to: The request's field that names the queue to which the application is moved.
         tells: What of the sub-clusters an answer tells that is kept until that changes; None keeps none.
@@ -44,6 +46,8 @@ class Row:
     field: str = ""
     writes: bool = False
     unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND
+    without_home: JavaClass | None = None
+    is_empty_without_home: bool = False
     owners: bool = False
     moves_to: str = ""
     tells: Part | None = None
@@ -75,8 +79,7 @@ _APPLICATION_OF: Mapping[type[Message], Callable[..., ApplicationId]] = {
 }
 
 
-def _of(field: str, *, unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND) -> Row:
-    return Row(Way.ROUTE, RouteKey.APPLICATION, field, unknown=unknown)
+_NO_ATTEMPT = JavaClass.APPLICATION_ATTEMPT_NOT_FOUND
 
 
 def _change(field: str, audit: str) -> Row:
@@ -110,10 +113,18 @@ CLIENT_METHODS: Mapping[str, Row] = {
     ),
     "updateApplicationPriority": _change("applicationId", "app.priority"),
     "updateApplicationTimeouts": _change("applicationId", "app.timeout"),
-    "getApplicationAttempts": _of("application_id"),
-    "getApplicationAttemptReport": _of("application_attempt_id", unknown=JavaClass.APPLICATION_ATTEMPT_NOT_FOUND),
-    "getContainers": Row(Way.ROUTE, RouteKey.ATTEMPT, "application_attempt_id"),
-    "getContainerReport": Row(Way.ROUTE, RouteKey.CONTAINER, "container_id", unknown=JavaClass.CONTAINER_NOT_FOUND),
+    "getApplicationAttempts": Row(Way.ROUTE, RouteKey.APPLICATION, "application_id", is_empty_without_home=True),
+    "getApplicationAttemptReport": Row(
+        Way.ROUTE, RouteKey.APPLICATION, "application_attempt_id", unknown=_NO_ATTEMPT, without_home=_NO_ATTEMPT
+    ),
+    "getContainers": Row(Way.ROUTE, RouteKey.ATTEMPT, "application_attempt_id", without_home=_NO_ATTEMPT),
+    "getContainerReport": Row(
+        Way.ROUTE,
+        RouteKey.CONTAINER,
+        "container_id",
+        unknown=JavaClass.CONTAINER_NOT_FOUND,
+        without_home=_NO_ATTEMPT,
+    ),
     "signalToContainer": Row(
         Way.ROUTE, RouteKey.CONTAINER, "container_id", writes=True, owners=True, audit="container.signal"
     ),

@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError, Message
 
 from shim.calls.client import Gathered
 from shim.domain.ids import ApplicationAttemptId
-from shim.errors import BadRequestError, ForbiddenError, HeddleError, TooManyCallsError
+from shim.errors import BadRequestError, ForbiddenError, HeddleError, NotPlacedError, TooManyCallsError
 from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.hrpc import ContextReceived, Failure, HadoopCall, JavaClass, SASLOffer, method_of, request_of
@@ -150,7 +150,12 @@ class ClientService:
     async def _at_home(self, asked: Asked) -> MethodAnswer:
         application_id = asked.row.application(asked.request)
         if not asked.row.writes:
-            return told(await self._calls.read(application_id, asked.passed_on()))
+            try:
+                return told(await self._calls.read(application_id, asked.passed_on()))
+            except NotPlacedError:
+                if asked.row.is_empty_without_home:
+                    return b""
+                raise
         if asked.row.moves_to and not self._identity.is_operator(asked.caller):
             queue = getattr(asked.request, asked.row.moves_to)
             await self._calls.check_move(application_id, queue, user=asked.caller.user)

@@ -52,8 +52,23 @@ async def test_parts_that_need_no_home_are_told(server: ScriptedServer) -> None:
     assert body_of(await server.get(f"/apps/{waits}/state")) == {"state": "ACCEPTED"}
     assert body_of(await server.get(f"/apps/{waits}/queue")) == {"queue": "default"}
     assert body_of(await server.get(f"/apps/{waits}/appattempts")) == {"appAttempts": {}}
+    lifetime = {"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}
+    assert body_of(await server.get(f"/apps/{waits}/timeouts")) == {"timeouts": {"timeout": [lifetime]}}
+    assert body_of(await server.get(f"/apps/{waits}/timeouts/LIFETIME")) == lifetime
     as_xml = await server.get(f"/apps/{waits}/state", accept="application/xml")
     assert as_xml.body.endswith(b"<appstate><state>ACCEPTED</state></appstate>")
+
+
+@pytest.mark.parametrize("below", ["", "/containers", "/containers/container_{0}_01_000001"])
+async def test_there_is_no_attempt_of_it_as_a_manager_says(server: ScriptedServer, below: str) -> None:
+    _, waits = await two(server)
+    number = str(waits).removeprefix("application_")
+    attempt = f"appattempt_{number}_000001"
+    answer = await server.get(f"/apps/{waits}/appattempts/{attempt}{below.format(number)}")
+    assert answer.status == 404
+    told = body_of(answer)["RemoteException"]
+    assert told["exception"] == "NotFoundException"
+    assert f"ApplicationAttempt with id '{attempt}' doesn't exist in RM." in told["message"]
 
 
 async def test_what_only_a_home_can_do_is_refused_with_a_time_to_retry(server: ScriptedServer) -> None:

@@ -69,3 +69,30 @@ def test_a_report_that_is_made_of_a_document_tells_where_the_master_listens(addr
     known = a_document(1, "east")
     report = report_of(replace(known, raw=json.dumps({"amRPCAddress": address}).encode()))
     assert (report.host, report.rpc_port) == (host, port)
+
+
+LOGS = "http://node-7.east:8042/node/containerlogs/{}/alice"
+
+
+@pytest.mark.parametrize(
+    ("logs", "attempt"),
+    [
+        (LOGS.format("container_e17_1700000000000_0001_03_000001"), 3),
+        (LOGS.format("container_1700000000000_0001_01_000001"), 1),
+        (LOGS.format("container_x"), -1),
+        ("", -1),
+        (None, -1),
+        (["a"], -1),
+    ],
+)
+def test_a_report_that_is_made_of_a_document_tells_the_attempt_or_minus_one_as_a_manager_does(logs, attempt):
+    raw = json.dumps({"amContainerLogs": logs, "allocatedMB": 2048, "runningContainers": 2}).encode()
+    report = report_of(replace(a_document(1, "east"), raw=raw))
+    named = report.currentApplicationAttemptId
+    assert (named.attemptId, named.application_id) == (attempt, report.applicationId)
+    used = report.app_resource_Usage
+    wanted = (-1, -1, -1) if attempt == -1 else (2, 2048, 0)
+    assert (used.num_used_containers, used.used_resources.memory, used.reserved_resources.memory) == wanted
+    (timeout,) = report.appTimeouts
+    assert (timeout.application_timeout.expire_time, timeout.application_timeout.remaining_time) == ("UNLIMITED", -1)
+    assert (report.appNodeLabelExpression, report.amNodeLabelExpression) == ("<Not set>", "<Not set>")

@@ -15,6 +15,7 @@ from shim.domain.rates import Rate
 from shim.domain.resources import ResourceVector
 from shim.domain.roles import Role
 from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.submissions import NOWHERE, HomeDecision, SubmissionRecord, SubmissionState
 from shim.federation.core.federation_view import Part
 from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
@@ -68,6 +69,7 @@ from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.rpc.kept_answers import KeptRPCAnswers
 from shim.server.ways import RouteKey, Way
 from shim.submission.application_ids import ApplicationIds
+from shim.testing.builders import a_submission
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
 from shim.testing.resource_manager_rpc import ScriptedRPC
@@ -1185,3 +1187,38 @@ async def test_a_refused_submission_is_freed_without_the_collector(server):
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+
+
+async def test_what_waits_in_heddle_has_no_attempt_and_nobody_is_told_to_try_again(server):
+    """A client that is told to repeat the call does so for minutes: `yarn logs` of what has not begun."""
+    policy = SharePolicy((FederatedQueue("root.default", max_running=1),))
+    room = server.heddle.control._room = AdmissionQueue(
+        policy=lambda: policy,
+        view=server.heddle.view,
+        admissions={},
+        store=server.federation.store,
+        clock=server.federation.clock,
+        groups_of=lambda _: frozenset(),
+        settings=usual(ShareSettings),
+    )
+    asked_for = a_submission(77, queue="default")
+    waits = asked_for.application_id
+    decision = HomeDecision(None, "its queue is full", ())
+    room.note_waiting(SubmissionRecord(asked_for, b"", NOWHERE, 0, SubmissionState.WAITING, 1, decision))
+
+    def request(method: str) -> Any:
+        made: Any = with_what_it_needs(APPLICATION_CLIENT.methods[method].request())
+        field = {"getContainerReport": "container_id.app_attempt_id", "getApplicationAttempts": ""}.get(
+            method, "application_attempt_id"
+        )
+        at = made
+        for name in filter(None, field.split(".")):
+            at = getattr(at, name)
+        at.application_id.CopyFrom(application_message(waits))
+        return made
+
+    assert not (await server.ask("getApplicationAttempts", request("getApplicationAttempts"))).application_attempts
+    for method in ("getApplicationAttemptReport", "getContainers", "getContainerReport"):
+        refused = await server.ask(method, request(method))
+        assert isinstance(refused, Failure), method
+        assert refused.java_class == JavaClass.APPLICATION_ATTEMPT_NOT_FOUND, method
