@@ -22,7 +22,14 @@ from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.awaited_nodes import AwaitedNodes
 from shim.federation.core.grants import partitions_of
 from shim.federation.core.queue_names import by_short_name
-from shim.federation.core.subcluster_view import Part, PartDocument, PendingPlacement, PlacementKind, SubClusterView
+from shim.federation.core.subcluster_view import (
+    Part,
+    PartDocument,
+    PartitionNodes,
+    PendingPlacement,
+    PlacementKind,
+    SubClusterView,
+)
 from shim.federation.core.submit_times import SubmitTimes
 
 __all__ = ["Applied", "FederationView", "Part", "PartDocument", "PendingPlacement", "SubClusterView", "ViewSettings"]
@@ -90,7 +97,7 @@ class _SubCluster:
     used: ResourceVector = field(default_factory=ResourceVector)
     maximum_allocation: ResourceVector = field(default_factory=ResourceVector)
     nodes: tuple[NodeReport, ...] = ()
-    partitions: dict[str, list[NodeReport]] = field(default_factory=dict)
+    partitions: dict[str, PartitionNodes] = field(default_factory=dict)
     queues: dict[str, QueueReport] = field(default_factory=dict)
     short_names: dict[str, list[QueueReport]] = field(default_factory=dict)
     pending: ResourceVector = field(default_factory=ResourceVector)

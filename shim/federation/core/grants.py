@@ -15,12 +15,13 @@ from shim.domain.queues import QueueReport, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import parent_of
 from shim.domain.subclusters import NodeReport
-from shim.federation.core.subcluster_view import SubClusterView
+from shim.federation.core.subcluster_view import PartitionNodes, SubClusterView
 
 __all__ = [
     "Bound",
     "SizeLimit",
     "amounts_of",
+    "freest_of",
     "grant_of",
     "least_of",
     "nodes_of",
@@ -49,13 +50,20 @@ class SizeLimit:
     """One level's limit of the size of a container.
 
     Attributes:
-        whose: The level, for people: what follows "is above".
         most: Largest amount by resource type; a type that is not in here is not limited, or not told of.
+        amount: The same as it is told; `before` and `after` are the words around it.
     """
 
-    whose: str
     most: Mapping[str, int]
     bound: Bound
+    before: str
+    amount: ResourceVector
+    after: str = ""
+
+    @property
+    def whose(self) -> str:
+        """The level, for people: what follows "is above"."""
+        return f"{self.before}{told(self.amount)}{self.after}"
 
     def is_above(self, needed: ResourceVector) -> bool:
         """True if a container is larger in some type."""
@@ -63,22 +71,25 @@ class SizeLimit:
         return any(amount > self.most[name] for name, amount in amounts.items() if name in self.most)
 
 
-def size_limits(seen: SubClusterView, queue: QueueReport | None, label: str) -> Iterator[SizeLimit]:
+def size_limits(
+    seen: SubClusterView, queue: QueueReport | None, label: str, levels: Sequence[QueueReport] | None = None
+) -> Iterator[SizeLimit]:
     """The limits of a queue's containers in a node partition, by configuration: that of the cluster first.
 
     Args:
         seen: The sub-cluster.
         queue: The queue there; None for those of the cluster alone.
         label: Of the partition; empty for the nodes without one.
+        levels: What `path_of` says of the queue, if it was asked already.
     """
     most = seen.maximum_allocation
     if most.memory_mib > 0:
-        yield SizeLimit(f"its maximum allocation of {told(most)}", _known(most), Bound.REFUSED)
-    levels = path_of(seen, queue)
+        yield SizeLimit(_known(most), Bound.REFUSED, "its maximum allocation of ", most)
+    levels = path_of(seen, queue) if levels is None else levels
     granting = next((level for level in levels if level.maximum_allocation.memory_mib > 0), None)
     if granting is not None:
         most, path = granting.maximum_allocation, granting.path
-        yield SizeLimit(f"the maximum allocation of queue {path}, {told(most)}", _known(most), Bound.REFUSED)
+        yield SizeLimit(_known(most), Bound.REFUSED, f"the maximum allocation of queue {path}, ", most)
     if not nodes_of(seen, label):
         return  # a queue's part of no nodes is nothing, until they come
     for level in levels:
@@ -90,14 +101,14 @@ def _capacity_limits(level: QueueReport, label: str) -> Iterator[SizeLimit]:
     if maximum is None or (not level.partitions and maximum.memory_mib <= 0):
         return
     where = f" of partition {label}" if label else ""
-    whose = f"the {told(maximum)}{where} that queue {level.path} may hold at most"
+    words = ("the ", maximum, f"{where} that queue {level.path} may hold at most")
     amounts = amounts_of(maximum)
     if level.counts_all:
-        yield SizeLimit(whose, amounts, Bound.NEVER)
+        yield SizeLimit(amounts, Bound.NEVER, *words)
         return
-    yield SizeLimit(whose, {_MEMORY: amounts.pop(_MEMORY)}, Bound.NEVER)
+    yield SizeLimit({_MEMORY: amounts.pop(_MEMORY)}, Bound.NEVER, *words)
     if level.counts_all is None:
-        yield SizeLimit(whose, amounts, Bound.UNSURE)
+        yield SizeLimit(amounts, Bound.UNSURE, *words)
 
 
 def grant_of(seen: SubClusterView, queue: QueueReport | None, label: str) -> ResourceVector:
@@ -121,22 +132,40 @@ def nodes_of(seen: SubClusterView, label: str) -> Sequence[NodeReport]:
     """RUNNING nodes of a node partition; schedulers without partitions have one of all."""
     partitions = partitions_of(seen.nodes) if seen.partitions is None else seen.partitions
     if seen.scheduler != SchedulerType.CAPACITY and not label and partitions.keys() != {""}:
-        return [node for nodes in partitions.values() for node in nodes]
-    return partitions.get(label, ())
+        return [node for partition in partitions.values() for node in partition.nodes]
+    found = partitions.get(label)
+    return () if found is None else found.nodes
 
 
-def _is_running(node: NodeReport) -> bool:
-    return node.state == "RUNNING"
+def freest_of(seen: SubClusterView, label: str) -> ResourceVector | None:
+    """The most that some node of a partition has free, type by type; None where that is not at hand."""
+    is_one = seen.scheduler == SchedulerType.CAPACITY or label or (seen.partitions or {}).keys() == {""}
+    found = seen.partitions.get(label) if seen.partitions is not None and is_one else None
+    return None if found is None else found.freest
 
 
-def partitions_of(nodes: Iterable[NodeReport]) -> dict[str, list[NodeReport]]:
+def partitions_of(nodes: Iterable[NodeReport]) -> dict[str, PartitionNodes]:
     """RUNNING nodes by the label of their partition; empty for those without one."""
     found: dict[str, list[NodeReport]] = {}
     for node in nodes:
         if _is_running(node):
             for label in node.labels or ("",):
                 found.setdefault(label, []).append(node)
-    return found
+    return {label: PartitionNodes(tuple(of_it), _freest(of_it)) for label, of_it in found.items()}
+
+
+def _freest(nodes: Sequence[NodeReport]) -> ResourceVector:
+    free = [node.total - node.used for node in nodes]
+    others = {name for each in free for name in each.others}
+    return ResourceVector(
+        max(each.memory_mib for each in free),
+        max(each.vcores for each in free),
+        {name: max(each.others.get(name, 0) for each in free) for name in sorted(others)},
+    )
+
+
+def _is_running(node: NodeReport) -> bool:
+    return node.state == "RUNNING"
 
 
 def path_of(seen: SubClusterView, queue: QueueReport | None) -> list[QueueReport]:
@@ -144,7 +173,8 @@ def path_of(seen: SubClusterView, queue: QueueReport | None) -> list[QueueReport
     levels = []
     while queue is not None:
         levels.append(queue)
-        queue = seen.queues.get(parent_of(queue.path, seen.queues)) if "." in queue.path else None
+        above = queue.path.rpartition(".")[0]
+        queue = seen.queues.get(above) or (seen.queues.get(parent_of(above, seen.queues)) if "." in above else None)
     return levels
 
 

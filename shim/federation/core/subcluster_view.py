@@ -9,7 +9,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, NodeReport, SubClusterState
 
-__all__ = ["Part", "PartDocument", "PendingPlacement", "SubClusterView"]
+__all__ = ["Part", "PartDocument", "PartitionNodes", "PendingPlacement", "SubClusterView"]
 
 
 class Part(Enum):
@@ -60,6 +60,18 @@ class PendingPlacement:
 
 
 @dataclass(frozen=True, slots=True)
+class PartitionNodes:
+    """RUNNING nodes of one node partition.
+
+    Attributes:
+        freest: The most that some node has free, type by type: what is more fits on none.
+    """
+
+    nodes: tuple[NodeReport, ...]
+    freest: ResourceVector
+
+
+@dataclass(frozen=True, slots=True)
 class SubClusterView:
     """One sub-cluster as it is known now; what `home.choose_home` looks at.
 
@@ -99,4 +111,4 @@ class SubClusterView:
     short_names: Mapping[str, Sequence[QueueReport]] | None = None
     awaits_nodes: bool = False
     left_out: Mapping[str, int] = field(default_factory=dict)
-    partitions: Mapping[str, Sequence[NodeReport]] | None = None
+    partitions: Mapping[str, PartitionNodes] | None = None

@@ -11,13 +11,23 @@ Sources: `LeafQueue.{validateSubmitApplication,activateApplications}`, `Abstract
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import cached_property
 
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUser, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState, SubClusterState
 from shim.domain.submissions import Submission
-from shim.federation.core.grants import Bound, SizeLimit, amounts_of, nodes_of, path_of, size_limits, told
+from shim.federation.core.grants import (
+    Bound,
+    SizeLimit,
+    amounts_of,
+    freest_of,
+    nodes_of,
+    path_of,
+    size_limits,
+    told,
+)
 from shim.federation.core.subcluster_view import SubClusterView
 
 __all__ = ["Effect", "HomeReason", "Question", "Voice", "reasons_against", "reasons_to_wait", "types_told"]
@@ -65,7 +75,7 @@ class HomeReason:
         return self.effect is not Effect.WAITS
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Question:
     """One sub-cluster and one submission.
 
@@ -97,10 +107,15 @@ class Question:
         """The node partition that its ApplicationMaster asks for: its own, else its queue's."""
         return self.submission.label or (self.queue.default_label if self.queue is not None else "")
 
-    @property
+    @cached_property
     def levels(self) -> Sequence[QueueReport]:
         """Its queue and those above it, as far as they are told."""
         return path_of(self.subcluster, self.queue)
+
+    @cached_property
+    def limits(self) -> Sequence[SizeLimit]:
+        """The limits of the size of its ApplicationMaster."""
+        return tuple(size_limits(self.subcluster, self.queue, self.label, self.levels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +274,7 @@ def _lacks_label(question: Question) -> str | None:
 def _above(bound: Bound) -> Callable[[Question], str | None]:
     def objection(question: Question) -> str | None:
         needed = question.submission.resource
-        limit = next((each for each in _size_limits(question) if each.bound is bound and each.is_above(needed)), None)
+        limit = next((each for each in question.limits if each.bound is bound and each.is_above(needed)), None)
         return None if limit is None else f"{told(needed)} is above {limit.whose}"
 
     return objection
@@ -267,11 +282,13 @@ def _above(bound: Bound) -> Callable[[Question], str | None]:
 
 def _above_for_now(question: Question) -> str | None:
     """A queue's part of a cluster grows when nodes come back."""
-    return _above(Bound.NEVER)(question) if _misses_nodes(question.subcluster) else None
+    above = _above(Bound.NEVER)(question)
+    return above if above and _misses_nodes(question.subcluster) else None
 
 
 def _above_for_good(question: Question) -> str | None:
-    return None if _above_for_now(question) else _above(Bound.NEVER)(question)
+    above = _above(Bound.NEVER)(question)
+    return None if above and _misses_nodes(question.subcluster) else above
 
 
 def _misses_nodes(seen: SubClusterView) -> bool:
@@ -280,13 +297,11 @@ def _misses_nodes(seen: SubClusterView) -> bool:
 
 def _grants_less_than_is_said(question: Question) -> str | None:
     wanted = ResourceVector(question.up_to_mib)
-    limits = size_limits(question.subcluster, question.queue, "")
+    if question.up_to_mib <= 0:
+        return None
+    limits = size_limits(question.subcluster, question.queue, "", question.levels)
     limit = next((each for each in limits if each.bound is Bound.REFUSED and each.is_above(wanted)), None)
     return None if limit is None else f"containers of up to {question.up_to_mib} MiB are above {limit.whose}"
-
-
-def _size_limits(question: Question) -> Sequence[SizeLimit]:
-    return list(size_limits(question.subcluster, question.queue, question.label))
 
 
 def _exceeds_nodes(question: Question) -> str | None:
@@ -323,8 +338,10 @@ def types_told(seen: SubClusterView) -> frozenset[str]:
 
 def _has_no_free_node(question: Question) -> str | None:
     needed, nodes, queue = question.submission.resource, nodes_of(question.subcluster, question.label), question.queue
+    freest = freest_of(question.subcluster, question.label)
     counted = ResourceVector(needed.memory_mib) if queue is not None and queue.counts_all is False else needed
-    if not nodes or any(_fits(counted, node.total - node.used) for node in nodes):
+    is_full = freest is not None and not _fits(counted, freest)
+    if not nodes or (not is_full and any(_fits(counted, node.total - node.used) for node in nodes)):
         return None
     return f"no node has {told(needed)} free"
 
