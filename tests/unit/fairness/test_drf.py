@@ -57,3 +57,9 @@ def test_arguments_are_left_as_they_were():
     dominant_resource_fairness(demand, capacity)
     np.testing.assert_array_equal(demand, DEMAND)
     np.testing.assert_array_equal(capacity, CAPACITY)
+
+
+@pytest.mark.parametrize("name", ["weights", "max_tasks"])
+def test_weights_and_limits_of_other_jobs_are_refused(name):
+    with pytest.raises(ShapeMismatchError, match=name):
+        dominant_resource_fairness(DEMAND, CAPACITY, **{name: [1.0]})
