@@ -32,7 +32,7 @@ group_overrides = "alice=analysts;bob="    # stated groups; of other users this 
 |---|---|
 | viewer | look: lists, applications, pages, metrics, previews |
 | user | submit; change applications and reservations, as far as queues and ResourceManagers let; have tokens |
-| operator | operate ResourceManagers; cordon, drain, retire clusters; see and end what others have; the doctor's findings |
+| operator | operate ResourceManagers; cordon, drain, retire clusters; see and end what others have; see findings |
 | administrator | change policies; read the audit and `doctor --hardening`; make, list and end tokens of others |
 
 Who has no role may do nothing: only what is open to everybody answers. A call that takes more than the caller's role

@@ -19,7 +19,7 @@ from tests.support.databases import SECRET
 from tests.support.examples import examples
 from tests.support.scripted_server import ScriptedServer
 
-ODD = [
+ODD: list[object] = [
     -1,
     -(2**31),
     -(2**31 - 1),

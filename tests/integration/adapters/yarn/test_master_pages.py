@@ -300,7 +300,8 @@ async def test_a_resource_manager_that_does_not_tell_is_asked_for_the_page(docum
 
         async def behave(manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None) -> RestAnswer:
             if request.is_page:
-                return await scene.rm(manager, request, timeout_s)
+                shown: RestAnswer = await scene.rm(manager, request, timeout_s)
+                return shown
             return RestAnswer(200, (), json.dumps(document).encode())
 
         scene.manager.behave(behave)

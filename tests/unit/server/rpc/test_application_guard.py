@@ -185,7 +185,8 @@ async def test_a_report_that_is_kept_is_given_again_to_the_same_sight(server: Gu
 @pytest.mark.parametrize("bound", ["start_begin", "start_end", "finish_begin", "finish_end"])
 async def test_a_range_of_times_leaves_out_what_is_hidden(server: GuardedServer, bound: str):
     """The home applies it to the times that it knows: to be listed, or not, would tell them."""
-    request = m.GetApplicationsRequestProto(**{bound: 1})
+    request = m.GetApplicationsRequestProto()
+    setattr(request, bound, 1)
     for user in USERS:
         listed = (await server.ask("getApplications", request, user)).applications
         assert [each.diagnostics for each in listed] == ([SECRET] if user in VIEWERS else []), user
