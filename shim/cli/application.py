@@ -1,13 +1,15 @@
 """`heddle app`: applications of all sub-clusters as one list, and why each is where it is."""
 
 import time
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from shim.cli.application_logs import LogsWanted, print_logs
+from shim.cli.completeness import marked_rows
 from shim.cli.followed_logs import follow_logs
-from shim.cli.front import EXIT_CODES, Server, User, fail, front
+from shim.cli.front import EXIT_CODES, Front, Server, Strict, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import ApplicationId, MalformedIdError, YarnApplicationState
@@ -109,25 +111,38 @@ def list_(
     queue: Annotated[str, typer.Option(help="Only this queue")] = "",
     cluster: Annotated[str, typer.Option(help="Only this sub-cluster")] = "",
     limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest")] = 100,
+    strict: Strict = False,
     output: Output = OutputFormat.TABLE,
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
     """List applications of all sub-clusters, newest first."""
     wanted = {"states": ",".join(state or ()), "user": of_user, "queue": queue, "home": cluster, "limit": str(limit)}
-    with front(server, user) as heddle:
+    with front(server, user, strict=strict) as heddle:
         rows = heddle.get("/heddle/v1/apps", **{name: value for name, value in wanted.items() if value})["apps"]
-    print_rows(rows, _COLUMNS, output)
+        print_rows(_for_people(heddle, rows) if output is OutputFormat.TABLE else rows, _COLUMNS, output)
+
+
+def _for_people(heddle: Front, rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows whose state says how old it is, where the cluster is missing."""
+    return marked_rows(rows, heddle.missing, heddle.ages() if heddle.missing else {})
 
 
 @app.command(epilog=EXIT_CODES)
-def status(id_: Id, *, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+def status(
+    id_: Id,
+    *,
+    strict: Strict = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
     """Show one application."""
-    with front(server, user) as heddle:
+    with front(server, user, strict=strict) as heddle:
         found: dict[str, Any] = heddle.get(f"/heddle/v1/apps/{id_}")["app"]
-    if output is OutputFormat.TABLE:
-        found = {name: found[name] for name in _STATUS_FIELDS if name in found}
-    print_fields(found, output)
+        if output is OutputFormat.TABLE:
+            (found,) = _for_people(heddle, [{name: found[name] for name in _STATUS_FIELDS if name in found}])
+        print_fields(found, output)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -199,11 +214,17 @@ def logs(
 
 
 @app.command(epilog=EXIT_CODES)
-def why(id_: Id, *, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+def why(
+    id_: Id,
+    *,
+    strict: Strict = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
     """Tell why an application runs where it does, sub-cluster by sub-cluster, and what was asked back from it."""
-    with front(server, user) as heddle:
-        told = heddle.get(f"/heddle/v1/apps/{id_}/why")
-    print_decision(told, output)
+    with front(server, user, strict=strict) as heddle:
+        print_decision(heddle.get(f"/heddle/v1/apps/{id_}/why"), output)
 
 
 def print_decision(told: dict[str, Any], output: OutputFormat) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from shim.cli.draining import wait_until_drained
-from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, front
+from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, Strict, User, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
 
@@ -28,14 +28,22 @@ _COLUMNS = (
     ("VERSION", "version"),
     ("WEB", "web"),
 )
+_TROUBLE = (("WHY", "failure"),)
 
 
 @app.command("list", epilog=EXIT_CODES)
-def list_(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
-    """List the sub-clusters: state, age of the last heartbeat, running applications."""
-    with front(server, user) as heddle:
+def list_(
+    *,
+    strict: Strict = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """List the sub-clusters: state, age of the last heartbeat, running applications, and what is wrong."""
+    with front(server, user, strict=strict) as heddle:
         rows = heddle.get("/heddle/v1/clusters")["clusters"]
-    print_rows(rows, _COLUMNS, output)
+        has_trouble = any(row.get("failure") for row in rows)
+        print_rows(rows, (*_COLUMNS, *(_TROUBLE if has_trouble else ())), output)
 
 
 @app.command(epilog=EXIT_CODES)

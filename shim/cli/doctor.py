@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from shim.cli.front import EXIT_CODES, ExitCode, Server, User, front
+from shim.cli.front import EXIT_CODES, ExitCode, Server, Strict, User, front
 from shim.cli.output import Output, OutputFormat, print_rows
 from shim.cli.settings import DEFAULT_SERVER
 
@@ -19,6 +19,7 @@ def doctor(
     hardening: Annotated[
         bool, typer.Option("--hardening", help="Check each line of the hardening guide instead; for operators")
     ] = False,
+    strict: Strict = False,
     output: Output = OutputFormat.TABLE,
     server: Server = DEFAULT_SERVER,
     user: User = "",
@@ -29,7 +30,7 @@ def doctor(
     and who may do what. With --hardening: what keeps others out, line by line as in docs/security/hardening.md; ok, not
     ok, or cannot tell.
     """
-    with front(server, user) as heddle:
+    with front(server, user, strict=strict) as heddle:
         if hardening:
             lines = heddle.get("/heddle/v1/hardening")["lines"]
             print_rows(lines, _LINE_COLUMNS, output)
@@ -37,9 +38,9 @@ def doctor(
                 raise typer.Exit(ExitCode.FAILED)
             return
         findings = heddle.get("/heddle/v1/doctor")["findings"]
-    print_rows(findings, _COLUMNS, output)
-    if any(found["level"] == "error" for found in findings):
-        raise typer.Exit(ExitCode.FAILED)
+        print_rows(findings, _COLUMNS, output)
+        if any(found["level"] == "error" for found in findings):
+            raise typer.Exit(ExitCode.FAILED)
 
 
 _CODES = "It is 1 if a check found an error, or a line is not ok; warnings are not errors."

@@ -11,12 +11,13 @@ from typing import Annotated, Any, NoReturn
 import httpx
 import typer
 
+from shim.cli.completeness import ClusterAge, ages_of, told_of_missing
 from shim.cli.shown_tokens import TokenFileError, TokenShown, shown_token
 from shim.cli.tickets import TicketMissingError, TicketShown, asks_for_ticket
 from shim.errors import HeddleError
 from shim.telemetry import escape
 
-__all__ = ["EXIT_CODES", "ExitCode", "Front", "FrontError", "Server", "User", "fail", "front"]
+__all__ = ["EXIT_CODES", "ExitCode", "Front", "FrontError", "Server", "Strict", "User", "fail", "front"]
 
 _TIMEOUT_S = 30.0
 _JAVA_PREFIX = "java.lang.Exception: "
@@ -31,6 +32,7 @@ class ExitCode(IntEnum):
     UNREACHABLE = 4
     UNAVAILABLE = 5
     NOT_ALLOWED = 6
+    INCOMPLETE = 7
 
     @property
     def meaning(self) -> str:
@@ -45,6 +47,7 @@ _MEANING = {
     ExitCode.UNREACHABLE: "Heddle does not answer",
     ExitCode.UNAVAILABLE: "not now (try again)",
     ExitCode.NOT_ALLOWED: "not allowed",
+    ExitCode.INCOMPLETE: "done, but a cluster is missing (--strict)",
 }
 EXIT_CODES = f"Exit codes: 0 done, {', '.join(f'{code.value} {code.meaning}' for code in ExitCode)}."
 
@@ -68,6 +71,11 @@ User = Annotated[
         show_default=False,
     ),
 ]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Fail if a cluster's part is absent or old; which is said in any case")
+]
+_NOT_OF_CLUSTERS = ("/heddle/v1/policy", "/heddle/v1/tokens", "/heddle/v1/hardening")
+"""What is the same whichever clusters are there."""
 
 
 class FrontError(HeddleError):
@@ -92,6 +100,10 @@ class Front:
         transport: Instead of the network, for tests.
         ca_file: CA of Heddle's certificate, if it is not one of the machine's.
 
+    Attributes:
+        missing: Clusters whose part in what was read is absent or old.
+        as_of: When the oldest part of the rest was true; empty before anything was read.
+
     Raises:
         FrontError: If `ca_file` cannot be used.
     """
@@ -106,6 +118,9 @@ class Front:
         token: str = "",
     ) -> None:
         self.server = server.rstrip("/")
+        self.missing: tuple[str, ...] = ()
+        self.as_of = ""
+        self._ages: dict[str, ClusterAge] | None = None
         self._claim = {} if token else {"user.name": user}
         # environment variables for proxies are for the web, not for a cluster's own addresses
         self._http = httpx.Client(
@@ -138,6 +153,15 @@ class Front:
         """End a thing; see `get`."""
         return self._call("DELETE", path, {})
 
+    def ages(self) -> dict[str, ClusterAge]:
+        """How old what is known of each cluster is; asked for once, and empty if nobody tells."""
+        if self._ages is None:
+            try:
+                self._ages = ages_of(self.get("/heddle/v1/clusters")["clusters"])
+            except (FrontError, KeyError, TypeError):
+                self._ages = {}
+        return self._ages
+
     def close(self) -> None:
         """Give up the connection."""
         self._http.close()
@@ -163,6 +187,8 @@ class Front:
             )
             raise FrontError(ExitCode.UNREACHABLE, message) from exc
         if answer.is_success:
+            if method == "GET" and not path.startswith(_NOT_OF_CLUSTERS):
+                self._note_age(answer)
             return answer.json() if answer.content else {}
         if asks_for_ticket(answer):
             raise FrontError(ExitCode.NOT_ALLOWED, f"{self.server} does not take the ticket that was shown")
@@ -171,6 +197,13 @@ class Front:
             told = f"{method} {path}: status {answer.status_code}, without a reason"
             raise FrontError(ExitCode.UNREACHABLE, f"{told}. Is it a Heddle that serves {self.server}?")
         raise FrontError(_CODE_BY_STATUS.get(answer.status_code, ExitCode.FAILED), complaint)
+
+    def _note_age(self, answer: httpx.Response) -> None:
+        """Keep what an answer says of its own age: all that was missing in any, and the oldest moment."""
+        named = (each.strip() for each in answer.headers.get("Heddle-Missing", "").split(","))
+        self.missing = tuple(dict.fromkeys((*self.missing, *filter(None, named))))
+        as_of = answer.headers.get("Heddle-As-Of", "")
+        self.as_of = min(as_of, self.as_of or as_of)  # RFC 3339 in UTC sorts as time does
 
 
 def _told_of_tls(server: str, error: BaseException) -> str:
@@ -220,13 +253,28 @@ def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
 
 
 @contextmanager
-def front(server: str, user: str) -> Iterator[Front]:
-    """A `Front` whose failures end the command with their exit code."""
+def front(server: str, user: str, *, strict: bool = False) -> Iterator[Front]:
+    """A `Front` whose failures end the command with their exit code.
+
+    At its end it says on standard error which clusters were missing in what was read; with `strict` that has an exit
+    code of its own, so what is to be printed all the same is printed before.
+    """
     try:
         ca_file, token = os.environ.get("HEDDLE_CA_FILE", ""), shown_token(os.environ)
         with closing(Front(server, user or _name_here(), ca_file=ca_file, token=token)) as made:
-            yield made
+            try:
+                yield made
+            finally:
+                _say_missing(made)
+            if strict and made.missing:
+                raise typer.Exit(ExitCode.INCOMPLETE)
     except TokenFileError as exc:
         fail(str(exc), ExitCode.USAGE)
     except FrontError as exc:
         fail(str(exc), exc.code)
+
+
+def _say_missing(heddle: Front) -> None:
+    if heddle.missing:
+        for line in told_of_missing(heddle.missing, heddle.ages(), heddle.as_of):
+            typer.secho(escape(line), fg=typer.colors.YELLOW, err=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, front
+from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, Strict, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.policy import policy_body
 from shim.cli.settings import DEFAULT_SERVER
@@ -47,41 +47,48 @@ _PERCENT = frozenset({"share", "entitlement", "used", "held", "wanted", "borrowe
 
 
 @app.command("list", epilog=EXIT_CODES)
-def list_(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+def list_(
+    *,
+    strict: Strict = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
     """List leaf queues with their capacity and use over all sub-clusters, and their shares if they have some."""
-    with front(server, user) as heddle:
+    with front(server, user, strict=strict) as heddle:
         rows = _rows(heddle)
-    has_shares = any("share" in row for row in rows)
-    if output is OutputFormat.TABLE:
-        rows = [{**_in_percent(row), "clusters": [part["cluster"] for part in row["parts"]]} for row in rows]
-    altruism = _ALTRUISM if any("given_s" in row for row in rows) else ()
-    shares = _SHARES if has_shares else ()
-    columns = (("QUEUE", "queue"), ("CLUSTERS", "clusters"), *shares, *altruism, *_AMOUNTS)
-    print_rows(rows, columns, output)
+        has_shares = any("share" in row for row in rows)
+        if output is OutputFormat.TABLE:
+            rows = [{**_in_percent(row), "clusters": [part["cluster"] for part in row["parts"]]} for row in rows]
+        altruism = _ALTRUISM if any("given_s" in row for row in rows) else ()
+        shares = _SHARES if has_shares else ()
+        columns = (("QUEUE", "queue"), ("CLUSTERS", "clusters"), *shares, *altruism, *_AMOUNTS)
+        print_rows(rows, columns, output)
 
 
 @app.command(epilog=EXIT_CODES)
 def status(
     queue: Annotated[str, typer.Argument(help="Full path, root.prod, or its last part", metavar="QUEUE")],
     *,
+    strict: Strict = False,
     output: Output = OutputFormat.TABLE,
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
     """Show one queue: its share, why what waits in it does, and what it has on each sub-cluster."""
-    with front(server, user) as heddle:
+    with front(server, user, strict=strict) as heddle:
         rows = _rows(heddle)
-    found = [row for row in rows if queue in {row["queue"], row["queue"].rpartition(".")[2]}]
-    if not found:
-        fail(f"no queue {queue}; there are {', '.join(row['queue'] for row in rows) or 'none'}", ExitCode.NOT_FOUND)
-    if output is not OutputFormat.TABLE:
-        print_rows(found, (), output)
-        return
-    for row in found:
-        if "share" in row:
-            hidden = {"parts", "clusters", *(key for _, key in _AMOUNTS)}
-            print_fields({key: value for key, value in _in_percent(row).items() if key not in hidden}, output)
-        print_rows(row["parts"], _PARTS, output)
+        found = [row for row in rows if queue in {row["queue"], row["queue"].rpartition(".")[2]}]
+        if not found:
+            fail(f"no queue {queue}; there are {', '.join(row['queue'] for row in rows) or 'none'}", ExitCode.NOT_FOUND)
+        if output is not OutputFormat.TABLE:
+            print_rows(found, (), output)
+            return
+        for row in found:
+            if "share" in row:
+                hidden = {"parts", "clusters", *(key for _, key in _AMOUNTS)}
+                print_fields({key: value for key, value in _in_percent(row).items() if key not in hidden}, output)
+            print_rows(row["parts"], _PARTS, output)
 
 
 @app.command(epilog=EXIT_CODES)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shim.cli.front import EXIT_CODES, Server, User, front
+from shim.cli.front import EXIT_CODES, Server, Strict, User, front
 from shim.cli.output import OutputFormat, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER
 
@@ -40,22 +40,23 @@ def usage(
     by: Annotated[str, typer.Option(help="Some of queue, user and cluster, with commas between")] = "queue",
     begin: Annotated[str, typer.Option("--from", help="Date, time or milliseconds; UTC", metavar="TIME")] = "",
     end: Annotated[str, typer.Option("--to", help="Date, time or milliseconds; now if not given", metavar="TIME")] = "",
+    strict: Strict = False,
     output: Annotated[_Format, typer.Option("--output", "-o", help="Format of what is printed")] = _Format.TABLE,
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
     """Show what applications have used, all sub-clusters of each added up; of others' to administrators alone."""
     query = {name: value for name, value in (("by", by), ("from", begin), ("to", end)) if value}
-    with front(server, user) as heddle:
+    with front(server, user, strict=strict) as heddle:
         told = heddle.get("/heddle/v1/usage", **query)
-    names, rows = list(told["by"]), told["usage"]
-    credits_ = [column for column in _CREDITS if any(column[1] in row for row in rows)]
-    if output is _Format.CSV:
-        say(_as_csv(rows, [*names, *(key for _, key in (*_AMOUNTS, *credits_))]))
-        return
-    has_some = any(row[key] for row in rows for _, key in credits_)
-    columns = [*((name.upper(), name) for name in names), *_AMOUNTS, *(credits_ if has_some else ())]
-    print_rows(rows, columns, OutputFormat(output.value))
+        names, rows = list(told["by"]), told["usage"]
+        credits_ = [column for column in _CREDITS if any(column[1] in row for row in rows)]
+        if output is _Format.CSV:
+            say(_as_csv(rows, [*names, *(key for _, key in (*_AMOUNTS, *credits_))]))
+            return
+        has_some = any(row[key] for row in rows for _, key in credits_)
+        columns = [*((name.upper(), name) for name in names), *_AMOUNTS, *(credits_ if has_some else ())]
+        print_rows(rows, columns, OutputFormat(output.value))
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:

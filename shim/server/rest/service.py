@@ -14,6 +14,7 @@ from typing import Protocol
 from shim.domain.ids import SubClusterId
 from shim.domain.roles import Right
 from shim.errors import HeddleError, InvariantViolationError, StoreError, UnavailableError
+from shim.federation.core.federation_view import Part
 from shim.federation.freshness import Freshness, instant
 from shim.federation.view_rights import ViewRights
 from shim.identity.rates import CallRates
@@ -225,7 +226,7 @@ class RestService:
         if match is not None:
             return await self._resource(request, query, caller, match, record)
         cookie: Headers = (("Set-Cookie", caller.new_cookie),) if caller.new_cookie else ()
-        extra = (*cookie, *self._own_headers(record))
+        extra = (*cookie, *self._own_headers(record, self._of_view() if request.method in _SAFE else None))
         record.operation = f"{request.method} {request.raw_path.lstrip('/').partition('/')[0][:32]}"
         record.is_change, record.target = request.method not in _SAFE, request.raw_path[:200]
         refuse_other_sites(request, changes=record.is_change)
@@ -392,6 +393,11 @@ class RestService:
 
     def _now(self) -> Freshness:
         return Freshness(self._backend.clock.now_s(), self._backend.missing())
+
+    def _of_view(self) -> Freshness:
+        """Age of what Heddle tells of its own: of the oldest list of applications in it."""
+        missing = self._backend.missing()
+        return Freshness(self._backend.as_of_s(Part.APPLICATIONS, missing), missing)
 
     def _own_headers(self, record: RequestRecord, freshness: Freshness | None = None) -> Headers:
         age, request_id = freshness or self._now(), record.client_request_id or record.request_id

@@ -1,0 +1,124 @@
+"""Verbs that read, in front of a scripted Heddle whose cluster east has fallen silent."""
+
+import json
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+
+from shim.cli import front as front_module
+from shim.cli.completeness import ClusterAge, ages_of, told_of_missing
+from shim.cli.front import ExitCode
+from shim.cli.main import app
+
+LOST = {"id": "east", "state": "LOST", "age_s": 62.4, "is_heard": True, "failure": "connection refused at e:1"}
+WELL = {"id": "west", "state": "RUNNING", "age_s": 0.42, "is_heard": True, "failure": ""}
+ROWS = [
+    {"id": "application_1_0001", "state": "RUNNING", "cluster": "east"},
+    {"id": "application_1_0002", "state": "ACCEPTED", "cluster": "west"},
+]
+FINDING = {"level": "warning", "check": "reach", "cluster": "east", "message": "silent", "advice": "look"}
+BODIES = {
+    "/heddle/v1/apps": {"apps": ROWS},
+    "/heddle/v1/apps/application_1_0001": {"app": ROWS[0]},
+    "/heddle/v1/apps/application_1_0001/why": {"candidates": []},
+    "/heddle/v1/clusters": {"clusters": [LOST, WELL]},
+    "/heddle/v1/queues": {"queues": [{"queue": "root.a", "parts": []}]},
+    "/heddle/v1/shares": {"queues": []},
+    "/heddle/v1/usage": {"by": ["queue"], "usage": []},
+    "/heddle/v1/doctor": {"findings": [FINDING]},
+    "/heddle/v1/policy": {"text": "[[queue]]", "version": 1},
+}
+VERBS = [
+    ("app", "list"),
+    ("app", "status", "application_1_0001"),
+    ("app", "why", "application_1_0001"),
+    ("cluster", "list"),
+    ("queue", "list"),
+    ("queue", "status", "a"),
+    ("usage",),
+    ("doctor",),
+]
+
+
+@pytest.fixture
+def missing(monkeypatch):
+    """Names of clusters in `Heddle-Missing`; what a test puts into it is missing."""
+    names = []
+
+    def answer(request):
+        headers = {"Heddle-As-Of": "2026-11-28T10:22:29.000Z"}
+        if names:
+            headers["Heddle-Missing"] = ", ".join(names)
+        return httpx.Response(200, json=BODIES[request.url.path], headers=headers)
+
+    made = front_module.Front
+    monkeypatch.setattr(
+        front_module, "Front", lambda *each, **named: made(*each, **named, transport=httpx.MockTransport(answer))
+    )
+    return names
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [*arguments, "--server", "http://heddle:8088", "--user", "ada"])
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_what_is_missing_is_said_on_standard_error_and_has_a_code_of_its_own_if_one_wants(missing, verb):
+    whole = run(*verb, "--strict")
+    assert (whole.exit_code, whole.stderr) == (0, "")
+    missing.append("east")
+    told = run(*verb)
+    assert told.exit_code == 0
+    assert "east is missing, or old: LOST, last heard of 62 s ago: connection refused at e:1" in told.stderr
+    assert "the rest is at most 0.4 s old (of 2026-11-28T10:22:29.000Z)" in told.stderr
+    strict = run(*verb, "--strict")
+    assert strict.exit_code == ExitCode.INCOMPLETE
+    assert strict.stdout == told.stdout, "it is printed all the same"
+
+
+def test_standard_output_for_programs_stays_a_document(missing):
+    missing.append("east")
+    assert json.loads(run("app", "list", "-o", "json", "--strict").stdout) == ROWS
+
+
+def test_a_row_of_a_silent_cluster_says_how_old_it_is(missing):
+    missing.append("east")
+    silent, well = run("app", "list").stdout.splitlines()[1:]
+    assert "RUNNING (62 s ago, east is LOST)" in silent
+    assert "ACCEPTED" in well
+    assert "ago" not in well
+
+
+def test_a_policy_is_whole_whichever_clusters_are_there(missing):
+    missing.append("east")
+    assert run("policy", "show").stderr == ""
+
+
+def test_a_list_of_clusters_says_what_is_wrong_with_each(missing):
+    assert "connection refused at e:1" in run("cluster", "list").stdout
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        (LOST, "LOST, last heard of 62 s ago: connection refused at e:1"),
+        ({**LOST, "state": "NEW", "is_heard": False}, "NEW, not heard of in the 62 s since Heddle began"),
+        ({"id": "east", "state": "NEW", "age_s": None}, "NEW, never heard of"),
+        ({"id": "east", "state": "RETIRED", "age_s": None, "is_heard": True, "failure": None}, "RETIRED"),
+        ({"id": "east"}, "never heard of"),
+    ],
+)
+def test_age_of_a_cluster_in_words(row, words):
+    told = ages_of([row])["east"].told
+    assert told.startswith(words)
+
+
+def test_without_ages_the_names_are_told():
+    assert told_of_missing(["east"], {}, "2026-11-28T10:22:29.000Z") == [
+        "east is missing, or old",
+        "the rest is of 2026-11-28T10:22:29.000Z",
+    ]
+    assert told_of_missing(["east"], {"east": ClusterAge("LOST", 3.0)}, "x") == [
+        "east is missing, or old: LOST, last heard of 3 s ago"
+    ], "nothing else is there to be old"
