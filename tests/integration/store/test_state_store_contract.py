@@ -124,7 +124,8 @@ async def test_a_record_comes_back_as_it_was_written(store: StateStore) -> None:
         HomeVerdict(EAST, Verdict.UNVERIFIED, "says nothing"),
     )
     candidates = (*record.decision.candidates, never_heard)
-    record = replace(record, decision=HomeDecision(EAST, "why", candidates, verdicts=verdicts, decided_by="gm-1"))
+    decision = HomeDecision(EAST, "why", candidates, verdicts=verdicts, decided_by="gm-1", is_left=True)
+    record = replace(record, decision=decision)
     assert await store.insert_intent(record) == record
     assert await store.find(record.submission.application_id) == record
 

@@ -191,6 +191,7 @@ async def test_a_kill_whose_answer_is_lost_is_looked_up():
     federation["east"].behave(AnswersProperly())
     await federation.clock.advance(5.0)
     await federation.wait_for(heddle.poll())
+    assert heddle.view.find(AN_ID).summary.state is not YarnApplicationState.KILLED, "it is on its way"
     await federation.wait_for(heddle.repair.repair_all())
     assert alive(federation) == [WEST]
 
