@@ -901,10 +901,10 @@ async def test_s13_a_move_to_a_queue_with_an_access_list_is_for_those_on_it(serv
     assert (isinstance(told, Failure) and told.java_class == JavaClass.ACCESS_CONTROL) is not may
 
 
-def restricted(server):
-    """Have a queue that alice alone may submit to."""
-    policy = SharePolicy((FederatedQueue("root.prod", submit=("alice",)),))
-    server.heddle.control._room = AdmissionQueue(
+def with_room(server, queue):
+    """Have a queue of Heddle's own; what waits there."""
+    policy = SharePolicy((queue,))
+    room = server.heddle.control._room = AdmissionQueue(
         policy=lambda: policy,
         view=server.heddle.view,
         admissions={},
@@ -913,6 +913,12 @@ def restricted(server):
         groups_of=lambda _: frozenset(),
         settings=usual(ShareSettings),
     )
+    return room
+
+
+def restricted(server):
+    """Have a queue that alice alone may submit to."""
+    with_room(server, FederatedQueue("root.prod", submit=("alice",)))
     for name in ("east", "west"):
         server.manager(name).reservations = {"reservation_5_0001": "prod", "reservation_5_0002": "dev"}
 
@@ -1191,16 +1197,7 @@ async def test_a_refused_submission_is_freed_without_the_collector(server):
 
 async def test_what_waits_in_heddle_has_no_attempt_and_nobody_is_told_to_try_again(server):
     """A client that is told to repeat the call does so for minutes: `yarn logs` of what has not begun."""
-    policy = SharePolicy((FederatedQueue("root.default", max_running=1),))
-    room = server.heddle.control._room = AdmissionQueue(
-        policy=lambda: policy,
-        view=server.heddle.view,
-        admissions={},
-        store=server.federation.store,
-        clock=server.federation.clock,
-        groups_of=lambda _: frozenset(),
-        settings=usual(ShareSettings),
-    )
+    room = with_room(server, FederatedQueue("root.default", max_running=1))
     asked_for = a_submission(77, queue="default")
     waits = asked_for.application_id
     decision = HomeDecision(None, "its queue is full", ())
