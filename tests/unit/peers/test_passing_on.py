@@ -4,7 +4,14 @@ import pytest
 
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.submit_replies import Refusal
-from shim.errors import ConflictError, NoUsableSubClusterError, RemoteProtocolError, UnavailableError
+from shim.errors import (
+    BadRequestError,
+    ConflictError,
+    NoUsableSubClusterError,
+    RemoteProtocolError,
+    ResourceRequestError,
+    UnavailableError,
+)
 from shim.peers.ownership import Owner
 from shim.peers.passing_on import ForwardedSubmissionService, PassingOn
 from shim.protocol.peers import OutcomeFrame, OutcomeKind, ResyncFrame
@@ -96,7 +103,13 @@ async def test_what_is_owned_here_or_by_nobody_stays_here(two, owner):
 
 @pytest.mark.parametrize(
     "error",
-    [ConflictError("known"), NoUsableSubClusterError("east: full"), UnavailableError("the store is away")],
+    [
+        ConflictError("known"),
+        BadRequestError("to unknown queue"),
+        ResourceRequestError("Invalid resource request"),
+        NoUsableSubClusterError("east: full"),
+        UnavailableError("the store is away"),
+    ],
     ids=lambda error: type(error).__name__,
 )
 async def test_the_owners_errors_are_the_same_errors_here(two, error):

@@ -59,6 +59,8 @@ def test_what_was_taken_for_another_names_that_one_and_the_user(written):
         (OutcomeKind.REFUSED, "refused"),
         (OutcomeKind.CONFLICT, "refused"),
         (OutcomeKind.FORBIDDEN, "refused"),
+        (OutcomeKind.BAD_REQUEST, "refused"),
+        (OutcomeKind.TOO_LARGE, "refused"),
         (OutcomeKind.NO_HOME, "failed"),
         (OutcomeKind.UNAVAILABLE, "failed"),
     ],

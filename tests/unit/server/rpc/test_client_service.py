@@ -16,6 +16,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.roles import Role
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.submissions import NOWHERE, HomeDecision, SubmissionRecord, SubmissionState
+from shim.errors import ResourceRequestError
 from shim.federation.core.federation_view import Part
 from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
@@ -65,6 +66,7 @@ from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
 from shim.server.rights import CLIENT
 from shim.server.rpc import ClientService, ClientUseCases
+from shim.server.rpc.asked import failure_of
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.rpc.kept_answers import KeptRPCAnswers
 from shim.server.ways import RouteKey, Way
@@ -261,6 +263,11 @@ async def test_a_home_that_refuses_a_submission_is_quoted(server):
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.YARN
     assert refused.message
+
+
+def test_what_no_cluster_can_ever_start_is_an_invalid_resource_request():
+    refused = failure_of(ResourceRequestError("Invalid resource request!"), CLIENT_METHODS["submitApplication"])
+    assert refused == Failure(JavaClass.INVALID_RESOURCE_REQUEST, "Invalid resource request!")
 
 
 @pytest.mark.parametrize("method", ["submitApplication", "getApplications", "getDelegationToken", "getClusterMetrics"])
