@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 
 from shim.domain.applications import YarnApplicationState
@@ -13,7 +14,7 @@ from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.rest.documents import application_document, application_documents
-from shim.protocol.rest.wire_values import is_text
+from shim.protocol.rest.wire_values import is_text, with_plain_numbers
 
 __all__ = [
     "ENDED_STATES",
@@ -104,7 +105,7 @@ async def ask_application(
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
     _check_text(manager.subcluster, path, answer)
     with readable(manager.subcluster):
-        return application_document(answer.body, manager.subcluster, as_of_s)
+        return application_document(with_plain_numbers(answer.body), manager.subcluster, as_of_s)
 
 
 async def ask_attempts(manager: ResourceManager, application_id: ApplicationId, *, timeout_s: float) -> bytes:
@@ -143,7 +144,8 @@ async def _ask(
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
     _check_text(manager.subcluster, path, answer)
-    return answer
+    body = with_plain_numbers(answer.body)
+    return answer if body is answer.body else replace(answer, body=body)
 
 
 def _check_text(subcluster: SubClusterId, path: str, answer: RestAnswer) -> None:

@@ -18,7 +18,17 @@ from shim.domain.ids import ApplicationId, MalformedIdError, NodeId, SubClusterI
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport
 from shim.errors import RemoteProtocolError
-from shim.protocol.rest.wire_values import WireNumber, WireResource, decode, several, vector, whole
+from shim.protocol.rest.wire_values import (
+    WireNumber,
+    WireResource,
+    decode,
+    rows_of,
+    several,
+    text,
+    vector,
+    whole,
+    without_nulls,
+)
 
 __all__ = [
     "InfoDocument",
@@ -104,7 +114,7 @@ class _Node(msgspec.Struct):
 
 
 class _Nodes(msgspec.Struct):
-    node: list[_Node] | _Node | None = None
+    node: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class _NodesAnswer(msgspec.Struct):
@@ -113,13 +123,13 @@ class _NodesAnswer(msgspec.Struct):
 
 class _App(msgspec.Struct):
     id: str
-    state: str
-    finalStatus: str  # noqa: N815 - Hadoop's name
-    user: str = ""
-    name: str = ""
-    queue: str = ""
-    applicationType: str = ""  # noqa: N815 - Hadoop's name
-    applicationTags: str = ""  # noqa: N815 - Hadoop's name
+    state: WireNumber = ""
+    finalStatus: WireNumber = ""  # noqa: N815 - Hadoop's name
+    user: WireNumber = ""
+    name: WireNumber = ""
+    queue: WireNumber = ""
+    applicationType: WireNumber = ""  # noqa: N815 - Hadoop's name
+    applicationTags: WireNumber = ""  # noqa: N815 - Hadoop's name
     startedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
     finishedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
 
@@ -146,7 +156,8 @@ class _AppAnswer(msgspec.Struct):
 
 _INFO = msgspec.json.Decoder(_InfoAnswer, strict=False)
 _METRICS = msgspec.json.Decoder(_MetricsAnswer, strict=False)
-_NODES = msgspec.json.Decoder(_NodesAnswer, strict=False)
+_NODES = msgspec.json.Decoder(_NodesAnswer)
+_NODE = msgspec.json.Decoder(_Node, strict=False)
 _APPS = msgspec.json.Decoder(_AppsAnswer)
 _LOOSE_APPS = msgspec.json.Decoder(_LooseAppsAnswer)
 _APP = msgspec.json.Decoder(_App, strict=False)
@@ -198,8 +209,8 @@ def node_rows(raw: bytes) -> tuple[int, Iterator[NodeReport]]:
         RemoteProtocolError: If it has another form.
     """
     nodes = decode(_NODES, raw, "nodes").nodes
-    listed = several(nodes.node) if isinstance(nodes, _Nodes) else []
-    return len(listed), map(_node, listed)
+    listed = rows_of(nodes.node) if isinstance(nodes, _Nodes) else []
+    return len(listed), (node for each in listed if (node := _node(each)) is not None)
 
 
 def application_documents(
@@ -213,16 +224,28 @@ def application_documents(
         as_of_s: When it was asked for.
 
     Raises:
-        RemoteProtocolError: If it has another form, or an application has a state that no Hadoop knows.
+        RemoteProtocolError: If it has another form.
     """
     _, rows = application_rows(raw, subcluster, as_of_s)
     return {document.summary.application_id: document for document in rows}
 
 
 def application_rows(raw: bytes, subcluster: SubClusterId, as_of_s: float) -> tuple[int, Iterator[ApplicationDocument]]:
-    """How many applications the answer of `/apps` has, and as `application_documents`, each read when asked for."""
+    """How many applications the answer of `/apps` has, and as `application_documents`, each read when asked for.
+
+    One without an id of an application is passed over.
+    """
     objects = _application_objects(raw)
-    return len(objects), (ApplicationDocument(_summary(item, subcluster), bytes(item), as_of_s) for item in objects)
+    return len(objects), _readable(objects, subcluster, as_of_s)
+
+
+def _readable(objects: list[msgspec.Raw], subcluster: SubClusterId, as_of_s: float) -> Iterator[ApplicationDocument]:
+    for item in objects:
+        try:
+            summary = _summary(item, subcluster)
+        except RemoteProtocolError:
+            continue
+        yield ApplicationDocument(summary, bytes(item), as_of_s)
 
 
 def application_document(raw: bytes, subcluster: SubClusterId, as_of_s: float) -> ApplicationDocument:
@@ -259,11 +282,19 @@ def _application_objects(raw: bytes) -> list[msgspec.Raw]:
     return several(apps.app) if apps is not None else []
 
 
-def _node(node: _Node) -> NodeReport:
+def _node(raw: msgspec.Raw) -> NodeReport | None:
+    """A node; None if it cannot be read, which costs it alone."""
+    try:
+        node = _NODE.decode(raw)
+    except msgspec.MsgspecError:
+        try:
+            node = msgspec.convert(without_nulls(msgspec.json.decode(raw)), _Node, strict=False)
+        except (msgspec.MsgspecError, RecursionError):
+            return None
     try:
         node_id = NodeId.parse(node.id)
-    except MalformedIdError as exc:
-        raise RemoteProtocolError(f"the nodes document is not readable: {exc}") from exc
+    except MalformedIdError:
+        return None
     told = ResourceVector(whole(node.usedMemoryMB), whole(node.usedVirtualCores))
     used = vector(node.usedResource) if node.usedResource else told
     free = ResourceVector(whole(node.availMemoryMB), whole(node.availableVirtualCores))
@@ -275,7 +306,7 @@ def _summary(raw: msgspec.Raw, subcluster: SubClusterId) -> ApplicationSummary:
     try:
         made = _summarize if len(raw) < _LONGEST_REMEMBERED else _summarize.__wrapped__
         return made(subcluster, *msgspec.structs.astuple(decode(_APP, raw, "app")))
-    except (MalformedIdError, KeyError) as exc:
+    except MalformedIdError as exc:
         raise RemoteProtocolError(f"an application is not readable: {exc}") from exc
 
 
@@ -283,26 +314,30 @@ def _summary(raw: msgspec.Raw, subcluster: SubClusterId) -> ApplicationSummary:
 def _summarize(  # noqa: PLR0917 - fed by position from the decoded fields, so that the cache key is built in C
     subcluster: SubClusterId,
     application_id: str,
-    state: str,
-    final_status: str,
-    user: str,
-    name: str,
-    queue: str,
-    application_type: str,
-    tags: str,
+    state: WireNumber,
+    final_status: WireNumber,
+    user: WireNumber,
+    name: WireNumber,
+    queue: WireNumber,
+    application_type: WireNumber,
+    told_tags: WireNumber,
     started_at: WireNumber,
     finished_at: WireNumber,
 ) -> ApplicationSummary:
-    """A poll tells mostly what the last one told; building it anew would cost more than all the decoding."""
+    """A poll tells mostly what the last one told; building it anew would cost more than all the decoding.
+
+    A state of a newer Hadoop is one in which the application lives: only a final state that is known ends it.
+    """
+    tags = text(told_tags)
     return ApplicationSummary(
         application_id=ApplicationId.parse(application_id),
         home_subcluster=subcluster,
-        user=user,
-        name=name,
-        queue=queue,
-        state=_STATES[state],
-        final_status=_FINAL_STATUSES[final_status],
-        application_type=application_type,
+        user=text(user),
+        name=text(name),
+        queue=text(queue),
+        state=_STATES.get(text(state), YarnApplicationState.RUNNING),
+        final_status=_FINAL_STATUSES.get(text(final_status), FinalStatus.UNDEFINED),
+        application_type=text(application_type),
         tags=tuple(tags.split(",")) if tags else (),
         started_at_ms=whole(started_at),
         finished_at_ms=whole(finished_at),

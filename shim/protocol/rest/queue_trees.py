@@ -6,14 +6,23 @@ FairSchedulerInfo,FairSchedulerQueueInfo,FifoSchedulerInfo}`.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
 from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUser, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
-from shim.protocol.rest.wire_values import WireNumber, WireResource, decode, number, several, vector, whole
+from shim.protocol.rest.wire_values import (
+    WireNumber,
+    WireResource,
+    decode,
+    number,
+    several,
+    vector,
+    whole,
+    without_nulls,
+)
 
 __all__ = ["SchedulerDocument", "open_scheduler", "read_scheduler"]
 
@@ -154,6 +163,7 @@ class _SchedulerAnswer(msgspec.Struct):
 
 
 _ANSWER = msgspec.json.Decoder(_SchedulerAnswer)
+_ANY = msgspec.json.Decoder()
 _KIND = msgspec.json.Decoder(_Kind)
 _CAPACITY = msgspec.json.Decoder(_CapacityQueue, strict=False)
 _FAIR = msgspec.json.Decoder(_Fair, strict=False)
@@ -189,9 +199,47 @@ def open_scheduler(raw: bytes, total: ResourceVector) -> tuple[str, tuple[int, I
 _Read = tuple[tuple[int, Iterator[QueueReport]], ResourceVector]
 
 
+def _tree(
+    decoder: "msgspec.json.Decoder[_Q]", raw: msgspec.Raw, form: type[Any], below: str, *, within: str = ""
+) -> tuple[_Q, int]:
+    """The root of a tree of queues, and how many queues of it cannot be read: each costs itself and those below it.
+
+    Raises:
+        RemoteProtocolError: If the root cannot be read, or the tree is too deep.
+    """
+    try:
+        return decoder.decode(raw), 0
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        whole_tree = decode(_ANY, raw, "scheduler")
+    told = without_nulls(whole_tree)
+    root, lost = _pruned(told.get(within) if within and isinstance(told, dict) else told, form, below, _MOST_LEVELS)
+    if root is None:
+        raise RemoteProtocolError("the scheduler document has a root that is not readable")
+    return msgspec.convert({within: root} if within else root, decoder.type, strict=False), lost
+
+
+def _pruned(queue: Any, form: type[Any], below: str, levels: int) -> tuple[dict[str, Any] | None, int]:
+    """A queue without what is below it that cannot be read, and how many queues that are; None if it cannot itself."""
+    if not levels:
+        raise RemoteProtocolError(f"the scheduler document has more than {_MOST_LEVELS} levels of queues")
+    if not isinstance(queue, dict):
+        return None, 1
+    holder = queue.get(below)
+    listed = holder.get("queue") if isinstance(holder, dict) else holder
+    children = several(listed) if isinstance(listed, list | dict) else []
+    alone = {name: value for name, value in queue.items() if name != below}
+    try:
+        msgspec.convert(alone, form, strict=False)
+    except msgspec.ValidationError:
+        return None, 1 + len(children)
+    found = [_pruned(child, form, below, levels - 1) for child in children]
+    kept = [child for child, _ in found if child is not None]
+    return alone | ({below: {"queue": kept}} if children else {}), sum(lost for _, lost in found)
+
+
 def _read_capacity(info: msgspec.Raw, total: ResourceVector) -> _Read:
-    root = decode(_CAPACITY, info, "scheduler")
-    count = _count(root, _below_capacity)
+    root, lost = _tree(_CAPACITY, info, _CapacityQueue, "queues")
+    count = lost + _count(root, _below_capacity)
     own = vector(root.maximumAllocation)
     return (
         count,
@@ -339,8 +387,9 @@ def _effective(effective: WireResource | None, percent: WireNumber, total: Resou
 
 def _read_fair(info: msgspec.Raw, total: ResourceVector) -> _Read:
     del total
-    root = decode(_FAIR, info, "scheduler").rootQueue
-    return (_count(root, _below_fair), _walk_fair(root)), vector(root.maxContainerAllocation)
+    fair, lost = _tree(_FAIR, info, _FairQueue, "childQueues", within="rootQueue")
+    root = fair.rootQueue
+    return (lost + _count(root, _below_fair), _walk_fair(root)), vector(root.maxContainerAllocation)
 
 
 def _below_fair(queue: _FairQueue) -> list[_FairQueue]:
@@ -401,10 +450,11 @@ def _read_fifo(info: msgspec.Raw, total: ResourceVector) -> _Read:
 
 
 def _queue_state(name: str) -> QueueState:
+    """The state of a queue; in one of a newer Hadoop it is sent nothing."""
     try:
         return QueueState(name.upper())
     except ValueError:
-        raise RemoteProtocolError(f"a queue has an unknown state {name[:40]!r}") from None
+        return QueueState.STOPPED
 
 
 def _sum(resources: "Iterator[WireResource | None]") -> ResourceVector:

@@ -9,8 +9,9 @@ stores them. So each is taken in here, by `whole` or `number`, and is none of th
 """
 
 import math
+import re
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -27,9 +28,13 @@ __all__ = [
     "is_document",
     "is_text",
     "number",
+    "rows_of",
     "several",
+    "text",
     "vector",
     "whole",
+    "with_plain_numbers",
+    "without_nulls",
 ]
 
 T = TypeVar("T")
@@ -37,6 +42,9 @@ WireNumber = int | float | str | bool | None
 """A number as some version of Hadoop, or somebody who poses as one, writes it."""
 _MEMORY_AND_VCORES = frozenset({"memory-mb", "vcores"})
 _DIGITS = 19
+_ROWS = msgspec.json.Decoder(list[msgspec.Raw])
+_BARE = re.compile(rb'"(?:[^"\\]|\\.)*+"|(?<![\w"])(-?)(?:(NaN)|INF\w*|Infinity)(?![\w"])')
+_SIGNS_OF_BARE = (b"NaN", b"INF", b"Infinity")
 
 
 class _Amount(msgspec.Struct):
@@ -72,6 +80,44 @@ def vector(resource: WireResource | None) -> ResourceVector:
     if not others:
         return ResourceVector(whole(resource.memory), whole(resource.vCores))
     return ResourceVector(whole(resource.memory), whole(resource.vCores), others)
+
+
+def text(value: Any) -> str:
+    """A text, that may be absent; a number where a text should be is its digits, all else is nothing."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def rows_of(raw: msgspec.Raw) -> list[msgspec.Raw]:
+    """Objects of a list, each to be read by itself: one that is odd costs itself alone.
+
+    A list of one may be that one; what is neither has none.
+    """
+    kind = bytes(memoryview(raw)[:64]).lstrip()[:1]
+    if kind == b"{":
+        return [raw]
+    return _ROWS.decode(raw) if kind == b"[" else []
+
+
+def without_nulls(value: Any) -> Any:
+    """The same without members that are null, at any depth: their defaults hold."""
+    if isinstance(value, dict):
+        return {name: without_nulls(member) for name, member in value.items() if member is not None}
+    return [without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def with_plain_numbers(body: bytes) -> bytes:
+    """A document with `NaN` and `INF`, which older versions write as they are, as texts: so it is JSON."""
+    if not any(sign in body for sign in _SIGNS_OF_BARE):
+        return body
+    return _BARE.sub(_as_text, body)
+
+
+def _as_text(found: "re.Match[bytes]") -> bytes:
+    if found[1] is None:
+        return found[0]  # a text, in which anything may be
+    return b'"NaN"' if found[2] else b'"' + found[1] + b'Infinity"'
 
 
 def several(value: list[T] | T | None) -> list[T]:

@@ -10,11 +10,14 @@ from shim.errors import RemoteProtocolError
 from shim.protocol.rest.documents import (
     application_document,
     application_documents,
+    application_rows,
+    node_rows,
     read_info,
     read_metrics,
     read_nodes,
     submitted_document,
 )
+from shim.protocol.rest.wire_values import with_plain_numbers
 from shim.testing.recorded import recorded_exchange, recorded_exchanges
 
 EAST = SubClusterId("east")
@@ -61,10 +64,6 @@ def test_quoted_numbers_are_numbers():
         b"",
         b"[",
         b'{"apps":[[[',
-        b'{"apps":{"app":[{"id":"x","state":"RUNNING","finalStatus":"UNDEFINED"}]}}',
-        b'{"apps":{"app":[%s]}}' % APP.replace(b"RUNNING", b"JUMPING"),
-        b'{"apps":{"app":[%s]}}' % APP.replace(b"UNDEFINED", b"MAYBE"),
-        b'{"apps":{"app":[{}]}}',
         b'{"apps":{"app":[%s]}}' % APP[:-1],
         b"[" * 100_000,
         b"\xff\xfe",
@@ -74,6 +73,47 @@ def test_quoted_numbers_are_numbers():
 def test_what_is_no_list_of_applications_is_refused(raw):
     with pytest.raises(RemoteProtocolError):
         listed(raw)
+
+
+@pytest.mark.parametrize("odd", [b"{}", b"5", b"null", b"[]", b'{"id":"x","state":"RUNNING"}', b'{"id":null}'])
+def test_an_application_that_cannot_be_read_costs_itself_and_is_counted(odd):
+    count, rows = application_rows(b'{"apps":{"app":[%s,%s]}}' % (odd, APP), EAST, 1.0)
+    assert (count, [row.raw for row in rows]) == (2, [APP])
+
+
+@pytest.mark.parametrize(
+    "member", ["name", "queue", "user", "applicationTags", "applicationType", "finalStatus", "state"]
+)
+@pytest.mark.parametrize("value", ["null", "5", '"of a newer Hadoop"'])
+def test_an_odd_member_costs_nothing(member, value):
+    row = b'{"id":"application_1_0001","state":"RUNNING","finalStatus":"UNDEFINED","queue":"q"}'
+    told = json.loads(row) | {member: json.loads(value)}
+    (found,) = listed(b'{"apps":{"app":[%s]}}' % json.dumps(told).encode()).values()
+    assert found.summary.application_id == ApplicationId(1, 1)
+    assert not found.summary.state.is_final
+
+
+def test_a_node_that_cannot_be_read_costs_itself_and_is_counted():
+    good = b'{"id":"n1:1","rack":null,"state":"RUNNING","usedMemoryMB":null}'
+    odd = (b"5", b"null", b"{}", b'{"id":"n1"}', b'{"id":"n2:1","state":[1]}', b'{"id":"n3:1","nodeLabels":5}')
+    count, rows = node_rows(b'{"nodes":{"node":[%s,%s]}}' % (b",".join(odd), good))
+    assert (count, [str(row.node) for row in rows]) == (7, ["n1:1"])
+
+
+@pytest.mark.parametrize(
+    ("told", "written"),
+    [
+        (b'{"a":NaN}', b'{"a":"NaN"}'),
+        (b'{"a":INF,"b":-INF}', b'{"a":"Infinity","b":"-Infinity"}'),
+        (b"[-Infinity, Infinity]", b'["-Infinity", "Infinity"]'),
+        (b'{"NaN":"a INF \\" NaN","b":NaN}', b'{"NaN":"a INF \\" NaN","b":"NaN"}'),
+        (b'{"a":"INFO"}', b'{"a":"INFO"}'),
+        (b'{"a":1}', b'{"a":1}'),
+    ],
+)
+def test_numbers_that_are_none_are_texts_in_what_is_json_then(told, written):
+    assert with_plain_numbers(told) == written
+    json.loads(written)
 
 
 def test_a_map_that_repeats_a_key_travels_as_it_is():

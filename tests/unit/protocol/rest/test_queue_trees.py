@@ -5,7 +5,7 @@ import pytest
 from shim.domain.queues import PartitionReport, QueueState, QueueUser
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
-from shim.protocol.rest.queue_trees import read_scheduler
+from shim.protocol.rest.queue_trees import open_scheduler, read_scheduler
 from shim.testing.recorded import recorded_exchange, recorded_exchanges
 
 TOTAL = ResourceVector(8192, 8)
@@ -89,13 +89,57 @@ def test_a_parent_that_makes_leaves_is_told_from_one_that_does_not(field):
     assert not queues["root.auto"].is_leaf
 
 
+def test_a_queue_in_a_state_of_a_newer_hadoop_is_sent_nothing():
+    _, queues = read(capacity({"queueName": "a", "state": "SLEEPING"}, {"queueName": "b", "state": "RUNNING"}))
+    assert (queues["root.a"].state, queues["root.b"].state) == (QueueState.STOPPED, QueueState.RUNNING)
+
+
+ODD_QUEUES: list[object] = [
+    5,
+    None,
+    "a",
+    [],
+    {"queueName": {"x": 1}},
+    {"queueName": "odd", "resourcesUsed": "much"},
+    {"queueName": "odd", "state": ["RUNNING"]},
+    {"queueName": "odd", "nodeLabels": {"a": 1}},
+    {"queueName": "odd", "users": 5},
+]
+
+
+@pytest.mark.parametrize("odd", ODD_QUEUES)
+def test_a_queue_that_cannot_be_read_costs_itself_and_what_is_below_it(odd):
+    below = odd | {"queues": {"queue": [{"queueName": "child"}]}} if isinstance(odd, dict) else odd
+    good = {"queueName": "b", "queues": {"queue": [{"queueName": "c"}]}}
+    _, (count, rows), _ = open_scheduler(capacity(below, good), TOTAL)
+    paths = [queue.path for queue in rows]
+    assert paths == ["root", "root.b", "root.b.c"]
+    assert count > len(paths), "what is lost is counted"
+
+
+def test_nulls_of_a_queue_are_as_if_nothing_were_told():
+    nulls = dict.fromkeys(("type", "state", "numApplications", "nodeLabels", "autoCreateChildQueueEnabled", "queues"))
+    _, queues = read(capacity({"queueName": "a"} | nulls))
+    assert queues["root.a"].state is QueueState.RUNNING
+
+
+@pytest.mark.parametrize("odd", [5, None, {"queueName": "root.odd", "usedResources": []}])
+def test_of_a_fair_scheduler_too(odd):
+    root = {"queueName": "root", "childQueues": {"queue": [odd, {"queueName": "root.b"}]}}
+    info = {"type": "fairScheduler", "rootQueue": root}
+    raw = json.dumps({"scheduler": {"schedulerInfo": info}}).encode()
+    _, (count, rows), _ = open_scheduler(raw, TOTAL)
+    assert [queue.path for queue in rows] == ["root", "root.b"]
+    assert count == 3
+
+
 @pytest.mark.parametrize(
     "raw",
     [
         b"{}",
         b"garbage",
         b'{"scheduler":{"schedulerInfo":{"type":"otherScheduler"}}}',
-        capacity({"queueName": "a", "state": "SLEEPING"}),
+        b'{"scheduler":{"schedulerInfo":[]}}',
     ],
 )
 def test_what_is_no_known_scheduler_is_refused(raw):
