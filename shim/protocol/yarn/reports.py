@@ -97,7 +97,7 @@ def report_of(document: ApplicationDocument) -> ApplicationReportProto:
         launchTime=_number(told.launch_time),
         finishTime=summary.finished_at_ms,
         final_application_status=_final_status(summary.final_status),
-        app_resource_Usage=NO_USAGE if attempt == _NO_ATTEMPT else _usage(told),
+        app_resource_Usage=_usage(told) if attempt != _NO_ATTEMPT or _number(told.running_containers) > 0 else NO_USAGE,
         currentApplicationAttemptId=ApplicationAttemptIdProto(
             application_id=application_message(summary.application_id), attemptId=attempt
         ),

@@ -86,7 +86,8 @@ LOGS = "http://node-7.east:8042/node/containerlogs/{}/alice"
     ],
 )
 def test_a_report_that_is_made_of_a_document_tells_the_attempt_or_minus_one_as_a_manager_does(logs, attempt):
-    raw = json.dumps({"amContainerLogs": logs, "allocatedMB": 2048, "runningContainers": 2}).encode()
+    uses = {"allocatedMB": 2048, "runningContainers": 2} if attempt != -1 else {"allocatedMB": 0}
+    raw = json.dumps({"amContainerLogs": logs} | uses).encode()
     report = report_of(replace(a_document(1, "east"), raw=raw))
     named = report.currentApplicationAttemptId
     assert (named.attemptId, named.application_id) == (attempt, report.applicationId)
