@@ -46,6 +46,7 @@ class ApplicationIds:
         self._listed = listed
         self._is_known = is_known
         self._timestamp_ms: int | None = None
+        self._founded_ms: int | None = None
         self._beginning = asyncio.Lock()
         self._numbers: deque[int] = deque()
         self._fetch: asyncio.Task[None] | None = None
@@ -65,6 +66,16 @@ class ApplicationIds:
             if self._timestamp_ms is None:
                 self._timestamp_ms = await self._store.begin_epoch(self._listed())
             return self._timestamp_ms
+
+    async def founded_ms(self) -> int:
+        """When the federation was founded: of one store it is the same in every process, and over restarts.
+
+        Raises:
+            StoreUnavailableError: The store cannot tell.
+        """
+        if self._founded_ms is None:
+            self._founded_ms = await self._store.federation_timestamp_ms()
+        return self._founded_ms
 
     async def issue(self) -> ApplicationId:
         """A new id, larger than those that this process has issued before.

@@ -81,7 +81,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "identity of the cluster",
-        "`id` and `startedOn` are the start of the process",
+        "`id` and `startedOn` are when the store's federation was founded",
         "both are the federation's, fixed at its first start",
         "ids that Heddle issues begin with it; it outlives every ResourceManager",
         _all(Aspect.BODY),

@@ -24,13 +24,22 @@ from shim.server.connection_registry import ByteBudget, ConnectionRegistry, Trac
 from shim.server.rest.asgi import has_body, request_of, with_headers
 from shim.server.rest.host_names import HostNames
 from shim.server.rest.messages import Request
-from shim.server.rest.request_heads import RefusedHeadError, check_framing, check_host, check_size, claimed_user
+from shim.server.rest.request_heads import (
+    RefusedHeadError,
+    check_framing,
+    check_host,
+    check_size,
+    claimed_user,
+    too_large,
+)
 
 __all__ = ["ConnectionLimits", "GuardedProtocol", "Reception"]
 
 _AT_ONCE = frozenset({b"GET", b"POST"})
 _OF_OFFERS = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _MOST_AROUND = 8  # bytes for each byte of a body: a chunk of one byte takes six
+_LINGER_S = 5.0
+_MOST_DROPPED = 64 * 1024 * 1024
 _WORTH_COUNTING = 64 * 1024
 """Bytes below which nobody asks how much of a request is kept."""
 
@@ -110,6 +119,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._rest_bytes = 0
         self._is_in_head = True
         self._is_offer = False
+        self._is_refused = False
+        self._dropped_bytes = 0
         self._waiting: list[bytes] = []
 
     @property
@@ -152,6 +163,9 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse what came; refuse what breaks HTTP or the limits."""
+        if self._is_refused:
+            self._drop(data)
+            return
         if self.transport.is_closing():
             return
         self._reception.connections.heard_of(self)
@@ -172,6 +186,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def shutdown(self) -> None:
         """Answer what has come before the connection closes."""
         self._take_turn()
+        if self._is_refused:
+            self.transport.close()
         super().shutdown()
 
     def _keep(self, data: bytes) -> None:
@@ -197,7 +213,7 @@ class GuardedProtocol(HttpToolsProtocol):
         else:
             self._rest_bytes += len(data)
         self._parse(data)
-        if self._is_too_long():
+        if not self._is_refused and self._is_too_long():
             self._refusal = RefusedHeadError(431, "Request Header Fields Too Large")
             self.send_400_response("")
 
@@ -210,6 +226,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 data = self._head_without_offer() + data[offer.args[0] :]
             except httptools.HttpParserError:
                 self.send_400_response("")
+                return
             else:
                 return
 
@@ -230,9 +247,14 @@ class GuardedProtocol(HttpToolsProtocol):
         return self._rest_bytes > self._limits.max_head_bytes + _MOST_AROUND * self._body_bytes
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words; ours are those of Jetty
-        """Say what is wrong, as a ResourceManager's server does, and close."""
-        if self.transport.is_closing():
+        """Say what is wrong, as a ResourceManager's server does, and close once the client has heard it.
+
+        A socket that is closed while more comes in is reset, and the client may never read why: what it still sends is
+        dropped for a while.
+        """
+        if self.transport.is_closing() or self._is_refused:
             return
+        self._is_refused = True
         status, reason = self._refusal.status, self._refusal.reason
         body = f"<h1>Bad Message {status}</h1><pre>reason: {reason}</pre>".encode()
         head = (
@@ -240,7 +262,26 @@ class GuardedProtocol(HttpToolsProtocol):
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
-        self.transport.close()
+        if self.transport.can_write_eof():  # not with TLS
+            self.transport.write_eof()
+        self._leave_cycle()
+        self._reception.held.hold(self, 0)
+        self.flow.resume_reading()
+        self._disarm()
+        self._timer = self.loop.call_later(min(_LINGER_S, self._limits.request_timeout_s), self.transport.close)
+
+    def _leave_cycle(self) -> None:
+        """Let what is being answered on this connection be dropped, as if the client had left."""
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+
+    def _drop(self, data: bytes) -> None:
+        """Take what a client still sends that was refused, up to a bound."""
+        self._dropped_bytes += len(data)
+        if self._dropped_bytes > _MOST_DROPPED:
+            self.transport.close()
 
     # -- parser ------------------------------------------------------------------------------------------------------
 
@@ -292,7 +333,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Part of the body."""
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.max_body_bytes:
-            self._refusal = RefusedHeadError(413, "Payload Too Large")
+            self._refusal = too_large(self._limits.max_body_bytes)
             raise self._refusal
         if self._body_bytes > _WORTH_COUNTING:
             self._reception.held.hold(self, self._body_bytes)

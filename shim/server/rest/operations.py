@@ -174,7 +174,7 @@ class Operations:
         read = await self._backend.documents.part(Part.INFO)
         first = next(iter(read.documents.values()), None)
         known = msgspec.json.decode(first.raw)["clusterInfo"] if first else {}
-        stamp = await self._backend.ids.begin()
+        stamp = await self._backend.ids.founded_ms()  # programs take another id for another cluster
         own = {"id": stamp, "startedOn": stamp, "state": "STARTED", "haState": "ACTIVE"}
         body = msgspec.json.encode({"clusterInfo": {**own, **known, **own}})
         return Outcome(Document(body), read.freshness, Part.INFO)

@@ -4,7 +4,7 @@ import re
 
 from shim.server.rest.host_names import HostNames
 
-__all__ = ["RefusedHeadError", "check_framing", "check_host", "check_size", "claimed_user"]
+__all__ = ["RefusedHeadError", "check_framing", "check_host", "check_size", "claimed_user", "too_large"]
 
 _MOST_HEADERS = 256
 """Lines of one head: a browser behind three proxies sends 40, and each costs wherever headers are looked at."""
@@ -33,6 +33,11 @@ class RefusedHeadError(Exception):
         super().__init__(reason)
         self.status = status
         self.reason = reason
+
+
+def too_large(max_body_bytes: int) -> RefusedHeadError:
+    """What is said of a body that is larger than it may be."""
+    return RefusedHeadError(413, f"the body is larger than {max_body_bytes} bytes, the limit of server.max_body_bytes")
 
 
 def check_host(headers: list[tuple[bytes, bytes]], names: HostNames) -> None:
@@ -80,4 +85,4 @@ def check_framing(headers: list[tuple[bytes, bytes]], version: str, max_body_byt
     if lengths and not lengths[0].isdigit():
         raise RefusedHeadError(400, "Invalid Content-Length")
     if lengths and int(lengths[0][:16]) > max_body_bytes:
-        raise RefusedHeadError(413, "Payload Too Large")
+        raise too_large(max_body_bytes)

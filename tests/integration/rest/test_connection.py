@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import http.client
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import pytest
+import uvloop
 
 from shim.server.rest.asgi import raw_headers
 from shim.server.rest.connection import ConnectionLimits
@@ -466,3 +468,59 @@ async def test_what_comes_in_pieces_while_it_waits_is_taken_in_its_order():
         pieces = (b"GET /ready HT", b"TP/1.1\r\nHost: a\r\n\r\nGET /ready?2 HTTP/1.1\r\n", b"Host: a\r\n\r\n")
         answers = await asyncio.gather(*(exchange(server, *pieces) for _ in range(20)))
     assert [answer.count(b"ready") for answer in answers] == [2] * 20
+
+
+@pytest.mark.parametrize("is_chunked", [False, True], ids=["announced", "in chunks"])
+@pytest.mark.parametrize("loop_of", ["asyncio", "uvloop"])
+def test_a_client_that_sends_its_whole_body_before_it_reads_hears_that_it_is_too_large(is_chunked, loop_of):
+    def send(port: int) -> tuple[int, bytes]:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as client:
+            body = (b"a" * 65536 for _ in range(48)) if is_chunked else b"a" * (3 * 1024 * 1024)
+            client.request("POST", "/x", body=body, encode_chunked=is_chunked)
+            answer = client.getresponse()
+            return answer.status, answer.read()
+
+    async def all_of_it() -> None:
+        handler = EchoesRequests()
+        async with serving(handler, replace(LIMITS, request_timeout_s=20)) as server:
+            told, body = await asyncio.to_thread(send, server.port)
+        assert told == 413
+        assert b"larger than 1000 bytes, the limit of server.max_body_bytes" in body
+        assert handler.requests == []
+
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop if loop_of == "uvloop" else None) as runner:
+        runner.run(all_of_it())
+
+
+async def test_what_goes_on_being_sent_after_a_refusal_is_dropped_for_a_while_alone():
+    handler = EchoesRequests()
+    async with serving(handler) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(POST + b"Content-Length: 1001\r\n\r\n")
+        assert status(await reader.read()) == 413
+
+        async def send_on() -> None:
+            while True:
+                writer.write(b"a" * 1000)
+                await writer.drain()
+                await asyncio.sleep(0.01)
+
+        with pytest.raises(ConnectionError):
+            await send_on()
+        writer.close()
+    assert handler.requests == []
+
+
+async def test_an_answer_under_way_does_not_follow_a_refusal():
+    handler = EchoesRequests()
+    async with serving(handler) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+        await handler.asked.wait()
+        writer.write(POST + b"Content-Length: 1001\r\n\r\n")
+        answer = await reader.read()
+        handler.go.set()
+        await asyncio.sleep(0)
+        writer.close()
+    assert status(answer) == 413
+    assert answer.count(b"HTTP/1.1 ") == 1

@@ -141,3 +141,11 @@ async def test_a_block_that_could_not_be_fetched_ahead_is_no_failure_that_nobody
     del ids
     gc.collect()
     assert told == []
+
+
+async def test_a_federation_was_founded_when_its_store_was_whoever_asks(store: SwitchableStore) -> None:
+    founded = [await ApplicationIds(store).founded_ms() for _ in range(3)]
+    begun = [await ApplicationIds(store).begin() for _ in range(2)]
+    assert len(set(founded)) == 1
+    assert len(set(begun)) == 2, "though ids of each process are its own"
+    assert await ApplicationIds(store).founded_ms() == founded[0]
