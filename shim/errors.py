@@ -182,11 +182,13 @@ class ResourceManagerError(HeddleError):
 
     Attributes:
         subcluster: Id of the sub-cluster that it belongs to.
+        reason: The message without that id, for where the id is told already.
     """
 
     def __init__(self, subcluster: str, message: str) -> None:
         super().__init__(f"sub-cluster {subcluster}: {message}")
         self.subcluster = subcluster
+        self.reason = message
 
 
 class NeverReachedError(ResourceManagerError):

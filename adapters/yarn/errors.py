@@ -7,6 +7,9 @@ was written.
 """
 
 import asyncio
+import os
+import socket
+import ssl
 from typing import Final
 
 import aiohttp
@@ -18,6 +21,7 @@ __all__ = ["FOREIGN_ERRORS", "translated"]
 FOREIGN_ERRORS: Final = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 """What may come out of aiohttp and the sockets below it."""
 
+_LONGEST_TOLD: Final = 200
 _BROKEN_ANSWERS: Final = (aiohttp.ClientPayloadError, aiohttp.ClientResponseError)
 
 
@@ -39,6 +43,29 @@ def translated(exc: Exception, subcluster: str, address: str, *, was_sent: bool)
 
 
 def _told(exc: Exception) -> str:
+    """What went wrong in words; the names of classes are the program's own."""
     if isinstance(exc, TimeoutError):
         return "time ran out"
-    return f"{type(exc).__name__}: {exc}"[:200]
+    if isinstance(exc, aiohttp.ServerDisconnectedError):
+        return "the connection was closed"
+    cause: BaseException = exc
+    if isinstance(exc, aiohttp.ClientConnectorCertificateError):
+        cause = exc.certificate_error
+    elif isinstance(exc, aiohttp.ClientConnectorError):
+        cause = exc.os_error
+    told = _told_of_socket(cause) if isinstance(cause, OSError) else str(cause)
+    return told[:_LONGEST_TOLD] or "the connection failed"
+
+
+def _told_of_socket(exc: OSError) -> str:
+    if isinstance(exc, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted: {exc.verify_message.rstrip('.') or exc.reason}"
+    if isinstance(exc, ssl.SSLError):
+        return f"no TLS: {(exc.reason or str(exc)).replace('_', ' ').lower()}"
+    if isinstance(exc, socket.gaierror):
+        return _decapitalised(exc.strerror or "its name has no address")
+    return _decapitalised(os.strerror(exc.errno)) if exc.errno else str(exc)
+
+
+def _decapitalised(words: str) -> str:
+    return words[:1].lower() + words[1:]

@@ -138,7 +138,7 @@ class AdminCalls:
         try:
             return await rpc.call(call)
         except ResourceManagerError as exc:
-            return str(exc).removeprefix(f"sub-cluster {subcluster}: ")
+            return exc.reason
 
 
 def _is(node: NodeId, named: NodeId) -> bool:

@@ -157,7 +157,7 @@ class ClientCalls:
         try:
             return await rpc.call(call, timeout_s=self._settings.answer_within_s)
         except ResourceManagerError as exc:
-            raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {exc}") from exc
+            raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {exc.reason}") from exc
 
     async def ask_all(self, call: RPCCall, *, told_to: str | None = None) -> Gathered:
         """Ask every usable sub-cluster at once.

@@ -127,7 +127,7 @@ class ContainerLogs:
         try:
             answer = await self.managers[place].query(path, viewer=caller.user)
         except ResourceManagerError as exc:
-            raise HomeUnreachableError(f"sub-cluster {place} does not answer: {exc}") from exc
+            raise HomeUnreachableError(f"sub-cluster {place} does not answer: {exc.reason}") from exc
         try:
             told = msgspec.json.decode(answer.body, type=_Container)
         except msgspec.DecodeError:
@@ -152,7 +152,7 @@ class ContainerLogs:
         try:
             answer = await self.nodes[place](node, request)
         except ResourceManagerError as exc:
-            raise HomeUnreachableError(f"node {node} of {place} does not answer: {exc}") from exc
+            raise HomeUnreachableError(f"node {node} of {place} does not answer: {exc.reason}") from exc
         if answer.status == _NOT_FOUND or (answer.status == _HIDDEN_NOT_FOUND and _ABSENT in answer.body):
             raise NotFoundError(f"node {node} of {place} has no such logs of {container}, not yet or not any more")
         if answer.status != _OK:

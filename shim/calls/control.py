@@ -57,7 +57,9 @@ class ControlService:
         try:
             return await self._managers[home].forward(request, timeout_s=self._answer_within_s)
         except ResourceManagerError as exc:
-            raise HomeUnreachableError(f"{application_id} is at sub-cluster {home}: {exc}; repeat the call") from exc
+            raise HomeUnreachableError(
+                f"{application_id} is at sub-cluster {home}: {exc.reason}; repeat the call"
+            ) from exc
         finally:
             self._listing.mark_written(application_id)
 

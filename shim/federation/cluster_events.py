@@ -27,6 +27,7 @@ class ClusterEvents:
         self._statuses = statuses
         self._clock = clock
         self._known: dict[SubClusterId, str] = {}
+        self._absent = set[SubClusterId]()  # told of already
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -35,13 +36,19 @@ class ClusterEvents:
             await self._clock.sleep(_LOOK_EVERY_S)
 
     def look(self) -> None:
-        """Tell what has changed since the last look; before the first, every cluster was NEW."""
+        """Tell what has changed since the last look; before the first, every cluster was NEW.
+
+        Of one that has never answered it is told once, too: when the first poll of it has failed.
+        """
         for status in self._statuses():
             was = self._known.get(status.id, "NEW")
-            if status.state == was:
+            is_absent = not status.is_heard and bool(status.failure) and status.id not in self._absent
+            if status.state == was and not is_absent:
                 continue
             self._known[status.id] = status.state
-            write = _log.warning if status.state in _TROUBLE else _log.info
+            if is_absent:
+                self._absent.add(status.id)
+            write = _log.warning if is_absent or status.state in _TROUBLE else _log.info
             write(
                 f"cluster is {status.state}",
                 cluster=status.id,

@@ -69,21 +69,23 @@ class ClusterStatus:
 
     Attributes:
         state: One word: RUNNING, CORDONED, DRAINING, RECOVERING, LOST, RETIRED or NEW.
-        age_s: Of the newest heartbeat; None if there was none.
+        age_s: Of the newest heartbeat; if there was none, since this process began.
         running: Applications that are not final.
         failure: Why the newest poll failed; empty if it did not.
+        is_heard: Whether there was any heartbeat.
     """
 
     id: SubClusterId
     description: SubClusterDescription
     state: str
     admission: Admission
-    age_s: float | None
+    age_s: float
     version: str
     scheduler: str
     running: int
     nodes: int
     failure: str
+    is_heard: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +170,10 @@ class Inspection:
     settings: InspectionSettings = field(default_factory=InspectionSettings)
     unfenced: Mapping[SubClusterId, ResourceManager] = field(default_factory=dict)
     by_ticket: Mapping[SubClusterId, ResourceManagerRPC] = field(default_factory=dict)
+    began_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "began_s", self.clock.monotonic_s())
 
     def clusters(self) -> list[ClusterStatus]:
         """Every configured sub-cluster, in the configured order."""
@@ -215,18 +221,24 @@ class Inspection:
 
     def _status(self, subcluster: SubClusterId, admission: Admission, now_s: float) -> ClusterStatus:
         seen = self.view.look(subcluster, now_s)
+        is_heard = seen.state is not SubClusterState.NEW
         return ClusterStatus(
             id=subcluster,
             description=self.descriptions[subcluster],
             state=word_for(seen.state, admission),
             admission=admission,
-            age_s=None if seen.state is SubClusterState.NEW else seen.age_s,
+            age_s=seen.age_s if is_heard and seen.age_s != float("inf") else self._running_s(),
             version=seen.version,
             scheduler=seen.scheduler,
             running=seen.running,
             nodes=len(seen.nodes),
             failure=seen.failure,
+            is_heard=is_heard,
         )
+
+    def _running_s(self) -> float:
+        """Since this process began: the least that a cluster has been silent that was never heard of."""
+        return self.clock.monotonic_s() - self.began_s
 
     async def _store_trouble(self) -> str:
         try:
@@ -238,7 +250,8 @@ class Inspection:
     async def _facts(self, seen: SubClusterView) -> SubClusterFacts:
         is_reachable = seen.state.is_usable and not seen.failure
         description = self.descriptions[seen.subcluster]
-        age = f"last heard of {seen.age_s:.0f} s ago" if seen.version else "never heard of"
+        never = f"not heard of in the {self._running_s():.0f} s since Heddle began"
+        age = f"last heard of {seen.age_s:.0f} s ago" if seen.version else never
         manager, node, taken_as, acting = None, None, None, None
         if is_reachable:
             manager, node, taken_as, acting = await asyncio.gather(

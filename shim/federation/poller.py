@@ -17,7 +17,7 @@ import structlog
 
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import HaState, SubClusterReport
-from shim.errors import HeddleError, InvariantViolationError
+from shim.errors import HeddleError, InvariantViolationError, ResourceManagerError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.federation.core.report import HeartbeatReporter, Poll
 from shim.federation.polling import Poller, PollSettings
@@ -196,7 +196,8 @@ class SubClusterPoller:
         tell_listeners(self._listeners, lambda each: each.reported(report, applied))
 
     def _fail(self, error: HeddleError) -> None:
-        self._view.note_failure(self.subcluster, str(error), at_s=self._clock.now_s())
+        reason = error.reason if isinstance(error, ResourceManagerError) else str(error)
+        self._view.note_failure(self.subcluster, reason, at_s=self._clock.now_s())
         tell_listeners(self._listeners, lambda each: each.failed(self.subcluster, error))
 
 

@@ -38,7 +38,7 @@ class Backend:
 
     Attributes:
         managers: By sub-cluster, in the configured order.
-        ids: Issues them; their time stamp is `id` and `startedOn` of `/info`.
+        ids: Issues them; when their federation was founded is `id` and `startedOn` of `/info`.
         answer_within_s: Nobody waits longer for a sub-cluster.
         maximum_allocation: The largest container that a user may count on.
         waiting: Tells why applications wait.
@@ -150,7 +150,8 @@ class Backend:
             async with asyncio.timeout(within_s):
                 return await (self._while_heard(subcluster, asking) if is_slow else asking)
         except (ResourceManagerError, TimeoutError) as exc:
-            reason = str(exc) or f"no answer within {within_s:g} s"
+            told = exc.reason if isinstance(exc, ResourceManagerError) else str(exc)
+            reason = told or f"no answer within {within_s:g} s"
             raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {reason}") from exc
 
     async def _while_heard(self, subcluster: SubClusterId, asking: Coroutine[None, None, RestAnswer]) -> RestAnswer:

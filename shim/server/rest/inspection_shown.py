@@ -34,6 +34,7 @@ def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
         "version": status.version,
         "state": status.state,
         "age_s": _seconds(status.age_s),
+        "is_heard": status.is_heard,
         "running": status.running,
         "nodes": status.nodes,
         "admission": status.admission.value,

@@ -146,6 +146,31 @@ def test_a_cluster_that_changes_is_an_event_said_once(lines: Lines) -> None:
     assert lines[2]["reason"] == "refused"
 
 
+def test_a_cluster_that_never_answers_is_told_of_once_and_again_when_it_does(lines: Lines) -> None:
+    def status(id_: str, state: str, failure: str, *, is_heard: bool) -> ClusterStatus:
+        return ClusterStatus(
+            SubClusterId(id_), SubClusterDescription(()), state, Admission.OPEN, 1.0, "", "", 0, 0, failure, is_heard
+        )
+
+    moments = iter(
+        [
+            [status("east", "NEW", "", is_heard=False), status("west", "CORDONED", "refused", is_heard=False)],
+            [status("east", "NEW", "refused", is_heard=False), status("west", "CORDONED", "late", is_heard=False)],
+            [status("east", "NEW", "time ran out", is_heard=False), status("west", "CORDONED", "x", is_heard=False)],
+            [status("east", "RUNNING", "", is_heard=True), status("west", "CORDONED", "x", is_heard=False)],
+            [status("east", "RUNNING", "refused", is_heard=True), status("west", "CORDONED", "", is_heard=True)],
+        ]
+    )
+    watch = ClusterEvents(lambda: next(moments), FakeClock())
+    for _ in range(5):
+        watch.look()
+    assert [(line["cluster"], line["state"], line["reason"], line["log_level"]) for line in lines] == [
+        ("west", "CORDONED", "refused", "warning"),
+        ("east", "NEW", "refused", "warning"),
+        ("east", "RUNNING", "", "info"),
+    ]
+
+
 def test_of_very_many_ends_the_newest_are_remembered(lines: Lines) -> None:
     lives, most = ApplicationLives(), 100_000
     for number in range(1, most + 2):

@@ -52,7 +52,7 @@ const Scale = () =>
 
 /** @param {{ of: Cluster, nodes: ClusterNode[], caller: Caller | null, setAsk: SetAsk }} props */
 function One({ of, nodes, caller, setAsk }) {
-  const age = of.age_s === null ? "never" : `${of.age_s.toFixed(1)} s ago`;
+  const age = of.age_s === null || of.is_heard === false ? "never" : `${of.age_s.toFixed(1)} s ago`;
   const web = httpOnly(of.web);
   return html`<section class="card wide">
     <h2>${of.id} <${State} of=${of.state} />${["open", of.state.toLowerCase()].includes(of.admission) ? "" : ` (${of.admission})`}</h2>

@@ -100,7 +100,7 @@ function Cluster({ of, amount }) {
       ${amount && amount.pending > 0 && html`<dt>Waiting</dt><dd>${memory(amount.pending)}</dd>`}
       <dt>Nodes</dt><dd>${of.nodes}</dd>
       <dt>Live applications</dt><dd>${of.running}</dd>
-      <dt>Heard of</dt><dd>${of.age_s === null ? "never" : `${of.age_s.toFixed(1)} s ago`}</dd>
+      <dt>Heard of</dt><dd>${of.age_s === null || of.is_heard === false ? "never" : `${of.age_s.toFixed(1)} s ago`}</dd>
       <dt>Hadoop</dt><dd>${of.version}</dd>
     </dl>
     ${of.failure && html`<p class="trouble">${of.failure}</p>`}

@@ -31,7 +31,7 @@
 
 /**
  * @typedef {{
- *   id: string, state: string, admission: string, version: string, scheduler: string, age_s: number | null,
+ *   id: string, state: string, admission: string, version: string, scheduler: string, age_s: number | null, is_heard?: boolean,
  *   running: number, nodes: number, web: string, failure: string,
  * }} Cluster
  */
