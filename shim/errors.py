@@ -36,6 +36,7 @@ Foreign errors are translated where they enter (`adapters/yarn/errors.py`, `shim
 Outcomes that are expected (a rejected launch, no capacity) are values, not errors.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 __all__ = [
@@ -245,12 +246,16 @@ class ConfigError(HeddleError):
     Attributes:
         source: File or environment variable that holds the key.
         key: Dotted path of the key.
+        message: What is wrong with it, and what is allowed.
+        mistakes: This one; or all of them, where it stands for several.
     """
 
-    def __init__(self, source: str, key: str, message: str) -> None:
-        super().__init__(f"{source}: {key}: {message}")
+    def __init__(self, source: str, key: str, message: str, *, others: "Sequence[ConfigError]" = ()) -> None:
+        super().__init__("\n".join((f"{source}: {key}: {message}", *map(str, others))))
         self.source = source
         self.key = key
+        self.message = message
+        self.mistakes: tuple[ConfigError, ...] = (ConfigError(source, key, message), *others) if others else (self,)
 
 
 class AddressTakenError(HeddleError):

@@ -14,10 +14,21 @@ import typer
 from shim.cli.completeness import ClusterAge, ages_of, told_of_missing
 from shim.cli.shown_tokens import TokenFileError, TokenShown, shown_token
 from shim.cli.tickets import TicketMissingError, TicketShown, asks_for_ticket
-from shim.errors import HeddleError
+from shim.errors import ConfigError, HeddleError
 from shim.telemetry import escape
 
-__all__ = ["EXIT_CODES", "ExitCode", "Front", "FrontError", "Server", "Strict", "User", "fail", "front"]
+__all__ = [
+    "EXIT_CODES",
+    "ExitCode",
+    "Front",
+    "FrontError",
+    "Server",
+    "Strict",
+    "User",
+    "fail",
+    "fail_for_config",
+    "front",
+]
 
 _TIMEOUT_S = 30.0
 _JAVA_PREFIX = "java.lang.Exception: "
@@ -250,6 +261,14 @@ def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
     """End the command with a message on standard error."""
     typer.secho(escape(message), fg=typer.colors.RED, err=True)
     raise typer.Exit(code)
+
+
+def fail_for_config(error: ConfigError) -> NoReturn:
+    """End the command with all mistakes of a configuration, a line for each."""
+    *others, last = error.mistakes
+    for mistake in others:
+        typer.secho(escape(str(mistake)), fg=typer.colors.RED, err=True)
+    fail(str(last), ExitCode.USAGE)
 
 
 @contextmanager

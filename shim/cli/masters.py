@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shim.app.process import hold_streams, say
-from shim.cli.front import ExitCode, fail
+from shim.cli.front import fail, fail_for_config
 from shim.config.loader import Config, load
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
@@ -81,6 +81,6 @@ def _run(config: Path, process: _Process) -> None:
         configure_logs(level=settings.log.level, style=settings.log.format)
         uvloop.run(process(settings))
     except ConfigError as exc:
-        fail(str(exc), ExitCode.USAGE)
+        fail_for_config(exc)
     except HeddleError as exc:
         fail(str(exc))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shim.app.process import hold_streams, say
-from shim.cli.front import ExitCode, fail
+from shim.cli.front import fail, fail_for_config
 from shim.config.loader import Config, load
 from shim.errors import AddressTakenError, ConfigError, HeddleError
 from shim.telemetry import configure_logs
@@ -61,7 +61,7 @@ def serve(
         configure_logs(level=settings.log.level, style=settings.log.format)
         _run(settings)
     except ConfigError as exc:
-        fail(str(exc), ExitCode.USAGE)
+        fail_for_config(exc)
     except HeddleError as exc:
         fail(str(exc))
 

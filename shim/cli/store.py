@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shim.cli.front import ExitCode, fail
+from shim.cli.front import ExitCode, fail, fail_for_config
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DryRun
 from shim.config.loader import Config, load
@@ -123,7 +123,7 @@ def reseal(
         secrets = (read_secret(security.secret_file), *read_other_secrets(security))
         done = asyncio.run(reseal_store(settings.store.url, secrets, dry_run=dry_run))
     except ConfigError as exc:
-        fail(str(exc), ExitCode.USAGE)
+        fail_for_config(exc)
     except HeddleError as exc:
         fail(str(exc))
     print_fields({"done": not dry_run, **asdict(done)}, output)
@@ -143,7 +143,7 @@ def check(
         settings = load(config, os.environ)
         rows = _checked(settings, offline=offline)
     except ConfigError as exc:
-        fail(str(exc), ExitCode.USAGE)
+        fail_for_config(exc)
     except HeddleError as exc:
         fail(str(exc))
     print_rows(rows, _COLUMNS, output)
@@ -155,7 +155,7 @@ def _copy(config: Path, work: "Callable[[str], Copied | WentBack]", output: Outp
     try:
         done = work(load(config, os.environ).store.url)
     except ConfigError as exc:
-        fail(str(exc), ExitCode.USAGE)
+        fail_for_config(exc)
     except HeddleError as exc:
         fail(str(exc))
     print_fields({"done": not is_dry, **asdict(done)}, output)

@@ -11,17 +11,27 @@ from shim.errors import ConfigError
 __all__ = ["overlay"]
 
 
-def overlay(cls: type, table: dict[str, Any], prefix: str, environment: Mapping[str, str], source: str) -> Origin:
+def overlay(
+    cls: type,
+    table: dict[str, Any],
+    prefix: str,
+    environment: Mapping[str, str],
+    source: str,
+    mistakes: list[ConfigError] | None = None,
+) -> Origin:
     """Put the values of environment variables into a tree of TOML tables, in place.
 
     `PREFIX_SECTION_KEY` sets `section.key`. Items of an array of tables are named by their first key
     (`PREFIX_SUBCLUSTER_EAST_WEB`), with anything but letters and digits written `_`. A variable of a section that does
     not exist is somebody else's (Kubernetes sets `HEDDLE_PORT` for a service called heddle) and left alone.
 
+    Mistakes are kept in `mistakes`, if there is such a list; see `Origin`.
+
     Raises:
-        ConfigError: If a variable names a section, but no key of it.
+        ConfigError: If a variable names a section, but no key of it, and mistakes are not kept.
     """
     variables: dict[str, str] = {}
+    origin = Origin(source, Path(source).resolve().parent, variables, mistakes)
     sections = declared_keys(cls)
     for variable in sorted(environment):
         words = variable.removeprefix(prefix).lower()
@@ -31,11 +41,11 @@ def overlay(cls: type, table: dict[str, Any], prefix: str, environment: Mapping[
         path = _place(cls, table, words, environment[variable])
         if path is None:
             known = _spellings(sections[section][1], table.get(section), section)
-            raise ConfigError(
-                variable, section, unknown_name("variable", variable, [prefix + n.upper() for n in known])
-            )
+            told = unknown_name("variable", variable, [prefix + n.upper() for n in known])
+            origin.note(ConfigError(variable, section, told))
+            continue
         variables[path] = variable
-    return Origin(source, Path(source).resolve().parent, variables)
+    return origin
 
 
 def _variable_name(text: str) -> str:

@@ -9,7 +9,7 @@ sections are the reference: docs/configuration.md is made of them by scripts/con
 import ipaddress
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from shim.config.environment import overlay
 from shim.config.job_graphs import HDFSConfig, SparkConfig, TezConfig
 from shim.config.kerberos import KerberosConfig
 from shim.config.ldap import check_ldap
+from shim.config.lines import line_of, lines_of_keys
 from shim.config.masters import MastersConfig
 from shim.config.oidc import OIDCConfig
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
@@ -99,21 +100,30 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
         tables: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(source, "(file)", f"is not TOML: {exc}") from exc
-    origin = overlay(Config, tables, VARIABLE_PREFIX, environment, source)
+    mistakes: list[ConfigError] = []
+    origin = overlay(Config, tables, VARIABLE_PREFIX, environment, source, mistakes)
     config = read(Config, tables, origin)
-    _check_subclusters(config.subclusters, source)
-    check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
-    _check_spans(config, source)
-    _check_secrets(config, source)
-    _check_proxy_users(config, source)
-    _check_kerberos(config, source)
-    _check_oidc(config.security.oidc, source)
-    check_ldap(config.security.ldap, source)
-    _check_tls(config.server, source)
-    _check_master_tls(config.masters, source)
-    _check_binding(config.server, config.masters, source)
-    _check_own_origin(config, source)
+    known = {mistake.key for mistake in mistakes}
+    for check in (*_CHECKS, _check_together):
+        try:
+            mistakes.extend(mistake for mistake in check(config, source) if mistake.key not in known)
+        except (AttributeError, TypeError, ValueError):  # of a value that could not be read
+            if not known:
+                raise
+    if mistakes:
+        raise _all_of(mistakes, lines_of_keys(text), source)
     return config
+
+
+def _all_of(mistakes: Sequence[ConfigError], lines: dict[str, int], source: str) -> ConfigError:
+    """One error that tells all mistakes with their lines, in the order of the file."""
+
+    def placed(mistake: ConfigError) -> tuple[int, ConfigError]:
+        line = line_of(lines, mistake.key) if mistake.source == source else 0
+        return line, ConfigError(f"{source}:{line}", mistake.key, mistake.message) if line else mistake
+
+    first, *others = (mistake for _, mistake in sorted(map(placed, mistakes), key=lambda pair: pair[0]))
+    return ConfigError(first.source, first.key, first.message, others=others)
 
 
 def is_loopback(address: str) -> bool:
@@ -125,102 +135,102 @@ def is_loopback(address: str) -> bool:
         return host == "localhost"
 
 
-def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -> None:
+def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -> Iterator[ConfigError]:
     if not subclusters:
-        raise ConfigError(source, "subcluster", "there is none: write [[subcluster]] with an id and conf or web")
+        yield ConfigError(source, "subcluster", "there is none: write [[subcluster]] with an id and conf or web")
     seen: set[str] = set()
     for number, subcluster in enumerate(subclusters):
-        if subcluster.id in seen:
-            raise ConfigError(source, f"subcluster[{number}].id", f"{subcluster.id!r} is there twice")
+        if subcluster.id and subcluster.id in seen:
+            yield ConfigError(source, f"subcluster[{number}].id", f"{subcluster.id!r} is there twice")
         seen.add(subcluster.id)
         if subcluster.conf is None and not subcluster.web:
             message = (
                 f"sub-cluster {subcluster.id} has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
             )
-            raise ConfigError(source, f"subcluster[{number}]", message)
-        _check_costs(subcluster, number, [each.id for each in subclusters], source)
+            yield ConfigError(source, f"subcluster[{number}]", message)
+        yield from _check_costs(subcluster, number, [each.id for each in subclusters if each.id], source)
 
 
-def _check_costs(subcluster: SubClusterConfig, number: int, ids: Sequence[str], source: str) -> None:
+def _check_costs(subcluster: SubClusterConfig, number: int, ids: Sequence[str], source: str) -> Iterator[ConfigError]:
     for other, seconds in subcluster.reads_from.items():
         where = f"subcluster[{number}].reads_from.{other}"
         if other not in ids or other == subcluster.id:
-            raise ConfigError(source, where, f"there is no other such sub-cluster; there are {', '.join(ids)}")
+            yield ConfigError(source, where, f"there is no other such sub-cluster; there are {', '.join(ids)}")
         if not 0 <= seconds <= _LONGEST_WAIT_S:
-            raise ConfigError(source, where, f"{seconds:g} is not between 0 and {_LONGEST_WAIT_S} seconds")
+            yield ConfigError(source, where, f"{seconds:g} is not between 0 and {_LONGEST_WAIT_S} seconds")
 
 
-def _check_spans(config: Config, source: str) -> None:
+def _check_spans(config: Config, source: str) -> Iterator[ConfigError]:
     """Tokens are kept for the next Heddle; sealed with a secret that dies with this one they could not be read."""
     read = [queue for queue in config.queues if queue.span or queue.preemptable]
     if read and config.security.secret_file is None:
         key_of_it = "span" if read[0].span else "preemptable"
         named = f"queue {read[0].name} has {key_of_it} = true"
         message = f"is missing: {named}, and what is kept of it is sealed with this secret"
-        raise ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
+        yield ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
 
 
-def _check_secrets(config: Config, source: str) -> None:
+def _check_secrets(config: Config, source: str) -> Iterator[ConfigError]:
     """Refuse a second secret without a first: the first is what is signed with."""
     for name, each in (("security", config.security), ("masters", config.masters)):
         if each.other_secret_file is not None and each.secret_file is None:
-            raise ConfigError(source, f"{name}.other_secret_file", f"is there without {name}.secret_file")
+            yield ConfigError(source, f"{name}.other_secret_file", f"is there without {name}.secret_file")
 
 
-def _check_proxy_users(config: Config, source: str) -> None:
+def _check_proxy_users(config: Config, source: str) -> Iterator[ConfigError]:
     """A rule for a name that no caller has would never count, and nobody would see why."""
     for name in config.security.proxyuser:
         if re.fullmatch(USER_NAME, name) is None:
             message = "is not a user name; write the short one, without host and realm"
-            raise ConfigError(source, f"security.proxyuser.{name}", message)
+            yield ConfigError(source, f"security.proxyuser.{name}", message)
 
 
-def _check_kerberos(config: Config, source: str) -> None:
+def _check_kerberos(config: Config, source: str) -> Iterator[ConfigError]:
     """Half of it would let people believe that nobody comes in without a ticket."""
     kerberos = config.security.kerberos
     if kerberos.principal and kerberos.keytab is None:
-        raise ConfigError(source, "security.kerberos.keytab", "is missing: the principal's key is in it")
+        yield ConfigError(source, "security.kerberos.keytab", "is missing: the principal's key is in it")
     if not kerberos.principal and kerberos != KerberosConfig():
         message = 'is missing, and the others mean nothing without it; write "rm/_HOST@REALM"'
-        raise ConfigError(source, "security.kerberos.principal", message)
+        yield ConfigError(source, "security.kerberos.principal", message)
     for number, subcluster in enumerate(config.subclusters):
         if subcluster.principal and not kerberos.principal:
             message = "means a login by ticket, and there is no [security.kerberos] to get one with"
-            raise ConfigError(source, f"subcluster[{number}].principal", message)
+            yield ConfigError(source, f"subcluster[{number}].principal", message)
 
 
-def _check_oidc(oidc: OIDCConfig, source: str) -> None:
+def _check_oidc(oidc: OIDCConfig, source: str) -> Iterator[ConfigError]:
     """Half of it would let people believe that nobody comes in without a login."""
     if not oidc.issuer:
         if oidc != OIDCConfig():
             message = "is missing, and the others mean nothing without it"
-            raise ConfigError(source, "security.oidc.issuer", message)
+            yield ConfigError(source, "security.oidc.issuer", message)
         return
     for name in ("client_id", "url"):
         if not getattr(oidc, name):
-            raise ConfigError(source, f"security.oidc.{name}", "is missing: no browser can log in without it")
+            yield ConfigError(source, f"security.oidc.{name}", "is missing: no browser can log in without it")
     if "openid" not in oidc.scopes:
-        raise ConfigError(source, "security.oidc.scopes", "has no openid: the provider would tell no user")
+        yield ConfigError(source, "security.oidc.scopes", "has no openid: the provider would tell no user")
 
 
-def _check_tls(server: ServerConfig, source: str) -> None:
+def _check_tls(server: ServerConfig, source: str) -> Iterator[ConfigError]:
     """Half of it would leave passwords in clear where an operator believes them encrypted."""
     tls = server.tls
     if tls.certificate is not None and tls.key_file is None:
-        raise ConfigError(source, "server.tls.key", "is missing: the certificate is of no use without it")
+        yield ConfigError(source, "server.tls.key", "is missing: the certificate is of no use without it")
     if tls.certificate is None and (tls.key_file is not None or tls.client_ca is not None):
-        raise ConfigError(source, "server.tls.certificate", "is missing: without it nothing is encrypted")
+        yield ConfigError(source, "server.tls.certificate", "is missing: without it nothing is encrypted")
 
 
-def _check_master_tls(masters: MastersConfig, source: str) -> None:
+def _check_master_tls(masters: MastersConfig, source: str) -> Iterator[ConfigError]:
     """Half of it would leave links in clear where an operator believes them encrypted."""
     named = {"certificate": masters.tls.certificate, "key": masters.tls.key_file, "ca": masters.tls.ca}
     missing = [name for name, file in named.items() if file is None]
     if missing and len(missing) < len(named):
-        raise ConfigError(source, f"masters.tls.{missing[0]}", "is missing: certificate, key and ca come together")
+        yield ConfigError(source, f"masters.tls.{missing[0]}", "is missing: certificate, key and ca come together")
 
 
-def _check_own_origin(config: Config, source: str) -> None:
+def _check_own_origin(config: Config, source: str) -> Iterator[ConfigError]:
     """Pages of ApplicationMasters with an origin, at a host with other pages of Heddle's, would have their cookies."""
     server = config.server
     if not server.proxy_own_origin:
@@ -229,10 +239,10 @@ def _check_own_origin(config: Config, source: str) -> None:
     others = {split_address(server.rest)[0], *server.host_names, urlsplit(config.security.oidc.url).hostname or ""}
     if not re.fullmatch(r"(?![0-9.]*$)[^:]+\..+", host) or host in {each.lower() for each in others}:
         told = "needs a proxy_url whose host name is for those pages alone: cookies know of no ports"
-        raise ConfigError(source, "server.proxy_own_origin", told)
+        yield ConfigError(source, "server.proxy_own_origin", told)
 
 
-def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:
+def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> Iterator[ConfigError]:
     """Anonymous submission is how ResourceManagers on the open network are abused: reaching out is a decision."""
     named = (
         ("server.rest", server.rest),
@@ -245,4 +255,30 @@ def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) ->
     for name, address in named:
         if address and not is_loopback(address) and not server.allow_remote:
             message = f"{address} is reachable from other machines; set server.allow_remote = true if that is meant"
-            raise ConfigError(source, name, message)
+            yield ConfigError(source, name, message)
+
+
+def _check_together(config: Config, source: str) -> Iterator[ConfigError]:
+    """Yield what other modules refuse: the first mistake of each."""
+    try:
+        check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
+    except ConfigError as exc:
+        yield exc
+    try:
+        check_ldap(config.security.ldap, source)
+    except ConfigError as exc:
+        yield exc
+
+
+_CHECKS: Sequence[Callable[[Config, str], Iterator[ConfigError]]] = (
+    lambda config, source: _check_subclusters(config.subclusters, source),
+    _check_spans,
+    _check_secrets,
+    _check_proxy_users,
+    _check_kerberos,
+    lambda config, source: _check_oidc(config.security.oidc, source),
+    lambda config, source: _check_tls(config.server, source),
+    lambda config, source: _check_master_tls(config.masters, source),
+    lambda config, source: _check_binding(config.server, config.masters, source),
+    _check_own_origin,
+)

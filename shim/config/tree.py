@@ -68,6 +68,7 @@ class Key:
         objection: Why a value that is none of these is not allowed; empty for those of which nothing is known.
         pattern: Regular expression that the whole of a text (or each text of a list) matches.
         form: `pattern` in words, for messages.
+        example: A value that is allowed, for messages; the default if that is a text.
     """
 
     meaning: str
@@ -79,6 +80,7 @@ class Key:
     objection: Callable[[str], str] | None = None
     pattern: str = ""
     form: str = ""
+    example: str = ""
 
 
 def key(default: Any = dataclasses.MISSING, *, about: Key) -> Any:
@@ -95,7 +97,8 @@ def section(factory: Callable[[], T], about: Key) -> T:
 def key_of(field: "dataclasses.Field[Any]") -> Key:
     """Description of a field's key, its name filled in."""
     declared: Key = field.metadata[_METADATA]
-    return dataclasses.replace(declared, name=declared.name or field.name)
+    example = declared.example or (field.default if isinstance(field.default, str) else "")
+    return dataclasses.replace(declared, name=declared.name or field.name, example=example)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +109,19 @@ class Origin:
         source: The file's name as the operator wrote it.
         folder: Relative paths start here.
         variables: Dotted key to the environment variable that set it.
+        mistakes: Where mistakes are put, so that reading goes on; None to raise the first.
     """
 
     source: str
     folder: Path
     variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    mistakes: list[ConfigError] | None = None
+
+    def note(self, mistake: ConfigError) -> None:
+        """Keep a mistake, or raise it."""
+        if self.mistakes is None:
+            raise mistake
+        self.mistakes.append(mistake)
 
     def error(self, path: str, message: str) -> ConfigError:
         """An error about the value at a dotted key."""
@@ -140,15 +151,24 @@ def read(cls: type[T], table: Mapping[str, Any], origin: Origin, path: str = "")
     table = _without_removed(cls, _by_new_names(declared, table, origin, path), origin, path)
     for name in table:
         if name not in declared:
-            raise origin.error(_join(path, name), unknown_name("key", name, declared))
-    values = {}
+            origin.note(origin.error(_join(path, name), unknown_name("key", name, declared)))
+    values: dict[str, Any] = {}
     for name, (field, type_) in declared.items():
         where = _join(path, name)
-        if name in table:
-            values[field.name] = _value(type_, table[name], key_of(field), origin, where)
-        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise origin.error(where, f"is missing: {key_of(field).meaning}")
+        try:
+            if name in table:
+                values[field.name] = _value(type_, table[name], key_of(field), origin, where)
+            elif _is_required(field):
+                raise origin.error(where, f"is missing: {key_of(field).meaning}")
+        except ConfigError as exc:
+            origin.note(exc)
+            if _is_required(field):
+                values[field.name] = None  # what is made of it is never used, as a mistake was noted
     return cls(**values)
+
+
+def _is_required(field: "dataclasses.Field[Any]") -> bool:
+    return field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
 
 
 def declared_keys(cls: Any) -> "dict[str, tuple[dataclasses.Field[Any], Any]]":
@@ -223,7 +243,7 @@ def _value(type_: Any, raw: Any, about: Key, origin: Origin, path: str) -> Any:
         )
     if typing.get_origin(type_) in (types.UnionType, typing.Union):  # T | None: absence is None, presence is a T
         type_ = next(part for part in typing.get_args(type_) if part is not types.NoneType)
-    return _check(_scalar(type_, raw, origin, path), about, origin, path)
+    return _check(_scalar(type_, raw, origin, path, about), about, origin, path)
 
 
 def _shown(raw: Any) -> str:
@@ -281,12 +301,16 @@ _SCALARS: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
 }
 
 
-def _scalar(type_: Any, raw: Any, origin: Origin, path: str) -> Any:
+def _example(about: Key) -> str:
+    return f', such as "{about.example}"' if about.example else ""
+
+
+def _scalar(type_: Any, raw: Any, origin: Origin, path: str, about: Key) -> Any:
     convert, wanted = _SCALARS[type_]
     try:
         value = convert(raw)
     except (KeyError, TypeError, ValueError, OverflowError) as exc:
-        raise origin.error(path, f"{_shown(raw)} is not {wanted}") from exc
+        raise origin.error(path, f"{_shown(raw)} is not {wanted}{_example(about)}") from exc
     if type_ is FolderOrAddress:
         return value if "://" in value else str(origin.folder / Path(value).expanduser())
     return origin.folder / Path(value).expanduser() if type_ is Path else value
@@ -298,7 +322,7 @@ def _check(value: Any, about: Key, origin: Origin, path: str) -> Any:
             raise origin.error(path, f"{_shown(value)} cannot be had: {why}; choose one of {', '.join(about.choices)}")
         raise origin.error(path, unknown_name(f"value {_shown(value)}", str(value), about.choices))
     if about.pattern and re.fullmatch(about.pattern, str(value)) is None:
-        raise origin.error(path, f"{_shown(value)} is not {about.form}")
+        raise origin.error(path, f"{_shown(value)} is not {about.form}{_example(about)}")
     if about.least is not None and value < about.least:
         raise origin.error(path, f"{value} is too small: at least {about.least:g} is allowed")
     if about.most is not None and value > about.most:

@@ -49,7 +49,7 @@ def test_defaults_are_the_safe_ones():
 REFUSED = {
     "an unknown key, with the one that is near": (
         LEAST + 'auht = "simple"',
-        ["/etc/heddle/heddle.toml: subcluster[0].auht:", "Did you mean auth?", "verify_tls"],
+        ["/etc/heddle/heddle.toml:4: subcluster[0].auht:", "Did you mean auth?", "verify_tls"],
     ),
     "an unknown section": ("[sever]\n" + LEAST, [": sever:", "Did you mean server?"]),
     "a value that is none of the few": (LEAST + 'auth = "proxi"', ["subcluster[0].auth", "proxy, simple"]),
