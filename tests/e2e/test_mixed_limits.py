@@ -101,10 +101,10 @@ def test_no_application_goes_where_its_queue_cannot_run_it(mixed: Mixed) -> None
     assert "that queue root.prod may hold at most" in told["west"]
 
 
-def test_what_no_cluster_gives_is_refused_with_the_largest_that_can_be_had(mixed: Mixed) -> None:
+def test_what_no_cluster_gives_is_refused_once_and_what_one_away_gives_is_not(mixed: Mixed) -> None:
+    assert mixed.submit("root.dev", 100_000)[1] == 400
     mixed.admit("east", "cordon")
-    _, status = mixed.submit("root.dev", 768)
-    assert status == 400, "west refuses it in its own words"
+    assert mixed.submit("root.dev", 768)[1] == 503, "east would run it"
     mixed.admit("east", "undrain")
 
 
