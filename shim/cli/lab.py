@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -25,6 +26,7 @@ from shim.lab import (
     Tuning,
     default_folder,
 )
+from shim.lab.presets import bring_about, mixed
 from shim.lab.secured import administrator_keytab
 from shim.lab.spec import LAB_REALM, PROTECTIONS
 from shim.telemetry import escape
@@ -42,6 +44,14 @@ Folder = Annotated[
 Daemon = Annotated[str, typer.Argument(help="Name of a daemon, such as east-rm or west-nm2 (see `heddle lab status`)")]
 
 _FRONT = FrontAddresses()
+
+
+class Preset(StrEnum):
+    """Labs that are described whole."""
+
+    MIXED = "mixed"
+
+
 _DAEMON_COLUMNS = (
     ("DAEMON", "name"),
     ("STATE", "state"),
@@ -64,6 +74,9 @@ _CLUSTER_COLUMNS = (
 @app.command()
 def up(
     *,
+    preset: Annotated[
+        Preset | None, typer.Option(help="Clusters that differ, and nodes that are not well; goes before what follows")
+    ] = None,
     clusters: Annotated[int, typer.Option(help="How many clusters: east, west, north, south, ...")] = 2,
     nodes: Annotated[int, typer.Option(help="NodeManagers of each cluster")] = 2,
     scheduler: Annotated[SchedulerKind, typer.Option(help="Scheduler of each cluster")] = SchedulerKind.CAPACITY,
@@ -113,12 +126,16 @@ def up(
             protection=protection,
             hosts=hosts,
         )
+        if preset is Preset.MIXED:
+            spec = mixed(hosts=hosts, base_port=base_port)
         if dry_run:
             clusters_text = ", ".join(f"{c.id} ({c.version}, {c.nodes} nodes)" for c in spec.clusters)
             say(f"would start {spec.daemons} daemons in {lab.folder}: {clusters_text}")
             return
         with boot_progress() as watch:
             lab.up(spec, watch=watch)
+            if preset is not None:
+                bring_about(lab, lambda what: watch(BootStep(what, spec.daemons, spec.daemons, 0.0)))
         print_lab(lab)
 
 

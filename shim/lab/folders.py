@@ -22,7 +22,7 @@ from shim.lab.layout import (
 from shim.lab.secured import heddle_login, kdc_daemon, secured_cluster
 from shim.lab.secured_conf import HEDDLE, HeddleLogin, client_properties, secured_properties
 from shim.lab.shared_classes import in_containers
-from shim.lab.spec import PROTECTIONS, ClusterSpec, LabSpec
+from shim.lab.spec import DEFAULT_VERSION, PROTECTIONS, ClusterSpec, LabSpec
 from shim.lab.state import ClusterRecord, DaemonRecord, LabState, write_state
 
 __all__ = [
@@ -109,7 +109,8 @@ def write_lab(
         daemons += write_cluster(cluster, layout, around)
     login = heddle_login(folder, spec)
     properties = client_properties(spec.realms, login.principal) if login is not None else {}
-    write_client(front, around_in(folder / CLIENT, jars[spec.clusters[0].version], properties))
+    version = DEFAULT_VERSION if DEFAULT_VERSION in jars else spec.clusters[0].version
+    write_client(front, around_in(folder / CLIENT, jars[version], properties))
     write_heddle_toml(folder / HEDDLE_TOML, front, [cluster.id for cluster in spec.clusters], login)
     hosts_of(folder).write_text(hosts_file(layouts, socket.gethostname()), encoding="utf-8")
     write_state(folder, LabState(tuple(records), tuple(daemons), spec.tuning))

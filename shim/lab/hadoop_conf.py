@@ -247,6 +247,7 @@ def _exclusion(spec: ClusterSpec, around: Surroundings) -> Properties:
         "yarn.resourcemanager.nodes.exclude-path": str(around.folder / "exclude"),
         # what holds a node never registers
         "yarn.am.liveness-monitor.expiry-interval-ms": "86400000",
+        "yarn.resourcemanager.am-rm-tokens.master-key-rolling-interval-secs": "604800",  # must be thrice as long
     }
 
 

@@ -29,7 +29,7 @@ CLUSTER_NAMES = ("east", "west", "north", "south", "up", "down", "left", "right"
 """Ids of the clusters of a lab, in order; their number is also the limit."""
 
 DEFAULT_VERSION = "3.4.2"
-SUPPORTED_VERSIONS = ("2.10.2", "3.2.4", "3.3.6", DEFAULT_VERSION, "3.5.0")
+SUPPORTED_VERSIONS = ("2.10.2", "3.1.1", "3.2.4", "3.3.6", DEFAULT_VERSION, "3.5.0")
 
 MAX_NODES = 20
 NODE_MEMORY_MIB = 4096
@@ -118,7 +118,7 @@ class ClusterSpec:
             `capacity-scheduler.xml`, `mapred-site.xml`, `resource-types.xml`), for its ResourceManager and its nodes.
         realm: Kerberos realm of its daemons, which then ask for tickets; empty if they believe names.
         protection: Of its calls, one of `PROTECTIONS`; means something with a realm alone.
-        node_specs: Its first nodes, if they differ; labels and conditions are for whoever started the lab.
+        node_specs: Its first nodes, if they differ; labels and conditions are for `shim.lab.presets.bring_about`.
         fair_allocations: Queues of a fair scheduler, as its file has them; empty for the usual ones.
     """
 

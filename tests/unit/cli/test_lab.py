@@ -131,3 +131,9 @@ def test_a_log_in_a_message_keeps_its_lines_and_drives_no_terminal(capsys):
     assert lines[0] == "east-rm ended. Last lines of x:"
     assert lines[-1] == "second"
     assert not any("\x1b" in line for line in lines)
+
+
+def test_a_preset_says_what_its_clusters_are(tmp_path):
+    told = run("lab", "up", "--preset", "mixed", "--dry-run", "--dir", tmp_path / "lab").stdout
+    assert "would start 11 daemons" in told
+    assert "east (3.1.1, 3 nodes), west (3.4.2, 3 nodes), north (3.2.4, 2 nodes)" in told

@@ -1,7 +1,16 @@
 import pytest
 
 from shim.errors import LabError
-from shim.lab.spec import CLUSTER_NAMES, DEFAULT_VERSION, MAX_NODES, ClusterSpec, LabSpec, SchedulerKind, parse_versions
+from shim.lab.spec import (
+    CLUSTER_NAMES,
+    DEFAULT_VERSION,
+    MAX_NODES,
+    ClusterSpec,
+    LabSpec,
+    NodeSpec,
+    SchedulerKind,
+    parse_versions,
+)
 
 IDS = ("east", "west")
 
@@ -47,7 +56,7 @@ def test_clusters_are_named_in_order_and_alike():
         ({"clusters": len(CLUSTER_NAMES) + 1}, "a lab has 1 to"),
         ({"nodes": 0}, "0 nodes"),
         ({"nodes": MAX_NODES + 1}, "nodes; a lab's cluster has 1 to"),
-        ({"hadoop": "2.7.1"}, "Hadoop 2.7.1 is not supported; choose one of 2.10.2, 3.2.4, 3.3.6, 3.4.2, 3.5.0"),
+        ({"hadoop": "2.7.1"}, "Hadoop 2.7.1 is not supported; choose one of 2.10.2, 3.1.1, 3.2.4, 3.3.6, 3.4.2, 3.5.0"),
     ],
 )
 def test_a_lab_that_cannot_be_is_refused_with_what_can(arguments, told):
@@ -85,3 +94,8 @@ def test_realms_and_protections_that_cannot_be_are_refused(arguments, told):
 def test_two_clusters_of_one_name_are_refused():
     with pytest.raises(LabError, match="ids must differ"):
         LabSpec(clusters=(ClusterSpec("east"), ClusterSpec("east")))
+
+
+def test_no_more_nodes_are_described_than_there_are():
+    with pytest.raises(LabError, match="2 nodes are described, and it has 1"):
+        ClusterSpec("east", nodes=1, node_specs=(NodeSpec(), NodeSpec()))
