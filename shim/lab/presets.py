@@ -79,7 +79,7 @@ _NORTH = ClusterSpec(
         '<?xml version="1.0"?>\n<allocations>\n'
         '  <queue name="default"><weight>40</weight></queue>\n'
         '  <queue name="prod"><weight>40</weight><schedulingPolicy>fair</schedulingPolicy></queue>\n'
-        '  <queue name="dev"><maxResources>1024 mb, 1 vcores</maxResources>'
+        '  <queue name="dev"><maxResources>1024 mb, 3 vcores</maxResources>'
         "<schedulingPolicy>fifo</schedulingPolicy></queue>\n"
         "</allocations>\n"
     ),

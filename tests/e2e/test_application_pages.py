@@ -115,8 +115,11 @@ def test_a_drivers_pages_and_its_own_port_lead_to_heddle(lab, front, tmp_path):
     arguments = ("with pages", "1", "10", "1", "10", str(gate))
     web = httpx.Client(trust_env=False, timeout=30)
     with ThreadPoolExecutor(1) as pool:
-        more = {"spark.ui.enabled": "true"}
-        job = pool.submit(spark.submit, "client", program, *arguments, staging=tmp_path, more=more)
+        (web_proxy,) = lab.cluster("east").jars.glob(
+            "hadoop-yarn-server-web-proxy-*.jar"
+        )  # Spark's distribution has it
+        options = {"staging": tmp_path, "more": {"spark.ui.enabled": "true"}, "class_path": str(web_proxy)}
+        job = pool.submit(lambda: spark.submit("client", program, *arguments, **options))
         try:
 
             def executors() -> str | None:

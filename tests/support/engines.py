@@ -125,7 +125,13 @@ class Spark:
         self._client = StockClient(lab, folder, heddle, jars=spark_jars(), options=options, environment=environment)
 
     def submit(
-        self, mode: str, program: Path, *arguments: str, staging: Path, more: Mapping[str, str] | None = None
+        self,
+        mode: str,
+        program: Path,
+        *arguments: str,
+        staging: Path,
+        more: Mapping[str, str] | None = None,
+        class_path: str = "",
     ) -> str:
         """What `spark-submit` prints for a program, whose class has its jar's name.
 
@@ -135,13 +141,14 @@ class Spark:
             arguments: Its own.
             staging: Folder that client and nodes share.
             more: Settings that go before ours.
+            class_path: Further jars of a driver at the client.
         """
         settings = dict(_spark_settings(self._client.jars, staging, has_hosts=self._has_hosts)) | dict(more or {})
         if mode == "client":
             settings["spark.driver.host"] = self._host
         options = chain.from_iterable(("--conf", f"{name}={value}") for name, value in settings.items())
         where = ("--master", "yarn", "--deploy-mode", mode, "--class", program.stem)
-        return self._client.run(_SPARK_SUBMIT, *where, *options, str(program), *arguments)
+        return self._client.run(_SPARK_SUBMIT, *where, *options, str(program), *arguments, class_path=class_path)
 
     @staticmethod
     def words(*texts: Path) -> Counter[str]:
