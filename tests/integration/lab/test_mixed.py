@@ -72,14 +72,13 @@ def test_the_yarn_command_lists_every_node_and_queue(mixed_lab, client):
     assert "etl" in client.yarn("queue", "-status", "etl")
 
 
-@pytest.mark.parametrize(("queue", "home"), [("etl", "west"), ("default", ""), ("prod", ""), ("dev", "")])
-def test_stock_map_reduce_runs_in_each_queue(heddle, client, queue, home):
+def test_stock_map_reduce_runs_where_its_queue_is(heddle, client):
     jar = client.jar("hadoop-mapreduce-examples")
-    done = client.try_run(_RUN_JAR, jar, "pi", f"-Dmapreduce.job.queuename={queue}", "4", "10", user=getpass.getuser())
+    done = client.try_run(_RUN_JAR, jar, "pi", "-Dmapreduce.job.queuename=etl", "4", "10", user=getpass.getuser())
     printed = done.stdout
     found = re.search(r"application_\d+_\d+", printed)
     assert found is not None, printed
     until(lambda: heddle.ask(f"apps/{found[0]}")["app"]["state"] == "FINISHED", f"{found[0]} ends: {printed}")
     told = httpx.get(f"{heddle.url}/heddle/v1/apps/{found[0]}", trust_env=False, timeout=30).json()["app"]
     assert told["finalStatus"] == "SUCCEEDED", printed
-    assert home in ("", told["cluster"])
+    assert told["cluster"] != "east", "it has no such queue"
