@@ -11,7 +11,7 @@ from shim.errors import LabError
 from shim.lab.handles import Cluster
 from shim.lab.lifecycle import Lab
 from shim.lab.processes import wait_until
-from shim.lab.spec import ClusterSpec, HostKind, LabSpec, NodeCondition, NodeSpec, SchedulerKind
+from shim.lab.spec import ClusterSpec, HostKind, LabNode, LabSpec, NodeCondition, SchedulerKind
 
 __all__ = ["MIXED", "bring_about", "mixed"]
 
@@ -27,9 +27,9 @@ _EAST = ClusterSpec(
     version="3.1.1",
     nodes=3,
     node_specs=(
-        NodeSpec(memory_mib=4096, vcores=4, condition=NodeCondition.DECOMMISSIONING),
-        NodeSpec(memory_mib=2048, vcores=2),
-        NodeSpec(memory_mib=1024, vcores=4, condition=NodeCondition.UNHEALTHY),
+        LabNode(memory_mib=4096, vcores=4, condition=NodeCondition.DECOMMISSIONING),
+        LabNode(memory_mib=2048, vcores=2),
+        LabNode(memory_mib=1024, vcores=4, condition=NodeCondition.UNHEALTHY),
     ),
     overrides={
         "yarn-site.xml": {"yarn.scheduler.maximum-allocation-mb": "4096"},
@@ -45,9 +45,9 @@ _WEST = ClusterSpec(
     version="3.4.2",
     nodes=3,
     node_specs=(
-        NodeSpec(memory_mib=2048, vcores=2, label="ssd"),
-        NodeSpec(memory_mib=3072, vcores=8, properties={"yarn.nodemanager.resource-type.gpu": "2"}),
-        NodeSpec(memory_mib=2048, vcores=2, condition=NodeCondition.LOST),
+        LabNode(memory_mib=2048, vcores=2, label="ssd"),
+        LabNode(memory_mib=3072, vcores=8, properties={"yarn.nodemanager.resource-type.gpu": "2"}),
+        LabNode(memory_mib=2048, vcores=2, condition=NodeCondition.LOST),
     ),
     overrides={
         "resource-types.xml": {"yarn.resource-types": "gpu"},
@@ -73,7 +73,7 @@ _NORTH = ClusterSpec(
     version="3.2.4",
     nodes=2,
     scheduler=SchedulerKind.FAIR,
-    node_specs=(NodeSpec(memory_mib=1536, vcores=2), NodeSpec(memory_mib=3072, vcores=3)),
+    node_specs=(LabNode(memory_mib=1536, vcores=2), LabNode(memory_mib=3072, vcores=3)),
     overrides={"yarn-site.xml": {"yarn.scheduler.maximum-allocation-mb": "3072"}},
     fair_allocations=(
         '<?xml version="1.0"?>\n<allocations>\n'

@@ -6,8 +6,8 @@ from shim.lab.spec import (
     DEFAULT_VERSION,
     MAX_NODES,
     ClusterSpec,
+    LabNode,
     LabSpec,
-    NodeSpec,
     SchedulerKind,
     parse_versions,
 )
@@ -98,4 +98,4 @@ def test_two_clusters_of_one_name_are_refused():
 
 def test_no_more_nodes_are_described_than_there_are():
     with pytest.raises(LabError, match="2 nodes are described, and it has 1"):
-        ClusterSpec("east", nodes=1, node_specs=(NodeSpec(), NodeSpec()))
+        ClusterSpec("east", nodes=1, node_specs=(LabNode(), LabNode()))
