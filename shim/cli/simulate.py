@@ -89,8 +89,8 @@ def simulate(
 ) -> None:
     """Compare schedulers on one workload, in simulated time; with `dag`, orderings on graphs of stages.
 
-    Heddle's Global and Local Masters beside published schedulers. Real clusters share their orderings and estimates,
-    not their cycle. The same seed gives the same result on any machine.
+    Policies of Heddle run in the cycle that real clusters have, on masters of the simulator's, beside published
+    schedulers. The same seed gives the same result on any machine.
     """
     if context.invoked_subcommand is not None:
         return

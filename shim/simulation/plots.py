@@ -1,4 +1,4 @@
-"""Plots of results by matplotlib, which is an optional extra (`heddle-yarn[plots]`); figures alone need nothing."""
+"""Plots of results by matplotlib, which is an optional extra (`plots`); figures alone need nothing."""
 
 import importlib.util
 import os

@@ -101,7 +101,7 @@ def open_tracing(environment: Mapping[str, str], *, version: str) -> Callable[[]
         exporting = importlib.import_module("opentelemetry.exporter.otlp.proto.http.trace_exporter")
         batches = importlib.import_module("opentelemetry.sdk.trace.export")
     except ImportError as exc:
-        advice = "is set, and OpenTelemetry is not installed: pip install 'heddle-yarn[tracing]', or unset it"
+        advice = "is set, and OpenTelemetry is not installed: install Heddle with its extra [tracing], or unset it"
         raise ConfigError("the environment", endpoint, advice) from exc
     return trace_with(batches.BatchSpanProcessor(exporting.OTLPSpanExporter()), version=version)
 

@@ -35,3 +35,9 @@ def test_its_configuration_is_one_whose_clusters_all_take_jobs_from_other_machin
 def test_it_names_each_property_that_a_client_changes() -> None:
     named = set(re.findall(r"`(yarn\.resourcemanager\.[\w.]*address)`", QUICK_START))
     assert named == {f"yarn.resourcemanager.{each}address" for each in ("webapp.", "", "scheduler.")}
+
+
+def test_nothing_tells_anybody_to_install_a_name_that_nobody_has_published() -> None:
+    told = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "shim").rglob("*.py")]
+    assert len(told) > len(list(ROOT.glob("*.md")))
+    assert not [file for file in told if "heddle-yarn" in file.read_text("utf-8")]

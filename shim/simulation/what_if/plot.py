@@ -1,4 +1,4 @@
-"""Plots of a comparison by matplotlib, which is an optional extra (`heddle-yarn[plots]`)."""
+"""Plots of a comparison by matplotlib, which is an optional extra (`plots`)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -77,7 +77,7 @@ def test_a_protocol_that_is_not_spoken_is_refused():
 
 def test_without_the_library_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with pytest.raises(ConfigError, match=r"heddle-yarn\[tracing\]"):
+    with pytest.raises(ConfigError, match=r"its extra \[tracing\]"):
         open_tracing({ENDPOINT: "http://x"}, version="1")
 
 
