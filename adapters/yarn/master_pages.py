@@ -61,6 +61,7 @@ _MOST_STEPS = 5
 _SAFE_IN_TARGET = "%/:@,*?;=&+$!'()~"
 _KEPT_S = 10.0
 _MOST_KEPT = 1024
+_MOST_OF_ADDRESS = 2048
 
 
 class _Attempt(msgspec.Struct):
@@ -230,6 +231,8 @@ class MasterPages(ResourceManager):
 
     async def _checked(self, told_untrusted: str) -> _Place:
         """The address that an application has told its ResourceManager, if it may be asked."""
+        if len(told_untrusted) > _MOST_OF_ADDRESS:
+            raise _NotOurPageError(f"it tells an address of more than {_MOST_OF_ADDRESS} characters")
         url = told_untrusted if "://" in told_untrusted else f"{self._manager.scheme}://{told_untrusted}"
         try:
             told = urlsplit(url)

@@ -257,6 +257,7 @@ async def test_one_that_hangs_takes_the_time_that_there_is_and_no_more():
         "http://0.0.0.0:{port}/",
         "http://[::ffff:169.254.169.254]:8080/",
         "http://[::1]:{port}/",
+        "http://127.0.0.1:{port}/" + "a" * 2048,
     ],
 )
 async def test_no_application_sends_heddle_where_no_application_is(url):
