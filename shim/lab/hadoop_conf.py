@@ -196,7 +196,7 @@ def _mapred_site(around: Surroundings) -> Properties:
         "mapreduce.application.classpath": f"{around.jars}/*",
         "yarn.app.mapreduce.am.staging-dir": str(around.folder.parent / "staging"),
         "yarn.app.mapreduce.am.resource.mb": "512",
-        # a placeholder that nodes before Hadoop 3.4 do not know; `java` has what it stands for
+        # a word that nodes before Hadoop 3.4 do not replace; `java` has what it stands for
         "mapreduce.jvm.add-opens-as-default": "false",
         "yarn.app.mapreduce.am.command-opts": f"-Xmx256m {java}",
         "mapreduce.map.memory.mb": "256",
