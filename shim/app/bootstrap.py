@@ -172,7 +172,7 @@ class Heddle:
         async with self:
             spare_collector()
             ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
-            announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (pages: {self.url}/cluster)")
+            announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (console: {self.url}/console/)")
             if self._pages is not None:
                 announce(f"pages of ApplicationMasters are at {self._pages.url}/proxy/APPLICATION/")
             if self.client_rpc is not None:

@@ -220,7 +220,11 @@ def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
             ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
             ShadowAPI(use_cases.matching.shadows),
             RetirementAPI(use_cases.retirement),
-            UsageAPI(use_cases.usage_reports, use_cases.identity),
+            UsageAPI(
+                use_cases.usage_reports,
+                use_cases.identity,
+                lambda: use_cases.backend.view.capacity(use_cases.backend.clock.now_s()),
+            ),
             TokensAPI(api_tokens),
             LogsAPI(use_cases.logs, use_cases.identity),
             AggregatedLogsAPI(use_cases.aggregated_logs, use_cases.identity),

@@ -8,7 +8,9 @@ from shim.cli.front import EXIT_CODES, ExitCode, Server, Strict, User, front
 from shim.cli.output import Output, OutputFormat, print_rows
 from shim.cli.settings import DEFAULT_SERVER
 
-__all__ = ["doctor"]
+__all__ = ["EPILOG", "doctor"]
+
+EPILOG = f"{EXIT_CODES} It is 1 if a check found an error, or a line is not ok; warnings are not errors."
 
 _LINE_COLUMNS = (("", "state"), ("LINE", "id"), ("SHOULD BE", "what"), ("FOUND", "found"), ("DO", "mend"))
 _COLUMNS = (("", "level"), ("CHECK", "check"), ("CLUSTER", "cluster"), ("FOUND", "message"), ("DO", "advice"))
@@ -41,7 +43,3 @@ def doctor(
         print_rows(findings, _COLUMNS, output)
         if any(found["level"] == "error" for found in findings):
             raise typer.Exit(ExitCode.FAILED)
-
-
-_CODES = "It is 1 if a check found an error, or a line is not ok; warnings are not errors."
-doctor.__doc__ = f"{doctor.__doc__}\n\n{EXIT_CODES} {_CODES}"

@@ -10,7 +10,19 @@ from typer.core import TyperGroup
 
 from shim.cli.paragraphs import let_help_flow
 
-__all__ = ["VerbsOnUse", "group_of"]
+__all__ = ["VerbGroup", "VerbsOnUse", "group_of"]
+
+_ELSEWHERE = {
+    "describe": "status",
+    "get": "list",
+    "info": "status",
+    "log": "logs",
+    "ls": "list",
+    "ps": "list",
+    "rm": "kill",
+    "show": "status",
+    "stop": "kill",
+}
 
 
 class VerbsOnUse(Mapping[str, Any]):
@@ -35,10 +47,21 @@ class VerbsOnUse(Mapping[str, Any]):
         return len(self._places)
 
 
+class VerbGroup(TyperGroup):
+    """A group that knows what verbs are called elsewhere: who writes `ls` means `list`, not `logs`."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that words name; of one that is none, the one that is meant is suggested."""
+        meant = _ELSEWHERE.get(args[0]) if args else None
+        if meant is not None and args[0] not in self.commands and meant in self.commands:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {meant!r}?")
+        return super().resolve_command(ctx, args)
+
+
 def group_of(places: Mapping[str, str]) -> type[TyperGroup]:
     """Return the class of a group with these verbs, for `typer.Typer(cls=...)`; see `VerbsOnUse`."""
 
-    class GroupOnUse(TyperGroup):
+    class GroupOnUse(VerbGroup):
         def __init__(self, **attributes: Any) -> None:
             attributes["commands"] = VerbsOnUse(places)
             super().__init__(**attributes)
@@ -54,7 +77,7 @@ def _command(verb: str, place: str) -> Any:
     holder = typer.Typer()
     holder.callback()(_nothing)
     if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=verb)
+        holder.add_typer(found, name=verb, cls=VerbGroup)
     else:
         holder.command(verb, epilog=getattr(imported, "EPILOG", None))(found)
     let_help_flow(holder)

@@ -1,5 +1,7 @@
 """Output of verbs: a table for people, JSON or YAML for programs. Programs get every field, people the useful ones."""
 
+import csv
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -28,6 +30,7 @@ class OutputFormat(StrEnum):
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
+    CSV = "csv"
 
 
 Output = Annotated[OutputFormat, typer.Option("--output", "-o", help="Format of what is printed")]
@@ -36,7 +39,8 @@ Output = Annotated[OutputFormat, typer.Option("--output", "-o", help="Format of 
 def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], output: OutputFormat) -> None:
     """Print a list of things: in a table only `columns`, else every field."""
     if output is not OutputFormat.TABLE:
-        say(_written(list(rows), output))
+        keys = list(dict.fromkeys(key for row in rows for key in row)) or [key for _, key in columns]
+        say(_as_csv(rows, keys) if output is OutputFormat.CSV else _written(list(rows), output))
         return
     _console().print(table_of(rows, columns))
 
@@ -65,7 +69,7 @@ def print_figures(rows: Sequence[Mapping[str, str]], columns: Sequence[Column], 
 def print_fields(thing: Mapping[str, Any], output: OutputFormat) -> None:
     """Print one thing: a line for each field."""
     if output is not OutputFormat.TABLE:
-        say(_written(dict(thing), output))
+        say(_as_csv([thing], list(thing)) if output is OutputFormat.CSV else _written(dict(thing), output))
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in thing.items():
@@ -114,6 +118,23 @@ def _numbered(character: str) -> str:
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
+def _as_csv(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
+    """Rows for a spreadsheet, in which a name that begins like a formula is none."""
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([escape(key) for key in keys])
+    writer.writerows([_cell(row.get(key, "")) for key in keys] for row in rows)
+    return file.getvalue().rstrip("\n")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, list | dict):
+        value = json.dumps(value, ensure_ascii=False)
+    text = "" if value is None else escape(str(value))
+    is_formula = text[:1] in {"=", "+", "-", "@", "\t", "\r"} and not isinstance(value, _NUMBERS)
+    return f"'{text}" if is_formula else text
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, _NUMBERS) and not isinstance(value, bool)
 
@@ -127,5 +148,7 @@ def _shown(value: Any) -> str:
         return f"{value:.1f}"
     if isinstance(value, list):
         return ", ".join(map(_shown, value)) or "-"
+    if isinstance(value, dict):
+        return ", ".join(f"{escape(str(key))} {_shown(each)}" for key, each in value.items()) or "-"
     # names and diagnostics are other people's words: nothing in them may drive the terminal
     return escape(str(value))

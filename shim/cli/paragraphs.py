@@ -5,8 +5,19 @@ import re
 from typing import Any
 
 import typer
+from typer.core import TyperOption
 
 __all__ = ["let_help_flow", "unwrapped"]
+
+_typed = TyperOption.display_type_rich
+
+
+def _type_of_value(self: TyperOption, ctx: Any) -> str | None:
+    """The type that help shows; none for a flag, which takes no value."""
+    return None if self.is_flag else _typed(self, ctx)
+
+
+TyperOption.display_type_rich = _type_of_value  # type: ignore[method-assign] # of `--help`, which Typer makes, too
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 

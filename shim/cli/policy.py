@@ -32,10 +32,10 @@ Version = Annotated[int, typer.Argument(help="As `heddle policy history` tells i
 _KINDS = (
     ("POLICY", "policy"),
     ("RUNS IN", "worlds"),
-    ("FOR A QUEUE", "queue"),
+    ("QUEUES", "may_queue"),
     ("WHAT IT IS", "summary"),
-    ("IT NEEDS", "needs"),
 )
+_NO_POLICY = "# no policy: queues have no shares over the federation; see `heddle policy apply --help`"
 _HISTORY = (("VERSION", "version"), ("APPLIED AT ms", "applied_at_ms"), ("BY", "applied_by"), ("NOTE", "note"))
 
 
@@ -45,7 +45,7 @@ def show(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER
     with front(server, user) as heddle:
         told = heddle.get("/heddle/v1/policy")
     if output is OutputFormat.TABLE:
-        say(_printable(told["text"]))
+        say(_printable(told["text"]) or _NO_POLICY)
     else:
         print_fields(told, output)
 
@@ -146,8 +146,17 @@ app.command(epilog=EXIT_CODES)(shadow)
 
 @app.command(epilog=EXIT_CODES)
 def kinds(*, output: Output = OutputFormat.TABLE) -> None:
-    """Print every scheduling policy: the worlds that it runs in, whether a queue may have it, and what it needs."""
-    print_rows([_kind_row(kind) for kind in KINDS.values()], _KINDS, output)
+    """Print every scheduling policy: the worlds that it runs in, and whether queues may have it.
+
+    A queue has it by `containers = "NAME"`. JSON and YAML tell what each needs, and why no queue may have it, too.
+    """
+    rows = [_kind_row(kind) for kind in KINDS.values()]
+    if output is OutputFormat.TABLE:
+        print_rows(
+            [{**row, "may_queue": "no" if row["queue"].startswith("no: ") else "yes"} for row in rows], _KINDS, output
+        )
+    else:
+        print_rows(rows, _KINDS, output)
 
 
 def _worlds(kind: PolicyKind) -> Iterator[str]:
@@ -159,10 +168,11 @@ def _worlds(kind: PolicyKind) -> Iterator[str]:
 
 
 def _kind_row(kind: PolicyKind) -> dict[str, str]:
+    may_queue = kind.name in QUEUE_POLICIES
     return {
         "policy": kind.name,
         "worlds": ", ".join(_worlds(kind)) or "none",
-        "queue": f'containers = "{kind.name}"' if kind.name in QUEUE_POLICIES else f"no: {queue_objection(kind.name)}",
+        "queue": f'containers = "{kind.name}"' if may_queue else f"no: {queue_objection(kind.name)}",
         "summary": kind.summary,
         "needs": "; ".join(sorted(fact.value for fact in kind.needs)),
         "source": kind.source,

@@ -13,11 +13,14 @@ from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, fron
 from shim.cli.output import Output, OutputFormat, print_fields
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import YarnApplicationState
-from shim.domain.deadlines import DEADLINE_TAG
-from shim.domain.gangs import GANG_TAG
+from shim.domain.deadlines import DEADLINE_TAG, deadline_of
+from shim.domain.gangs import GANG_TAG, gang_of
+from shim.errors import BadRequestError
 from shim.telemetry import escape
 
-__all__ = ["submit"]
+__all__ = ["EPILOG", "submit"]
+
+EPILOG = EXIT_CODES
 
 _ID = "application-id"
 _POLL_S = 1.0
@@ -72,9 +75,13 @@ def submit(
         _add_tag(context, f"{DEADLINE_TAG}={deadline}")
     if gang:
         _add_tag(context, f"{GANG_TAG}={gang}")
+    _check_tags(context)
     with front(server, user) as heddle:
         if dry_run:
-            print_decision(heddle.post("/heddle/v1/choose-home", context), output)
+            told = heddle.post("/heddle/v1/choose-home", context)
+            print_decision(told, output)
+            if not told.get("home"):
+                fail("no cluster may take it now: it would be refused", ExitCode.UNAVAILABLE)
             return
         print_fields(_send(heddle, context, wait=wait), output)
 
@@ -105,8 +112,23 @@ def _simple_context(
 
 def _add_tag(context: dict[str, Any], tag: str) -> None:
     """Add a tag to those of a context, which has one, several or none."""
-    tags = (context.get("application-tags") or {}).get("tag", [])
-    context["application-tags"] = {"tag": [*([tags] if isinstance(tags, str) else tags), tag]}
+    context["application-tags"] = {"tag": [*_tags_of(context), tag]}
+
+
+def _check_tags(context: dict[str, Any]) -> None:
+    """End the command where a tag says a deadline or a gang that is none: a dry run sends it nowhere."""
+    tags = _tags_of(context)
+    try:
+        deadline_of(tags)
+        gang_of(tags)
+    except BadRequestError as exc:
+        fail(str(exc), ExitCode.USAGE)
+
+
+def _tags_of(context: dict[str, Any]) -> list[str]:
+    listed = context.get("application-tags")
+    tags = listed.get("tag", []) if isinstance(listed, dict) else []
+    return [str(tag) for tag in ([tags] if isinstance(tags, str) else tags)]
 
 
 def _send(heddle: Front, context: dict[str, Any], *, wait: bool) -> dict[str, Any]:
@@ -131,6 +153,3 @@ def _warn_of_deadline(heddle: Front, id_: str) -> None:
     deadline = heddle.get(f"/heddle/v1/apps/{id_}/why").get("deadline")
     if deadline is not None and deadline["met"] == "no":
         typer.echo(escape(f"warning: the deadline will not be met: {deadline['text']}"), err=True)
-
-
-submit.__doc__ = f"{submit.__doc__}\n\n{EXIT_CODES}"

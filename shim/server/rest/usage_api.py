@@ -3,10 +3,12 @@
     GET   usage[?by=queue,user,cluster][&from=TIME][&to=TIME]     sums of what applications have used
 
 A time is a date (2026-11-01), a date with a time (2026-11-01T12:00:00Z), UTC without a zone, or milliseconds since the
-epoch. Administrators are told of everybody, other callers of their own applications.
+epoch. With `from`, `share` is the part of what the federation has in that time.
+
+Administrators are told of everybody, other callers of their own applications.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
@@ -14,8 +16,10 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from shim.domain.credits import NO_CREDITS, Credits
+from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.identity.service import IdentityService
+from shim.ports.usage_store import UsageQuestion, UsageTotal
 from shim.queues.usage import UsageReports
 from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 
@@ -27,10 +31,15 @@ _LATEST_MS = 253_402_300_799_000
 
 @dataclass(frozen=True, slots=True)
 class UsageAPI:
-    """Answers the endpoint of usage; raises what the server makes error bodies of."""
+    """Answers the endpoint of usage; raises what the server makes error bodies of.
+
+    Attributes:
+        capacity: What all clusters have now, for the part that was used of it.
+    """
 
     reports: UsageReports
     identity: IdentityService
+    capacity: Callable[[], ResourceVector] = ResourceVector
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation."""
@@ -56,12 +65,25 @@ class UsageAPI:
                 "vcore_s": total.vcore_s,
                 "preempted_memory_mib_s": total.preempted_memory_mib_s,
                 "preempted_vcore_s": total.preempted_vcore_s,
+                **_shown_share(total, question, self.capacity()),
                 **_shown_credits(given, total.group),
             }
             for total in found
         ]
         told = {"by": question.by, "from_ms": question.from_ms, "to_ms": question.to_ms, "of": question.user or "*"}
         return as_json({**told, "is_cut": is_cut, "usage": rows})
+
+
+def _shown_share(total: UsageTotal, question: UsageQuestion, capacity: ResourceVector) -> dict[str, float]:
+    """Part of the federation's memory, or of its cores if that is more, over the time that was asked for.
+
+    By what the clusters have now; nothing where no beginning was named, or no cluster has told what it has.
+    """
+    time_s = (question.to_ms - question.from_ms) / 1000
+    if question.from_ms <= 0 or time_s <= 0 or not (capacity.memory_mib and capacity.vcores):
+        return {}
+    parts = (total.memory_mib_s / (capacity.memory_mib * time_s), total.vcore_s / (capacity.vcores * time_s))
+    return {"share": round(max(parts), 6)}
 
 
 def _shown_credits(given: Mapping[tuple[str, ...], Credits] | None, group: tuple[str, ...]) -> dict[str, int]:

@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 
 from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.domain.usage import PartUsage
 from shim.errors import BadRequestError, NotAuthenticatedError
 from shim.identity.service import Caller, IdentityRules, IdentityService
@@ -49,17 +50,20 @@ async def ask():
         [CreditRow(ApplicationId(1, 1), "a.1", "root.q", "ada", NOVEMBER_MS, NOVEMBER_MS + DAY_MS, given)]
     )
     identity = IdentityService(usual(IdentityRules, admins=("queen",)), secret=bytes(32), clock=clock)
-    api = UsageAPI(UsageReports(store, credits_, clock, identity.is_operator), identity)
+    api = UsageAPI(UsageReports(store, credits_, clock, identity.is_operator), identity, lambda: has[0])
     app = FastAPI(openapi_url=None)
     for each in api.endpoints():
         app.add_api_route(f"/{each.path}", each.answer, methods=[each.method])
     hand_errors_out(app)
+
+    has = [ResourceVector()]
 
     async def asked(query="", user="queen"):
         request = Request("GET", "/usage", query, (), b"", "127.0.0.1")
         _, answer = await ask_application(app, request, {"caller": Caller(user, user, is_anonymous=not user)})
         return json.loads(answer)
 
+    asked.has = has
     return asked
 
 
@@ -88,6 +92,17 @@ async def test_sums_are_told_with_what_was_asked(ask):
     assert (await ask("from=2026-11-01T06:00:00%2B06:00&to=2026-11-02"))["usage"][0]["memory_mib_s"] == 1000
     assert (await ask("by=", "ada"))["of"] == "ada"
     assert (await ask("by=user", "eve"))["usage"] == []
+
+
+async def test_use_is_a_part_of_what_the_federation_has_in_that_time(ask):
+    day, half = "from=2026-11-01&to=2026-11-02", "from=2026-11-01&to=2026-11-01T12:00:00Z"
+    assert "share" not in (await ask(day))["usage"][0], "no cluster has told what it has"
+    ask.has[0] = ResourceVector(1, 1)
+    assert (await ask(day))["usage"][0]["share"] == pytest.approx(1000 / 86_400, abs=1e-6)
+    assert (await ask(half))["usage"][0]["share"] == pytest.approx(1000 / 86_400, abs=1e-6)
+    ask.has[0] = ResourceVector(1_000_000, 1)
+    assert (await ask(day))["usage"][0]["share"] == pytest.approx(10 / 86_400, abs=1e-6), "of cores, which is more"
+    assert "share" not in (await ask("by=queue"))["usage"][0], "since ever is no time"
 
 
 @pytest.mark.parametrize(
