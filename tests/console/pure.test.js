@@ -191,6 +191,11 @@ describe("containers on a timeline", () => {
       ],
     );
   });
+  it("run on where a manager writes its numbers as texts, as real ones do", () => {
+    const text = { ...one, startedTime: "100", finishedTime: "0", allocatedMB: "1024" };
+    const [bar] = barsOf(seen(new Map(), [text], places, 1000).values(), 5000);
+    assert.deepEqual([bar.from, bar.to, bar.isOpen], [100, 5000, true]);
+  });
   it("are not more than a thousand", () => {
     const many = Array.from({ length: 1200 }, (_, number) => ({ containerId: `container_1_1_01_${number}` }));
     assert.equal(seen(new Map(), many, places, 1).size, 1000);

@@ -1,7 +1,7 @@
 // Containers of an application as bars on a timeline: those that run, and those that were seen and have gone.
 
 /** @typedef {import("./types.js").Bar} Bar */
-/** @typedef {{ containerId: string, startedTime?: number, finishedTime?: number, assignedNodeId?: string, allocatedMB?: number }} Container */
+/** @typedef {{ containerId: string, startedTime?: number | string, finishedTime?: number | string, assignedNodeId?: string, allocatedMB?: number | string }} Container */
 /** @typedef {{ id: string, cluster: string, node: string, from: number, to: number, memory_mib: number }} Seen */
 
 const MOST_SEEN = 1000;
@@ -26,9 +26,9 @@ export function seen(before, listed, places, now) {
       id: each.containerId,
       cluster: elsewhere || known?.cluster || places.home,
       node: each.assignedNodeId ?? known?.node ?? "",
-      from: each.startedTime || known?.from || now,
-      to: each.finishedTime || 0,
-      memory_mib: each.allocatedMB ?? 0,
+      from: numberOf(each.startedTime) || known?.from || now,
+      to: numberOf(each.finishedTime),
+      memory_mib: numberOf(each.allocatedMB),
     });
   }
   return after;
@@ -53,6 +53,9 @@ export function barsOf(containers, now) {
       title: `${each.id} on ${each.node || "a node"} of ${each.cluster}, ${each.memory_mib} MiB`,
     }));
 }
+
+/** ResourceManagers write numbers of containers as texts: "0" is no end. @param {number | string | undefined} told */
+const numberOf = (told) => Number(told) || 0;
 
 /** @param {string} one @param {string} other */
 const compare = (one, other) => (one < other ? -1 : Number(one > other));
