@@ -199,6 +199,8 @@ class QueuePlanner:
         may_queue = self._may_queue(policy, attempt, request, is_on_purpose=is_meant)
         before_room = self._before_room.get((attempt, request.key), {})
         bounded = {name: count for name, count in before_room.items() if name not in may_queue}
+        if attempt == self._overdue:  # with a grant its time begins anew: more would be taken from who goes first
+            bounded |= {name: max(1, before_room.get(name, 0)) for name in may_queue - request.avoided}
         told = "" if may_queue == request.may_use else reason or self._waits_for(policy, attempt, request)
         return RequestPlan(
             request.key, may_queue=may_queue.union(bounded), at_most=bounded, reason=told, rule=policy.name

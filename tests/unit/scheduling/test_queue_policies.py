@@ -432,6 +432,17 @@ def test_who_was_overtaken_for_too_long_goes_first_and_may_wait_at_schedulers(na
     assert starts(plans, FIRST) == [{EAST: 1}]
 
 
+@pytest.mark.parametrize("name", ["delay", "tetris", "jockey"])
+def test_of_who_was_overtaken_for_too_long_no_scheduler_is_asked_for_more_than_one_container(name):
+    table = a_table(first=a_request(9), second=a_request(9))
+    for at_s in (0.5, 61.0):
+        table.put(SECOND, [a_request(9)], (), at_s)
+        table.heard(FIRST, at_s)
+        plans = table.plan(a_capacity([0], [0]), name, at_s)
+    assert (only(plans, FIRST).may_queue, only(plans, FIRST).at_most) == (BOTH, {EAST: 1, WEST: 1})
+    assert only(plans, SECOND).may_queue == frozenset(), "it is asked for again when the first has its grant"
+
+
 def test_what_is_learnt_of_durations_is_told_to_the_policy():
     table = a_table(first=a_request(4), second=a_request(4))
     for attempt, lasts_s in ((FIRST, 600.0), (SECOND, 2.0)):
