@@ -275,6 +275,7 @@ def _inspection(base: Foundation, waiting: HomeWaits) -> Inspection:
         managers=runtime.managers,
         descriptions=runtime.clusters.descriptions,
         admissions=base.administration.current,
+        words=base.administration.words,
         store=runtime.stores.state,
         clock=runtime.clock,
         ask_node=runtime.clusters.ask_node,

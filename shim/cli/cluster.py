@@ -1,5 +1,7 @@
 """`heddle cluster`: the sub-clusters, and whether they take new applications."""
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +21,8 @@ app = typer.Typer(
 
 ClusterId = Annotated[str, typer.Argument(help="Id of a sub-cluster", metavar="CLUSTER")]
 
+Message = Annotated[str, typer.Option("--message", "-m", help="Why, for who looks at the list later", metavar="TEXT")]
+
 _COLUMNS = (
     ("CLUSTER", "id"),
     ("STATE", "state"),
@@ -28,7 +32,7 @@ _COLUMNS = (
     ("VERSION", "version"),
     ("WEB", "web"),
 )
-_TROUBLE = (("WHY", "failure"),)
+_TROUBLE = (("WHY", "why"),)
 
 
 @app.command("list", epilog=EXIT_CODES)
@@ -42,7 +46,9 @@ def list_(
     """List the sub-clusters: state, age of the last heartbeat, running applications, and what is wrong."""
     with front(server, user, strict=strict) as heddle:
         rows = heddle.get("/heddle/v1/clusters")["clusters"]
-        has_trouble = any(row.get("failure") for row in rows)
+        if output is OutputFormat.TABLE:
+            rows = [{**row, "why": _why(row)} for row in rows]
+        has_trouble = any(row.get("why") for row in rows)
         print_rows(rows, (*_COLUMNS, *(_TROUBLE if has_trouble else ())), output)
 
 
@@ -50,6 +56,7 @@ def list_(
 def cordon(
     cluster: ClusterId,
     *,
+    message: Message = "",
     dry_run: DryRun = False,
     output: Output = OutputFormat.TABLE,
     server: Server = DEFAULT_SERVER,
@@ -57,7 +64,7 @@ def cordon(
 ) -> None:
     """Send no new applications to a sub-cluster. What runs there goes on."""
     with front(server, user) as heddle:
-        _admit(heddle, cluster, "cordon", dry_run=dry_run, output=output)
+        _admit(heddle, cluster, "cordon", dry_run=dry_run, output=output, reason=message)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -68,6 +75,7 @@ def drain(
     timeout_s: Annotated[
         float, typer.Option("--timeout", help="Seconds to wait at most; 0 for ever", min=0.0, metavar="S")
     ] = 0.0,
+    message: Message = "",
     dry_run: DryRun = False,
     output: Output = OutputFormat.TABLE,
     server: Server = DEFAULT_SERVER,
@@ -79,7 +87,7 @@ def drain(
     `--wait` the command ends when it is empty; with code 5 when the time is over first.
     """
     with front(server, user) as heddle:
-        _admit(heddle, cluster, "drain", dry_run=dry_run, output=output, is_shown=not wait or dry_run)
+        _admit(heddle, cluster, "drain", dry_run=dry_run, output=output, reason=message, is_shown=not wait or dry_run)
         if wait and not dry_run:
             drained = wait_until_drained(lambda: _drainage(heddle, cluster), timeout_s=timeout_s)
             print_fields(drained, output)
@@ -142,10 +150,27 @@ def revive(
         print_fields(heddle.post(path, **dry_run_query(dry_run=dry_run)), output)
 
 
+def _why(row: Mapping[str, Any]) -> str:
+    """Why a cluster is as it is: what an operator said, since when, and why the newest poll failed."""
+    said = ""
+    if row.get("said_by"):
+        since = datetime.fromtimestamp(row["said_at_ms"] / 1000, UTC).strftime("%Y-%m-%dT%H:%MZ")
+        because = f": {row['said_why']}" if row.get("said_why") else ""
+        said = f"{row['admission']} since {since} by {row['said_by']}{because}"
+    return "; ".join(filter(None, (said, row.get("failure"))))
+
+
 def _admit(
-    heddle: Front, cluster: str, verb: str, *, dry_run: bool, output: OutputFormat, is_shown: bool = True
+    heddle: Front,
+    cluster: str,
+    verb: str,
+    *,
+    dry_run: bool,
+    output: OutputFormat,
+    reason: str = "",
+    is_shown: bool = True,
 ) -> None:
-    query = dry_run_query(dry_run=dry_run)
+    query = dry_run_query(dry_run=dry_run) | ({"reason": reason} if reason else {})
     told: dict[str, Any] = heddle.post(f"/heddle/v1/clusters/{cluster}/{verb}", **query)
     if is_shown:
         print_fields(told, output)

@@ -10,7 +10,15 @@ from shim.domain.ids import ApplicationId, NodeId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 
-__all__ = ["Admission", "ApplicationDocument", "HaState", "NodeReport", "SubClusterReport", "SubClusterState"]
+__all__ = [
+    "Admission",
+    "AdmissionWord",
+    "ApplicationDocument",
+    "HaState",
+    "NodeReport",
+    "SubClusterReport",
+    "SubClusterState",
+]
 
 
 class SubClusterState(Enum):
@@ -53,6 +61,21 @@ class Admission(Enum):
     """No new applications, and somebody waits for the running ones to end."""
     RETIRED = "retired"
     """It never comes back, and nothing of it runs: what waited for it goes elsewhere, what ran there is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionWord:
+    """Who said when, and why, whether a sub-cluster takes applications.
+
+    Attributes:
+        at_ms: Since the epoch.
+        reason: In the operator's words; empty if none was given.
+    """
+
+    admission: Admission
+    by: str
+    at_ms: int
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

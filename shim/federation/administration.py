@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.subclusters import Admission
+from shim.domain.subclusters import Admission, AdmissionWord
 from shim.errors import ConflictError, HeddleError, NotFoundError, StoreUnavailableError, UnavailableError
 from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
@@ -52,6 +52,7 @@ class AdministrationService:
     Attributes:
         current: Every sub-cluster that is not OPEN; the same object for ever, its content follows the store. Without
             the store the last known words hold.
+        words: The same, with who said it, when and why.
     """
 
     def __init__(self, *, view: FederationView, store: StateStore, spans: MultiClusterStore, clock: Clock) -> None:
@@ -61,6 +62,7 @@ class AdministrationService:
         self._clock = clock
         self._listeners: list[Callable[[], None]] = []
         self.current: dict[SubClusterId, Admission] = {}
+        self.words: dict[SubClusterId, AdmissionWord] = {}
 
     async def run(self) -> None:
         """Follow the store, where another Heddle may have written, until cancelled."""
@@ -78,6 +80,8 @@ class AdministrationService:
             StoreUnavailableError: The last known words hold.
         """
         self._adopt(await self._store.admissions())
+        if self.current:
+            self.words.update(await self._store.admission_words())
 
     async def cordon(self, subcluster: SubClusterId, *, by: str) -> Drainage:
         """Send no new applications there; raises as `set_admission`."""
@@ -91,7 +95,9 @@ class AdministrationService:
         """Let new applications in again; raises as `set_admission`."""
         return await self.set_admission(subcluster, Admission.OPEN, by=by)
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> Drainage:
+    async def set_admission(
+        self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = ""
+    ) -> Drainage:
         """Keep an operator's word; it holds from now on, here, and within seconds in every other Heddle.
 
         Raises:
@@ -104,11 +110,15 @@ class AdministrationService:
             await self.refresh()  # another Heddle may have retired it a moment ago
             if self.is_retired(subcluster):
                 raise ConflictError(f"{subcluster} is retired; `heddle cluster revive {subcluster}` lets it in again")
-            await self._store.set_admission(subcluster, admission, by=by)
+            await self._store.set_admission(subcluster, admission, by=by, reason=reason)
         except StoreUnavailableError as exc:
             raise UnavailableError(f"{subcluster} stays as it was: {exc}") from exc
         self._adopt({**self.current, subcluster: admission})
-        _log.info("admission of a cluster was set", subcluster=subcluster, admission=admission.value, by=by)
+        if admission is not Admission.OPEN:
+            self.words[subcluster] = AdmissionWord(admission, by, int(self._clock.now_s() * 1000), reason)
+        _log.info(
+            "admission of a cluster was set", subcluster=subcluster, admission=admission.value, by=by, reason=reason
+        )
         return await self.drainage(subcluster)
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -166,6 +176,8 @@ class AdministrationService:
         has_changed = said != self.current
         self.current.clear()
         self.current.update(said)
+        for name in self.words.keys() - said.keys():
+            del self.words[name]
         self._view.retire([name for name, word in said.items() if word is Admission.RETIRED])
         if has_changed:
             for listener in self._listeners:

@@ -56,6 +56,16 @@ def _reachability(facts: FederationFacts) -> Iterator[Finding]:
             yield Finding("reachable", Level.ERROR, each.id, each.trouble, advice)
 
 
+def _admission(facts: FederationFacts) -> Iterator[Finding]:
+    """A cluster that an operator has closed for a while may be forgotten."""
+    for each in facts.subclusters:
+        if each.closed and not each.is_retired:
+            message = f"it takes no new applications: {each.closed}"
+            yield Finding(
+                "admission", Level.WARNING, each.id, message, f"heddle cluster undrain {each.id}, once it may"
+            )
+
+
 def _addresses(facts: FederationFacts) -> Iterator[Finding]:
     """A sub-cluster of web services alone: what comes in at a server of Hadoop RPC cannot go on to it."""
     for each in facts.subclusters:
@@ -350,6 +360,7 @@ def _policy_in_force(facts: FederationFacts) -> Iterator[Finding]:
 
 _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _reachability,
+    _admission,
     _store,
     _addresses,
     _twice,

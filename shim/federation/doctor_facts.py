@@ -30,6 +30,7 @@ class SubClusterFacts:
         is_reachable: Whether its ResourceManager is active and its heartbeat in time.
         trouble: Why it is not; empty otherwise.
         is_retired: Whether an operator has declared it dead.
+        closed: Who has closed it to applications, since when and why; empty if nobody has.
         is_back: Whether its ResourceManager answers all the same.
         life: When its ResourceManager started, and its nodes: two that say the same are one. None if not known.
         lacking: Addresses that nobody has told, of those that Heddle's own servers lead to: `client_rpc`, ...
@@ -49,6 +50,7 @@ class SubClusterFacts:
     is_reachable: bool
     trouble: str = ""
     is_retired: bool = False
+    closed: str = ""
     is_back: bool = False
     life: tuple[int, frozenset[str]] | None = None
     version: str = ""

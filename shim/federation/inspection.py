@@ -10,7 +10,7 @@ import msgspec
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue
-from shim.domain.subclusters import Admission, SubClusterState
+from shim.domain.subclusters import Admission, AdmissionWord, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
 from shim.federation.core.grants import grant_of
@@ -18,6 +18,7 @@ from shim.federation.core.told_capacity import capacity_excess
 from shim.federation.doctor import KerberosFacts, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.findings import Finding
+from shim.federation.freshness import instant
 from shim.federation.hadoop_settings import decode_settings
 from shim.federation.rm_questions import PROBE_USER, ask_part, ask_right_to_act
 from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts, TLSFacts
@@ -73,6 +74,7 @@ class ClusterStatus:
         running: Applications that are not final.
         failure: Why the newest poll failed; empty if it did not.
         is_heard: Whether there was any heartbeat.
+        word: Who said, when and why, that it takes no applications; None if it is open.
     """
 
     id: SubClusterId
@@ -86,6 +88,7 @@ class ClusterStatus:
     nodes: int
     failure: str
     is_heard: bool = True
+    word: AdmissionWord | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +158,7 @@ class Inspection:
 
     Attributes:
         admissions: Operators' words as last read from the store; a sub-cluster that is not in here is OPEN.
+        words: The same, with who said it.
         unfenced: Reach what is retired, too: whether it is back.
         by_ticket: Client RPC of those where Heddle logs in by ticket.
         ask_node: Web services of each sub-cluster's NodeManagers.
@@ -168,6 +172,7 @@ class Inspection:
     clock: Clock
     ask_node: Mapping[SubClusterId, AskNode]
     settings: InspectionSettings = field(default_factory=InspectionSettings)
+    words: Mapping[SubClusterId, AdmissionWord] = field(default_factory=dict)
     unfenced: Mapping[SubClusterId, ResourceManager] = field(default_factory=dict)
     by_ticket: Mapping[SubClusterId, ResourceManagerRPC] = field(default_factory=dict)
     began_s: float = field(init=False)
@@ -234,6 +239,7 @@ class Inspection:
             nodes=len(seen.nodes),
             failure=seen.failure,
             is_heard=is_heard,
+            word=self.words.get(subcluster),
         )
 
     def _running_s(self) -> float:
@@ -264,6 +270,7 @@ class Inspection:
             id=seen.subcluster,
             is_reachable=is_reachable,
             is_retired=(is_retired := self.view.is_retired(seen.subcluster)),
+            closed=told_of_word(self.words.get(seen.subcluster)),
             is_back=is_retired and await self._is_back(seen.subcluster),
             life=(seen.started_on_ms, frozenset(str(node.node) for node in seen.nodes)) if seen.nodes else None,
             trouble=f"{age}; {seen.failure or f'its ResourceManager is {word_for(seen.state, Admission.OPEN)}'}",
@@ -337,6 +344,14 @@ class Inspection:
         found = [] if listed is None else listed.node
         nodes = found if isinstance(found, list) else [found]  # Hadoop 2 writes a list of one as its element
         return next((node.nodeHTTPAddress for node in nodes if node.state == "RUNNING"), "")
+
+
+def told_of_word(word: AdmissionWord | None) -> str:
+    """Who closed a cluster, since when and why; empty if nobody did."""
+    if word is None:
+        return ""
+    because = f": {word.reason}" if word.reason else ""
+    return f"{word.admission.value} since {instant(word.at_ms / 1000)} by {word.by}{because}"
 
 
 def word_for(state: SubClusterState, admission: Admission) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.subclusters import Admission
+from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 
 __all__ = ["StateStore"]
@@ -140,12 +140,16 @@ class StateStore(Protocol):
         """
         ...
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = "") -> None:
         """Keep an operator's word on a sub-cluster."""
         ...
 
     async def admissions(self) -> dict[SubClusterId, Admission]:
         """Every sub-cluster that is not OPEN."""
+        ...
+
+    async def admission_words(self) -> dict[SubClusterId, AdmissionWord]:
+        """The same, with who said it, when and why."""
         ...
 
     async def close(self) -> None:

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.subclusters import Admission
+from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import VersionConflictError
 from shim.store import rows
@@ -35,6 +35,7 @@ __all__ = [
     "give_up",
     "insert_intent",
     "intended",
+    "list_admission_words",
     "list_admissions",
     "mark_final",
     "note_taken",
@@ -230,13 +231,13 @@ def purge(connection: Connection, *, final_before_ms: int, keep: int) -> int:
 
 
 def set_admission(
-    connection: Connection, *, subcluster: SubClusterId, admission: Admission, said_by: str, now_ms: int
+    connection: Connection, *, subcluster: SubClusterId, admission: Admission, said_by: str, now_ms: int, reason: str
 ) -> None:
     """Keep a word; OPEN is kept by forgetting the last one."""
     if admission is Admission.OPEN:
         connection.execute(delete(admissions).where(admissions.c.subcluster == subcluster))
         return
-    word = {"admission": admission.value, "said_by": said_by, "said_at_ms": now_ms}
+    word = {"admission": admission.value, "said_by": said_by, "said_at_ms": now_ms, "reason": reason or None}
     insert = sql.DIALECT_INSERT[connection.dialect.name](admissions).values(subcluster=subcluster, **word)
     connection.execute(insert.on_conflict_do_update(index_elements=["subcluster"], set_=word))
 
@@ -245,6 +246,16 @@ def list_admissions(connection: Connection) -> dict[SubClusterId, Admission]:
     """Every word that is kept."""
     found = connection.execute(select(admissions.c.subcluster, admissions.c.admission))
     return {SubClusterId(subcluster): Admission(admission) for subcluster, admission in found}
+
+
+def list_admission_words(connection: Connection) -> dict[SubClusterId, AdmissionWord]:
+    """Every word that is kept, with who said it."""
+    return {
+        SubClusterId(row.subcluster): AdmissionWord(
+            Admission(row.admission), row.said_by, row.said_at_ms, row.reason or ""
+        )
+        for row in connection.execute(select(admissions))
+    }
 
 
 def _key(application_id: ApplicationId) -> dict[str, int]:

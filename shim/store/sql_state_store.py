@@ -10,7 +10,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.subclusters import Admission
+from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import ConfigError, StoreUnavailableError
 from shim.store import delivery_failures, operations
@@ -251,7 +251,7 @@ class SqlStateStore:
         """Forget old final records; return how many."""
         return await self._executor.write(partial(operations.purge, final_before_ms=final_before_ms, keep=keep))
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = "") -> None:
         """Keep an operator's word on a sub-cluster."""
         await self._executor.write(
             partial(
@@ -259,6 +259,7 @@ class SqlStateStore:
                 subcluster=subcluster,
                 admission=admission,
                 said_by=by,
+                reason=reason,
                 now_ms=self._now_ms(),
             )
         )
@@ -266,6 +267,10 @@ class SqlStateStore:
     async def admissions(self) -> dict[SubClusterId, Admission]:
         """Every sub-cluster that is not OPEN."""
         return await self._executor.read(operations.list_admissions)
+
+    async def admission_words(self) -> dict[SubClusterId, AdmissionWord]:
+        """The same, with who said it, when and why."""
+        return await self._executor.read(operations.list_admission_words)
 
     async def close(self) -> None:
         """Give up the connections."""

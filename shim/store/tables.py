@@ -112,6 +112,7 @@ admissions = Table(
     Column("admission", String(16), nullable=False),
     Column("said_by", Text, nullable=False),
     Column("said_at_ms", BigInteger, nullable=False),
+    Column("reason", Text),
 )
 
 leases = Table(

@@ -5,7 +5,7 @@ from functools import partial
 from types import TracebackType
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.subclusters import Admission
+from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.domain.submit_replies import SubmitReply
 from shim.ports.clock import Clock
@@ -218,15 +218,20 @@ class ObservedStateStore:
         with self._operation("purge"):
             return await self._inner.purge(final_before_ms=final_before_ms, keep=keep)
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = "") -> None:
         """See `StateStore`."""
         with self._operation("set_admission"):
-            await self._inner.set_admission(subcluster, admission, by=by)
+            await self._inner.set_admission(subcluster, admission, by=by, reason=reason)
 
     async def admissions(self) -> dict[SubClusterId, Admission]:
         """See `StateStore`."""
         with self._operation("admissions"):
             return await self._inner.admissions()
+
+    async def admission_words(self) -> dict[SubClusterId, AdmissionWord]:
+        """See `StateStore`."""
+        with self._operation("admission_words"):
+            return await self._inner.admission_words()
 
     async def close(self) -> None:
         """See `StateStore`."""

@@ -136,10 +136,10 @@ class SwitchableStore(InMemoryStateStore):
         self._check(is_write=True)
         return await InMemoryStateStore.purge(self, final_before_ms=final_before_ms, keep=keep)
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = "") -> None:
         """Refused while writes fail."""
         self._check(is_write=True)
-        await InMemoryStateStore.set_admission(self, subcluster, admission, by=by)
+        await InMemoryStateStore.set_admission(self, subcluster, admission, by=by, reason=reason)
 
     async def admissions(self) -> dict[SubClusterId, Admission]:
         """Refused while reads fail."""

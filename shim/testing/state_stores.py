@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import DISPUTED
-from shim.domain.subclusters import Admission
+from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import VersionConflictError
 from shim.ports.history_store import StoreHistory
@@ -19,7 +19,16 @@ __all__ = [
 ]
 
 
-_CONTENTS = ("_timestamp_ms", "_next_sequence", "_epochs", "_kept", "_admissions", "_restored_at_ms", "_failures")
+_CONTENTS = (
+    "_timestamp_ms",
+    "_next_sequence",
+    "_epochs",
+    "_kept",
+    "_admissions",
+    "_restored_at_ms",
+    "_failures",
+    "_words",
+)
 
 
 @dataclass(slots=True)
@@ -40,6 +49,7 @@ class InMemoryStateStore:
     _admissions: dict[SubClusterId, Admission] = field(default_factory=dict)
     _restored_at_ms: int = 0
     _failures: dict[ApplicationId, DeliveryFailure] = field(default_factory=dict)
+    _words: dict[SubClusterId, AdmissionWord] = field(default_factory=dict)
 
     async def federation_timestamp_ms(self) -> int:
         """The time of the first call ever."""
@@ -205,15 +215,20 @@ class InMemoryStateStore:
             del self._kept[application_id]
         return len(gone)
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:  # noqa: ARG002 - who said it is for people who read the database
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = "") -> None:
         """Keep a word."""
         self._admissions.pop(subcluster, None)
         if admission is not Admission.OPEN:
             self._admissions[subcluster] = admission
+            self._words[subcluster] = AdmissionWord(admission, by, self._now_ms(), reason)
 
     async def admissions(self) -> dict[SubClusterId, Admission]:
         """Every word that is kept."""
         return dict(self._admissions)
+
+    async def admission_words(self) -> dict[SubClusterId, AdmissionWord]:
+        """The same, with who said it."""
+        return {subcluster: self._words[subcluster] for subcluster in self._admissions}
 
     async def close(self) -> None:
         """Close nothing, as nothing is open."""

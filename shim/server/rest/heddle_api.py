@@ -76,6 +76,7 @@ from shim.server.rest.own_endpoints import (
     DryRun,
     EndpointGroup,
     OwnEndpoint,
+    Reason,
     as_json,
 )
 from shim.server.rest.shares_api import SharesAPI
@@ -106,7 +107,9 @@ _ADMISSIONS = {
 class Administration(Protocol):
     """The use cases that change what operators said."""
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> Drainage:
+    async def set_admission(
+        self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = ""
+    ) -> Drainage:
         """Let new applications in or not, from now on.
 
         Raises:
@@ -282,12 +285,13 @@ class HeddleAPI:
         cluster: ClusterName,
         verb: _Verb,
         is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+        reason: Reason = "",
     ) -> Response:
         """Let new applications into a sub-cluster, or not."""
         id_, wanted = SubClusterId(cluster), _ADMISSIONS[verb]
         before = await self._administration.drainage(id_)
         if not is_dry_run:
-            await self._administration.set_admission(id_, wanted, by=asker.user)
+            await self._administration.set_admission(id_, wanted, by=asker.user, reason=reason)
         told = {"id": id_, "was": before.admission.value, "admission": wanted.value, "dry_run": is_dry_run}
         return as_json({**told, **shown_drainage(before)})
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shim.domain.resources import ResourceVector
-from shim.domain.subclusters import Admission
+from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import HomeDecision, Waited
 from shim.federation.administration import Drainage
 from shim.federation.deadline_outlook import DeadlineOutlook
@@ -40,7 +40,13 @@ def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
         "admission": status.admission.value,
         "scheduler": status.scheduler,
         "failure": status.failure,
+        **_shown_word(status.word),
     }
+
+
+def _shown_word(word: AdmissionWord | None) -> dict[str, Any]:
+    """Who said, when and why, that a cluster takes no applications."""
+    return {} if word is None else {"said_by": word.by, "said_at_ms": word.at_ms, "said_why": word.reason}
 
 
 def cluster_gauges(status: ClusterStatus) -> SubClusterGauges:

@@ -14,7 +14,18 @@ from shim.identity.scopes import require_scope
 from shim.identity.service import Caller, IdentityService
 from shim.server.rights import OWN, rights_of
 
-__all__ = ["Asker", "ClusterName", "DryRun", "EndpointGroup", "Limit", "OwnEndpoint", "Search", "as_json", "has_words"]
+__all__ = [
+    "Asker",
+    "ClusterName",
+    "DryRun",
+    "EndpointGroup",
+    "Limit",
+    "OwnEndpoint",
+    "Reason",
+    "Search",
+    "as_json",
+    "has_words",
+]
 
 
 async def _identified(request: HTTPRequest) -> Caller:  # a plain function would be a trip to a thread for each request
@@ -42,6 +53,9 @@ DryRun = Annotated[bool, Query(alias="dryRun")]
 
 Search = Annotated[str, Query(max_length=200)]
 """Words that all have to stand in an entry, whatever their case; see `has_words`."""
+
+Reason = Annotated[str, Query(max_length=500)]
+"""Why an operator does it, in his words."""
 
 Limit = Annotated[int, Query(ge=1, le=500)]
 """How many entries to answer at most."""

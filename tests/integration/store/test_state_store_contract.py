@@ -344,6 +344,11 @@ async def test_an_operators_word_is_kept_until_it_is_taken_back(store: StateStor
     await store.set_admission(EAST, Admission.DRAINING, by="root")
     await store.set_admission(WEST, Admission.OPEN, by="root")
     assert await store.admissions() == {EAST: Admission.DRAINING}
+    await store.set_admission(EAST, Admission.DRAINING, by="eve", reason="kernel")
+    said = (await store.admission_words())[EAST]
+    assert (said.admission, said.by, said.reason) == (Admission.DRAINING, "eve", "kernel")
+    await store.set_admission(EAST, Admission.CORDONED, by="root")
+    assert (await store.admission_words())[EAST].reason == ""
 
 
 @settings(

@@ -99,6 +99,12 @@ def test_a_list_of_clusters_says_what_is_wrong_with_each(missing):
     assert "connection refused at e:1" in run("cluster", "list").stdout
 
 
+def test_a_drain_is_listed_with_who_said_it_since_when_and_why(missing, monkeypatch):
+    said = {"said_by": "root", "said_at_ms": 1_795_861_206_214, "said_why": "kernel", "admission": "draining"}
+    monkeypatch.setitem(BODIES, "/heddle/v1/clusters", {"clusters": [{**WELL, **said}]})
+    assert "draining since 2026-11-28T10:20Z by root: kernel" in run("cluster", "list").stdout
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [

@@ -113,3 +113,20 @@ async def test_a_sub_cluster_that_is_not_there_is_said(federation: ScriptedFeder
     heddle = await federation.start()
     with pytest.raises(NotFoundError, match="there are: east, west"):
         await heddle.administration.cordon(SubClusterId("nowhere"), by="root")
+
+
+async def test_who_said_it_when_and_why_is_known_in_every_heddle_until_it_is_undrained(
+    store: SwitchableStore, federation: ScriptedFederation
+) -> None:
+    heddle, other = await federation.start(), await federation.start()
+    await heddle.administration.set_admission(EAST, Admission.DRAINING, by="root", reason="kernel")
+    said = heddle.administration.words[EAST]
+    assert (said.admission, said.by, said.reason) == (Admission.DRAINING, "root", "kernel")
+    await other.administration.refresh()
+    assert (other.administration.words[EAST].by, other.administration.words[EAST].reason) == ("root", "kernel")
+    await heddle.administration.set_admission(EAST, Admission.CORDONED, by="eve")
+    assert (heddle.administration.words[EAST].by, heddle.administration.words[EAST].reason) == ("eve", "")
+    await heddle.administration.undrain(EAST, by="root")
+    await other.administration.refresh()
+    assert (heddle.administration.words, other.administration.words) == ({}, {})
+    assert await store.admission_words() == {}

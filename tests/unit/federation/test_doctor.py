@@ -135,6 +135,14 @@ def test_tells_of_a_retired_one_and_does_not_call_it_an_error():
     assert trouble(replace(retired, is_back=True), WEST) == {("reachable", "east", Level.ERROR)}
 
 
+def test_a_cluster_that_an_operator_closed_is_not_forgotten():
+    closed = replace(EAST, closed="draining since 2026-11-28T10:20:00.000Z by root: kernel")
+    assert trouble(closed, WEST) == {("admission", "east", Level.WARNING)}
+    assert trouble(replace(closed, is_reachable=False, is_retired=True, trouble="x"), WEST) == {
+        ("reachable", "east", Level.WARNING)
+    }
+
+
 FREE = replace(EAST, node_settings={SCHEDULER: HadoopSetting("east:8030")})
 
 
