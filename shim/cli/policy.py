@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -36,7 +37,7 @@ _KINDS = (
     ("WHAT IT IS", "summary"),
 )
 _NO_POLICY = "# no policy: queues have no shares over the federation; see `heddle policy apply --help`"
-_HISTORY = (("VERSION", "version"), ("APPLIED AT ms", "applied_at_ms"), ("BY", "applied_by"), ("NOTE", "note"))
+_HISTORY = (("VERSION", "version"), ("APPLIED AT", "applied_at"), ("BY", "applied_by"), ("NOTE", "note"))
 
 
 @app.command(epilog=EXIT_CODES)
@@ -109,7 +110,7 @@ def history(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SER
     """List every policy that ever held, newest first; version 0 is the configuration file's."""
     with front(server, user) as heddle:
         rows = heddle.get("/heddle/v1/policy/history")["versions"]
-    print_rows(rows, _HISTORY, output)
+    print_rows([_for_people(row) for row in rows] if output is OutputFormat.TABLE else rows, _HISTORY, output)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -194,8 +195,19 @@ def _difference(heddle: Front, text: str, name: str) -> list[str]:
 
 
 def _print_version(told: dict[str, Any], output: OutputFormat) -> None:
-    shown = {key: value for key, value in told.items() if key != "text"} if output is OutputFormat.TABLE else told
-    print_fields(shown, output)
+    print_fields(_for_people(told) if output is OutputFormat.TABLE else told, output)
+
+
+def _for_people(told: dict[str, Any]) -> dict[str, Any]:
+    """A version without its text, and with its time as one; what was only tried has neither author nor time."""
+    shown = {key: value for key, value in told.items() if key != "text"}
+    if shown.get("applied_at_ms"):
+        shown["applied_at"] = datetime.fromtimestamp(shown["applied_at_ms"] / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    shown.pop("applied_at_ms", None)
+    if shown.get("dry_run"):
+        shown = {key: value for key, value in shown.items() if key not in {"applied_at", "applied_by", "note"}}
+        shown["version"] = f"none, as nothing was changed; {shown.get('version')} was looked at"
+    return shown
 
 
 def _printable(text: str) -> str:

@@ -83,6 +83,22 @@ def test_a_federation_without_a_policy_is_told_to_have_none(answers):
     assert run("policy", "show", *NOBODY).stdout.startswith("# no policy")
 
 
+def test_times_of_a_policy_are_times_and_what_was_only_tried_has_none(answers, tmp_path):
+    held = {"version": 3, "applied_at_ms": 1_795_861_406_214, "applied_by": "eve", "note": "why"}
+    answers["/heddle/v1/policy/history"] = {"versions": [held]}
+    told = run("policy", "history", *NOBODY).stdout
+    assert "2026-11-28T10:23:26Z" in told
+    assert "1795861406214" not in told
+    file = tmp_path / "policy.toml"
+    file.write_text("")
+    answers["/heddle/v1/policy"] = {**held, "text": "", "dry_run": True}
+    tried = run("policy", "apply", str(file), "--dry-run", *NOBODY).stdout
+    assert "eve" not in tried
+    assert "none, as nothing was changed" in tried
+    answers["/heddle/v1/policy"] = {**held, "text": "", "dry_run": False}
+    assert "eve" in run("policy", "apply", str(file), *NOBODY).stdout
+
+
 def test_kinds_of_policies_fit_a_terminal_and_say_which_queues_may_have():
     lines = run("policy", "kinds").stdout.splitlines()
     assert max(map(len, lines)) <= 150
