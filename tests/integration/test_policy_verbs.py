@@ -61,7 +61,7 @@ def verbs_of(heddle: Heddle) -> Verb:
         arguments = [*words, "--server", heddle.url, "--user", user]
         result = await asyncio.to_thread(CliRunner().invoke, app, arguments)
         assert result.exit_code == code, f"{words}: {result.output}"
-        return result.stdout or result.output
+        return result.stdout if "json" in words else result.output
 
     return run
 
