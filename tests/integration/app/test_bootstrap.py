@@ -64,8 +64,9 @@ async def test_it_serves_though_its_only_cluster_is_away_and_says_so(tmp_path):
     async with a_heddle(tmp_path) as heddle:
         answer = await get(heddle.url, "/heddle/v1/clusters")
         (cluster,) = answer.json()["clusters"]
-        assert (cluster["id"], cluster["state"], cluster["age_s"]) == ("east", "NEW", None)
-        assert "east" in cluster["failure"]
+        assert (cluster["id"], cluster["state"]) == ("east", "NEW")
+        assert cluster["age_s"] >= 0  # since the start: it never answered
+        assert "was not reached (connection refused)" in cluster["failure"]
         assert answer.headers["Heddle-Missing"] == "east"
         findings = (await get(heddle.url, "/heddle/v1/doctor")).json()["findings"]
         found = {(f["check"], f["level"], f["cluster"]): f["message"] for f in findings}
@@ -144,7 +145,7 @@ async def test_s35_whatever_changes_something_of_heddle_needs_an_operator(tmp_pa
     """Also an endpoint that is new: none is named here but those that only answer."""
     harmless = {"choose-home", "shares/whatif", "policy/validate"}
     of_users = {"tokens", "tokens/{token}"}  # each has its own: tests/integration/rest/test_api_tokens.py
-    values = {"cluster": "east", "verb": "drain"}
+    values = {"cluster": "east", "verb": "drain", "application": "application_1_0001"}
     body = {"text": '[[queue]]\nname = "root.eve"\nweight = 9\n'}
     async with a_heddle(tmp_path) as heddle, httpx.AsyncClient(trust_env=False, base_url=heddle.url) as client:
         paths = (await client.get("/heddle/v1/openapi.json")).json()["paths"]

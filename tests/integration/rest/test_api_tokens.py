@@ -16,6 +16,7 @@ from tests.support.scripted_server import BASE, ScriptedServer, body_of, context
 
 TOKENS = "/heddle/v1/tokens"
 PREVIEWS = {"choose-home", "shares/whatif", "policy/validate"}
+OF_OWNERS = {"apps/{application}/rehome"}
 NEW = f"{BASE}/apps/new-application"
 
 
@@ -285,14 +286,17 @@ class _Filled(dict[str, str]):
         return {"cluster": "east", "verb": "cordon", "token": "0" * 16, "version": "1"}.get(name, "x")
 
 
-async def test_every_change_of_heddles_own_needs_operate_but_for_tokens_which_none_makes(server):
-    reader, operator = await a_token(server, "queen", ()), await a_token(server, "queen", {TokenScope.OPERATE})
+async def test_every_change_of_heddles_own_needs_its_scope_but_for_tokens_which_none_makes(server):
+    """It is `operate`, but for what the owner of an application may change of it."""
+    reader = await a_token(server, "queen", ())
+    holders = {scope: await a_token(server, "queen", {scope}) for scope in (TokenScope.OPERATE, TokenScope.SUBMIT)}
     for each in server.api.endpoints:
         path = "/heddle/v1/" + each.path.format_map(_Filled())
+        scope = TokenScope.SUBMIT if each.path in OF_OWNERS else TokenScope.OPERATE
         refused = await server.ask(each.method, path, body=b"{}", **bearer(reader))
         is_change = each.method != "GET" and each.path not in PREVIEWS
-        assert (refused.status == 403 and "lacks the scope operate" in refusal(refused)) is is_change, path
-        answer = await server.ask(each.method, path, body=b'{"name": "x"}', **bearer(operator))
+        assert (refused.status == 403 and f"lacks the scope {scope}:" in refusal(refused)) is is_change, path
+        answer = await server.ask(each.method, path, body=b'{"name": "x"}', **bearer(holders[scope]))
         is_of_tokens = is_change and each.path.startswith("tokens")
         assert (answer.status == 403) is is_of_tokens, path
     assert {each.path for each in server.api.endpoints} >= {"tokens", "clusters/{cluster}/{verb}"}
