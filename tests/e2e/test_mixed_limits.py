@@ -1,6 +1,7 @@
 """Two real clusters that grant unlike containers: homes are chosen, and clients told, by what each really gives."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ WEST = {
     },
     "yarn-site.xml": {"yarn.scheduler.maximum-allocation-mb": "1024"},
 }
+ROLES = """
+[security.roles]
+users = ["*"]
+administrators = ["root"]
+"""
 POLICY = """
 [[queue]]
 name = "root.prod"
@@ -43,9 +49,11 @@ class Mixed:
         self.managers = {id_: each.url for id_, each in lab.clusters.items()}
         self.http = http
 
-    def ask(self, path: str, method: str = "GET", body: object = None, user: str = "alice") -> httpx.Response:
+    def ask(
+        self, path: str, method: str = "GET", body: object = None, user: str = "alice", **query: str
+    ) -> httpx.Response:
         self.http.cookies.clear()  # a login goes before `user.name`
-        return self.http.request(method, f"{self.heddle.url}{path}", json=body, params={"user.name": user})
+        return self.http.request(method, f"{self.heddle.url}{path}", json=body, params={"user.name": user, **query})
 
     def largest_mib(self, user: str) -> int:
         answer = self.ask(f"{BASE}/apps/new-application", "POST", user=user)
@@ -86,12 +94,18 @@ def mixed_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         yield lab
 
 
+@contextmanager
+def heddle_over(lab: Lab, folder: Path, policy: str = "") -> Iterator[Mixed]:
+    heddle = HeddleProcess(lab, folder, more=ROLES + policy)
+    with heddle, httpx.Client(timeout=30, trust_env=False) as http:
+        yield Mixed(heddle, lab, http)
+    end_applications(lab)
+
+
 @pytest.fixture
 def mixed(mixed_lab: Lab, tmp_path: Path) -> Iterator[Mixed]:
-    heddle = HeddleProcess(mixed_lab, tmp_path, more=POLICY)
-    with heddle, httpx.Client(timeout=30, trust_env=False) as http:
-        yield Mixed(heddle, mixed_lab, http)
-    end_applications(mixed_lab)
+    with heddle_over(mixed_lab, tmp_path) as made:
+        yield made
 
 
 def test_no_application_goes_where_its_queue_cannot_run_it(mixed: Mixed) -> None:
@@ -108,11 +122,12 @@ def test_what_no_cluster_gives_is_refused_once_and_what_one_away_gives_is_not(mi
     mixed.admit("east", "undrain")
 
 
-def test_clients_are_told_what_every_cluster_of_their_queue_grants(mixed: Mixed) -> None:
-    assert mixed.largest_mib("alice") == 1024
-    assert mixed.largest_mib("etl") == 4096, "root.prod says that it asks for up to 2048, and east grants 4096"
-    messages = [each["message"] for each in mixed.ask("/heddle/v1/doctor", user="root").json()["findings"]]
-    assert any("the largest container differs: east 4096 MiB" in message for message in messages)
+def test_clients_are_told_what_every_cluster_of_their_queue_grants(mixed_lab: Lab, tmp_path: Path) -> None:
+    with heddle_over(mixed_lab, tmp_path, POLICY) as mixed:
+        assert mixed.largest_mib("alice") == 1024
+        assert mixed.largest_mib("etl") == 4096, "root.prod says that it asks for up to 2048, and east grants 4096"
+        messages = [each["message"] for each in mixed.ask("/heddle/v1/doctor", user="root").json()["findings"]]
+        assert any("the largest container differs: east 4096 MiB" in message for message in messages)
 
 
 def test_one_that_waits_says_why_and_is_moved_on_demand(mixed: Mixed) -> None:
@@ -128,7 +143,8 @@ def test_one_that_waits_says_why_and_is_moved_on_demand(mixed: Mixed) -> None:
     begun = mixed.ask(f"/heddle/v1/apps/{holders[0]}/rehome", "POST")
     assert begun.status_code == 409
     mixed.admit("east", "undrain")
-    until(lambda: mixed.ask(f"/heddle/v1/apps/{waiting}/rehome?dry_run=true", "POST").is_success, "east takes it")
+    until(lambda: mixed.ask(f"/heddle/v1/apps/{waiting}/rehome", "POST", dry_run="true").is_success, "east takes it")
+    assert mixed.homes(waiting) == ["west"]
     told = mixed.ask(f"/heddle/v1/apps/{waiting}/rehome", "POST").json()
     assert (told["was"], told["home"], told["done"]) == ("west", "east", True)
     assert mixed.at("west", waiting)["state"] == "KILLED"
