@@ -56,6 +56,11 @@ class ApplicationIds:
         """True if `issue` would not wait."""
         return bool(self._numbers)
 
+    @property
+    def is_founding_known(self) -> bool:
+        """True if `founded_ms` would not wait."""
+        return self._founded_ms is not None
+
     async def begin(self) -> int:
         """Begin the epoch, once; return its time stamp. The clusters that answer have been asked before.
 
@@ -65,6 +70,7 @@ class ApplicationIds:
         async with self._beginning:
             if self._timestamp_ms is None:
                 self._timestamp_ms = await self._store.begin_epoch(self._listed())
+                await self.founded_ms()  # known from now on, also while the store is away
             return self._timestamp_ms
 
     async def founded_ms(self) -> int:

@@ -148,6 +148,8 @@ class Operations:
         part = _PARTS.get(operation)
         if operation is Operation.NEW_APPLICATION:
             return self._backend.ids.are_there
+        if part is Part.INFO and not self._backend.ids.is_founding_known:
+            return False  # begun anew in a task, it would count twice against its user's rate
         if operation is Operation.APPLICATION:
             return self._backend.applications.is_at_hand(parameters["application"])
         if part is Part.APPLICATIONS:

@@ -149,3 +149,12 @@ async def test_a_federation_was_founded_when_its_store_was_whoever_asks(store: S
     assert len(set(founded)) == 1
     assert len(set(begun)) == 2, "though ids of each process are its own"
     assert await ApplicationIds(store).founded_ms() == founded[0]
+
+
+async def test_once_ids_have_begun_the_founding_is_told_while_the_store_is_away(store: SwitchableStore) -> None:
+    ids = ApplicationIds(store)
+    assert not ids.is_founding_known
+    begun = await ids.begin()
+    store.writes_fail = store.reads_fail = True
+    assert ids.is_founding_known
+    assert await ids.founded_ms() == begun, "the first epoch has its time"
