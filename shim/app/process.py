@@ -41,8 +41,14 @@ def answer_signals(stop: Callable[[], None]) -> None:
         loop.add_signal_handler(each, stop)
     for each, said in _TOLD.items():
         loop.add_signal_handler(each, partial(_tell, each.name, said))
+    # between two steps of the interpreter, so also while the loop hangs; `faulthandler.register` reads the frames of
+    # other threads while they change, and ended the process in one of ten times
+    signal.signal(signal.SIGQUIT, _show_threads)
+
+
+def _show_threads(*_: object) -> None:
     with suppress(OSError, ValueError, RuntimeError):  # a standard error that is no file
-        faulthandler.register(signal.SIGQUIT, all_threads=True, chain=False)  # by the kernel: though the loop hangs
+        faulthandler.dump_traceback(all_threads=True)
 
 
 def _tell(name: str, said: str) -> None:
