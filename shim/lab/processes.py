@@ -30,6 +30,7 @@ MARKER = "HEDDLE_LAB"
 """Environment variable that every process of a lab has, containers included; its value is the lab's folder."""
 
 _POLL_S = 0.05
+_SHOWN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,16 @@ def spawn(command: Sequence[str], *, environment: Mapping[str, str], log: Path) 
         )
     except OSError as exc:
         raise LabError(f"cannot start {command[0]}: {exc.strerror}") from exc
+    wait_until(lambda: _shows_environment(pid), timeout_s=_SHOWN_S if environment else 0.0, poll_s=0.001)
     return identity_of(pid)
+
+
+def _shows_environment(pid: int) -> bool:
+    """False while a new program is being loaded: its environment is empty then, and nobody sees whose lab's it is."""
+    try:
+        return _stat(pid)[0] in ProcessState.DEAD or bool(Path(f"/proc/{pid}/environ").read_bytes())
+    except OSError:
+        return True
 
 
 def identity_of(pid: int) -> ProcessIdentity:

@@ -44,6 +44,14 @@ def test_a_process_that_runs_has_a_state_and_one_that_ended_has_none(lab_folder)
     assert not send(process, signal.SIGKILL)
 
 
+def test_a_process_is_seen_as_the_labs_from_its_first_moment(lab_folder):
+    """The kernel shows no environment of a program that is being loaded; one of seven was missed so."""
+    for _ in range(40):
+        process = start(SLEEPER, lab_folder)
+        assert process in list(marked_processes(lab_folder))
+        send(process, signal.SIGKILL)
+
+
 def test_a_later_process_with_the_same_pid_is_never_touched():
     earlier_one = ProcessIdentity(os.getpid(), started=1)
     assert state_of(earlier_one) is None
