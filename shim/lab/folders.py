@@ -173,7 +173,11 @@ def heddle_toml(folder: Path, front: FrontAddresses, clusters: Sequence[str], lo
     """The text of that configuration."""
     addresses = [getattr(front, each.name) for each in fields(front)]
     remote = "" if all(address.startswith("127.") for address in addresses if address) else _REMOTE
-    parts = [_HEDDLE_TOML.format(front=front, folder=folder, secret=_SECRET, spanning=SPANNING_QUEUE, remote=remote)]
+    operators = _OPERATORS.format(users=[getpass.getuser()]) if remote else ""
+    front_part = _HEDDLE_TOML.format(
+        front=front, folder=folder, secret=_SECRET, spanning=SPANNING_QUEUE, remote=remote, operators=operators
+    )
+    parts = [front_part]
     if login is not None:
         parts.append(_KERBEROS_TOML.format(login=login, realms=list(login.realms[1:]), protections=list(PROTECTIONS)))
     for id_ in clusters:
@@ -196,6 +200,11 @@ _REMOTE = """\
 allow_remote = true
 """
 
+_OPERATORS = """\
+# over loopback they are by themselves
+admins = {users}
+"""
+
 _HEDDLE_TOML = """\
 # Heddle in front of the clusters of a lab.
 [server]
@@ -211,7 +220,7 @@ url = "sqlite:///{folder}/heddle.db"
 # a lab is for one person on one machine: whoever reaches it may submit
 [security]
 allow_anonymous = true
-secret_file = "{folder}/{secret}"
+{operators}secret_file = "{folder}/{secret}"
 
 # one application of this queue may hold containers of several clusters
 [[queue]]

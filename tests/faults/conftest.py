@@ -1,5 +1,6 @@
 """Two clusters of one node to break, and a Heddle in front of them that looks twice a second."""
 
+import getpass
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -124,7 +125,8 @@ async def federation_over(lab: Lab, folder: Path) -> AsyncIterator[Federation]:
     text = (
         f'[server]\nallow_remote = true\nrest = "{lab.host}:0"\nclient_rpc = "{lab.host}:0"\n'
         f'admin_rpc = "{lab.host}:0"\nscheduler_rpc = "{lab.host}:0"\n[store]\nurl = "sqlite:///{store}"\n'
-        '[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n[log]\nlevel = "warning"\n'
+        f"[security]\nallow_anonymous = true\nadmins = {[getpass.getuser()]}\n[poll]\ninterval_s = 0.5\n"
+        '[log]\nlevel = "warning"\n'
     )
     text += "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
     async with (

@@ -1,5 +1,6 @@
 """A whole Heddle as a process of its own, that can be killed and started again at the same addresses."""
 
+import getpass
 import os
 import re
 import signal
@@ -72,7 +73,8 @@ class HeddleProcess:
         self.config.write_text(
             f'[server]\nallow_remote = true\nrest = "{self.rest}"\nclient_rpc = "{self.client_rpc}"\nadmin_rpc = ""\n'
             f'scheduler_rpc = "{self.scheduler_rpc}"\n[store]\nurl = "{url}"\n'
-            f"[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n{more}\n" + "".join(sections),
+            f"[security]\nallow_anonymous = true\nadmins = {[getpass.getuser()]}\n[poll]\ninterval_s = 0.5\n{more}\n"
+            + "".join(sections),
             "utf-8",
         )
 

@@ -1,6 +1,7 @@
 """Real masters as processes: `heddle gm` and `heddle lm` over real clusters and a real PostgreSQL."""
 
 import asyncio
+import getpass
 import itertools
 import json
 import os
@@ -288,7 +289,8 @@ def _configuration(folder: Path, store: str, lab: Lab, poll: str, spanning: str)
         f'[server]\nallow_remote = true\nrest = "{lab.host}:0"\nclient_rpc = ""\n'
         f'scheduler_rpc = "{f"{lab.host}:0" if spanning else ""}"\n'
         f'admin_rpc = ""\n[store]\nurl = "{store}"\n[masters]\nsecret_file = "{between_masters}"\n'
-        f'[security]\nallow_anonymous = true\n{of_tokens}[poll]\n{poll}\n[log]\nlevel = "info"\n'
+        f"[security]\nallow_anonymous = true\nadmins = {[getpass.getuser()]}\n{of_tokens}[poll]\n{poll}\n"
+        f'[log]\nlevel = "info"\n'
         f'audit_file = "{folder}/audit.log"\n'
         + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
         + spanning
