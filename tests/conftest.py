@@ -1,5 +1,6 @@
 """Fixtures of the whole suite: real YARN clusters and a real PostgreSQL, started when the first test asks for them."""
 
+import asyncio
 import gc
 import importlib.util
 import os
@@ -39,9 +40,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> dict[str, Callable[[], Any]]:
-    """Run on the loop that Heddle is started on: asyncio's own reads, closes and hands bytes on in other moments."""
-    del config, item
-    return {"uvloop": uvloop.new_event_loop}
+    """Run on the loop that Heddle is started on: asyncio's own reads, closes and hands bytes on in other moments.
+
+    Tests on clusters ask processes that have loops of their own. They leave connections to daemons that they killed
+    behind, with which uvloop's does not close.
+    """
+    del config
+    return {"asyncio": asyncio.new_event_loop} if item.get_closest_marker("lab") else {"uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture(autouse=True)
