@@ -122,7 +122,8 @@ def test_a_dry_submission_submits_nothing(cli):
     before = json.loads(cli("app", "list", "-o", "json", "--of", "ada").stdout)
     cli("submit", "--command", "sleep 1", "--queue", "root.prod", "--dry-run")
     assert len(json.loads(cli("app", "list", "-o", "json", "--of", "ada").stdout)) == len(before)
-    told = json.loads(cli("submit", "--command", "sleep 1", "--queue", "root.none", "--dry-run", "-o", "json").stdout)
+    nowhere = ("submit", "--command", "sleep 1", "--queue", "root.none", "--dry-run", "-o", "json")
+    told = json.loads(cli(*nowhere, code=ExitCode.UNAVAILABLE).stdout)
     assert told["reason"].startswith("No cluster can take it in queue root.none: ")
 
 
