@@ -352,6 +352,8 @@ class AdmissionQueue:
         return found
 
     def _pending(self, submission: Submission, queue: FederatedQueue, since_ms: int) -> PendingApplication:
+        if queue.order != "work":  # what it is expected to be orders nothing there
+            return pending_application_of(submission, queue, since_ms=since_ms)
         job = recurring_key_of(submission.user, submission.application_type, submission.name)
         waited_s = self._clock.now_s() - since_ms / 1000.0
         return pending_application_of(

@@ -154,6 +154,7 @@ def measure(
     applications counts with what it holds, no more.
     """
     counted = [seen for seen in looks if seen.age_s <= absent_after_s]
+    usable = [seen for seen in counted if seen.state.is_usable and not seen.failure]
     loads = {queue.path: QueueLoad() for queue in policy.queues}
     capacity = _NOTHING
     others = QueueLoad()
@@ -172,14 +173,10 @@ def measure(
         others.total_used,
         others.pending,
         tuple(seen.subcluster for seen in counted),
-        tuple(seen.subcluster for seen in counted if _is_usable(seen)),
-        tuple(_idle(seen) for seen in counted if _is_usable(seen)),
-        all(seen.pending.memory_mib > 0 for seen in counted if _is_usable(seen)),
+        tuple(seen.subcluster for seen in usable),
+        tuple(_idle(seen) for seen in usable),
+        all(seen.pending.memory_mib > 0 for seen in usable),
     )
-
-
-def _is_usable(seen: SubClusterView) -> bool:
-    return seen.state.is_usable and not seen.failure
 
 
 def _idle(seen: SubClusterView) -> ResourceVector:
