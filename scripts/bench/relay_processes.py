@@ -35,7 +35,7 @@ from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.telemetry import configure_logs
-from shim.telemetry.relay import RelayMetrics
+from shim.telemetry.metrics import RelayMetrics
 from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.scheduler import ScriptedScheduler, token_for
 from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters

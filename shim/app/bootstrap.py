@@ -68,8 +68,7 @@ from shim.store import open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges, TracedRPC
 from shim.telemetry.application_life import listen
-from shim.telemetry.polls import PollCounter
-from shim.telemetry.repair import RepairCollector
+from shim.telemetry.metrics import PollCounter, RepairCollector
 from shim.telemetry.shares import ShareCollector
 from shim.telemetry.tracing import is_tracing, open_tracing
 

@@ -1,11 +1,15 @@
 """Metrics for Prometheus, in a registry of their own; a scrape renders at most once a second."""
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
 from prometheus_client import (
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     ProcessCollector,
     disable_created_metrics,
@@ -14,13 +18,15 @@ from prometheus_client import (
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import SubClusterReport
+from shim.errors import HeddleError
+from shim.federation.core.federation_view import Applied
 from shim.ports.clock import Clock
 from shim.telemetry import definitions
-from shim.telemetry.lag import LoopLag
-from shim.telemetry.relay import RelayMetrics
+from shim.telemetry.definitions import EVENT_LOOP_LAG_SECONDS, OVERTAKEN_APPLICATIONS, REPAIR_FAILING, REPAIR_GIVEN_UP
 
-__all__ = ["Metrics", "SubClusterGauges"]
-
+__all__ = ["LoopLag", "Metrics", "PollCounter", "RelayMetrics", "RepairCollector", "SessionMetrics", "SubClusterGauges"]
 
 # a time for each series, which nobody asks for, would double the text
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
@@ -158,3 +164,139 @@ class _SubClusterCollector(Collector):
         yield definitions.SUBCLUSTER_ADMISSION.gauges({(row.subcluster, row.admission): 1 for row in rows})
         yield definitions.SUBCLUSTER_NODES.gauges(nodes)
         yield definitions.SUBCLUSTER_LIVE_APPLICATIONS.gauges(live)
+
+
+# Polls of ResourceManagers, counted by how they ended.
+
+
+@dataclass(frozen=True, slots=True)
+class PollCounter:
+    """Counts polls by how they ended."""
+
+    metrics: Metrics
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
+        """See `PollListener`."""
+        self.metrics.poll(report.subcluster, "reported")
+        for what, count in report.left_out.items():
+            self.metrics.left_out(report.subcluster, what, count)
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `PollListener`."""
+        self.metrics.poll(subcluster, type(error).__name__)
+
+
+# Metrics of the scheduler server: ApplicationMasters that are logged in, what they call, what Heddle adds to it.
+
+
+class RelayMetrics:
+    """Counts by sub-cluster."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._sessions = definitions.AM_SESSIONS.gauge(registry)
+        self._logins = definitions.AM_LOGINS.counter(registry)
+        self._calls = definitions.AM_CALLS.counter(registry)
+        self._added = definitions.AM_ADDED_SECONDS.histogram(registry)
+
+    def session(self, subcluster: str) -> "SessionMetrics":
+        """Count a login."""
+        self._logins.labels(subcluster).inc()
+        return SessionMetrics(
+            self._sessions.labels(subcluster), self._calls, self._added.labels(subcluster), subcluster
+        )
+
+
+class SessionMetrics:
+    """Counts what one connection does."""
+
+    __slots__ = ("_added", "_calls", "_sessions", "_subcluster")
+
+    def __init__(self, sessions: Gauge, calls: Counter, added: Histogram, subcluster: str) -> None:
+        self._sessions = sessions
+        self._calls = calls
+        self._added = added
+        self._subcluster = subcluster
+        sessions.inc()
+
+    def called(self, method: str) -> None:
+        """Count a call."""
+        self._calls.labels(self._subcluster, method).inc()
+
+    def added(self, duration_s: float) -> None:
+        """Count the work on some bytes."""
+        self._added.observe(duration_s)
+
+    def left(self) -> None:
+        """The ApplicationMaster has gone."""
+        self._sessions.dec()
+
+
+# Lateness of the event loop: what nobody else sees when one piece of work keeps all others waiting.
+
+_EVERY_S = 0.25
+
+
+class LoopLag:
+    """One timer that tells by how much it was late: `heddle_event_loop_lag_seconds`. Measures inside of `with`.
+
+    A request that comes while the loop is busy waits as long. One measurement in `every_s` costs some microseconds.
+
+    Args:
+        registry: Where the histogram is kept.
+        every_s: From one measurement to the next.
+    """
+
+    def __init__(self, registry: CollectorRegistry, *, every_s: float = _EVERY_S) -> None:
+        self._every_s = every_s
+        self._timer: asyncio.TimerHandle | None = None
+        self._seconds = EVENT_LOOP_LAG_SECONDS.histogram(registry)
+
+    def __enter__(self) -> Self:
+        """Measure the running loop from now on."""
+        loop = asyncio.get_running_loop()
+        self._wait(loop, loop.time() + self._every_s)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Measure no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _wait(self, loop: asyncio.AbstractEventLoop, due_s: float) -> None:
+        self._timer = loop.call_at(due_s, self._measure, loop, due_s)
+
+    def _measure(self, loop: asyncio.AbstractEventLoop, due_s: float) -> None:
+        now_s = loop.time()
+        self._seconds.observe(max(0.0, now_s - due_s))
+        self._wait(loop, now_s + self._every_s)
+
+
+# Metrics of applications that cannot be brought to their homes, or do not start there, at a scrape.
+
+
+class RepairCollector(Collector):
+    """Asked at each scrape.
+
+    Args:
+        failing: How many acknowledged applications fail though their homes are well.
+        given_up: How many were given up since the start.
+        overtaken: How many others have overtaken elsewhere, by sub-cluster.
+    """
+
+    def __init__(
+        self,
+        failing: Callable[[], int],
+        given_up: Callable[[], int],
+        overtaken: Callable[[], Mapping[str, int]] = dict,
+    ) -> None:
+        self._failing = failing
+        self._given_up = given_up
+        self._overtaken = overtaken
+
+    def collect(self) -> Iterator[Metric]:
+        """The families."""
+        yield REPAIR_FAILING.gauges({(): self._failing()})
+        yield OVERTAKEN_APPLICATIONS.gauges({(name,): count for name, count in self._overtaken().items()})
+        yield REPAIR_GIVEN_UP.counters({(): self._given_up()})

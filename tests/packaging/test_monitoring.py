@@ -15,8 +15,7 @@ from shim.multicluster.splitters import MatchingStatus
 from shim.peers.overview import MastersStatus
 from shim.server.peers import MastersCollector, MatchingCollector
 from shim.telemetry.definitions import SUBJECTS
-from shim.telemetry.metrics import Metrics, SubClusterGauges
-from shim.telemetry.repair import RepairCollector
+from shim.telemetry.metrics import Metrics, RepairCollector, SubClusterGauges
 from shim.telemetry.shares import QueueGauges, ShareCollector
 from shim.testing.clock import FakeClock
 

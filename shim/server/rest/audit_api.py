@@ -14,7 +14,7 @@ from fastapi import Response
 from shim.concurrency.off_loop import OffLoop
 from shim.errors import UnavailableError
 from shim.server.rest.own_endpoints import Limit, OwnEndpoint, Search, as_json, has_words
-from shim.telemetry.audit_reading import newest_entries
+from shim.telemetry.audit import newest_entries
 
 __all__ = ["AuditAPI"]
 

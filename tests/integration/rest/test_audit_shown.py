@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from shim.identity.service import IdentityRules
-from shim.telemetry.audit import AuditEntry, AuditTrail
-from shim.telemetry.audit_reading import newest_entries
+from shim.telemetry.audit import AuditEntry, AuditTrail, newest_entries
 from shim.testing.clock import FakeClock
 from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of

@@ -1,6 +1,17 @@
+import asyncio
+import time
+
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from shim.domain.ids import SubClusterId
+from shim.errors import NoAnswerError
+from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.telemetry import Metrics, SubClusterGauges
+from shim.telemetry.metrics import LoopLag, PollCounter
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_report
+from shim.testing.settings import usual
 
 EAST = SubClusterGauges(
     subcluster="east", age_s=0.5, state="SC_RUNNING", admission="open", nodes=2, live_applications=3
@@ -63,3 +74,44 @@ def test_many_scrapes_within_a_second_render_once():
     clock.at_s += 0.1
     assert metrics.scrape() is not first
     assert len(asked) == 2
+
+
+def test_reports_and_failures_are_told_apart():
+    clock = FakeClock()
+    metrics = Metrics(clock, version="1", subclusters=lambda: ())
+    counter = PollCounter(metrics)
+    report = a_report("east", 1)
+    counter.reported(report, FederationView((SubClusterId("east"),), usual(ViewSettings)).apply(report))
+    for _ in range(2):
+        counter.failed(SubClusterId("east"), NoAnswerError("east", "silent"))
+    lines = [line for line in metrics.scrape().decode().splitlines() if line.startswith("heddle_polls")]
+    assert [line.rpartition(" ")[2] for line in sorted(lines)] == ["2.0", "1.0"]
+    assert "NoAnswerError" in min(lines)
+
+
+async def test_work_that_does_not_give_way_is_seen_as_lag() -> None:
+    registry = CollectorRegistry()
+    with LoopLag(registry, every_s=0.01):
+        time.sleep(0.3)  # noqa: ASYNC251 - to block the loop is the point
+        await until_measured(registry, 1)
+    assert told(registry, "_sum") >= 0.25
+    assert told(registry, "_bucket", le="0.25") < told(registry, "_count")
+
+
+async def test_a_loop_is_measured_again_and_again_and_not_after_the_end() -> None:
+    registry = CollectorRegistry()
+    with LoopLag(registry, every_s=0.005):
+        await until_measured(registry, 3)
+    measured = told(registry, "_count")
+    await asyncio.sleep(0.05)
+    assert told(registry, "_count") == measured
+
+
+def told(registry: CollectorRegistry, suffix: str, **labels: str) -> float:
+    return registry.get_sample_value(f"heddle_event_loop_lag_seconds{suffix}", labels) or 0.0
+
+
+async def until_measured(registry: CollectorRegistry, times: int) -> None:
+    async with asyncio.timeout(30):
+        while told(registry, "_count") < times:  # noqa: ASYNC110 - a histogram tells nobody by itself
+            await asyncio.sleep(0.005)
