@@ -21,10 +21,9 @@ from shim.domain.shares import SharePolicy
 from shim.federation.administration import AdministrationService
 from shim.federation.application_access import ApplicationAccess
 from shim.federation.application_acls import ApplicationACLBook
-from shim.federation.application_reads import ReadingSettings
 from shim.federation.poller import SubClusterPollers
-from shim.federation.reading import ApplicationReading
-from shim.federation.reservation_issuers import ReservationIssuers
+from shim.federation.reading import ApplicationReading, ReadingSettings
+from shim.federation.routing import ReservationIssuers
 from shim.identity.service import IdentityRules, IdentityService
 from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_cycles import QueueCycles

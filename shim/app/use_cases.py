@@ -31,12 +31,11 @@ from shim.calls.control import ControlService
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.work_left import WorkLeft
 from shim.federation.administration import AdministrationService
-from shim.federation.container_places import ContainerPlaces
 from shim.federation.documents import DocumentReading
 from shim.federation.findings import LineResult
 from shim.federation.inspection import Inspection, InspectionSettings
 from shim.federation.poller import SubClusterPollers
-from shim.federation.routing import Routing, RoutingSettings
+from shim.federation.routing import ContainerPlaces, Routing, RoutingSettings
 from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts
 from shim.identity.service import IdentityService
 from shim.multicluster.ask_log import AskLog

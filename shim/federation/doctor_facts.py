@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue
 from shim.federation.kerberos_findings import KerberosFacts
 from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts
 
-__all__ = ["FederationFacts", "HadoopSetting", "SubClusterFacts"]
+__all__ = ["FederationFacts", "HadoopSetting", "SubClusterFacts", "decode_settings"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +117,25 @@ class FederationFacts:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "reachable", tuple(each for each in self.subclusters if each.is_reachable))
+
+
+# Settings of a Hadoop daemon, as its `/conf` tells them.
+
+
+class _Property(msgspec.Struct):
+    key: str
+    value: str | None = None
+    isFinal: bool = False  # noqa: N815 - Hadoop's name
+
+
+class _ConfDocument(msgspec.Struct):
+    properties: list[_Property]
+
+
+def decode_settings(body: bytes) -> Mapping[str, HadoopSetting] | None:
+    """Read a `/conf` in JSON; None if it is none."""
+    try:
+        properties = msgspec.json.decode(body, type=_ConfDocument).properties
+    except msgspec.DecodeError:
+        return None
+    return {each.key: HadoopSetting(each.value or "", each.isFinal) for each in properties}

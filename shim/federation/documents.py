@@ -8,9 +8,9 @@ from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import SubClusterId
 from shim.errors import HomeUnreachableError, ResourceManagerError
 from shim.federation import rm_questions as ask
-from shim.federation.application_reads import ReadingSettings
 from shim.federation.core.federation_view import FederationView, Part, PartDocument
 from shim.federation.freshness import Freshness, freshness_of
+from shim.federation.reading import ReadingSettings
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 

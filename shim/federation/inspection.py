@@ -10,16 +10,14 @@ import msgspec
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue
-from shim.domain.subclusters import Admission, AdmissionWord, SubClusterState
+from shim.domain.subclusters import Admission, AdmissionWord, NodeReport, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
 from shim.federation.core.grants import grant_of
-from shim.federation.core.told_capacity import capacity_excess
 from shim.federation.doctor import KerberosFacts, examine
-from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
+from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts, decode_settings
 from shim.federation.findings import Finding
 from shim.federation.freshness import instant
-from shim.federation.hadoop_settings import decode_settings
 from shim.federation.rm_questions import PROBE_USER, ask_part, ask_right_to_act
 from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts, TLSFacts
 from shim.ports.clock import Clock
@@ -35,6 +33,7 @@ __all__ = [
     "QueuePart",
     "QueueStatus",
     "SubClusterDescription",
+    "capacity_excess",
     "word_for",
 ]
 
@@ -384,3 +383,18 @@ def _grants(seen: SubClusterView) -> dict[str, ResourceVector]:
     """The largest container of each leaf queue, and that of the cluster."""
     leaves = {path: grant_of(seen, queue, "") for path, queue in seen.queues.items() if queue.is_leaf}
     return {"": grant_of(seen, None, ""), **leaves}
+
+
+# Capacity that a ResourceManager tells, against what its nodes sum up to.
+
+
+def capacity_excess(told: ResourceVector, nodes: Sequence[NodeReport]) -> tuple[str, ...]:
+    """Compare a sub-cluster's metrics with its list of nodes, of whatever state: no node counts for less than nothing.
+
+    Returns:
+        Each amount of which more is told than there is, as `name: told, of nodes`; none where all is well.
+    """
+    memory_mib = sum(max(0, node.total.memory_mib) for node in nodes)
+    vcores = sum(max(0, node.total.vcores) for node in nodes)
+    pairs = (("memory MiB", told.memory_mib, memory_mib), ("vcores", told.vcores, vcores))
+    return tuple(f"{name}: {claimed}, of nodes {there}" for name, claimed, there in pairs if claimed > there)

@@ -1,6 +1,6 @@
 """Questions that Heddle asks a ResourceManager for itself, and the reading of their answers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
@@ -10,7 +10,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import HeddleError, MalformedAnswerError, RemoteProtocolError
 from shim.federation.core.subcluster_view import Part
-from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer
+from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.rest.documents import application_document, application_documents
@@ -25,6 +25,7 @@ __all__ = [
     "ask_part",
     "ask_right_to_act",
     "readable",
+    "reservation_lists",
     "told_at_s",
 ]
 
@@ -151,3 +152,22 @@ async def _ask(
 def _check_text(subcluster: SubClusterId, path: str, answer: RestAnswer) -> None:
     if not is_text(answer.body):
         raise MalformedAnswerError(subcluster, f"{path} answered with what is no UTF-8")
+
+
+# The question whether a reservation is in a queue of a ResourceManager, and what it is.
+
+_LIST = "/ws/v1/cluster/reservation/list"
+
+
+async def reservation_lists(
+    manager: ResourceManager, queue: str, reservation: str, *, timeout_s: float
+) -> AsyncIterator[RestAnswer]:
+    """Answers to the question by each name of the queue: some ResourceManagers want its last part, others its path.
+
+    Raises:
+        ResourceManagerError: It does not answer.
+    """
+    for name in dict.fromkeys((queue.rpartition(".")[2], queue)):
+        parameters = (("queue", name), ("reservation-id", reservation))
+        request = RestRequest("GET", _LIST, parameters, headers=(("Accept", "application/json"),))
+        yield await manager.forward(request, timeout_s=timeout_s)

@@ -5,22 +5,95 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeVar
+
+import structlog
 
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.submissions import NOWHERE, SubmissionState
-from shim.errors import HomeUnreachableError, NotFoundError, NotPlacedError, StoreUnavailableError
-from shim.federation.container_places import ContainerPlaces
+from shim.errors import HomeUnreachableError, NotFoundError, NotPlacedError, StoreError, StoreUnavailableError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import HomeKnows, ask_home
-from shim.federation.remembering import remember
-from shim.federation.reservation_issuers import ReservationIssuers
 from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
+from shim.ports.multicluster_store import MultiClusterStore
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 
-__all__ = ["Routing", "RoutingSettings"]
+__all__ = ["ContainerPlaces", "ReservationIssuers", "Routing", "RoutingSettings", "remember"]
+
+# Clusters on which a spanning application has containers: reads and signals of containers are routed by them.
+
+_log = structlog.get_logger("heddle.span")
+
+
+class ContainerPlaces:
+    """Reads what Heddle keeps of spanning applications. Without the store, every container is taken for its home's.
+
+    Args:
+        store: Where their live containers are written down.
+    """
+
+    def __init__(self, store: MultiClusterStore) -> None:
+        self._store = store
+
+    async def of_container(self, container: ContainerId) -> SubClusterId | None:
+        """The sub-cluster of a live container that an ApplicationMaster was given; None for one that nobody knows."""
+        given = await self.of_application(container.attempt.application)
+        return next((place for place, containers in given.items() if container in containers), None)
+
+    async def of_attempt(
+        self, attempt: ApplicationAttemptId
+    ) -> Mapping[SubClusterId, tuple[ApplicationAttemptId, ...]]:
+        """Find the clusters on which an application's newest attempt has live containers, with its ids there.
+
+        An earlier attempt has none. Sub-clusters count attempts for themselves, so the number is not the home's.
+        """
+        try:
+            is_newest = await self._store.find_attempt(attempt) is not None
+        except StoreError as exc:
+            _log.warning("containers are shown as far as the home has them", attempt=str(attempt), reason=str(exc))
+            return {}
+        given = await self.of_application(attempt.application) if is_newest else {}
+        named = {place: {container.attempt for container in containers} for place, containers in given.items()}
+        return {place: tuple(sorted(attempts)) for place, attempts in named.items() if attempts}
+
+    async def of_application(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+        """Live containers of a spanning application by sub-cluster; nothing of one that does not span."""
+        try:
+            return await self._store.containers(application)
+        except StoreError as exc:
+            _log.warning("containers are looked for at the home", application=str(application), reason=str(exc))
+            return {}
+
+
+# Issuers of reservations: a reservation is one ResourceManager's, a start of which its id names.
+
+
+class ReservationIssuers:
+    """Knows the sub-cluster of a reservation by its id.
+
+    Args:
+        view: Tells when each ResourceManager started; one that restarts keeps its plans.
+    """
+
+    def __init__(self, view: FederationView) -> None:
+        self._view = view
+
+    def issuer_of(self, reservation_id: str) -> SubClusterId | None:
+        """Return the issuer of an id, the sub-cluster that started at its time stamp; None if there is none.
+
+        Of an id that none of those that were heard of has issued it is one that was not, if there is one: whatever is
+        asked of it waits until it is. A retired one issued nothing.
+        """
+        if not reservation_id:
+            return None
+        timestamp = reservation_id.removeprefix("reservation_").partition("_")[0]
+        started_ms = int(timestamp) if timestamp.isascii() and timestamp.isdigit() else -1
+        serving = [each for each in self._view.subclusters if not self._view.is_retired(each)]
+        issuer = next((each for each in serving if self._view.has_lived(each, started_ms)), None)
+        return issuer or next((each for each in serving if not self._view.started_on_ms(each)), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +245,17 @@ class Routing:
 
 def _no_home(application_id: ApplicationId) -> NotPlacedError:
     return NotPlacedError(f"{application_id} waits for its queue's turn, or was ended while it did: no home has it")
+
+
+# Memory of what came last, up to a number.
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def remember(memory: "OrderedDict[K, V]", key: K, value: V, most: int) -> None:
+    """Keep the newest `most` entries."""
+    memory[key] = value
+    memory.move_to_end(key)
+    while len(memory) > most:
+        memory.popitem(last=False)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from shim.domain.ids import SubClusterId
 from shim.errors import ForbiddenError, HomeUnreachableError, ResourceManagerError
-from shim.federation.reservation_lists import reservation_lists
+from shim.federation.rm_questions import reservation_lists
 from shim.ports.resource_manager import ResourceManager
 from shim.queues.access import QueueAccess
 

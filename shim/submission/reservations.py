@@ -21,7 +21,7 @@ from shim.domain.deadlines import DEADLINE_TAG, deadline_of
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import Submission
 from shim.errors import ResourceManagerError
-from shim.federation.reservation_lists import reservation_lists
+from shim.federation.rm_questions import reservation_lists
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest import submission_context
 from shim.protocol.yarn import submissions as rpc_context

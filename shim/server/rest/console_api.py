@@ -28,7 +28,7 @@ from shim.domain.roles import Right
 from shim.domain.subclusters import ApplicationDocument, NodeReport
 from shim.domain.viewers import Viewer
 from shim.errors import BadRequestError, NotAuthenticatedError, UnavailableError
-from shim.federation.application_reads import ColumnsRead
+from shim.federation.reading import ColumnsRead
 from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.protocol.rest.filters import TimeRange

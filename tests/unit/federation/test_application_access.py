@@ -6,9 +6,9 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.federation.application_access import ApplicationAccess
 from shim.federation.application_acls import ApplicationACLBook
-from shim.federation.application_reads import ColumnsRead
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.freshness import Freshness
+from shim.federation.reading import ColumnsRead
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_document
 from shim.testing.settings import usual

@@ -1,6 +1,6 @@
 """What is kept for viewers, who are made up, is bounded by bytes."""
 
-from shim.federation.guarded_reading import _Recent
+from shim.federation.reading import _Recent
 
 
 def test_the_values_used_last_stay_within_their_bytes() -> None:

@@ -8,12 +8,11 @@ from shim.domain.resources import ResourceVector
 from shim.domain.submissions import SubmissionState
 from shim.domain.viewers import Viewer
 from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
-from shim.federation.application_reads import ReadingSettings
 from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
 from shim.federation.poller import PollSchedule, SubClusterPoller
-from shim.federation.reading import ApplicationReading
+from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.usage import UsageForm
 from shim.testing.builders import a_record, a_submission
 from shim.testing.clock import FakeClock

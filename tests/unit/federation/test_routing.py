@@ -7,10 +7,8 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError
-from shim.federation.container_places import ContainerPlaces
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.federation.reservation_issuers import ReservationIssuers
-from shim.federation.routing import Routing, RoutingSettings
+from shim.federation.routing import ContainerPlaces, ReservationIssuers, Routing, RoutingSettings
 from shim.ports.multicluster_store import RegisteredAttempt
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
 from shim.testing.failing_stores import AwayStore, SwitchableStore

@@ -14,8 +14,7 @@ from shim.domain.subclusters import HaState, SubClusterReport
 from shim.domain.submissions import NOWHERE, Submission, SubmissionState
 from shim.domain.viewers import Viewer
 from shim.errors import ConflictError, ForbiddenError, HomeUnreachableError, StoreUnavailableError
-from shim.federation.application_reads import ReadingSettings
-from shim.federation.reading import ApplicationReading
+from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.submission_context import decode_submission
 from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.core.entitle import ShareSettings

@@ -14,12 +14,11 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
 from shim.domain.viewers import Viewer
-from shim.federation.application_reads import ReadingSettings
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
 from shim.federation.poller import PollSchedule, SubClusterPollers
 from shim.federation.polling import PollSettings
-from shim.federation.reading import ApplicationReading
+from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.ports.resource_manager import RestRequest
 from shim.submission.core.home import choose_home
 from shim.testing.builders import a_submission

@@ -5,9 +5,9 @@ import pytest
 from shim.calls.admin import AdminCalls
 from shim.domain.ids import SubClusterId
 from shim.domain.roles import Role
-from shim.federation.application_reads import ReadingSettings
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
+from shim.federation.reading import ReadingSettings
 from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.ports.resource_manager_rpc import RPCRefusal
 from shim.protocol.hrpc import AuthMethod, CallerContext, ContextReceived, Failure, HadoopCall, JavaClass, RPCErrorCode

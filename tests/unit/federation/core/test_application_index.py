@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.federation.core.application_index import SubmitTimes
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.federation.core.submit_times import SubmitTimes
 from shim.testing.reports import a_document, a_report
 from shim.testing.settings import usual
 

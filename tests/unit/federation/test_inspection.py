@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from shim.domain.ids import NodeId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.federation.core.told_capacity import capacity_excess
+from shim.federation.inspection import capacity_excess
 
 AMOUNTS = st.integers(-10, 10**9)
 
