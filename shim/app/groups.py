@@ -138,7 +138,7 @@ class GroupDirectory:
             question = self._questions.get()
             try:
                 groups: frozenset[str] | None = self._look_up(question.user)
-            except (OSError, RuntimeError, UnavailableError) as exc:  # whoever asks again has it asked again
+            except Exception as exc:  # noqa: BLE001 - a thread's boundary: whoever asks again has it asked again
                 groups = None
                 self._say_trouble(exc)
             with self._lock:

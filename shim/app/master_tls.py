@@ -11,12 +11,12 @@ from pathlib import Path
 import structlog
 from cryptography import x509
 
-from shim.app.tls_files import TLSFiles
+from shim.app.tls_files import TLSFiles, refusal
 from shim.config.masters import MastersConfig
 from shim.errors import ConfigError
 from shim.protocol.peers import URI_PREFIX
 
-__all__ = ["MasterTLS", "master_tls_files", "open_master_tls"]
+__all__ = ["MasterTLS", "master_tls_files", "open_master_tls", "refused_by_masters"]
 
 _LOOK_EVERY_S = 1.0
 _SECTION = "masters.tls"
@@ -71,12 +71,7 @@ class MasterTLS:
             _log.info("the TLS files of masters have changed, and are used for new links")
 
     def _made(self) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-        listens = self._files.context()
-        listens.minimum_version = ssl.TLSVersion.TLSv1_3
-        dials = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        dials.minimum_version = ssl.TLSVersion.TLSv1_3
-        dials.check_hostname = False  # masters move between machines: the name of the master is checked, not the host's
-        _load(dials, self._files)
+        listens, dials = _contexts(self._files)
         _check_name(self._files.certificate, self._speaker)
         return listens, dials
 
@@ -97,6 +92,25 @@ def master_tls_files(masters: MastersConfig) -> TLSFiles | None:
     if tls.certificate is None or tls.key_file is None or tls.ca is None:
         return None
     return TLSFiles(tls.certificate, tls.key_file, tls.ca, section=_SECTION)
+
+
+def refused_by_masters(files: TLSFiles) -> str:
+    """Shake hands once, in memory, with a master of the same files; returns why one end refuses, empty if none does.
+
+    Raises:
+        ConfigError: If a file cannot be used.
+    """
+    return refusal(*_contexts(files))
+
+
+def _contexts(files: TLSFiles) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """For who listens, and for who dials."""
+    listens = files.context()
+    dials = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    dials.check_hostname = False  # masters move between machines: the name of the master is checked, not the host's
+    _load(dials, files)
+    listens.minimum_version = dials.minimum_version = ssl.TLSVersion.TLSv1_3
+    return listens, dials
 
 
 def _load(context: ssl.SSLContext, files: TLSFiles) -> None:

@@ -7,7 +7,7 @@ from cryptography import x509
 
 from shim.app.connections import cluster_tls_files
 from shim.app.host_limits import own_host_names
-from shim.app.master_tls import master_tls_files
+from shim.app.master_tls import master_tls_files, refused_by_masters
 from shim.app.tls_files import ReloadedContext, TLSFiles
 from shim.config.loader import Config, is_loopback
 from shim.config.masters import MastersConfig
@@ -106,9 +106,9 @@ def master_tls_facts(masters: MastersConfig, addresses: Iterable[str], now_s: fl
     if files is None:
         return MasterTLSFacts(plain=tuple(sorted({each for each in addresses if not is_loopback(each)})))
     try:
-        files.context()
+        refused = refused_by_masters(files)
         named = (("the certificate of this master", files.certificate), ("the CA of masters", files.client_ca))
-        return MasterTLSFacts(certificates=_lives(named, now_s))
+        return MasterTLSFacts(certificates=_lives(named, now_s), file=str(files.certificate), refused=refused)
     except (ConfigError, OSError, ValueError) as exc:
         return MasterTLSFacts(trouble=str(exc))
 

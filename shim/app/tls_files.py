@@ -16,7 +16,7 @@ import structlog
 
 from shim.errors import ConfigError
 
-__all__ = ["ClientTLSFiles", "ReloadedContext", "TLSFiles"]
+__all__ = ["ClientTLSFiles", "ReloadedContext", "TLSFiles", "refusal"]
 
 _LOOK_EVERY_S = 1.0
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -71,12 +71,9 @@ class TLSFiles:
         server = replace(self, client_ca=None).context()
         try:
             client.load_verify_locations(self.certificate)
-            _shake_hands(server, client)
-        except ssl.SSLCertVerificationError as exc:
-            return exc.verify_message
         except OSError as exc:
             return exc.strerror or str(exc)
-        return ""
+        return refusal(server, client)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,19 +175,21 @@ class ReloadedContext:
             _log.info("the TLS files have changed, and are used for new connections")
 
 
-def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext) -> None:
-    """Have two ends prove themselves to each other.
-
-    Raises:
-        OSError: If they do not.
-    """
+def refusal(server: ssl.SSLContext, client: ssl.SSLContext) -> str:
+    """Have two ends shake hands once, in memory; returns why one of them refuses, empty if neither does."""
     there, back = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [client.wrap_bio(back, there), server.wrap_bio(there, back, server_side=True)]
-    while ends:
-        for end in tuple(ends):
-            with contextlib.suppress(ssl.SSLWantReadError):
-                end.do_handshake()
-                ends.remove(end)
+    try:
+        while ends:
+            for end in tuple(ends):
+                with contextlib.suppress(ssl.SSLWantReadError):
+                    end.do_handshake()
+                    ends.remove(end)
+    except ssl.SSLCertVerificationError as exc:
+        return exc.verify_message
+    except OSError as exc:
+        return exc.strerror or str(exc)
+    return ""
 
 
 def _stamp_of(*files: Path | None) -> _Stamp:

@@ -83,11 +83,15 @@ class MasterTLSFacts:
         plain: Addresses of masters on other machines that are reached without TLS.
         trouble: Why the files cannot be used now; empty if they can, or there are none.
         certificates: Those that are named.
+        file: That of this master.
+        refused: Why other masters refuse it, as one that dials or that listens; empty if they do not.
     """
 
     plain: tuple[str, ...] = ()
     trouble: str = ""
     certificates: tuple[CertificateFacts, ...] = ()
+    file: str = ""
+    refused: str = ""
 
 
 def tls_findings(
@@ -148,6 +152,9 @@ def _of_masters(tls: MasterTLSFacts) -> Iterator[Finding]:
         message = f"a master on another machine is reached at {address} without TLS: its calls can be read on the way"
         yield Finding("tls", Level.WARNING, "", message, "write [masters.tls]; see docs/security/masters.md")
     yield from _of_files(tls.trouble, tls.certificates, "")
+    if tls.refused and all(each.ends_in_s > 0 for each in tls.certificates):  # else that is told
+        message = f"other masters refuse the certificate of this one ({tls.file}): {tls.refused}"
+        yield Finding("tls", Level.ERROR, "", message, "let the CA of masters issue one for servers and clients")
 
 
 def _of_files(trouble: str, certificates: Sequence[CertificateFacts], subject: str) -> Iterator[Finding]:

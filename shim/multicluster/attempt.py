@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import structlog
 
+from shim.concurrency.keep_going import aside
 from shim.domain.allocations import SessionRequest
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.errors import HeddleError, InvariantViolationError, StoreError
@@ -151,7 +152,7 @@ class MultiClusterAttempt:
     async def _take_over(self, registration: bytes, *, is_new: bool) -> bytes:
         """Go on with what an earlier attempt had, or an earlier Heddle; see `AttemptSessions.resume`."""
         if self._recollection is None and (not is_new or read_registration(registration)[0]):
-            self._recollection = asyncio.create_task(self._recollect(), name="what runs at home")
+            self._recollection = aside("what runs at home", self._recollect())
         if self.follows is not None:
             await self.follows.stop()
             self.follows = None
@@ -261,9 +262,9 @@ class MultiClusterAttempt:
                 assert self._saved is not None  # noqa: S101 - it has registered
                 self._notes.append((effect, self._saved.answer_id(effect.answer)))
                 if self._notary is None or self._notary.done():
-                    self._notary = asyncio.create_task(self._write_notes(), name="notes of a span")
+                    self._notary = aside("notes of a span", self._write_notes())
             case AskRunning():
-                question = asyncio.create_task(self._look_for(effect), name="what runs after a restart")
+                question = aside("what runs after a restart", self._look_for(effect))
                 self._questions.add(question)
                 question.add_done_callback(self._questions.discard)
             case PlanEffect() if self._plans is not None:

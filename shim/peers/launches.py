@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from shim.concurrency.keep_going import aside
 from shim.domain.capacity_bids import CapacityBid, CapacityNotice, OfferCounts
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import (
@@ -289,7 +290,7 @@ class LaunchService:
         """Messages that go out when whoever speaks now has finished."""
         if subcluster not in self._outgoing:
             self._outgoing[subcluster] = _Outgoing()
-            task = asyncio.get_running_loop().create_task(self._send(subcluster), name=f"launches at {subcluster}")
+            task = aside(f"launches at {subcluster}", self._send(subcluster))
             self._sending.add(task)
             task.add_done_callback(self._sending.discard)
         return self._outgoing[subcluster]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from shim.concurrency.keep_going import aside
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import Submission
 from shim.domain.submit_replies import Refusal
@@ -163,7 +164,7 @@ class PassingOn:
                 peer.reader.cancel()
             link = await self._dialer.dial(owner.address, expected=role)
             questions = Correspondence(link)
-            reader = asyncio.create_task(_read_answers(link, questions), name=f"answers-of-{role}")
+            reader = aside(f"answers-of-{role}", _read_answers(link, questions))
             made = self._peers[role] = _Peer(owner.address, questions, reader)
             return made
 
@@ -212,7 +213,7 @@ class ForwardedSubmissionService:
                 raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Global Master is told")
             await gate.acquire()
             # goes on when the link breaks: the sender takes the same submission then, and finds this one
-            task = asyncio.create_task(self._take(link, frame))
+            task = aside(f"submission passed on by {link.peer}", self._take(link, frame))
             under_way.add(task)
             task.add_done_callback(under_way.discard)
             task.add_done_callback(lambda _: gate.release())

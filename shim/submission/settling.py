@@ -8,6 +8,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+from shim.concurrency.keep_going import aside
 from shim.domain.ids import ApplicationId
 from shim.errors import StoreError
 from shim.ports.clock import Clock
@@ -38,7 +39,7 @@ class Settling:
         """Note soon that the application's home has acknowledged it."""
         self._waiting.add(application_id)
         if self._writer is None:
-            self._writer = asyncio.create_task(self._write_until_none_waits())
+            self._writer = aside("notes of what homes have taken", self._write_until_none_waits())
 
     async def finish(self) -> None:
         """Return when nothing waits any more."""

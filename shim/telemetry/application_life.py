@@ -138,7 +138,10 @@ class ApplicationLives:
     def _say(self) -> None:
         while self._untold and self._left:
             self._left -= 1
-            self._untold.popleft()()
+            try:
+                self._untold.popleft()()
+            except Exception:  # noqa: BLE001 - of one application; the others are told of, in this turn and in later ones
+                _log.exception("an event of an application could not be told")
 
     def _next_turn(self, loop: asyncio.AbstractEventLoop) -> None:
         self._left = _AT_ONCE

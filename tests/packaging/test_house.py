@@ -147,3 +147,84 @@ def test_properties_draw_a_part_of_their_examples_and_all_where_everything_is_tr
     assert whole == ["test-all", "unit"]
     files = tracked("tests/unit/*.py", "tests/property/*.py")
     assert [named(path) for path in files if re.search(r"max_examples=\d", path.read_text("utf-8"))] == []
+
+
+BEGINS = {"create_task", "ensure_future", "Thread"}
+WAITED_FOR = {
+    "adapters/yarn/rm_rpc.py::YarnRPC._channel",
+    "shim/concurrency/off_loop.py::OffLoop._next_turn",
+    "shim/concurrency/single_flight.py::SingleFlight.do",
+    "shim/federation/poller.py::SubClusterPoller.poll",
+    "shim/federation/poller.py::SubClusterPoller._beat_until",
+    "shim/federation/poller.py::SubClusterPoller._sleep",
+    "shim/federation/routing.py::Routing.home_of",
+    "shim/multicluster/queue_cycles.py::QueueCycles._something_due",
+    "shim/peers/local.py::StandingLocalMaster.serve",
+    "shim/peers/reporting.py::ReportService.serve",
+    "shim/server/rest/asgi.py::_go_on",
+    "shim/server/rest/backend.py::Backend._while_heard",
+    "shim/server/rest/service.py::RestService._while_welcome",
+    "shim/submission/application_ids.py::ApplicationIds._start_fetching",
+    "shim/submission/reconciliation.py::Reconciliation.run",
+    "shim/submission/service.py::SubmissionService._take_off",
+}
+"""Whoever begins it there, or asks for it, waits for it and has its failure."""
+SEEN_BY = {
+    "adapters/ldap/limited_calls.py::LimitedCalls.run": "_Call.run",
+    "shim/app/bootstrap.py::Heddle._run_beside": "shim/concurrency/keep_going.py::keep_going",
+    "shim/app/groups.py::GroupDirectory._ask": "GroupDirectory._work",
+    "shim/app/peers.py::LocalMasterProcess.run": "shim/concurrency/keep_going.py::keep_going",
+    "shim/federation/poller.py::SubClusterPollers.start": "SubClusterPoller.run",
+    "shim/multicluster/queue_solves.py::QueueSolves.begin": "QueueSolves._run",
+    "shim/multicluster/session_worker.py::SessionWorker.start": "SessionWorker._run",
+    "shim/peers/following.py::Following.start": "Following._follow_for_ever",
+    "shim/peers/local.py::StandingLocalMaster._begin": "shim/federation/poller.py::SubClusterPoller.run",
+    "shim/server/rpc/scheduler_connection.py::AMConnection._take": "AMConnection._bring_home",
+    "shim/store/group_commit.py::GroupCommitExecutor.__post_init__": "GroupCommitExecutor._commit",
+}
+"""What runs by itself there, and the function that catches whatever it fails by."""
+HEARD_BY = {
+    "shim/concurrency/keep_going.py::aside": "_tell",
+    "shim/server/rpc/connection.py::RPCConnection._start": "RPCConnection._finished",
+    "shim/submission/repair.py::Repair._start": "Repair._start.end",
+}
+"""What is begun there, and the function that looks at its failure when it has ended."""
+
+
+def functions():
+    """Every function of what serves, by file and name."""
+    for path in sources():
+        if named(path).startswith(("shim/testing/", "shim/lab/", "shim/simulation/", "shim/cli/")):
+            continue
+
+        def below(node, names, path=path):
+            for each in ast.iter_child_nodes(node):
+                is_named = isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+                within = (*names, each.name) if is_named else names
+                if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    yield f"{named(path)}::{'.'.join(within)}", each
+                yield from below(each, within)
+
+        yield from below(ast.parse(path.read_text()), ())
+
+
+def called(node):
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def test_no_work_that_runs_by_itself_dies_unseen():
+    """Each task and thread of what serves stands in a table, by who sees it fail; new ones go by `aside`."""
+    found = dict(functions())
+    begins = {
+        name
+        for name, function in found.items()
+        if any(isinstance(each, ast.Call) and called(each) in BEGINS for each in ast.walk(function))
+    }
+    assert begins == WAITED_FOR | {*SEEN_BY} | {*HEARD_BY}
+    for where, catches in SEEN_BY.items():
+        function = found[catches if "::" in catches else f"{where.partition('::')[0]}::{catches}"]
+        handlers = [each for each in ast.walk(function) if isinstance(each, ast.ExceptHandler)]
+        assert {"Exception", "BaseException"} & {ast.unparse(each.type) for each in handlers if each.type}, where
+    for where, hears in HEARD_BY.items():
+        looks = [each for each in ast.walk(found[f"{where.partition('::')[0]}::{hears}"]) if isinstance(each, ast.Call)]
+        assert "exception" in map(called, looks), where

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import uvicorn
 
+from shim.concurrency.keep_going import aside
 from shim.domain.addresses import join_address
 from shim.server.rest.asgi import RequestHandler, application
 from shim.server.rest.connection import ConnectionLimits, GuardedProtocol, Reception
@@ -96,7 +97,7 @@ class RestServer:
         self._port = listening.getsockname()[1]
         self._ending.clear()
         self._server = _EmbeddedServer(self._config())
-        self._serving = asyncio.create_task(self._server.serve([listening]), name="rest-server")
+        self._serving = aside("rest-server", self._server.serve([listening]))
         await self._server.listens.wait()
 
     def _config(self) -> uvicorn.Config:

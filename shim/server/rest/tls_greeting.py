@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
+from shim.concurrency.keep_going import aside
 from shim.server.connection_registry import ConnectionRegistry, TrackedConnection
 
 __all__ = ["TLSGreeting", "TLSOffer"]
@@ -70,8 +71,7 @@ class TLSGreeting(asyncio.Protocol):
         """Begin the handshake with its first bytes, and what follows them before it has."""
         self._hello.append(data)
         if self._work is None and self._transport is not None:
-            work = self._secure(self._transport)
-            self._work = asyncio.get_running_loop().create_task(work, name="tls-handshake")
+            self._work = aside("tls-handshake", self._secure(self._transport))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as asyncio has it
         """Forget a client that went before the handshake began."""

@@ -409,6 +409,10 @@ class RPCConnection(asyncio.Protocol):
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         self._droppable.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # a client whose call has no answer waits for ever; on a new connection it repeats it
+            _LOG.error("rpc work failed", peer=self._peer, exc_info=error)
+            self.abort()
         if self._is_full:
             self._pace()
 

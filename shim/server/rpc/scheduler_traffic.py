@@ -8,6 +8,7 @@ from typing import Protocol
 
 import structlog
 
+from shim.concurrency.keep_going import aside
 from shim.errors import HeddleError, ResourceManagerError, UserError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, AttemptCalls
 from shim.ports.resource_manager_rpc import RPCAnswer
@@ -215,7 +216,7 @@ class InterceptingRelay:
             case CallReceived(call):
                 self._waiting.append(call)
                 if self._worker is None:
-                    self._worker = asyncio.create_task(self._work())
+                    self._worker = aside("calls of an ApplicationMaster", self._work())
             case ContextReceived():
                 self._own.tell_context(event.caller_context)
             case ConnectionEnded(_, reason):
@@ -236,6 +237,9 @@ class InterceptingRelay:
         except ResourceManagerError as exc:
             _LOG.info("an attempt's home went away during a call", reason=str(exc))
             self._close()
+        except Exception:
+            self._close()  # the ApplicationMaster would wait for ever; it repeats its call elsewhere
+            raise
         finally:
             self._worker = None
 

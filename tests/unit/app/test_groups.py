@@ -166,3 +166,18 @@ def test_made_up_names_make_callers_wait_for_a_small_part_of_the_time():
         with suppress(UnavailableError):
             told += directory(f"name{number}") == {"staff"}
     assert 1 <= told < 50, "some wait, and are told"
+
+
+def test_no_fault_of_whoever_tells_ends_the_thread_that_asks(machine):
+    """A name service, a directory or its library may fail by whatever error: else nobody would be told ever again."""
+
+    def look_up(user: str) -> frozenset[str]:
+        if user.startswith("odd"):
+            raise {0: ValueError, 1: KeyError, 2: TypeError, 3: UnicodeError, 4: MemoryError}[len(user) % 5]("fails")
+        return frozenset({"staff"})
+
+    directory = GroupDirectory(look_up, now_s=machine.time, wait_s=60.0)
+    for number in range(10):
+        with pytest.raises(UnavailableError):
+            directory("odd" + "x" * number)
+    assert directory("ada") == {"staff"}

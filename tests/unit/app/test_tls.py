@@ -10,7 +10,7 @@ from shim.config.masters import MastersConfig, MastersTLSConfig
 from shim.config.sections import ServerConfig
 from shim.config.tls import TLSConfig
 from shim.federation.findings import Level
-from shim.federation.tls_findings import tls_findings
+from shim.federation.tls_findings import NO_TLS, tls_findings
 from tests.support.certificates import TestAuthority
 
 ADDRESSES = ("10.0.0.2:8700", "127.0.0.1:8701", "10.0.0.1:8700", "10.0.0.2:8700", "[::1]:8700", "gm.example:8700")
@@ -37,6 +37,34 @@ def test_with_tls_no_address_is_plain_and_both_certificates_are_looked_at(tmp_pa
 def test_a_file_that_cannot_be_used_is_told_by_its_key_of_the_configuration(tmp_path):
     told = master_tls_facts(certified(TestAuthority(tmp_path), key_file=tmp_path / "none"), ADDRESSES, 0.0)
     assert "masters.tls.key" in told.trouble
+
+
+def told_of_masters(config: MastersConfig) -> list[str]:
+    found = tls_findings(NO_TLS, (), master_tls_facts(config, (), time.time()))
+    return [f"{each.level.value}: {each.message}" for each in found if each.level is not Level.OK]
+
+
+@pytest.mark.parametrize(
+    ("issued", "told"),
+    [
+        ({"days": -2}, "has expired"),
+        ({"in_days": 2}, "certificate is not yet valid"),
+        ({"purpose": ExtendedKeyUsageOID.CLIENT_AUTH}, "purpose"),
+        ({"purpose": ExtendedKeyUsageOID.SERVER_AUTH}, "purpose"),
+    ],
+)
+def test_a_certificate_that_other_masters_refuse_is_an_error_told_once(tmp_path, issued, told):
+    authority = TestAuthority(tmp_path)
+    certificate, key = authority.issue("gm-a", **issued)
+    (found,) = told_of_masters(certified(authority, certificate=certificate, key_file=key))
+    assert found.startswith("error")
+    assert told in found
+
+
+def test_a_certificate_of_another_ca_than_that_of_masters_is_told(tmp_path):
+    (found,) = told_of_masters(certified(TestAuthority(tmp_path), ca=TestAuthority(tmp_path, "other").file))
+    assert "refuse the certificate of this one" in found
+    assert told_of_masters(certified(TestAuthority(tmp_path))) == []
 
 
 def named(*names: str) -> list[x509.GeneralName]:

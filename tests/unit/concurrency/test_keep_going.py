@@ -6,7 +6,7 @@ import itertools
 import pytest
 import structlog
 
-from shim.concurrency.keep_going import keep_going
+from shim.concurrency.keep_going import aside, keep_going
 from shim.testing.clock import FakeClock
 
 
@@ -15,6 +15,7 @@ class Work:
 
     def __init__(self, failures, lasts_s=0.0, clock=None):
         self.failures, self.lasts_s, self.clock, self.begun = failures, lasts_s, clock, 0
+        self.ends = False
 
     async def __call__(self):
         self.begun += 1
@@ -22,7 +23,8 @@ class Work:
             await self.clock.sleep(self.lasts_s)
         if self.begun <= self.failures:
             raise ValueError("demand holds a negative amount or NaN")
-        await asyncio.Event().wait()
+        if not self.ends:
+            await asyncio.Event().wait()
 
 
 async def began_at(clock, work, until_s):
@@ -57,8 +59,24 @@ async def test_after_a_long_time_without_trouble_the_pause_is_short_again():
     assert [later - earlier for earlier, later in itertools.pairwise(times)] == [302, 302, 302]
 
 
-async def test_work_that_ends_by_itself_has_ended():
-    async def nothing_to_do():
-        return None
+async def test_work_that_ends_by_itself_is_told_and_begun_again():
+    work = Work(failures=0)
+    work.ends = True
+    with structlog.testing.capture_logs() as logs:
+        times, counted = await began_at(FakeClock(), work, 10)
+    assert times == [0, 1, 3, 7]
+    assert counted == ["shares"] * 4
+    assert {each["event"] for each in logs} == {"a part ended by itself, and begins again"}
 
-    await keep_going("nothing", nothing_to_do, FakeClock())
+
+async def test_what_nobody_waits_for_has_its_failure_told_at_once_and_its_cancellation_not():
+    async def fails():
+        raise ValueError("what nobody thought of")
+
+    with structlog.testing.capture_logs() as logs:
+        failing, lasting = aside("a note", fails()), aside("a watch", asyncio.Event().wait())
+        await asyncio.wait({failing})
+        lasting.cancel()
+        await asyncio.wait({lasting})
+        await asyncio.sleep(0)
+    assert [(each["log_level"], each["work"]) for each in logs] == [("error", "a note")]

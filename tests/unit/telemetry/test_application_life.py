@@ -180,3 +180,27 @@ def test_of_very_many_ends_the_newest_are_remembered(lines: Lines) -> None:
     assert lines == [], "told before"
     lives.ended(ApplicationId(1, 1), EAST, "FINISHED", "SUCCEEDED")
     assert len(lines) == 1, "forgotten"
+
+
+async def test_an_event_that_cannot_be_told_holds_up_no_other(lines: Lines) -> None:
+    view, lives = FederationView((EAST,), usual(ViewSettings)), ApplicationLives()
+    told: list[ApplicationId] = []
+
+    def hear(event: object, application_id: ApplicationId, *_: object, **__: object) -> None:
+        del event
+        told.append(application_id)
+        if len(told) % 2:
+            raise ValueError("nobody thought of this one")
+
+    end = application_life.listen(hear)
+    try:
+        for sequence, state in ((1, "ACCEPTED"), (2, "RUNNING")):
+            documents = [a_document(number, "east", state) for number in range(1, 201)]
+            report = a_report("east", sequence, polled_at_s=100.0 + sequence, applications=documents)
+            lives.reported(report, view.apply(report))
+        for _ in range(20):
+            await asyncio.sleep(0)
+    finally:
+        end()
+    assert len(told) == 200
+    assert len([each for each in lines if each["event"] == "an event of an application could not be told"]) == 100

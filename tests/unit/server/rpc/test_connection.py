@@ -2,6 +2,8 @@
 
 import asyncio
 
+import structlog
+
 from shim.identity.service import Caller
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
@@ -353,3 +355,26 @@ async def test_calls_of_a_user_are_bounded_over_connections():
         await asyncio.sleep(0)
     assert [len(transport.answered) for _, _, transport in made] == [3, 3, 3]
     assert not reception.under_way
+
+
+class Mistaken(Slow):
+    """Fails where nobody expects it: behind the answer."""
+
+    def tell(self, exchange):
+        raise ValueError(f"call {exchange.call.call_id} cannot be counted")
+
+
+async def test_a_fault_behind_an_answer_is_told_and_leaves_nobody_waiting():
+    reception = RPCReception(Mistaken(), RPCLimits())
+    client = ClientConnection(APPLICATION_CLIENT.name, UserIdentity("alice"), bytes(16))
+    server, transport = RPCConnection(reception), Heard(client)
+    server.connection_made(transport)
+    client.connect()
+    server.data_received(client.data_to_send())
+    reception.service.goes_on.set()
+    with structlog.testing.capture_logs() as logs:
+        server.data_received(a_call(client, 1))
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert (transport.is_closed, server.tasks, dict(reception.under_way)) == (True, frozenset(), {})
+    assert [(each["log_level"], each["event"]) for each in logs] == [("error", "rpc work failed")]

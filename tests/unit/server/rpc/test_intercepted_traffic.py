@@ -2,6 +2,8 @@
 
 import asyncio
 
+import structlog
+
 from shim.domain.ids import SubClusterId
 from shim.errors import NoAnswerError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER
@@ -191,3 +193,21 @@ async def test_a_registration_above_its_limit_is_refused_before_it_is_read():
     (failure,) = below.failures
     assert (failure.java_class, "at most 1048576 are taken" in failure.message) == (JavaClass.YARN, True)
     assert calls.heard == []
+
+
+class Torn(LayeredLogin):
+    """Cannot write answers any more."""
+
+    def answer(self, _call, payload):
+        raise ValueError(f"{len(payload)} bytes cannot be written")
+
+
+async def test_a_fault_behind_an_answer_ends_the_connection_and_is_told():
+    below, ends = Torn(), Ends()
+    relay = InterceptingRelay(ends, below, Own(), Calls(b"told"), Meter())
+    with structlog.testing.capture_logs() as logs:
+        relay.from_am([call(ALLOCATE), call(ALLOCATE)])
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert ends.is_closed
+    assert [(each["log_level"], each["work"]) for each in logs] == [("error", "calls of an ApplicationMaster")]
