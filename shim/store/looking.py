@@ -9,7 +9,7 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from shim.errors import StoreUnavailableError
 from shim.ports.policy_store import PolicyVersion
 from shim.store.postgresql import postgresql_engine
-from shim.store.sql_policy_store import newest_of
+from shim.store.sql_queue_stores import newest_of
 from shim.store.tables import policies
 
 __all__ = ["look_at_policy"]

@@ -10,6 +10,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     and_,
+    bindparam,
     delete,
     or_,
     select,
@@ -20,24 +21,28 @@ from sqlalchemy import (
 from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, AdmissionWord
-from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
+from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import VersionConflictError
 from shim.store import rows
 from shim.store import statements as sql
-from shim.store.tables import admissions, federation, id_epochs, submissions
+from shim.store.rows import id_of_row, storable
+from shim.store.tables import admissions, delivery_failures, federation, id_epochs, submissions
 
 __all__ = [
     "begin_epoch",
     "confirm",
     "described",
+    "failures_of",
     "federation_timestamp_ms",
     "find",
+    "forget_failures",
     "give_up",
     "insert_intent",
     "intended",
     "list_admission_words",
     "list_admissions",
     "mark_final",
+    "note_failure",
     "note_taken",
     "purge",
     "rehome",
@@ -267,3 +272,63 @@ def _chunks(application_ids: Collection[ApplicationId]) -> list[ColumnElement[bo
     pairs = [(an_id.cluster_timestamp, an_id.sequence) for an_id in application_ids]
     starts = range(0, len(pairs), _BATCH)
     return [tuple_(_C.cluster_timestamp, _C.sequence).in_(pairs[start : start + _BATCH]) for start in starts]
+
+
+# Operations of the store on submissions that fail; see `shim.store.operations`.
+
+_FAILURE = delivery_failures.c
+_OF_ONE = (_FAILURE.cluster_timestamp == bindparam("key_timestamp"), _FAILURE.sequence == bindparam("key_sequence"))
+_DELETE = delete(delivery_failures).where(*_OF_ONE)
+
+
+def note_failure(connection: Connection, *, failure: DeliveryFailure) -> None:
+    """Keep a failure in the place of an earlier one."""
+    forget_failures(connection, application_ids=[failure.application_id])
+    connection.execute(
+        delivery_failures.insert(),
+        {
+            "cluster_timestamp": failure.application_id.cluster_timestamp,
+            "sequence": failure.application_id.sequence,
+            "intent_id": failure.intent_id,
+            "open_ms": failure.open_ms,
+            "failures": failure.failures,
+            "failed_since_ms": failure.failed_since_ms,
+            "next_at_ms": failure.next_at_ms,
+            "reason": storable(failure.reason),
+            "home_started_on_ms": failure.home_started_on_ms,
+        },
+    )
+
+
+def failures_of(connection: Connection, *, application_ids: Sequence[ApplicationId]) -> list[DeliveryFailure]:
+    """Failures that are kept of these applications."""
+    found: list[DeliveryFailure] = []
+    for start in range(0, len(application_ids), _BATCH):
+        pairs = [(each.cluster_timestamp, each.sequence) for each in application_ids[start : start + _BATCH]]
+        rows = connection.execute(
+            select(delivery_failures).where(tuple_(_FAILURE.cluster_timestamp, _FAILURE.sequence).in_(pairs))
+        )
+        found += [
+            DeliveryFailure(
+                id_of_row(row),
+                row["intent_id"],
+                row["open_ms"],
+                row["failures"],
+                row["failed_since_ms"],
+                row["next_at_ms"],
+                row["reason"],
+                row["home_started_on_ms"],
+            )
+            for row in rows.mappings()
+        ]
+    return found
+
+
+def forget_failures(connection: Connection, *, application_ids: Collection[ApplicationId]) -> None:
+    """Forget what is kept of these."""
+    # in one order everywhere, as in `operations.note_taken`
+    keys = [
+        {"key_timestamp": each.cluster_timestamp, "key_sequence": each.sequence} for each in sorted(application_ids)
+    ]
+    if keys:
+        connection.execute(_DELETE, keys)

@@ -8,20 +8,31 @@ PostgreSQL's own tools get the same.
 import ipaddress
 import os
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
+from sqlalchemy import Connection
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from shim.errors import ConfigError
+from shim.store.executors import translated
 
-__all__ = ["StoreTLS", "check_store_url", "postgresql_engine", "store_address", "tool_settings", "unverified_server"]
+__all__ = [
+    "SESSION_NAME",
+    "PooledExecutor",
+    "StoreTLS",
+    "check_store_url",
+    "postgresql_engine",
+    "store_address",
+    "tool_settings",
+    "unverified_server",
+]
 
 _KEY = "store.url"
 _SOURCE = "the configuration"
@@ -196,3 +207,61 @@ def _named(word: str, file: str) -> Iterator[None]:
     except (OSError, ValueError) as exc:  # ssl.SSLError is an OSError
         reason = exc.strerror or str(exc) if isinstance(exc, OSError) else str(exc)
         raise ConfigError(_SOURCE, _KEY, f"{word}={file} cannot be used: {reason}") from exc
+
+
+# PostgreSQL: a pool of connections, shared by any number of Heddles on any number of machines.
+
+T = TypeVar("T")
+
+SESSION_NAME = "heddle"
+"""How connections of a running Heddle are called in `pg_stat_activity`."""
+
+_CONNECTIONS = 10
+_BURST = 10
+_CONNECT_TIMEOUT_S = 2
+_QUEUE_TIMEOUT_S = 5
+_COMMAND_TIMEOUT_S = 2
+
+
+class PooledExecutor:
+    """Operations on a PostgreSQL database; an `Executor`.
+
+    A connection that turns out to be dead (the server was restarted) is thrown away with all of the pool's, and the
+    operation runs once more: every operation may be repeated.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self._name = url.render_as_string(hide_password=True)
+        self._engine: AsyncEngine = postgresql_engine(
+            url,
+            pool_size=_CONNECTIONS,
+            max_overflow=_BURST,
+            pool_timeout=_QUEUE_TIMEOUT_S,
+            connect_args={
+                "timeout": _CONNECT_TIMEOUT_S,
+                "command_timeout": _COMMAND_TIMEOUT_S,
+                "server_settings": {"application_name": SESSION_NAME},
+            },
+        )
+
+    async def write(self, operation: Callable[[Connection], T]) -> T:
+        """Run an operation and commit."""
+        with translated(self._name):
+            try:
+                return await self._run(operation)
+            except DBAPIError as exc:
+                if not exc.connection_invalidated:
+                    raise
+            return await self._run(operation)
+
+    async def read(self, operation: Callable[[Connection], T]) -> T:
+        """Run an operation that changes nothing."""
+        return await self.write(operation)
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self._engine.dispose()
+
+    async def _run(self, operation: Callable[[Connection], T]) -> T:
+        async with self._engine.begin() as connection:
+            return await connection.run_sync(operation)

@@ -18,8 +18,7 @@ from shim.errors import StoreUnavailableError
 from shim.store.executors import Executor
 from shim.store.postgresql import store_address
 from shim.store.schema import HEAD, revision_of
-from shim.store.sealed_bodies import resealed_body
-from shim.store.sealing import Sealer
+from shim.store.sealing import Sealer, resealed_body
 from shim.store.sql_multicluster_store import session_place
 from shim.store.sql_state_store import body_secrets, open_executor
 from shim.store.tables import span_attempts, span_sessions, submissions

@@ -1,9 +1,18 @@
-"""`HistoryStore` over SQL, in the database of the state store."""
+"""`HistoryStore` over SQL, in the database of the state store.
 
+Name of a copy of a database, which changes when another copy takes its place.
+
+SQLite: the file. PostgreSQL: the server's identifier, its timeline, which each promotion and each recovery to a point
+in time raises, and the table's own number, which a restored dump does not have. A copy that overwrites a SQLite file
+in place cannot be told by this; `shim.submission.lost_time` finds it by what clusters list.
+"""
+
+import os
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
-from sqlalchemy import Connection, delete, func, or_, select, tuple_, update
+from sqlalchemy import Connection, delete, func, or_, select, text, tuple_, update
+from sqlalchemy.exc import DBAPIError
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import DISPUTED
@@ -11,7 +20,6 @@ from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.ports.history_store import StoreHistory
 from shim.store import rows
 from shim.store.executors import Executor
-from shim.store.lineage import lineage_of
 from shim.store.operations import federation_timestamp_ms
 from shim.store.tables import (
     api_tokens,
@@ -23,7 +31,7 @@ from shim.store.tables import (
     submissions,
 )
 
-__all__ = ["SqlHistoryStore", "history_of", "lost_of", "mark_restored"]
+__all__ = ["SqlHistoryStore", "history_of", "lineage_of", "lost_of", "mark_restored"]
 
 _C = submissions.c
 _BATCH = 400  # as in `operations`
@@ -121,3 +129,34 @@ def _note_lineage(connection: Connection, *, at_ms: int) -> bool:
         mark_restored(connection, at_ms=at_ms)
     connection.execute(update(federation).values(lineage=lineage))
     return bool(known)
+
+
+_POSTGRESQL = text(
+    "SELECT (SELECT system_identifier FROM pg_control_system())::text"
+    " || '/' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)"
+    " || '/' || 'federation'::regclass::oid::text"
+)
+
+
+def lineage_of(connection: Connection) -> str:
+    """The name of this copy; empty where the database does not tell."""
+    if connection.dialect.name == "sqlite":
+        return _of_file(connection)
+    try:
+        with connection.begin_nested():  # a hosted server may not let us ask
+            return str(connection.execute(_POSTGRESQL).scalar_one())
+    except DBAPIError as exc:
+        if exc.connection_invalidated:
+            raise
+        return ""
+
+
+def _of_file(connection: Connection) -> str:
+    path = connection.exec_driver_sql("PRAGMA database_list").first()
+    if path is None or not path[2]:
+        return ""
+    try:
+        found = os.stat(path[2])  # noqa: PTH116 - a name that SQLite gave
+    except OSError:
+        return ""
+    return f"{found.st_dev}:{found.st_ino}"

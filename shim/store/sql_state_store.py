@@ -13,12 +13,12 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import ConfigError, StoreUnavailableError
-from shim.store import delivery_failures, operations
+from shim.store import operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.private_files import has_key, key_beside
 from shim.store.schema import upgrade
-from shim.store.sealed_bodies import SealedBodies
+from shim.store.sealing import SealedBodies
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.stores import Stores, sql_stores
@@ -102,7 +102,7 @@ def open_executor(url: str) -> Executor:
 
 def _postgresql(url: URL) -> Executor:
     try:
-        from shim.store.pooled import PooledExecutor  # noqa: PLC0415 - its drivers are an extra of the installation
+        from shim.store.postgresql import PooledExecutor  # noqa: PLC0415 - its drivers are an extra of the installation
 
         return PooledExecutor(url.set(drivername="postgresql+asyncpg"))
     except ImportError as exc:
@@ -237,15 +237,15 @@ class SqlStateStore:
 
     async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
         """Keep how an application fails."""
-        await self._executor.write(partial(delivery_failures.note_failure, failure=failure))
+        await self._executor.write(partial(operations.note_failure, failure=failure))
 
     async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
         """Failures of these applications, as far as any are kept."""
-        return await self._executor.read(partial(delivery_failures.failures_of, application_ids=tuple(application_ids)))
+        return await self._executor.read(partial(operations.failures_of, application_ids=tuple(application_ids)))
 
     async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
         """Forget how these failed."""
-        await self._executor.write(partial(delivery_failures.forget_failures, application_ids=tuple(application_ids)))
+        await self._executor.write(partial(operations.forget_failures, application_ids=tuple(application_ids)))
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
         """Forget old final records; return how many."""

@@ -1,14 +1,17 @@
-"""`TokenStore` over SQL, in the database of the state store."""
+"""`TokenStore` and `APITokenStore` over SQL, in the database of the state store."""
 
+from collections.abc import Sequence
 from functools import partial
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
+from shim.domain.token_scopes import TokenScope
+from shim.ports.api_token_store import APIToken
 from shim.ports.token_store import StoredToken, TooManyTokensError
 from shim.store.executors import Executor
-from shim.store.tables import delegation_tokens
+from shim.store.tables import api_tokens, delegation_tokens
 
-__all__ = ["SqlTokenStore"]
+__all__ = ["SqlAPITokenStore", "SqlTokenStore"]
 
 _C = delegation_tokens.c
 _FIND = select(delegation_tokens).where(_C.key == bindparam("wanted"))
@@ -71,3 +74,89 @@ def _renew(connection: Connection, *, key: str, good_until_ms: int) -> bool:
 
 def _remove(connection: Connection, *, key: str) -> bool:
     return bool(connection.execute(_REMOVE, {"wanted": key}).rowcount)
+
+
+_API = api_tokens.c
+_FIND_API = select(api_tokens).where(_API.id == bindparam("wanted"))
+_NEWEST_FIRST = select(api_tokens).order_by(_API.created_at_ms.desc(), _API.id)
+_PURGE_API = delete(api_tokens).where(_API.good_until_ms <= bindparam("now_ms"))
+_COUNT_API = select(func.count()).select_from(api_tokens)
+
+
+class SqlAPITokenStore:
+    """API tokens in SQL; implements `shim.ports.APITokenStore`. Closing the state store closes it."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    async def insert(self, token: APIToken, *, most_of_owner: int, most: int) -> None:
+        """Keep a new token, and forget those that are over."""
+        await self._executor.write(partial(_insert_api, token=token, most_of_owner=most_of_owner, most=most))
+
+    async def find(self, token_id: str) -> APIToken | None:
+        """The token, if it was created and not revoked."""
+        return await self._executor.read(partial(_find_api, token_id=token_id))
+
+    async def of(self, owner: str | None) -> Sequence[APIToken]:
+        """Tokens, the newest first."""
+        return await self._executor.read(partial(_of, owner=owner))
+
+    async def remove(self, token_id: str, owner: str | None) -> bool:
+        """Forget a token."""
+        return await self._executor.write(partial(_remove_api, token_id=token_id, owner=owner))
+
+
+def _insert_api(connection: Connection, *, token: APIToken, most_of_owner: int, most: int) -> None:
+    """Count before anything is written: what raises has written nothing."""
+    if _find_api(connection, token_id=token.id) is not None:
+        return  # as after an answer of the database that was lost
+    live = _API.good_until_ms > token.created_at_ms
+    of_owner = connection.execute(_COUNT_API.where(live, _API.owner == token.owner)).scalar_one()
+    if of_owner >= most_of_owner:
+        raise TooManyTokensError(f"{token.owner} has {of_owner} API tokens: revoke those that are not needed")
+    if connection.execute(_COUNT_API.where(live)).scalar_one() >= most:
+        raise TooManyTokensError(f"there are {most} API tokens, which is as many as may be")
+    connection.execute(_PURGE_API, {"now_ms": token.created_at_ms})
+    connection.execute(
+        insert(api_tokens).values(
+            id=token.id,
+            digest=token.digest,
+            name=token.name,
+            owner=token.owner,
+            scopes=sorted(token.scopes),
+            created_by=token.created_by,
+            is_proven=token.is_proven,
+            created_at_ms=token.created_at_ms,
+            good_until_ms=token.good_until_ms,
+        )
+    )
+
+
+def _find_api(connection: Connection, *, token_id: str) -> APIToken | None:
+    row = connection.execute(_FIND_API, {"wanted": token_id}).first()
+    return None if row is None else _token(row)
+
+
+def _of(connection: Connection, *, owner: str | None) -> Sequence[APIToken]:
+    wanted = _NEWEST_FIRST if owner is None else _NEWEST_FIRST.where(_API.owner == owner)
+    return [_token(row) for row in connection.execute(wanted)]
+
+
+def _remove_api(connection: Connection, *, token_id: str, owner: str | None) -> bool:
+    wanted = delete(api_tokens).where(_API.id == token_id)
+    return bool(connection.execute(wanted if owner is None else wanted.where(_API.owner == owner)).rowcount)
+
+
+def _token(row: Row[tuple[object, ...]]) -> APIToken:
+    known = frozenset(map(str, TokenScope))
+    return APIToken(
+        id=row.id,
+        digest=row.digest,
+        name=row.name,
+        owner=row.owner,
+        scopes=frozenset(TokenScope(scope) for scope in row.scopes if scope in known),  # others: of a newer Heddle
+        created_by=row.created_by,
+        is_proven=row.is_proven,
+        created_at_ms=row.created_at_ms,
+        good_until_ms=row.good_until_ms,
+    )

@@ -15,16 +15,11 @@ from shim.ports.state_store import StateStore
 from shim.ports.token_store import TokenStore
 from shim.ports.usage_store import UsageStore
 from shim.store.executors import Executor
-from shim.store.sql_act_store import SqlActStore
-from shim.store.sql_api_token_store import SqlAPITokenStore
-from shim.store.sql_ask_store import SqlAskStore
-from shim.store.sql_credit_store import SqlCreditStore
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
-from shim.store.sql_multicluster_store import SqlMultiClusterStore
-from shim.store.sql_policy_store import SqlPolicyStore
-from shim.store.sql_token_store import SqlTokenStore
-from shim.store.sql_usage_store import SqlUsageStore
+from shim.store.sql_multicluster_store import SqlAskStore, SqlMultiClusterStore
+from shim.store.sql_queue_stores import SqlActStore, SqlCreditStore, SqlPolicyStore, SqlUsageStore
+from shim.store.sql_token_store import SqlAPITokenStore, SqlTokenStore
 
 __all__ = ["Stores", "sql_stores"]
 

@@ -44,7 +44,7 @@ federation = Table(
     Column("timestamp_ms", BigInteger, nullable=False),  # cluster time stamp of the ids that it issues
     Column("next_sequence", BigInteger, nullable=False),  # first sequence number that nobody has reserved
     Column("restored_at_ms", BigInteger),  # records from before may be out of date; null if never restored
-    Column("lineage", Text),  # which copy of the database this is; see `shim.store.lineage`
+    Column("lineage", Text),  # which copy of the database this is; see `shim.store.sql_history_store`
 )
 
 id_epochs = Table(  # cluster time stamps of ids: one for each process that issued some

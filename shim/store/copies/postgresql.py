@@ -16,8 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from shim.errors import StoreUnavailableError
 from shim.store.copies.copying import Copied, StoreHeldError, WentBack, new_file, prepare_restored
-from shim.store.pooled import SESSION_NAME
-from shim.store.postgresql import postgresql_engine, tool_settings
+from shim.store.postgresql import SESSION_NAME, postgresql_engine, tool_settings
 from shim.store.schema import HEAD, downgrade, revision_of
 from shim.store.tables import metadata
 

@@ -9,4 +9,4 @@ _PATIENT_S = 60
 def _patience(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.path.name != "test_postgresql.py":
         for name in ("_CONNECT_TIMEOUT_S", "_QUEUE_TIMEOUT_S", "_COMMAND_TIMEOUT_S"):
-            monkeypatch.setattr(f"shim.store.pooled.{name}", _PATIENT_S)
+            monkeypatch.setattr(f"shim.store.postgresql.{name}", _PATIENT_S)

@@ -9,7 +9,7 @@ from shim.domain.ids import ApplicationId
 from shim.ports.ask_store import AskStore
 from shim.store import open_state_store
 from shim.store.group_commit import GroupCommitExecutor
-from shim.store.sql_ask_store import SqlAskStore
+from shim.store.sql_multicluster_store import SqlAskStore
 from shim.testing.stores import InMemoryAskStore
 from tests.support.databases import SECRET, an_empty_store
 

@@ -17,7 +17,7 @@ from shim.errors import StoreUnavailableError
 from shim.store import open_state_store
 from shim.store.copies import StoreHeldError, WentBack, copying_of
 from shim.store.group_commit import GroupCommitExecutor
-from shim.store.pooled import PooledExecutor
+from shim.store.postgresql import PooledExecutor
 from shim.store.rows import row_of_record
 from shim.store.schema import HEAD, MIGRATIONS, known_revisions, revision_of
 from shim.store.tables import metadata, submissions

@@ -119,7 +119,7 @@ async def test_what_no_secret_opens_is_counted_and_left(url: str) -> None:
 
 
 async def test_a_heddle_may_work_meanwhile(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shim.store.write_lock.WAIT_MS", 60_000)
+    monkeypatch.setattr("shim.store.group_commit.WAIT_MS", 60_000)
     await filled(url, OLD, range(1, 301))
     store = await opened(url, NEW, OLD)
 

@@ -4,7 +4,7 @@ import sqlite3
 
 import pytest
 
-from shim.store.write_lock import ONE_TRY_MS, WAIT_MS, begin_write
+from shim.store.group_commit import ONE_TRY_MS, WAIT_MS, begin_write
 
 TRIES = WAIT_MS // ONE_TRY_MS
 
