@@ -9,6 +9,7 @@ from typing import Any
 
 from shim.config.loader import VARIABLE_PREFIX, Config
 from shim.config.tree import FolderOrAddress, Key, is_table, item_type, key_of
+from shim.scheduling.queue_policies import PARAMETERS
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
@@ -57,10 +58,14 @@ def _sections(cls: Any, path: str, *, array: bool) -> Iterator[str]:
     hints = typing.get_type_hints(cls)
     rows: list[str] = []
     below: list[tuple[Any, str, bool]] = []
+    has_parameters = False
     for field in dataclasses.fields(cls):
         about, type_ = key_of(field), hints[field.name]
         item = item_type(type_)
         name = f"{path}.{about.name}" if path else about.name
+        if about.rest:
+            has_parameters = True
+            continue
         if is_table(type_) or is_table(item):
             named = typing.get_origin(type_) is Mapping
             below.append(
@@ -72,8 +77,26 @@ def _sections(cls: Any, path: str, *, array: bool) -> Iterator[str]:
         title = f"[[{path}]]" if array else f"[{path}]"
         head = f"\n## `{title}`\n\n{cls.__doc__}\n\n| key | value | default | meaning |\n|---|---|---|---|\n"
         yield head + "".join(rows)
+    if has_parameters:
+        yield "".join(_parameters())
     for table, name, is_array in below:
         yield from _sections(table, name, array=is_array)
+
+
+def _parameters() -> Iterator[str]:
+    """Keys of a queue that has a policy with parameters."""
+    yield (
+        "\n### Parameters of policies\n\nKeys of a `[[queue]]` for the policies in its `containers` and `shadow`, "
+        "whichever\nof them has one of that name. `heddle policy kinds NAME` prints them, too; a policy that is not "
+        "here has none. *Paper* is\nthe published value where the default is another.\n\n"
+        "| policy | key | default | paper | allowed | meaning |\n|---|---|---|---|---|---|\n"
+    )
+    for policy, known in PARAMETERS.items():
+        for each in known.values():
+            published = "" if each.published in (None, each.default) else f"`{str(each.published).lower()}`"
+            meaning = f"{each.meaning} Paper, {each.section}." if each.section else each.meaning
+            default = str(each.default).lower()
+            yield f"| `{policy}` | `{each.name}` | `{default}` | {published} | {each.range} | {meaning} |\n"
 
 
 def _type(type_: Any) -> str:

@@ -14,6 +14,7 @@ from shim.cli.policy_advice import EPILOG as ADVICE_EPILOG
 from shim.cli.policy_advice import advise
 from shim.cli.policy_shadow import shadow
 from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
+from shim.scheduling.parameters import parameters_of
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
 from shim.scheduling.registry import KINDS, PolicyKind
@@ -35,6 +36,14 @@ _KINDS = (
     ("RUNS IN", "worlds"),
     ("QUEUES", "may_queue"),
     ("WHAT IT IS", "summary"),
+)
+_PARAMETERS = (
+    ("KEY", "key"),
+    ("DEFAULT", "default"),
+    ("PAPER", "paper"),
+    ("ALLOWED", "allowed"),
+    ("SECTION", "section"),
+    ("MEANING", "meaning"),
 )
 _NO_POLICY = "# no policy: queues have no shares over the federation; see `heddle policy apply --help`"
 _HISTORY = (("VERSION", "version"), ("APPLIED AT", "applied_at"), ("BY", "applied_by"), ("NOTE", "note"))
@@ -146,15 +155,29 @@ app.command(epilog=EXIT_CODES)(shadow)
 
 
 @app.command(epilog=EXIT_CODES)
-def kinds(*, output: Output = OutputFormat.TABLE) -> None:
+def kinds(
+    policy: Annotated[
+        str | None, typer.Argument(help="Print the parameters of this one instead", metavar="POLICY")
+    ] = None,
+    *,
+    output: Output = OutputFormat.TABLE,
+) -> None:
     """Print every scheduling policy: the worlds that it runs in, and whether queues may have it.
 
-    A queue has it by `containers = "NAME"`. JSON and YAML tell what each needs, and why no queue may have it, too.
+    A queue has it by `containers = "NAME"`, and its parameters as keys beside that. JSON and YAML tell what each needs,
+    why no queue may have it, and its parameters, too.
     """
-    rows = [_kind_row(kind) for kind in KINDS.values()]
+    if policy is not None:
+        if policy not in KINDS:
+            fail(f"there is no policy {policy!r}: choose one of {', '.join(KINDS)}", ExitCode.USAGE)
+        print_rows(_parameter_rows(KINDS[policy]), _PARAMETERS, output)
+        return
+    rows = [{**_kind_row(kind), "parameters": _parameter_rows(kind)} for kind in KINDS.values()]
     if output is OutputFormat.TABLE:
         print_rows(
-            [{**row, "may_queue": "no" if row["queue"].startswith("no: ") else "yes"} for row in rows], _KINDS, output
+            [{**row, "may_queue": "no" if str(row["queue"]).startswith("no: ") else "yes"} for row in rows],
+            _KINDS,
+            output,
         )
     else:
         print_rows(rows, _KINDS, output)
@@ -178,6 +201,23 @@ def _kind_row(kind: PolicyKind) -> dict[str, str]:
         "needs": "; ".join(sorted(fact.value for fact in kind.needs)),
         "source": kind.source,
     }
+
+
+def _parameter_rows(kind: PolicyKind) -> list[dict[str, Any]]:
+    """Parameters of a policy; those of its form in a queue, if queues may have it."""
+    policy = QUEUE_POLICIES.get(kind.name, kind.policy)
+    known = {} if policy is None else parameters_of(policy)
+    return [
+        {
+            "key": each.name,
+            "default": each.default,
+            "paper": each.default if each.published is None else each.published,
+            "allowed": each.range,
+            "section": each.section,
+            "meaning": each.meaning,
+        }
+        for each in known.values()
+    ]
 
 
 def policy_body(file: Path) -> dict[str, Any]:

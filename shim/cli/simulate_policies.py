@@ -11,7 +11,8 @@ from shim.cli import simulate_options as options
 from shim.cli.front import ExitCode, fail
 from shim.cli.output import Output, OutputFormat, print_figures, print_rows
 from shim.errors import BadRequestError
-from shim.scheduling.policy import WORKLOAD_FACTS, World
+from shim.scheduling.parameters import named_values
+from shim.scheduling.policy import WORKLOAD_FACTS, Policy, World
 from shim.scheduling.registry import policy_for
 from shim.simulation.figures_file import JobBar
 from shim.simulation.plots import draw_figures
@@ -35,7 +36,10 @@ heddle simulate policies --containers container_traces_timestamped.gz --compare 
 
 heddle simulate policies --tpch tpch_dags_full.json.gz --compare fair,jockey,jockey-once --jobs 20 --nodes 60
 
-The policies are those of `heddle policy kinds`; docs/policies.md has a table of each. Besides, for comparison:
+heddle simulate policies --kind data --compare delay,delay:node_s=1:rack_s=0 --jobs 100
+
+The policies are those of `heddle policy kinds`, with parameters after colons if others than the defaults are wanted
+(`heddle policy kinds delay`); docs/policies.md has a table of each. Besides, for comparison:
 jockey-published (the paper's control loop, without this run's pace), jockey-amdahl (that without simulated runs),
 jockey-amdahl-paced (no simulated runs), jockey-once (first allocation kept), jockey-15 (15 containers for each
 deadline), medea-published (the paper's weights), medea-heuristics (no program), medea-one-by-one (each container as it
@@ -100,16 +104,15 @@ def policies(
     The same seed gives the same result on any machine.
     """
     try:
-        names = options.names_in(compare)
-        chosen = [VARIANTS.get(name) or policy_for(name, World.DIRECT, WORKLOAD_FACTS) for name in names]
+        chosen = {name: _policy(name) for name in options.names_in(compare)}
         rows: list[dict[str, Any]] = []
         bars: dict[str, list[JobBar]] = {}
         for each in range(seed, seed + seeds):
             drawn, site = _drawn(kind, swim, tpch, containers)(each, jobs, nodes, load)
-            for policy in chosen:
+            for name, policy in chosen.items():
                 figures = run_policy(drawn, site, policy)
-                rows.append(_row(policy.name, each, figures))
-                bars[policy.name if seeds == 1 else f"{policy.name}, seed {each}"] = _bars(drawn, figures)
+                rows.append(_row(name, each, figures))
+                bars[name if seeds == 1 else f"{name}, seed {each}"] = _bars(drawn, figures)
     except (BadRequestError, OSError) as error:
         fail(f"heddle simulate policies: {error}", ExitCode.USAGE)
     shown = [{key: str(value) for key, value in row.items()} for row in rows]
@@ -119,6 +122,13 @@ def policies(
         print_rows(rows, (), output)
     if plot is not None:
         draw_figures(policy_figures(bars, _COLUMNS, shown), plot)
+
+
+def _policy(named: str) -> Policy:
+    """A policy, or a variant of one, with the parameters that are named after it."""
+    name, values = named_values(named)
+    variant = VARIANTS.get(name)
+    return policy_for(named, World.DIRECT, WORKLOAD_FACTS) if variant is None else variant.with_parameters(values)
 
 
 def _drawn(kind: str, swim: Path | None, tpch: Path | None, containers: Path | None) -> Maker:

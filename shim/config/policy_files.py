@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.config.queues import MOST_TABLES, MappingConfig, PolicyConfig, QueueConfig, check_queues, share_policy
-from shim.config.tree import Origin, read
+from shim.config.tree import Origin, key_of, read
 from shim.domain.shares import SharePolicy
 from shim.errors import ConfigError
 
@@ -104,7 +104,9 @@ def _changed(item: QueueConfig | MappingConfig) -> list[tuple[str, Any]]:
     found: list[tuple[str, Any]] = []
     for field in dataclasses.fields(item):
         value = getattr(item, field.name)
-        if isinstance(value, Mapping):
+        if key_of(field).rest:
+            found += value.items()
+        elif isinstance(value, Mapping):
             found += [(f"{field.name}.{json.dumps(name)}", one) for name, one in value.items()]
         elif value != field.default:
             found.append((field.name, value))

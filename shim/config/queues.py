@@ -14,7 +14,15 @@ from shim.domain.limits import TextKind, objection
 from shim.domain.shares import UNORDERED, FederatedQueue, QueueMapping, SharePolicy, parent_of
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import ConfigError
-from shim.scheduling.queue_policies import QUEUE_POLICIES, SHADOW_POLICIES, queue_objection, shadow_objection
+from shim.scheduling.queue_policies import (
+    PARAMETERS,
+    QUEUE_POLICIES,
+    SHADOW_POLICIES,
+    parameter_objection,
+    queue_objection,
+    shadow_objection,
+    with_parameters,
+)
 
 __all__ = [
     "MOST_TABLES",
@@ -33,7 +41,7 @@ MOST_TABLES = {"queue": 1000, "mapping": 1000}
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
     *("max_user_running", "user_maximum", "order"),
-    *("span", "preemptable", "preempted_per_minute", "containers", "shadow", "deadline", "containers_up_to"),
+    *("span", "preemptable", "preempted_per_minute", "deadline", "containers_up_to"),
     *("altruism", "altruism_order", "altruism_packer", "altruism_slack", "altruism_shadow"),
 )
 """Keys of a queue that mean the same in the core."""
@@ -46,6 +54,10 @@ def _no_weights() -> Mapping[str, float]:
 
 
 def _no_names() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+def _no_parameters() -> Mapping[str, object]:
     return MappingProxyType({})
 
 
@@ -96,6 +108,14 @@ class QueueConfig:
             "`heddle policy shadow` tells where the two differ (docs/policies.md).",
             choices=("none", *SHADOW_POLICIES),
             objection=shadow_objection,
+        ),
+    )
+    parameters: Mapping[str, object] = section(
+        _no_parameters,
+        Key(
+            "Parameters of the policies in `containers` and `shadow`, whichever of them has one of that name; see "
+            "below.",
+            rest=frozenset(name for known in PARAMETERS.values() for name in known),
         ),
     )
     containers_up_to: int = key(
@@ -258,6 +278,9 @@ def check_queues(
             if unknown and subclusters:
                 message = f"there is no such sub-cluster; there are {', '.join(subclusters)}"
                 raise ConfigError(source, f"{where}.{key_of_it}.{unknown[0]}", message)
+        for name, value in queue.parameters.items():
+            if said := parameter_objection((queue.containers, queue.shadow), name, value):
+                raise ConfigError(source, f"{where}.{name}", said)
         _check_places(queue, where, source)
     _check_guarantees(queues, source)
     _check_mappings(mappings, source)
@@ -315,6 +338,8 @@ def share_policy(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig
                 prefers=MappingProxyType({SubClusterId(name): weight for name, weight in queue.prefers.items()}),
                 submit=tuple(map(_canonical, queue.submit)),
                 administer=tuple(map(_canonical, queue.administer)),
+                containers=with_parameters(queue.containers, queue.parameters),
+                shadow=with_parameters(queue.shadow, queue.parameters),
                 **{name: getattr(queue, name) for name in _SAME},
             )
             for queue in queues

@@ -69,6 +69,7 @@ class Key:
         pattern: Regular expression that the whole of a text (or each text of a list) matches.
         form: `pattern` in words, for messages.
         example: A value that is allowed, for messages; the default if that is a text.
+        rest: Names of keys beside it that it gathers, as they stand in the file; whoever declares it checks them.
     """
 
     meaning: str
@@ -81,6 +82,7 @@ class Key:
     pattern: str = ""
     form: str = ""
     example: str = ""
+    rest: frozenset[str] = frozenset()
 
 
 def key(default: Any = dataclasses.MISSING, *, about: Key) -> Any:
@@ -149,14 +151,19 @@ def read(cls: type[T], table: Mapping[str, Any], origin: Origin, path: str = "")
     """
     declared = declared_keys(cls)
     table = _without_removed(cls, _by_new_names(declared, table, origin, path), origin, path)
+    gathered = {name: key_of(field).rest for name, (field, _) in declared.items() if key_of(field).rest}
+    known = {*declared, *(name for rest in gathered.values() for name in rest)} - gathered.keys()
     for name in table:
-        if name not in declared:
-            origin.note(origin.error(_join(path, name), unknown_name("key", name, declared)))
+        if name not in known:
+            origin.note(origin.error(_join(path, name), unknown_name("key", name, known)))
     values: dict[str, Any] = {}
     for name, (field, type_) in declared.items():
         where = _join(path, name)
         try:
-            if name in table:
+            if name in gathered:
+                told = {each: value for each, value in table.items() if each in gathered[name]}
+                values[field.name] = types.MappingProxyType(told)
+            elif name in table:
                 values[field.name] = _value(type_, table[name], key_of(field), origin, where)
             elif _is_required(field):
                 raise origin.error(where, f"is missing: {key_of(field).meaning}")

@@ -25,7 +25,7 @@ QueueOrder = str
 """`fifo`, or `users`: the user who holds least goes first."""
 UNORDERED = "unordered"
 ContainerOrder = str
-"""`UNORDERED` leaves it to the sub-clusters; else a key of `queue_policies.QUEUE_POLICIES`."""
+"""`UNORDERED` leaves it to the sub-clusters; else a policy of `queue_policies.queue_policy`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,8 @@ class FederatedQueue:
         names: What sub-clusters call it that call it otherwise.
         span: Whether one application of it may hold containers of several sub-clusters.
         prefers: How much its applications prefer a sub-cluster then; 1 for those that are not in here.
-        containers: Which of its applications has containers first, of those whose asks Heddle reads.
+        containers: Which of its applications has containers first, of those whose asks Heddle reads: a policy, with
+            parameters.
         shadow: A policy that plans beside `containers`, only to be compared; `none` for no such.
         containers_up_to: Memory in MiB of the largest containers that its applications ask for; 0 if nobody says.
         deadline: What becomes of a submission whose deadline cannot be met: `warn` takes it, `refuse` does not.

@@ -12,7 +12,7 @@ from shim.ports.clock import Clock
 from shim.ports.solver import Solve
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.queue_planner import QueuePlans
-from shim.scheduling.queue_policies import SHADOW_POLICIES, asks_solver
+from shim.scheduling.queue_policies import asks_solver, queue_policy, shadow_objection
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.shadow_plans import ShadowPlans
 from shim.scheduling.shadow_report import ShadowReport
@@ -64,7 +64,7 @@ class QueueShadows:
             in_force: Its plans.
         """
         shadow = self._shadow_of(queue)
-        if shadow not in SHADOW_POLICIES or shadow == order:
+        if shadow_objection(shadow) or queue_policy(shadow) is None or shadow == order:
             self._reports.pop(queue, None)
             return
         report, now_s = self._reports.get(queue), self._clock.now_s()

@@ -10,6 +10,7 @@ import numpy as np
 
 from shim.scheduling.flow_graph import FlowTasks
 from shim.scheduling.locality import places_of
+from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan
 from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
 
@@ -20,16 +21,18 @@ _UNITS = 1000
 
 @dataclass(frozen=True, slots=True)
 class DataCosts:
-    """Costs.
+    """Costs."""
 
-    Attributes:
-        input_gb: What one container reads.
-    """
-
-    rack_cost: float = 10.0
-    far_cost: float = 20.0
-    wait_cost: float = 0.5
-    input_gb: float = 0.125
+    rack_cost: float = parameter(
+        10.0, unit="per GB", section="section 4.2 (psi)", meaning="Cost of data that comes over a switch of the rack."
+    )
+    far_cost: float = parameter(
+        20.0, unit="per GB", section="section 4.2 (xi)", meaning="Cost of data that comes from another rack."
+    )
+    wait_cost: float = parameter(
+        0.5, unit="per s", least=1e-6, section="section 4.2 (omega)", meaning="Cost of a second in which one waits."
+    )
+    input_gb: float = parameter(0.125, unit="GB", meaning="What one container reads: asks tell no sizes.")
 
     def group(self, snapshot: Snapshot, row: int) -> FlowTasks:
         """Costs of one request: a row of the flow's graph."""

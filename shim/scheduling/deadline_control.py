@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shim.scheduling.job_table import FloatArray
+from shim.scheduling.parameters import parameter
 
 __all__ = ["DeadlineControl", "DeadlineRules", "raw_allocation", "smoothed", "utility_of_end"]
 
@@ -19,20 +20,30 @@ _LATE, _VERY_LATE, _LOSS = 10.0, 1000.0, 1000.0
 
 @dataclass(frozen=True, slots=True)
 class DeadlineRules:
-    """Constants of the control loop.
+    """Constants of the control loop."""
 
-    Attributes:
-        slack: What is predicted counts so many times.
-        dead_periods: A job is steered towards a deadline that is so many control periods earlier.
-        hysteresis: Part of the way to a new allocation that is gone in one period. The paper has 0.2; with a fortieth
-            of the deadline as the period, that is an eighth of the deadline behind what is needed.
-        periods: Control periods up to the deadline. The paper's period of a minute is 40 for jobs of 40 minutes.
-    """
-
-    slack: float = 1.2
-    dead_periods: float = 3.0
-    hysteresis: float = 0.5
-    periods: int = 40
+    slack: float = parameter(1.2, least=0.1, section="section 4.4", meaning="What is predicted counts so many times.")
+    dead_periods: float = parameter(
+        3.0,
+        unit="periods",
+        section="section 4.4",
+        meaning="A job is steered towards a deadline that is so many control periods earlier.",
+    )
+    hysteresis: float = parameter(
+        0.5,
+        least=0.01,
+        most=1.0,
+        section="section 4.4 (alpha)",
+        published=0.2,
+        meaning="Part of the way to a new allocation that is gone in one period. With the paper's, and a fortieth of "
+        "the deadline as the period, it is an eighth of the deadline behind what is needed.",
+    )
+    periods: int = parameter(
+        40,
+        least=1,
+        most=10_000,
+        meaning="Control periods up to the deadline. The paper's period of a minute is 40 for jobs of 40 minutes.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

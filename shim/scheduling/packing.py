@@ -16,6 +16,7 @@ import numpy as np
 
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.open_room import OpenRoom
+from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.ranking import waiting_after
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
@@ -32,15 +33,17 @@ _MOST_CANDIDATES = 500
 
 @dataclass(frozen=True, slots=True)
 class PackingRules:
-    """Weights of packing.
+    """Weights of packing."""
 
-    Attributes:
-        short_jobs: The e of the score; 0 packs alone.
-        fairness: The f: 0 looks at all jobs, near 1 at the one that has least.
-    """
-
-    short_jobs: float = 1.0
-    fairness: float = 0.25
+    short_jobs: float = parameter(
+        1.0, section="sections 3.2 to 3.5", meaning="How much short jobs matter beside packing; 0 packs alone."
+    )
+    fairness: float = parameter(
+        0.25,
+        most=1.0,
+        section="sections 3.2 to 3.5",
+        meaning="0 looks at all jobs; near 1 at the one alone that is furthest below its share.",
+    )
 
 
 def node_size(snapshot: Snapshot, memory: dict[str, object]) -> FloatArray:

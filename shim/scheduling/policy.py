@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs
 from shim.scheduling.orderings import OrderingKernel
+from shim.scheduling.parameters import ParameterValue, checked_values, with_values
 from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.ranking import in_turn
 from shim.scheduling.snapshot import Scope, Snapshot
@@ -243,6 +244,7 @@ class Policy:
         solver: Plans beside the cycle, if it does.
         solves_gangs: Whether the solver knows gangs; while one waits, the greedy plans of other solvers stand.
         is_solved_apart: Whether only services wait for the solver, in a queue: its cycles go on without them.
+        rules: What it goes by, a dataclass whose fields may be parameters; `remake` makes the policy with others.
     """
 
     name: str
@@ -256,10 +258,21 @@ class Policy:
     solver: Solver | None = None
     solves_gangs: bool = False
     is_solved_apart: bool = False
+    rules: Any = None
+    remake: Callable[[Any], "Policy"] | None = None
 
     def __post_init__(self) -> None:
         if self.ordering.has_horizon and not self.commitment.bids:
             raise ValueError(f"policy {self.name} has a horizon, but bids for nothing: it is known by bids alone")
+
+    def with_parameters(self, raw: Mapping[str, object]) -> "Policy":
+        """The policy with other values of its parameters, as TOML or a text has them.
+
+        Raises:
+            BadRequestError: One is no parameter of it, or a value is not allowed; the message says what is.
+        """
+        values: Mapping[str, ParameterValue] = checked_values(self, raw)
+        return self if not values or self.remake is None else self.remake(with_values(self.rules, values))
 
 
 def refusal(name: str, needs: frozenset[Fact], world: World, known: frozenset[Fact]) -> str:

@@ -25,7 +25,7 @@ from shim.scheduling.plan import MadeBy
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policy import Fact, Policy, Problem
 from shim.scheduling.queue_gangs import could_ever_start, partial_rows
-from shim.scheduling.queue_policies import QUEUE_POLICIES
+from shim.scheduling.queue_policies import queue_policy
 from shim.scheduling.queue_rows import QueueRows, RowKey
 from shim.scheduling.queue_tags import is_service, service_facts, services_among
 from shim.scheduling.sampled_clusters import SampledClusters
@@ -85,10 +85,10 @@ class QueuePlanner:
 
         Args:
             capacity: What is free.
-            order: A key of `CONTAINER_ORDERS`.
+            order: A policy of `queue_policy`.
             at_s: Now.
         """
-        policy = QUEUE_POLICIES.get(order)
+        policy = queue_policy(order)
         if policy is None or policy.solver is None:
             return None
         nodes, problems, snapshots = self._rows.nodes(capacity), dict[bool, Problem](), dict[bool, Snapshot]()
@@ -118,13 +118,13 @@ class QueuePlanner:
 
         Args:
             capacity: What is free; None where nothing new is to start.
-            order: A key of `CONTAINER_ORDERS`; anything else leaves the order to the sub-clusters.
+            order: A policy of `queue_policy`; anything else leaves the order to the sub-clusters.
             at_s: Now.
             only: The attempt to plan for, by itself; None for all of them. Who goes before it was last cycle's to say.
             stated: Problems with the answers of solvers; those of another order, or other nodes, are not looked at.
             is_solving: Whether services wait for a solver, where a policy lets the others go on.
         """
-        policy = QUEUE_POLICIES.get(order)
+        policy = queue_policy(order)
         self._earliest = {}
         if capacity is not None and policy and policy.ordering.reads_shares:
             self._rows.nodes(capacity)
@@ -143,6 +143,8 @@ class QueuePlanner:
             placing = [each for each in placing if any(request.gang for request in self._rows.of(each))]
         is_apart = policy is not None and policy.is_solved_apart and (is_solving or only is not None)
         left_out = services_among(map(self._rows.with_rows, planned)) if is_apart else frozenset[int]()
+        if stated is not None and stated.order != order:
+            stated = None
         placed = self._place(capacity, policy or FIFO, at_s, placing, stated, left_out)
         plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
         for attempt in planned:
@@ -285,7 +287,7 @@ class QueuePlanner:
         if capacity is None:
             return placed
         nodes = self._rows.nodes(capacity)
-        answers = None if stated is None else stated.answers_for(policy.name, self._rows)
+        answers = None if stated is None else stated.answers_for(self._rows)
         waiting = {row: (attempt, each) for attempt in planned for each, row in self._rows.with_rows(attempt)}
         named = {row: request.named for row, (_, request) in waiting.items()}
         coming, ends_s = ComingFree(self._soon_of(at_s)), list[float]()

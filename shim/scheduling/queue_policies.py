@@ -5,25 +5,32 @@ graphs are read beside the calls of ApplicationMasters; tags and constraints are
 services are what asks so. Two that launch by themselves as published have a form over sub-clusters here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 
+from shim.errors import BadRequestError
+from shim.scheduling.parameters import Parameter, checked_values, named_values, parameters_of, spec_of
 from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
 from shim.scheduling.policies.over_clusters import OMEGA_OVER_CLUSTERS, SPARROW_OVER_CLUSTERS
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Policy
 from shim.scheduling.registry import KINDS, PolicyKind
 
 __all__ = [
-    "CONTAINER_ORDERS",
+    "PARAMETERS",
     "QUEUE_FACTS",
     "QUEUE_POLICIES",
     "SHADOW_POLICIES",
     "asks_solver",
+    "container_ordering",
     "goes_by_graphs",
     "is_solved_apart",
+    "parameter_objection",
     "queue_objection",
+    "queue_policy",
     "shadow_objection",
+    "with_parameters",
 ]
 
 QUEUE_FACTS = frozenset(
@@ -48,7 +55,7 @@ def queue_objection(name: str) -> str:
 
 def shadow_objection(name: str) -> str:
     """Say why no queue can have a policy in its shadow; empty if it can, or if there is none of that name."""
-    policy = QUEUE_POLICIES.get(name)
+    policy = queue_policy(name)
     if policy is None:
         return queue_objection(name)
     return "it draws at random, so that a difference says nothing" if _draws(policy) else ""
@@ -84,22 +91,67 @@ QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
 )
 """By the words of `containers` of a `[[queue]]`."""
 
+PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
+    {name: found for name, policy in QUEUE_POLICIES.items() if (found := parameters_of(policy))}
+)
+"""Of each policy that has some: keys of a `[[queue]]` that has the policy."""
+
+
+@lru_cache(maxsize=1024)
+def queue_policy(spec: str) -> Policy | None:
+    """A queue's policy by its name, with the values of parameters that follow it (`delay:node_s=3.0`); None for none.
+
+    Those of a `[[queue]]` are named by `with_parameters`.
+    """
+    try:
+        name, values = named_values(spec)
+        policy = QUEUE_POLICIES.get(name)
+        return None if policy is None else policy.with_parameters(values)
+    except BadRequestError:
+        return None
+
+
+def parameter_objection(names: Iterable[str], key: str, value: object) -> str:
+    """Say why a key is not, with this value, a parameter of any of some policies; empty if it is one of some."""
+    policies = [QUEUE_POLICIES[name] for name in dict.fromkeys(names) if name in QUEUE_POLICIES]
+    told: list[str] = []
+    for policy in sorted(policies, key=lambda each: key not in parameters_of(each)):
+        try:
+            checked_values(policy, {key: value})
+        except BadRequestError as exc:
+            told.append(str(exc))
+            if key in parameters_of(policy):
+                return str(exc)
+        else:
+            return ""
+    having = [name for name, known in PARAMETERS.items() if key in known]
+    return f"{'; '.join(told) or 'the queue has no policy'} ({key} is a parameter of {', '.join(having)})"
+
+
+def with_parameters(name: str, raw: Mapping[str, object]) -> str:
+    """Name a policy with those of some values, which were checked, that are its parameters; others are left out."""
+    policy = QUEUE_POLICIES.get(name)
+    if policy is None:
+        return name
+    known = parameters_of(policy)
+    return spec_of(policy, checked_values(policy, {key: value for key, value in raw.items() if key in known}))
+
 
 def goes_by_graphs(name: str) -> bool:
     """Tell whether a queue's policy of that name reads the graphs of its jobs; False for what is none."""
-    policy = QUEUE_POLICIES.get(name)
+    policy = queue_policy(name)
     return policy is not None and Fact.DAG in policy.needs
 
 
 def asks_solver(name: str) -> bool:
     """Tell whether a queue's policy of that name has plans of its cycles improved by a solver."""
-    policy = QUEUE_POLICIES.get(name)
+    policy = queue_policy(name)
     return policy is not None and policy.solver is not None
 
 
 def is_solved_apart(name: str) -> bool:
     """Tell whether cycles go on without what a solver plans for a queue's policy of that name."""
-    policy = QUEUE_POLICIES.get(name)
+    policy = queue_policy(name)
     return policy is not None and policy.is_solved_apart
 
 
@@ -112,7 +164,14 @@ def _ordering(policy: Policy) -> Ordering:
     return policy.ordering if policy.placement.kernel is None else replace(policy.ordering, learns_durations=True)
 
 
-CONTAINER_ORDERS: Mapping[str, Ordering] = MappingProxyType(
-    {name: _ordering(policy) for name, policy in QUEUE_POLICIES.items()}
-)
-"""Orderings that a queue may have for its containers, by the words of `[[queue]]`."""
+@lru_cache(maxsize=1024)
+def container_ordering(spec: str) -> Ordering:
+    """Ordering of a queue's containers by a policy that `queue_policy` knows.
+
+    Raises:
+        BadRequestError: It knows none of that name.
+    """
+    policy = queue_policy(spec)
+    if policy is None:
+        raise BadRequestError(f"no queue can have policy {spec!r}")
+    return _ordering(policy)

@@ -24,7 +24,7 @@ from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
-from shim.scheduling.queue_policies import QUEUE_POLICIES
+from shim.scheduling.queue_policies import queue_policy
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.shadow_plans import ShadowPlans
@@ -191,7 +191,7 @@ class QueueTable:
         plans = self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
         if only is None:
             self._planned = frozenset(plans)
-        policy = QUEUE_POLICIES.get(order)
+        policy = queue_policy(order)
         if not outbid or policy is None or not policy.placement.kernel:
             return plans
         return {attempt: tuple(_only_promised(each, outbid) for each in told) for attempt, told in plans.items()}

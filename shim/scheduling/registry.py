@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from shim.errors import BadRequestError
+from shim.scheduling.parameters import named_values
 from shim.scheduling.policies.delay import DELAY
 from shim.scheduling.policies.drf import DRF
 from shim.scheduling.policies.fair import FAIR
@@ -95,9 +96,15 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
 def policy_for(name: str, world: World, known: frozenset[Fact] = frozenset()) -> Policy:
     """The policy of a name, for a world and a workload that tells some facts.
 
+    Args:
+        name: Of the registry, with values of parameters if others are wanted: `delay:node_s=3`.
+        world: Where it shall run.
+        known: What the workload tells.
+
     Raises:
-        BadRequestError: If there is none, or it cannot run there.
+        BadRequestError: If there is none, or it cannot run there, or has no such parameter.
     """
+    name, values = named_values(name)
     kind = KINDS.get(name)
     if kind is None:
         raise BadRequestError(f"there is no policy {name!r}: choose one of {', '.join(KINDS)}")
@@ -106,4 +113,4 @@ def policy_for(name: str, world: World, known: frozenset[Fact] = frozenset()) ->
         why_not = f"{name} has no scheduling cycle: `heddle simulate {name}` runs it"
     if kind.policy is None or why_not:
         raise BadRequestError(why_not)
-    return kind.policy
+    return kind.policy.with_parameters(values)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.open_room import OpenRoom
+from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan
 from shim.scheduling.service_caps import caps_of
 from shim.scheduling.snapshot import IntArray, RequestColumn, Snapshot
@@ -27,11 +28,29 @@ __all__ = ["PlacementWeights", "ServiceRound", "TaggedGroup", "broken_part"]
 
 @dataclass(frozen=True, slots=True)
 class PlacementWeights:
-    """Weights of the three parts of the objective; the paper's."""
+    """Weights of the three parts of the objective; the paper's.
 
-    placed: float = 1.0
-    violated: float = 0.5
-    roomy: float = 0.25
+    The published 0.5 of violations lets a node kept free outweigh a broken constraint once there are many constraints,
+    as their extent is divided by their number.
+    """
+
+    placed: float = parameter(
+        1.0, name="placed_weight", section="section 5.2 (w1)", published=1.0, meaning="Weight of services placed."
+    )
+    violated: float = parameter(
+        0.5,
+        name="violated_weight",
+        section="section 5.2 (w2)",
+        published=0.5,
+        meaning="Weight of the extent to which constraints are broken.",
+    )
+    roomy: float = parameter(
+        0.25,
+        name="roomy_weight",
+        section="section 5.2 (w3)",
+        published=0.25,
+        meaning="Weight of nodes that keep room for tasks.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

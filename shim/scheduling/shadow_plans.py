@@ -11,7 +11,7 @@ from shim.scheduling.plan import MadeBy
 from shim.scheduling.policy import Solver
 from shim.scheduling.queue_gangs import partial_rows
 from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
-from shim.scheduling.queue_policies import QUEUE_POLICIES
+from shim.scheduling.queue_policies import queue_policy
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.solving import improve
 from shim.scheduling.stated_problems import StatedProblems
@@ -50,7 +50,7 @@ class ShadowPlans:
             order: The policy, by its name.
             at_s: Now.
         """
-        policy, stated = QUEUE_POLICIES.get(order), planner.state_problems(capacity, order, at_s)
+        policy, stated = queue_policy(order), planner.state_problems(capacity, order, at_s)
         if stated is None or policy is None or policy.solver is None:
             return None
         kept = {key: replace(each, requests=each.requests.kept()) for key, each in stated.snapshots.items()}

@@ -18,7 +18,7 @@ class StatedProblems:
     """Problems of a queue for solvers, and their answers.
 
     Attributes:
-        order: The policy that asks.
+        order: The policy that asks, as `queue_policy` knows it.
         problems: Of nodes without a label (False), and of those with labels.
         snapshots: What they were stated on, likewise; good until the next change of the queue's rows.
         rows: What each row stood for: by the time of the answer it may stand for something else.
@@ -40,10 +40,9 @@ class StatedProblems:
         """Note what the rows of problems stand for."""
         return cls(order, problems, snapshots, rows.by_row(), rows.node_names())
 
-    def answers_for(self, order: str, rows: QueueRows) -> "AnswersNow | None":
-        """Read the answers by what rows stand for at present; None if the policy or the nodes have changed."""
-        is_answer = (self.order, self.nodes) == (order, rows.node_names())
-        return AnswersNow(self, rows.by_row()) if is_answer else None
+    def answers_for(self, rows: QueueRows) -> "AnswersNow | None":
+        """Read the answers by what rows stand for at present; None if the nodes have changed."""
+        return AnswersNow(self, rows.by_row()) if self.nodes == rows.node_names() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ async def test_containers_wait_for_the_host_of_their_data_and_not_for_ever(
     fault_lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What comes free on the host goes to those that wait for it; the rest goes elsewhere once it has waited."""
-    monkeypatch.setattr("shim.scheduling.queue_planner.QUEUE_POLICIES", {**QUEUE_POLICIES, "delay": _PATIENT})
+    monkeypatch.setattr("shim.scheduling.queue_planner.queue_policy", {**QUEUE_POLICIES, "delay": _PATIENT}.get)
     async with a_federation(fault_lab, tmp_path, "delay") as (federation, server):
         late = await LateComer.begin(federation, server, at="east", other="west")
         told = await late.wants_until(lambda told: bool(told["withheld"]))

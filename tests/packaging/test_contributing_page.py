@@ -82,7 +82,7 @@ def test_the_index_has_each_record_under_its_title():
 
 def test_the_patterns_find_what_they_look_for():
     assert len(pairs(BEHIND)) > 50
-    assert ("CONTAINER_ORDERS", "shim/scheduling/queue_policies.py") in pairs(BEFORE)
+    assert ("QUEUE_POLICIES", "shim/scheduling/queue_policies.py") in pairs(BEFORE)
 
 
 MOST_FILES = 6

@@ -26,7 +26,7 @@ from shim.scheduling.global_master.held_containers import HeldContainers
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels, work_left
 from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.knowledge import Knowledge
-from shim.scheduling.queue_policies import CONTAINER_ORDERS, QUEUE_POLICIES
+from shim.scheduling.queue_policies import container_ordering, queue_policy
 from shim.scheduling.snapshot import Snapshot
 
 __all__ = ["WaitingTable"]
@@ -199,7 +199,7 @@ class WaitingTable:
         """Attempts with something that is not granted, the first of them first; without those that are silent.
 
         Args:
-            order: One of `CONTAINER_ORDERS`.
+            order: A policy of `queue_policy`.
             at_s: Now.
         """
         return [each.id for each in self._in_order(order, at_s) if each.heard_at_s + _SILENT_AFTER_S >= at_s]
@@ -225,7 +225,7 @@ class WaitingTable:
 
     def _keys_of(self, order: str, rows: NDArray[np.intp], at_s: float) -> FloatArray:
         """One key for each row; of learnt ones, each of which may have a model of its own, those that changed."""
-        ordering, known = CONTAINER_ORDERS[order], self._keys.setdefault(order, {})
+        ordering, known = container_ordering(order), self._keys.setdefault(order, {})
         if not ordering.learns_durations:
             return ordering.kernel(Snapshot.of_jobs(self._table, rows, at_s), rows)
         self._forget_old_keys(rows, at_s)
@@ -264,7 +264,8 @@ class WaitingTable:
     def estimate(self, attempt: ApplicationAttemptId, order: str, at_s: float) -> WorkEstimate | None:
         """Return the order's expectation of an attempt; None if it does not learn, or the attempt wants nothing."""
         known = self._attempts.get(attempt)
-        if known is None or not known.waits or not QUEUE_POLICIES[order].ordering.learns_durations:
+        policy = queue_policy(order)
+        if known is None or not known.waits or policy is None or not policy.ordering.learns_durations:
             return None
         self._in_order(order, at_s)
         job_key = self._job_key(known)

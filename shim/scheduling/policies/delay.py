@@ -16,6 +16,7 @@ from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.locality import Nearness, Places, places_of
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
+from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
@@ -29,19 +30,21 @@ _MOST_OF_A_TASK = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DelayRules:
-    """Waits of a request.
+    """Waits of a request."""
 
-    Attributes:
-        node_s: Seconds for a named node; never more than half of what a container is expected to run.
-        rack_s: Seconds more for a named rack.
-        node_skips: Nodes with room that it lets pass for a named node.
-        rack_skips: Nodes more for a named rack.
-    """
-
-    node_s: float = 5.0
-    rack_s: float = 5.0
-    node_skips: float = math.inf
-    rack_skips: float = math.inf
+    node_s: float = parameter(
+        5.0,
+        unit="s",
+        section="section 4 (W1)",
+        meaning="How long it waits for a named node; never more than half of what a container is expected to run.",
+    )
+    rack_s: float = parameter(5.0, unit="s", section="section 4 (W2)", meaning="How much longer for a named rack.")
+    node_skips: float = parameter(
+        math.inf, unit="nodes", section="algorithm 2 (D1)", meaning="Nodes with room that it lets pass for a named one."
+    )
+    rack_skips: float = parameter(
+        math.inf, unit="nodes", section="section 3.5 (D2)", meaning="Nodes more that it lets pass for a named rack."
+    )
 
 
 @dataclass(slots=True)
@@ -163,6 +166,8 @@ def delay_scheduling(rules: DelayRules) -> Policy:
         summary="waits for a node that holds the data, then for its rack, before it starts elsewhere",
         source="Zaharia et al., EuroSys 2010",
         needs=frozenset({Fact.LOCALITY}),
+        rules=rules,
+        remake=delay_scheduling,
     )
 
 

@@ -55,12 +55,19 @@ class _Kernel:
         return weights
 
 
-_KERNEL = _Kernel(PackingRules())
-GRAPHENE = Policy(
-    "graphene",
-    Ordering(first_come),
-    Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_KERNEL, rank=_KERNEL.rank),
-    summary="troublesome tasks of each job first, in the order of a plan of its graph; packed as Tetris does",
-    source="Grandl et al., OSDI 2016",
-    needs=frozenset({Fact.DAG, Fact.VECTORS, Fact.ESTIMATES}),
-)
+def graphene(rules: PackingRules) -> Policy:
+    """Graphene with other weights of packing."""
+    kernel = _Kernel(rules)
+    return Policy(
+        "graphene",
+        Ordering(first_come),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=kernel, rank=kernel.rank),
+        summary="troublesome tasks of each job first, in the order of a plan of its graph; packed as Tetris does",
+        source="Grandl et al., OSDI 2016",
+        needs=frozenset({Fact.DAG, Fact.VECTORS, Fact.ESTIMATES}),
+        rules=rules,
+        remake=graphene,
+    )
+
+
+GRAPHENE = graphene(PackingRules())

@@ -20,6 +20,7 @@ from shim.scheduling.job_forecasts import forecast_of, slowdown_of
 from shim.scheduling.job_table import Column
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
+from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import RequestColumn, Snapshot
@@ -37,18 +38,25 @@ class JockeyRules:
 
     Attributes:
         control: Constants of the loop.
-        uses_table: Whether C(p, a) is used; else Amdahl's estimate.
-        adapts: Whether the first allocation is ever changed.
-        fixed: Containers for each job with a deadline, whatever it needs; 0 for as many as its deadline takes.
-        keeps_pace: Whether predictions are stretched by how much slower than expected the ended tasks of this run
-            were. The paper reads progress alone: a run that is slow from its begin is late before that shows.
     """
 
     control: DeadlineRules = field(default_factory=DeadlineRules)
-    uses_table: bool = True
-    adapts: bool = True
-    fixed: int = 0
-    keeps_pace: bool = True
+    uses_table: bool = parameter(
+        default=True,
+        meaning="Whether C(p, a), from simulated runs, is used; else Amdahl's estimate.",
+    )
+    adapts: bool = parameter(default=True, meaning="Whether the first allocation of a job is ever changed.")
+    fixed: int = parameter(
+        0,
+        unit="containers",
+        meaning="For each job with a deadline, whatever it needs; 0 for as many as its deadline takes.",
+    )
+    keeps_pace: bool = parameter(
+        default=True,
+        published=False,
+        meaning="Whether predictions are stretched by how much slower than expected the ended tasks of this run were. "
+        "The paper reads progress alone: a run that is slow from its begin is late before that shows.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +170,8 @@ def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:
         summary="as many containers for each job as its deadline takes, by what former runs say",
         source="Ferguson et al., EuroSys 2012",
         needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),
+        rules=rules,
+        remake=lambda others: jockey(others, name),
     )
 
 

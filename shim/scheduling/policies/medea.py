@@ -14,6 +14,7 @@ import numpy as np
 
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
+from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
 from shim.scheduling.service_heuristics import place_by
@@ -37,27 +38,29 @@ class MedeaRules:
     """Rounds and what is tried in them.
 
     Attributes:
-        every_s: From one round to the next.
         orders: Heuristics, by their names in `ORDERS`.
-        solves: Whether the program is solved as well.
-        most_nodes: Nodes in the program: those that the heuristics chose, and the roomiest.
-        gap: Part of the objective that the solver may leave.
         search_nodes: Nodes of the search tree that the solver may look at.
-        weights: Of the objective. The published 0.5 of violations lets a node kept free outweigh a broken constraint
-            once there are many constraints, as their extent is divided by their number.
-        knows_cardinality: Whether more is looked at than affinity and anti-affinity.
+        weights: Of the objective.
         is_hard: Whether a service rather waits than breaks a constraint, as at a ResourceManager, which would not grant
             it.
     """
 
-    every_s: float = 10.0
+    every_s: float = parameter(10.0, unit="s", meaning="From one round to the next.")
     orders: tuple[str, ...] = ("tag-popularity", "node-candidates")
-    solves: bool = True
-    most_nodes: int = 40
-    gap: float = 1e-4
+    solves: bool = parameter(default=True, meaning="Whether the program is solved beside the two heuristics.")
+    most_nodes: int = parameter(
+        40,
+        unit="nodes",
+        least=1,
+        most=100_000,
+        meaning="Nodes in the program: those that the heuristics chose, and the roomiest.",
+    )
+    gap: float = parameter(1e-4, most=1.0, meaning="Part of the objective that the solver may leave.")
     search_nodes: int = 200
     weights: PlacementWeights = field(default_factory=lambda: PlacementWeights(violated=8.0))
-    knows_cardinality: bool = True
+    knows_cardinality: bool = parameter(
+        default=True, meaning="Whether more is looked at than affinity and anti-affinity."
+    )
     is_hard: bool = False
 
 
@@ -182,11 +185,15 @@ def medea(rules: MedeaRules, name: str = "medea") -> Policy:
         source="Garefalakis et al., EuroSys 2018",
         needs=frozenset({Fact.LONG_RUNNING, Fact.CONSTRAINTS}),
         solver=both,
+        rules=rules,
+        remake=lambda others: medea(others, name),
     )
 
 
+def _medea_in_queues(rules: MedeaRules) -> Policy:
+    return replace(medea(rules), is_solved_apart=True, remake=_medea_in_queues)
+
+
 MEDEA = medea(MedeaRules())
-MEDEA_IN_QUEUES = replace(
-    medea(MedeaRules(is_hard=True, weights=PlacementWeights(violated=100.0))), is_solved_apart=True
-)
+MEDEA_IN_QUEUES = _medea_in_queues(MedeaRules(is_hard=True, weights=PlacementWeights(violated=100.0)))
 """On real clusters, where constraints are hard, and tasks are asked for while services are planned."""

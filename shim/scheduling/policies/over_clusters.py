@@ -11,20 +11,44 @@ nodes. In front of ResourceManagers the same decisions are taken one step higher
 Source: Ousterhout et al., SOSP 2013, sections 3.4 to 3.6; Schwarzkopf et al., EuroSys 2013, section 3.4.
 """
 
+from dataclasses import dataclass
+
 from shim.scheduling.orderings import first_come
+from shim.scheduling.parameters import parameter
 from shim.scheduling.policy import CellChoice, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import Scope
 
-__all__ = ["OMEGA_OVER_CLUSTERS", "SPARROW_OVER_CLUSTERS"]
+__all__ = ["OMEGA_OVER_CLUSTERS", "SPARROW_OVER_CLUSTERS", "ProbeRules", "sparrow_over_clusters"]
 
-SPARROW_OVER_CLUSTERS = Policy(
-    "sparrow",
-    Ordering(first_come),
-    Placement(CellChoice.BY_ROOM, NodeChoice.PACK, Scope.CLUSTER, samples=2),
-    summary="asks two sub-clusters that are drawn, and takes from whichever grants first",
-    source="Ousterhout et al., SOSP 2013",
-)
-"""Two probes are the paper's `d`. Gangs are placed by room: a part of one is worth nothing."""
+
+@dataclass(frozen=True, slots=True)
+class ProbeRules:
+    """Probes of a request. Gangs are placed by room: a part of one is worth nothing."""
+
+    probes: int = parameter(
+        2,
+        unit="sub-clusters",
+        least=1,
+        most=100,
+        section="sections 3.4 to 3.6",
+        meaning="How many are drawn for each request, and asked for all of it at once.",
+    )
+
+
+def sparrow_over_clusters(rules: ProbeRules) -> Policy:
+    """Sparrow with other numbers of probes."""
+    return Policy(
+        "sparrow",
+        Ordering(first_come),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, Scope.CLUSTER, samples=rules.probes),
+        summary="asks two sub-clusters that are drawn, and takes from whichever grants first",
+        source="Ousterhout et al., SOSP 2013",
+        rules=rules,
+        remake=sparrow_over_clusters,
+    )
+
+
+SPARROW_OVER_CLUSTERS = sparrow_over_clusters(ProbeRules())
 
 OMEGA_OVER_CLUSTERS = Policy(
     "omega",

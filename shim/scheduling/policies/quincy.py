@@ -124,6 +124,8 @@ def quincy(rules: DataCosts) -> Policy:
         source="Isard et al., SOSP 2009; Gog et al., OSDI 2016",
         needs=frozenset({Fact.LOCALITY}),
         solver=both,
+        rules=rules,
+        remake=quincy,
     )
 
 

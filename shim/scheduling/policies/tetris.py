@@ -39,6 +39,8 @@ def tetris(rules: PackingRules) -> Policy:
         summary="the request that fits a node's room best, weighed against short jobs and fair shares",
         source="Grandl et al., SIGCOMM 2014",
         needs=frozenset({Fact.VECTORS, Fact.ESTIMATES}),
+        rules=rules,
+        remake=tetris,
     )
 
 

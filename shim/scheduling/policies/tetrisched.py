@@ -15,6 +15,7 @@ import numpy as np
 
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import first_come
+from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
 from shim.scheduling.ranking import waiting_after
@@ -30,18 +31,27 @@ _CHOSEN, _GAP, _MOST_NODES = 0.5, 0.05, 20
 
 @dataclass(frozen=True, slots=True)
 class SpaceTimeRules:
-    """Window and values.
+    """Window and values."""
 
-    Attributes:
-        quanta: How many are planned ahead; 1 plans nothing ahead.
-        quantum_s: Length of one.
-        most_requests: So many of the most urgent are planned; the others wait for their turn.
-    """
-
-    quanta: int = 12
-    quantum_s: float = 10.0
-    most_requests: int = 40
-    deadline_value: float = 1000.0
+    quanta: int = parameter(
+        12,
+        unit="quanta",
+        least=1,
+        most=1000,
+        section="sections 4 and 5",
+        meaning="How many are planned ahead, this one included; 1 plans nothing ahead.",
+    )
+    quantum_s: float = parameter(10.0, unit="s", least=0.1, section="sections 4 and 5", meaning="Length of a quantum.")
+    most_requests: int = parameter(
+        40,
+        unit="requests",
+        least=1,
+        most=10_000,
+        meaning="So many of the most urgent are planned; the others wait for their turn.",
+    )
+    deadline_value: float = parameter(
+        1000.0, meaning="Worth of a request whose deadline is met; of one without, about 1."
+    )
     starts: tuple[int, ...] = (0, 1, 2, 3, 4, 6, 8, 10)
 
 
@@ -206,6 +216,8 @@ def tetrisched(rules: SpaceTimeRules) -> Policy:
         needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),
         solver=both,
         solves_gangs=True,
+        rules=rules,
+        remake=tetrisched,
     )
 
 

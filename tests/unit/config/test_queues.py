@@ -144,3 +144,28 @@ def test_a_path_that_no_resource_manager_should_be_given_is_refused(text: str):
     for long in ("a" * 2000, ".".join("a" * 100)):
         with pytest.raises(ConfigError, match=r"is longer than|has more than"):
             parse_policy(text.format(long=long), source="p.toml", subclusters=("east",))
+
+
+def test_parameters_of_a_queues_policy_are_keys_of_its_table_and_stay_when_it_is_written():
+    text = '[[queue]]\nname = "root.etl"\ncontainers = "delay"\nshadow = "quincy"\nnode_s = 3\nwait_cost = 1.0\n'
+    (queue,) = read(text).queues
+    assert (queue.containers, queue.shadow) == ("delay:node_s=3.0", "quincy:wait_cost=1.0")
+    subcluster = '[[subcluster]]\nid = "east"\nweb = "http://east:1"\n[security]\nsecret_file = "s"\n'
+    parsed = parse(text + subcluster, source="a", environment={})
+    assert read(policy_text(parsed.queues, parsed.mappings)) == read(text)
+
+
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ('containers = "delay"\nnode_s = -1', "shares.toml:4: queue[0].node_s: node_s of policy delay: -1 is not"),
+        ('containers = "fair"\nnode_s = 3', "queue[0].node_s: policy fair has no parameter 'node_s'"),
+        ("node_s = 3", "queue[0].node_s: the queue has no policy (node_s is a parameter of delay)"),
+        ('containers = "delay"\nnode_sec = 3', "queue[0].node_sec: unknown key. Did you mean node_s?"),
+        ('containers = "delay"\nparameters = 3', "queue[0].parameters: unknown key."),
+        ('containers = "delay"\nnode_s = {a = 1}', "is not a number, 0 s or more"),
+        ('containers = "delay:node_s=3"', "unknown value 'delay:node_s=3'. Allowed: delay, drf"),
+    ],
+)
+def test_what_is_no_parameter_of_a_queues_policy_is_refused_with_what_is(lines, told):
+    assert told in complaint(f'[[queue]]\nname = "root.etl"\n{lines}\n')

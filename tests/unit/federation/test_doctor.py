@@ -346,3 +346,19 @@ def test_applications_that_were_overtaken_elsewhere_are_named_and_the_rest_count
     assert (len(found), found[0].subject, found[0].message) == (11, "east", "it waits")
     assert "heddle app rehome application_1_0000" in found[0].advice
     assert found[-1].message == "2 more applications were overtaken elsewhere"
+
+
+@pytest.mark.parametrize(
+    ("queue", "is_trouble"),
+    [
+        (FederatedQueue("root.prod", containers="jockey"), True),
+        (FederatedQueue("root.prod", containers="delay:node_s=3.0", preemptable=True), True),
+        (FederatedQueue("root.prod", containers="jockey", span=True), False),
+        (FederatedQueue("root.prod", containers="jockey", preemptable=True, weight=1.0), False),
+        (FederatedQueue("root.prod", containers="jockey", altruism=0.5), False),
+        (FederatedQueue("root.prod"), False),
+    ],
+)
+def test_a_policy_of_a_queue_of_which_nothing_is_read_acts_on_nothing(queue, is_trouble):
+    found = trouble(EAST, WEST, policy=(queue,))
+    assert (("policies of queues", "", Level.WARNING) in found) is is_trouble

@@ -18,7 +18,7 @@ from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.named_places import NamedPlaces
-from shim.scheduling.queue_policies import CONTAINER_ORDERS, QUEUE_POLICIES, SHADOW_POLICIES, queue_objection
+from shim.scheduling.queue_policies import QUEUE_POLICIES, SHADOW_POLICIES, queue_objection
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.registry import KINDS
 from shim.scheduling.snapshot import Scope
@@ -59,7 +59,6 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
         "sparrow",
         "omega",
     }
-    assert CONTAINER_ORDERS.keys() == QUEUE_POLICIES.keys()
     for name in KINDS:
         assert bool(queue_objection(name)) == (name not in QUEUE_POLICIES)
     assert queue_objection("no such policy") == ""
@@ -329,6 +328,13 @@ def test_who_finds_no_room_at_its_hosts_waits_here_for_node_then_rack_then_anyth
             assert plan.reason.startswith("it waits for one of its named places")
             assert table.again_at_s == 6.0
     assert seen == {1.0: {}, 5.9: {}, 6.0: {WEST: 1}, 10.9: {}, 11.0: {EAST: 2}}
+
+
+def test_waits_are_those_that_the_queue_has_set():
+    table = a_table(first=a_request(2, named={"west-0": 2}), second=a_request(1))
+    for at_s, expected in ((1.0, {}), (3.9, {}), (4.0, {EAST: 2})):
+        plan = only(table.plan(a_capacity([3], [0, 0]), "delay:node_s=2:rack_s=1", at_s), FIRST)
+        assert (dict(plan.starts), plan.rule) == (expected, "delay")
 
 
 def test_hosts_that_no_cluster_has_are_not_waited_for():

@@ -105,6 +105,17 @@ def test_without_named_places_or_room_no_solver_is_asked():
     assert two_with_data().state_problems(a_capacity(*ONE_EACH), "unordered", 1.0) is None
 
 
+def test_an_answer_is_for_the_policy_with_the_parameters_that_it_had():
+    table, spec = two_with_data(), "quincy:wait_cost=1.0"
+    stated = solved(table.state_problems(a_capacity(*ONE_EACH), spec, 1.0))
+    assert stated.order == spec
+    made_by = []
+    for order in (spec, "quincy"):
+        plans = table.plan(a_capacity(*ONE_EACH), order, 1.0, stated=stated)
+        made_by.append({plan.made_by for told in plans.values() for plan in told})
+    assert made_by == [{"exact"}, {"greedy"}]
+
+
 def granted(plans):
     return {attempt: sum(sum(each.values()) for each in starts(plans, attempt)) for attempt in plans}
 
