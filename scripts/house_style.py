@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BASELINE = ROOT / "scripts" / "house_style.json"
-PACKAGES = ("shim/", "adapters/", "fairness/", "altruism/")
+PACKAGES = ("heddle/", "shim/", "adapters/", "fairness/", "altruism/")
 MOST_COLUMNS = 120
 FEWEST_LINES = 40
 

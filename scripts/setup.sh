@@ -243,7 +243,7 @@ python_packages() {
     elif ! compgen -G '.venv/lib/python3*/site-packages/heddle_yarn-*.dist-info'; then
         # what the line above makes, without the packages that it takes to make it
         echo "$PWD" >"$(.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/_heddle_yarn.pth"
-        printf '#!%s/.venv/bin/python\nimport sys\n\nfrom shim.cli import main\n\nsys.exit(main())\n' "$PWD" >.venv/bin/heddle
+        printf '#!%s/.venv/bin/python\nimport sys\n\nfrom heddle.__main__ import main\n\nsys.exit(main())\n' "$PWD" >.venv/bin/heddle
         chmod 755 .venv/bin/heddle
     fi
     # what a lock lacks is said here, not by an import that fails

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+import heddle
 from shim.cli.front import EXIT_CODES, Front, FrontError, fail
 from shim.cli.lab import Folder, boot_progress, fail_with_log
 from shim.cli.output import OutputFormat, print_rows, say
@@ -151,7 +152,7 @@ class _Opening:
             self._heddle.close()
 
     def _start(self) -> None:
-        command = [sys.executable, "-m", "shim", "serve", "-c", str(self._lab.heddle_toml)]
+        command = [sys.executable, heddle.__path__[0], "serve", "-c", str(self._lab.heddle_toml)]
         self._process = self._lab.attach(command, log=self._log)
 
     def _is_ready(self) -> bool:

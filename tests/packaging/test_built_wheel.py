@@ -21,7 +21,8 @@ from shim.testing.free_ports import free_addresses
 from tests.support.heddle_process import until
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = {"shim", "adapters", "fairness", "altruism"}
+INSIDE = ("shim", "adapters", "fairness", "altruism")
+"""Packages that a clone has at its top, and the wheel inside `heddle`."""
 
 
 def run(*command, cwd=ROOT):
@@ -32,7 +33,12 @@ def run(*command, cwd=ROOT):
 
 def tracked():
     """Files of the packages, as the next commit has them."""
-    return {name for name in run("git", "ls-files", *sorted(NAMES)).splitlines() if (ROOT / name).exists()}
+    return {name for name in run("git", "ls-files", "heddle", *INSIDE).splitlines() if (ROOT / name).exists()}
+
+
+def packed():
+    """The same, where the wheel has them."""
+    return {name if name.startswith("heddle/") else f"heddle/{name}" for name in tracked()}
 
 
 @pytest.fixture(scope="session")
@@ -66,14 +72,14 @@ def installed(wheel, tmp_path_factory):
 
 
 def test_the_wheel_holds_every_module_and_nothing_else(wheel):
-    inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")}
-    assert inside >= {name for name in tracked() if name.endswith(".py")}
-    assert {name.partition("/")[0] for name in inside} == NAMES
+    inside = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in packed() if name.endswith(".py")} == {name for name in inside if name.endswith(".py")}
+    assert {name.partition("/")[0] for name in inside} == {"heddle", f"heddle_yarn-{shim.__version__}.dist-info"}
     run(sys.executable, "-m", "check_wheel_contents", str(wheel))
 
 
 def test_the_wheel_holds_all_data_of_the_packages(wheel):
-    assert tracked() <= set(zipfile.ZipFile(wheel).namelist())
+    assert packed() <= set(zipfile.ZipFile(wheel).namelist())
 
 
 def test_the_sdist_holds_what_the_wheel_is_tested_and_documented_with(built):
@@ -111,10 +117,64 @@ def test_the_command_runs_from_an_empty_environment(installed, tmp_path):
     assert "cluster" in run(str(installed / "heddle"), "--help", cwd=tmp_path)
 
 
-def test_the_import_names_belong_to_this_distribution_alone(installed, tmp_path):
+def test_the_environment_has_one_import_name_of_this_distribution(installed, tmp_path):
     code = "import importlib.metadata as m, json; print(json.dumps(m.packages_distributions()))"
     owners = json.loads(run(str(installed / "python"), "-c", code, cwd=tmp_path))
-    assert {name: owners[name] for name in NAMES} == {name: ["heddle-yarn"] for name in NAMES}
+    assert [name for name, names in owners.items() if "heddle-yarn" in names] == ["heddle"]
+    assert not owners.keys() & set(INSIDE)
+
+
+@pytest.fixture
+def namesake(installed, tmp_path):
+    """A project with packages of all four names, in its folder and in the environment; and how to run its programs."""
+    project = tmp_path / "project"
+    packages = run(str(installed / "python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    theirs = Path(packages, "namesake.pth")
+    theirs.write_text(f"{project}\n")
+    for name in INSIDE:
+        (project / name).mkdir(parents=True)
+        (project / name / "__init__.py").write_text(f"WHOSE = 'the {name} of the project'\n")
+    yield project
+    theirs.unlink()
+
+
+def test_what_users_import_leaves_a_projects_own_packages_to_it(installed, namesake):
+    paths = [Path(name).with_suffix("") for name in tracked() if name.startswith("heddle/") and name.endswith(".py")]
+    modules = [".".join(path.parts).removesuffix(".__init__") for path in paths if path.name != "__main__"]
+    code = (
+        f"for name in {sorted(modules)!r}:\n"
+        "    __import__(name)\n"
+        f"for name in {INSIDE!r}:\n"
+        "    print(__import__(name).WHOSE)\n"
+    )
+    told = run(str(installed / "python"), "-c", code, cwd=namesake)
+    assert told.splitlines() == [f"the {name} of the project" for name in INSIDE]
+
+
+@pytest.mark.parametrize("command", [("heddle",), ("python", "-m", "heddle")], ids=" ".join)
+def test_the_daemon_has_its_own_packages_beside_a_projects(installed, namesake, command):
+    config = namesake / "heddle.toml"
+    config.write_text('[[subcluster]]\nid = "east"\nweb = "http://127.0.0.1:8"\n')
+    program = (str(installed / command[0]), *command[1:])
+    assert "in order; sub-clusters: east" in run(*program, "serve", "-c", str(config), "--check", cwd=namesake)
+
+
+def test_a_spawned_child_has_the_daemons_packages_beside_a_projects(installed, namesake):
+    (namesake / "solve.py").write_text(
+        "import sys\n"
+        "from heddle.__main__ import main\n"
+        "if __name__ == '__main__':\n"
+        "    sys.argv = ['heddle', '--version']\n"
+        "    try:\n"
+        "        main()\n"
+        "    except SystemExit:\n"
+        "        from shim.concurrency.solver_child import SolverChild\n"
+        "        child = SolverChild()\n"
+        "        child.solve('none of this name', {}, 60.0)\n"
+        "        print(child.pid is not None, child.killed)\n"
+        "        child.close()\n"
+    )
+    assert run(str(installed / "python"), "solve.py", cwd=namesake).splitlines()[-1] == "True 0"
 
 
 def test_it_checks_a_configuration_and_serves_from_an_empty_environment(installed, tmp_path):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SHIPPED = ("shim", "adapters", "fairness", "altruism")
+SHIPPED = ("heddle", "shim", "adapters", "fairness", "altruism")
 DEVELOPED = ("tests", "scripts")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 

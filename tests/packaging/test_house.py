@@ -15,7 +15,7 @@ from hypothesis import settings
 from tests.support.examples import WHOLE
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("shim", "adapters", "fairness", "altruism")
+PACKAGES = ("heddle", "shim", "adapters", "fairness", "altruism")
 MOST_LINES = 700
 UNFINISHED = re.compile(
     r"\b(TODO|FIXME|XXX|HACK)\b|\bfor now\b|\bplaceholder\b|NotImplementedError\(\"?later", re.IGNORECASE

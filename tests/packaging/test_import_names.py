@@ -9,7 +9,7 @@ import pytest
 import shim
 
 ROOT = Path(shim.__file__).resolve().parent.parent
-NAMES = ("shim", "adapters", "fairness", "altruism")
+NAMES = ("heddle", "shim", "adapters", "fairness", "altruism")
 
 
 @pytest.mark.parametrize("name", NAMES)
