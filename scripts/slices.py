@@ -175,9 +175,13 @@ SLICES = (
     ),
     Slice(
         name="labs",
-        about="the lab itself, and what is read of real ResourceManagers of the usual version",
-        paths=("tests/integration/lab", "tests/integration/adapters/yarn/test_real_clusters.py"),
-        usual_s=180,
+        about="the lab itself, what is read of real ResourceManagers of the usual version, clients on unlike clusters",
+        paths=(
+            "tests/e2e/test_mixed_clients.py",
+            "tests/integration/lab",
+            "tests/integration/adapters/yarn/test_real_clusters.py",
+        ),
+        usual_s=260,
         options=_ON_CLUSTERS,
         before=_ARCHIVE,
     ),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 from xml.sax.saxutils import escape
 
-from shim.lab import Lab
+from shim.lab import DEFAULT_VERSION, Lab
 from shim.lab.java_options import QUICK_START
 from shim.lab.shared_classes import class_path as jars_and
 from shim.lab.shared_classes import sharing
@@ -69,7 +69,7 @@ class StockClient:
         server: What it shall know instead of the lab's clusters, with all addresses but the one for operators.
         addresses: The same one by one: `address`, `scheduler_address`, `admin_address`, `webapp_address`.
         more: Further properties of `yarn-site.xml`.
-        jars: In the place of Hadoop's.
+        jars: In the place of Hadoop's: of the usual version, else of the first cluster's.
         options: Further ones of the JVM.
         environment: Further variables.
 
@@ -89,7 +89,9 @@ class StockClient:
         environment: Mapping[str, str] | None = None,
         **addresses: str | None,
     ) -> None:
-        self.jars = jars or next(iter(lab.clusters.values())).jars
+        clusters = list(lab.clusters.values())
+        usual = (each.jars for each in clusters if each.version == DEFAULT_VERSION)
+        self.jars = jars or next(usual, clusters[0].jars)
         self._options = options
         self._environment = dict(environment or {})
         self._folder = folder
