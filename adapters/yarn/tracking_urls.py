@@ -4,6 +4,10 @@ Over Hadoop RPC the same is in application reports.
 
 Source: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.AppInfo` of Hadoop 3.4.2, by whose `trackingUrl` an
 application that runs is at `http://PROXY/proxy/APPLICATION/`.
+
+Tracking URLs in answers with application reports: a ResourceManager names its own web proxy.
+
+Answers of `getApplicationReport` and of `getApplications` have one form: entries of field 1, a report each.
 """
 
 import asyncio
@@ -11,14 +15,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from google.protobuf.message import DecodeError
+
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import Submission
 from shim.domain.submit_replies import SubmitReply
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall
-from shim.protocol.yarn.report_tracking import tracked_reports
+from shim.protocol.proto.messages import ApplicationReportProto
+from shim.protocol.yarn.submit_times import reports_in, written_report
 
-__all__ = ["TrackedAtHeddle", "TrackedByRPC", "tracked_at"]
+__all__ = ["TrackedAtHeddle", "TrackedByRPC", "tracked_at", "tracked_reports"]
 
 _APPS = "/ws/v1/cluster/apps"
 _AT_ONCE = 128 * 1024
@@ -115,3 +122,31 @@ def tracked_at(url: bytes, told: bytes) -> Iterator[bytes]:
         until = len(told) if cut < 0 else cut + len(end)
         yield pattern.sub(lambda found: found[1] + url + found[2], told[begin:until])
         begin = until
+
+
+_MARK = b"/proxy/application_"
+_PROXIED = re.compile(r"https?://[^/\s]{1,300}(/proxy/application_[0-9]{1,19}_[0-9]{1,10}/)")
+
+
+def tracked_reports(url: str, payload: bytes) -> Iterator[bytes]:
+    """An answer, entry by entry, with those tracking URLs in it that are a web proxy's at another one.
+
+    Args:
+        url: Of the other proxy, without a slash at its end.
+        payload: The serialized answer.
+    """
+    for whole, report in reports_in(payload):
+        yield _tracked(url, report) or whole if _MARK in report else whole
+
+
+def _tracked(url: str, report: bytes) -> bytes:
+    """The entry of a report with its tracking URL at another proxy; empty if it is at none."""
+    try:
+        told = ApplicationReportProto.FromString(report)
+    except DecodeError:
+        return b""
+    found = _PROXIED.fullmatch(told.trackingUrl)
+    if found is None:
+        return b""
+    told.trackingUrl = url + found[1]
+    return written_report(told)

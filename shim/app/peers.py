@@ -24,12 +24,11 @@ from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.queue_names import find_queue
-from shim.peers.addresses import SchedulerAddresses
 from shim.peers.following import Following, FollowingSettings
 from shim.peers.leadership import LeaseKeeper
 from shim.peers.local import LocalMasterSettings, StandingLocalMaster
 from shim.peers.overview import MastersOverview, PassedOnCounts
-from shim.peers.ownership import Owner, OwnershipSettings, QueueOwnership
+from shim.peers.ownership import Owner, OwnershipSettings, QueueOwnership, SchedulerAddresses
 from shim.peers.passing_on import ForwardedSubmissionService, PassedOn, PassingOn
 from shim.peers.roster import Roster, global_master_role, local_master_role
 from shim.ports.clock import Clock

@@ -18,9 +18,15 @@ from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
 from shim.errors import ForbiddenError, NotFoundError, UnavailableError
 from shim.identity.service import Caller, IdentityService
 from shim.ports.log_archive import LogArchive, NodeLogs
-from shim.protocol.yarn.aggregated_logs import AggregatedFile, list_files, tail_of, view_acl_of
+from shim.protocol.yarn.aggregated_logs import (
+    AggregatedFile,
+    Allowance,
+    MalformedLogsError,
+    list_files,
+    tail_of,
+    view_acl_of,
+)
 from shim.protocol.yarn.log_text import LogText
-from shim.protocol.yarn.tfile import Allowance, MalformedLogsError
 
 __all__ = ["AggregatedLogs", "LogsOfNode"]
 

@@ -13,7 +13,7 @@ from shim.errors import RemoteProtocolError, ResourceManagerError
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.protocol.yarn.running import read_running, running_message
+from shim.protocol.yarn.reports import read_running, running_message
 
 __all__ = ["RunningContainers"]
 

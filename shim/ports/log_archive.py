@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from shim.domain.ids import ApplicationId
-from shim.protocol.yarn.tfile import ReadAt
+from shim.protocol.yarn.aggregated_logs import ReadAt
 
 __all__ = ["LogArchive", "NodeLogs"]
 

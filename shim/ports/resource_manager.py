@@ -6,7 +6,7 @@ from typing import Protocol
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import Submission
 from shim.domain.submit_replies import SubmitReply
-from shim.protocol.rest.submit_replies import read_reply
+from shim.protocol.rest.submission_context import read_reply
 
 __all__ = ["Parameters", "ResourceManager", "RestAnswer", "RestRequest"]
 

@@ -1,7 +1,7 @@
 """Bringing a submission to its home.
 
-What an answer means is a table: `shim/protocol/rest/submit_replies.py`. The line that matters runs between a request
-that provably is not on its way and one that may be: only the first may go to another sub-cluster.
+What an answer means is a table: `shim/protocol/rest/submission_context.py`. The line that matters runs between a
+request that provably is not on its way and one that may be: only the first may go to another sub-cluster.
 """
 
 from dataclasses import dataclass

@@ -160,7 +160,7 @@ WAITED_FOR = {
     "shim/federation/routing.py::Routing.home_of",
     "shim/multicluster/queue_cycles.py::QueueCycles._something_due",
     "shim/peers/local.py::StandingLocalMaster.serve",
-    "shim/peers/reporting.py::ReportService.serve",
+    "shim/peers/local.py::ReportService.serve",
     "shim/server/rest/asgi.py::_go_on",
     "shim/server/rest/backend.py::Backend._while_heard",
     "shim/server/rest/service.py::RestService._while_welcome",

@@ -10,11 +10,10 @@ from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
-from shim.protocol.rest.application_search import canonical_content, search
+from shim.protocol.rest.application_search import application_statistics, canonical_content, column_statistics, search
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import ApplicationFilter, QueueScope, TimeRange, parse_application_filter
 from shim.protocol.rest.queries import Query
-from shim.protocol.rest.statistics import application_statistics, column_statistics
 
 HOMES = st.sampled_from([SubClusterId("east"), SubClusterId("west"), SubClusterId("north")])
 TIMES = st.one_of(st.integers(-5_000, 20_000), st.sampled_from([0, 2**62, 2**63 - 1]))

@@ -29,7 +29,7 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, read_response
 from shim.protocol.hrpc.envelopes import encode_set_up, encode_success
 from shim.protocol.hrpc.framing import frame
-from shim.protocol.hrpc.login_relay import LoggedIn, LoginRelay, LoginStage, Named, Offered
+from shim.protocol.hrpc.passing import LoggedIn, LoginRelay, LoginStage, Named, Offered
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcSaslProto, UserInformationProto
 

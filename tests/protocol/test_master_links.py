@@ -21,7 +21,7 @@ from shim.errors import MasterLinkError, RemoteProtocolError
 from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
 from shim.peers.following import Following, FollowingSettings
 from shim.peers.launches import LaunchVerification
-from shim.peers.reporting import ReportService
+from shim.peers.local import ReportService
 from shim.peers.roster import Roster
 from shim.peers.verification import HomeVerification, stripped
 from shim.protocol.peers import (

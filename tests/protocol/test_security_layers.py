@@ -28,7 +28,14 @@ from shim.protocol.hrpc import (
     ServerState,
     UserIdentity,
 )
-from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret
+from shim.protocol.hrpc.digest_md5 import (
+    ConfidentialityLayer,
+    DigestMD5Client,
+    DigestMD5Server,
+    IntegrityLayer,
+    SessionKeys,
+    TokenSecret,
+)
 from shim.protocol.hrpc.envelopes import encode_call, encode_failure, encode_set_up, encode_success
 from shim.protocol.hrpc.gssapi import GSSAPIClient, GSSAPIServer
 from shim.protocol.hrpc.headers import (
@@ -38,7 +45,6 @@ from shim.protocol.hrpc.headers import (
     ConnectionHeader,
     RPCStatus,
 )
-from shim.protocol.hrpc.security_layers import ConfidentialityLayer, IntegrityLayer, SessionKeys
 from shim.protocol.hrpc.server import MAX_SET_UP_FRAMES
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcSaslProto, UserInformationProto

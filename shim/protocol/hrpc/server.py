@@ -52,7 +52,6 @@ from shim.protocol.hrpc.headers import (
 )
 from shim.protocol.hrpc.layered_frames import LayeredFrames
 from shim.protocol.hrpc.negotiation import NegotiationState, SASLAcceptor, SASLOffer
-from shim.protocol.hrpc.refusals import refusal_of_header
 from shim.protocol.hrpc.sasl import SASLError
 from shim.protocol.hrpc.server_states import (
     NOT_WRAPPED,
@@ -61,6 +60,7 @@ from shim.protocol.hrpc.server_states import (
     ServerInput,
     ServerState,
     next_state,
+    refusal_of_header,
     refused,
 )
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcRequestHeaderProto, RpcSaslProto

@@ -5,7 +5,6 @@ Master that misses one notices the gap in the sequence and asks for a whole one.
 that carries them is the business of `adapters.peers`.
 """
 
-from shim.protocol.peers.certificates import URI_PREFIX, check_listener, dialer_of, speaker_of
 from shim.protocol.peers.deltas import DeltaMismatchError, ReportDelta, apply_delta, delta_between
 from shim.protocol.peers.frames import (
     MAX_FRAME_BYTES,
@@ -35,11 +34,15 @@ from shim.protocol.peers.frames import (
 )
 from shim.protocol.peers.handshake import (
     NONCE_BYTES,
+    URI_PREFIX,
     Credentials,
     answer_challenge,
+    check_listener,
     check_proof,
     check_welcome,
+    dialer_of,
     make_welcome,
+    speaker_of,
 )
 from shim.protocol.peers.pieces import MAX_GATHERED_BYTES, Gathering, in_pieces
 from shim.protocol.peers.streams import ReportFollower, ReportPublisher

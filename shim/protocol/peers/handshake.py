@@ -10,17 +10,35 @@ is not encrypted, and what follows is not signed: whoever can change packets bet
 Where masters have certificates there is no handshake (`certificates.py`).
 
 Source: the exchange is that of ISO/IEC 9798-4, three pass mutual authentication with a keyed hash.
+
+The name of a master in its certificate: an alternative name `URI:heddle:gm/<id>` or `URI:heddle:lm/<sub-cluster>`.
+
+Over TLS a master is who its certificate says, and proves nothing else. Source: RFC 5280 section 4.2.1.6 for the names;
+binding a service to a URI is what SPIFFE does, too.
 """
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any, Final
 
 from shim.errors import InvariantViolationError, RemoteProtocolError
 from shim.protocol.peers.frames import ChallengeFrame, ProofFrame, WelcomeFrame
 
-__all__ = ["NONCE_BYTES", "Credentials", "answer_challenge", "check_proof", "check_welcome", "make_welcome"]
+__all__ = [
+    "NONCE_BYTES",
+    "URI_PREFIX",
+    "Credentials",
+    "answer_challenge",
+    "check_listener",
+    "check_proof",
+    "check_welcome",
+    "dialer_of",
+    "make_welcome",
+    "speaker_of",
+]
 
 NONCE_BYTES = 32
 _LABEL = b"heddle masters 1"
@@ -124,3 +142,47 @@ def _proof(direction: _Direction, secret: bytes, listener: tuple[str, bytes], di
     # each part with its length: no two different exchanges make the same bytes
     message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
     return hmac.new(secret, message, hashlib.sha256).digest()
+
+
+URI_PREFIX: Final = "heddle:"
+_DIALS: Final = "gm/"
+"""Only Global Masters dial: a Local Master's key opens no door."""
+
+
+def speaker_of(certificate: Mapping[str, Any] | None) -> str:
+    """Read who a verified certificate is for.
+
+    Args:
+        certificate: As `ssl.SSLSocket.getpeercert` tells it.
+
+    Raises:
+        RemoteProtocolError: If it names no master, or several.
+    """
+    told = () if certificate is None else certificate.get("subjectAltName", ())
+    uris = [value for kind, value in told if kind == "URI" and value.startswith(URI_PREFIX)]
+    if len(uris) != 1:
+        raise RemoteProtocolError(f"its certificate names {len(uris)} masters ({URI_PREFIX}gm/ID), not one")
+    return str(uris[0]).removeprefix(URI_PREFIX)
+
+
+def dialer_of(certificate: Mapping[str, Any] | None) -> str:
+    """Read which Global Master dials.
+
+    Raises:
+        RemoteProtocolError: If the certificate is for nobody who may.
+    """
+    speaker = speaker_of(certificate)
+    if not speaker.startswith(_DIALS) or speaker == _DIALS:
+        raise RemoteProtocolError(f"{speaker[:80]!r} is no Global Master, and others do not dial")
+    return speaker
+
+
+def check_listener(certificate: Mapping[str, Any] | None, *, expected: str) -> None:
+    """See whether the one who answers is the one who was dialled.
+
+    Raises:
+        RemoteProtocolError: If it is another.
+    """
+    speaker = speaker_of(certificate)
+    if speaker != expected:
+        raise RemoteProtocolError(f"{expected} was dialled, and {speaker[:80]!r} answers")

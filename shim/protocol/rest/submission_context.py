@@ -4,15 +4,22 @@ The fields that decide are read by their shape; the body that travels is written
 JAXB forgives in a plain value is forgiven: numbers in quotes, words where a number should stand, unknown fields.
 
 Source: `ApplicationSubmissionContextInfo`, `RMWebAppUtil.createAppSubmissionContext`, recorded answers of 3.4.2.
+
+Meaning of answers of the web services to `POST /ws/v1/cluster/apps`.
+
+Source: `RMWebServices.submitApplication`, `GenericExceptionHandler`.
 """
 
 from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from shim.domain.access_lists import ApplicationACLs
 from shim.domain.file_systems import MOST_RESOURCES, file_system_of
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Submission, type_as_shown
+from shim.domain.submit_replies import Refusal, SubmitReply, SubmitVerdict
 from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
 from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.errors import JavaError
@@ -22,6 +29,7 @@ __all__ = [
     "decode_submission",
     "has_tokens_to_cancel",
     "keeps_containers",
+    "read_reply",
     "reservation_named_by",
     "resources_of",
     "submission_of",
@@ -182,3 +190,41 @@ def _acls(fields: Fields) -> ApplicationACLs:
     entries = found if isinstance(found, list) else [found]
     pairs = ((each.get("key"), each.get("value")) for each in entries if isinstance(each, dict))
     return ApplicationACLs.stated([(key, acl) for key, acl in pairs if isinstance(key, str) and isinstance(acl, str)])
+
+
+_TAKEN = frozenset({200, 202})
+_REFUSED = frozenset({400, 401, 403, 405, 406, 411, 413, 415})
+_NOT_FOUND, _SERVER_ERROR = 404, 500
+_FROM_A_GATEWAY = frozenset({408, 502, 503, 504})
+
+
+def read_reply(status: int, headers: tuple[tuple[str, str], ...], body_untrusted: bytes) -> SubmitReply:
+    """Read an answer to a submission.
+
+    Args:
+        status: Of HTTP.
+        headers: As received.
+        body_untrusted: Decompressed, in any representation.
+    """
+    if status in _TAKEN:
+        return SubmitReply(SubmitVerdict.TAKEN)
+    java_class, message = _exception(body_untrusted)
+    return SubmitReply(_verdict(status, body_untrusted), Refusal(java_class, message, status, headers, body_untrusted))
+
+
+def _verdict(status: int, body: bytes) -> SubmitVerdict:
+    is_its_own = b"RemoteException" in body
+    if status in _REFUSED or (status == _NOT_FOUND and is_its_own):
+        return SubmitVerdict.REFUSED  # 404 is what a reservation id that is none gets
+    if status >= _SERVER_ERROR and is_its_own:
+        return SubmitVerdict.FAILED  # also to contexts that it cannot read: 503
+    return SubmitVerdict.FROM_A_GATEWAY if status in _FROM_A_GATEWAY else SubmitVerdict.UNCLEAR
+
+
+def _exception(body: bytes) -> tuple[str, str]:
+    """Class and message of an exception in JSON; empty where it is in another representation, or none."""
+    try:
+        told = msgspec.json.decode(body)["RemoteException"]
+        return str(told["javaClassName"]), str(told.get("message") or "")
+    except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
+        return "", ""

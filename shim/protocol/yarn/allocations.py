@@ -4,13 +4,14 @@ Serialized messages of one type, one after the other, are one message in which l
 joined: that is how parts from several schedulers become one answer.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
 from google.protobuf.message import DecodeError
 
 from shim.domain.allocations import (
+    ANY,
     AllocateAnswer,
     AllocateCall,
     Ask,
@@ -19,6 +20,7 @@ from shim.domain.allocations import (
     Grant,
     NodeNews,
     NodeToken,
+    PreemptedContainer,
     SessionRequest,
     UpdateRequest,
 )
@@ -37,6 +39,7 @@ from shim.protocol.proto.messages import (
     NodeIdProto,
     NodeReportProto,
     NodeStateProto,
+    PreemptionMessageProto,
     PriorityProto,
     RegisterApplicationMasterResponseProto,
     ResourceBlacklistRequestProto,
@@ -51,10 +54,10 @@ from shim.protocol.yarn.placements import (
     rejected_message,
     scheduling_message,
 )
-from shim.protocol.yarn.preemption import preemption_message
 from shim.protocol.yarn.records import container_message, container_of, resource_message, resource_of
 
 __all__ = [
+    "preemption_message",
     "read_allocate_answer",
     "read_allocate_call",
     "read_registration",
@@ -335,4 +338,31 @@ def _news_message(news: NodeNews) -> NodeReportProto:
         node_state=NodeStateProto.NS_LOST if news.is_lost else NodeStateProto.NS_RUNNING,
         health_report="its sub-cluster is lost" if news.is_lost else "",
         last_health_report_time=0,
+    )
+
+
+# Messages by which an ApplicationMaster is asked to give containers back.
+
+
+def preemption_message(asked_back: Sequence[PreemptedContainer]) -> PreemptionMessageProto:
+    """Both contracts: what will go, and what may be replaced by something of the same size.
+
+    Source: `ApplicationMasterService`'s `generatePreemptionMessage`.
+    """
+    message = PreemptionMessageProto()
+    for each in asked_back:
+        contract = message.strictContract if each.is_strict else message.contract
+        contract.container.add(id=container_message(each.container))
+        if not each.is_strict and each.grant is not None:
+            message.contract.resource.add(resource=_replacement(each.grant))
+    return message
+
+
+def _replacement(grant: Grant) -> ResourceRequestProto:
+    return ResourceRequestProto(
+        priority=PriorityProto(priority=grant.priority),
+        resource_name=ANY,
+        capability=resource_message(grant.resource),
+        num_containers=1,
+        relax_locality=True,
     )

@@ -1,12 +1,15 @@
 """Ids and resources, between messages and values."""
 
+from google.protobuf.message import DecodeError
+
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.resources import ResourceVector
 from shim.domain.told_bounds import LONGEST_NAME, MOST_TYPES
-from shim.errors import BadRequestError
+from shim.errors import BadRequestError, RemoteProtocolError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.hrpc.framing import delimited, varint
 from shim.protocol.proto.messages import (
+    AMRMTokenIdentifierProto,
     ApplicationAttemptIdProto,
     ApplicationIdProto,
     ContainerIdProto,
@@ -19,6 +22,7 @@ __all__ = [
     "application_message",
     "application_of",
     "attempt_of",
+    "attempt_of_token",
     "container_message",
     "container_of",
     "issued_id",
@@ -105,3 +109,29 @@ def resource_message(resource: ResourceVector) -> ResourceProto:
             ResourceInformationProto(key=name, value=amount, units=units, type=0) for name, units, amount in types
         ],
     )
+
+
+# Contents of the identifiers of YARN's tokens.
+
+
+def attempt_of_token(identifier_untrusted: bytes) -> ApplicationAttemptId:
+    """Attempt of an AMRMToken, as the token claims.
+
+    Only the bytes that a ResourceManager writes are taken: what it cannot read as a message it reads as the older,
+    plain form, so that other bytes might name one attempt here and another there.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no identifier of an AMRMToken.
+
+    Source: `org.apache.hadoop.yarn.security.AMRMTokenIdentifier`.
+    """
+    try:
+        identifier = AMRMTokenIdentifierProto.FromString(identifier_untrusted)
+    except DecodeError as exc:
+        raise RemoteProtocolError("a token's identifier is none of an AMRMToken") from exc
+    if not identifier.appAttemptId.application_id.cluster_timestamp:
+        raise RemoteProtocolError("a token's identifier names no application")
+    identifier.DiscardUnknownFields()
+    if identifier.SerializeToString() != identifier_untrusted:
+        raise RemoteProtocolError("a token's identifier is not written as ResourceManagers write it")
+    return attempt_of(identifier.appAttemptId)

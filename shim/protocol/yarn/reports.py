@@ -3,15 +3,35 @@
 The document is what Heddle keeps of every application; of the fields that a report has beside it, tokens stay unset.
 Without an attempt its number and its use are -1, as a ResourceManager has them. Source: `AppInfo`,
 `RMAppImpl.createAndGetApplicationReport`, `ApplicationReportPBImpl`.
+
+Selection of applications for a `getApplications` that Heddle answers itself, by the ResourceManager's rules.
+
+Source: `ClientRMService.getApplications`.
+
+Reports of applications as they are told to whoever may not view them.
+
+A field that is not listed here is left out, so that one of a later Hadoop is hidden until somebody lists it.
+
+Source: `RMAppImpl.createAndGetApplicationReport` of Hadoop 3.4.2, recorded answers of 2.10.2 and 3.4.2.
+
+Running containers of an attempt, asked as a client asks: the answer tells sizes, nodes and ages, and no tokens.
+
+Source: `ClientRMService.getContainers`, `RMContainerImpl.createContainerReport`.
 """
 
 import re
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import msgspec
+from google.protobuf.message import DecodeError
 
-from shim.domain.applications import FinalStatus, YarnApplicationState
+from shim.domain.allocations import Grant, RunningContainer
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
 from shim.domain.subclusters import ApplicationDocument
+from shim.errors import RemoteProtocolError
+from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
     ApplicationReportProto,
@@ -19,17 +39,34 @@ from shim.protocol.proto.messages import (
     ApplicationTimeoutProto,
     ApplicationTimeoutTypeProto,
     AppTimeoutsMapProto,
+    ContainerReportProto,
+    ContainerStateProto,
     FinalApplicationStatusProto,
     GetApplicationReportResponseProto,
+    GetApplicationsRequestProto,
+    GetContainersRequestProto,
+    GetContainersResponseProto,
     LogAggregationStatusProto,
     PriorityProto,
     ResourceProto,
     YarnApplicationStateProto,
 )
-from shim.protocol.yarn.hidden import NO_USAGE
-from shim.protocol.yarn.records import application_message
+from shim.protocol.yarn.records import application_message, application_of, attempt_message, container_of, resource_of
+from shim.protocol.yarn.submit_times import written_report
 
-__all__ = ["holds_token", "report_of", "tells_an_end"]
+__all__ = [
+    "NO_USAGE",
+    "SeesReport",
+    "as_seen",
+    "filter_of",
+    "has_time_bounds",
+    "hidden_report",
+    "holds_token",
+    "read_running",
+    "report_of",
+    "running_message",
+    "tells_an_end",
+]
 
 _NO_HOST, _NO_PORT, _NONE = "N/A", -1, "N/A"
 _ADDRESS = re.compile(r"(?P<host>[^\s/]{1,255}):(?P<port>[0-9]{1,5})", re.ASCII)
@@ -181,3 +218,163 @@ def _text(value: Any) -> str:
 
 def _number(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+
+
+_STATE = dict(YarnApplicationStateProto.items())
+
+
+def filter_of(request: GetApplicationsRequestProto) -> Callable[[ApplicationSummary], bool]:
+    """Predicate of the list that is asked for; fields that are not set filter nothing.
+
+    A request may name millions of what it looks for: they are gone through once, not once for each application.
+    """
+    states, types = frozenset(request.application_states), frozenset(request.application_types)
+    users, queues = frozenset(request.users), frozenset(request.queues)
+    tags = frozenset(tag.lower() for tag in request.applicationTags)
+    times = _times(request)
+    name = request.name if request.HasField("name") else None
+
+    def shows(application: ApplicationSummary) -> bool:
+        queue = application.queue
+        return (
+            (not states or _STATE[application.state.name] in states)
+            and (not types or application.application_type in types)
+            and (not users or application.user in users)
+            and (not queues or queue in queues or queue.rpartition(".")[2] in queues)
+            and (not tags or not tags.isdisjoint(application.tags))
+            and (name is None or name == application.name)
+            and times(application)
+        )
+
+    return shows
+
+
+def has_time_bounds(request: GetApplicationsRequestProto) -> bool:
+    """True if a request selects applications by their times."""
+    starts = request.HasField("start_begin") or request.HasField("start_end")
+    return starts or request.HasField("finish_begin") or request.HasField("finish_end")
+
+
+def _times(request: GetApplicationsRequestProto) -> Callable[[ApplicationSummary], bool]:
+    started_from = request.start_begin if request.HasField("start_begin") else None
+    started_to = request.start_end if request.HasField("start_end") else None
+    finished_from = request.finish_begin if request.HasField("finish_begin") else None
+    finished_to = request.finish_end if request.HasField("finish_end") else None
+
+    def fits(application: ApplicationSummary) -> bool:
+        started_ms, finished_ms = application.started_at_ms, application.finished_at_ms
+        return (
+            (started_from is None or started_from <= started_ms)
+            and (started_to is None or started_ms <= started_to)
+            and (finished_from is None or finished_from <= finished_ms)
+            and (finished_to is None or finished_ms <= finished_to)
+        )
+
+    return fits
+
+
+SeesReport = Callable[[ApplicationId, str, str], bool]
+"""Tells whether somebody sees an application by its id, user and queue."""
+
+_SHOWN = (
+    *("applicationId", "user", "queue", "name", "yarn_application_state", "startTime", "finishTime"),
+    *("final_application_status", "progress", "applicationType", "applicationTags", "log_aggregation_status"),
+    *("unmanaged_application", "priority", "appNodeLabelExpression", "amNodeLabelExpression", "appTimeouts"),
+    *("launchTime", "submitTime", "rmClusterId"),
+)
+_NONE_HIDDEN, _NO_NUMBER = "N/A", -1
+_NO_RESOURCE = ResourceProto(memory=_NO_NUMBER, virtual_cores=_NO_NUMBER)
+NO_USAGE = ApplicationResourceUsageReportProto(
+    num_used_containers=_NO_NUMBER,
+    num_reserved_containers=_NO_NUMBER,
+    used_resources=_NO_RESOURCE,
+    reserved_resources=_NO_RESOURCE,
+    needed_resources=_NO_RESOURCE,
+    memory_seconds=0,
+    vcore_seconds=0,
+    preempted_memory_seconds=0,
+    preempted_vcore_seconds=0,
+)
+"""`RMServerUtils.DUMMY_APPLICATION_RESOURCE_USAGE_REPORT`."""
+
+
+def hidden_report(report: ApplicationReportProto) -> ApplicationReportProto:
+    """A report without what only an application's viewers may know."""
+    hidden = ApplicationReportProto(
+        host=_NONE_HIDDEN,
+        rpc_port=_NO_NUMBER,
+        trackingUrl=_NONE_HIDDEN,
+        originalTrackingUrl=_NONE_HIDDEN,
+        diagnostics=_NONE_HIDDEN,
+        app_resource_Usage=NO_USAGE,
+        currentApplicationAttemptId=ApplicationAttemptIdProto(
+            application_id=report.applicationId, attemptId=_NO_NUMBER
+        ),
+    )
+    shown = ApplicationReportProto()
+    shown.CopyFrom(report)
+    for field, _ in report.ListFields():
+        if field.name not in _SHOWN:
+            cast("Any", shown).ClearField(field.name)
+    shown.DiscardUnknownFields()
+    shown.MergeFrom(hidden)
+    return shown
+
+
+def as_seen(whole: bytes, report: bytes, sees: SeesReport, *, leaves_out: bool = False) -> bytes:
+    """An entry of an answer with reports, as one sees it to whom it is told.
+
+    Args:
+        whole: The entry, with its tag and length.
+        report: Without.
+        sees: Whether he sees it.
+        leaves_out: Whether what he does not see is left out, not hidden.
+
+    Returns:
+        The entry; empty for one that is left out or cannot be read.
+    """
+    try:
+        told = ApplicationReportProto.FromString(report)
+    except DecodeError:
+        return b""
+    if not told.HasField("applicationId"):
+        return b""
+    if sees(application_of(told.applicationId), text_of(told.user), text_of(told.queue)):
+        return whole
+    return b"" if leaves_out else written_report(hidden_report(told))
+
+
+_NO_REQUEST_ID = -1  # a report tells none
+_MS = 1000.0
+
+
+def running_message(attempt: ApplicationAttemptId) -> bytes:
+    """Ask for the containers of an attempt."""
+    return GetContainersRequestProto(application_attempt_id=attempt_message(attempt)).SerializeToString()
+
+
+def read_running(payload_untrusted: bytes) -> tuple[RunningContainer, ...]:
+    """The containers that run.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no `GetContainersResponseProto`.
+    """
+    try:
+        message = GetContainersResponseProto.FromString(payload_untrusted)
+    except DecodeError as exc:
+        raise RemoteProtocolError("a list of containers cannot be decoded") from exc
+    return tuple(
+        _running_of(report) for report in message.containers if report.container_state != ContainerStateProto.C_COMPLETE
+    )
+
+
+def _running_of(report: ContainerReportProto) -> RunningContainer:
+    node = NodeId(text_of(report.node_id.host), report.node_id.port)
+    grant = Grant(
+        container_of(report.container_id),
+        node,
+        report.priority.priority,
+        _NO_REQUEST_ID,
+        resource_of(report.resource),
+    )
+    return RunningContainer(grant, report.creation_time / _MS)

@@ -5,11 +5,10 @@ from collections.abc import Iterable
 from shim.domain.queues import SchedulerType
 from shim.domain.viewers import Viewer
 from shim.federation.freshness import Freshness
-from shim.protocol.rest.application_search import search
+from shim.protocol.rest.application_search import application_statistics, column_statistics, search
 from shim.protocol.rest.filters import ApplicationFilter, parse_application_filter
 from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.queries import Query
-from shim.protocol.rest.statistics import application_statistics, column_statistics
 from shim.server.rest.answers import Document
 from shim.server.rest.backend import Backend
 from shim.server.rest.item_forms import Form, ItemForms

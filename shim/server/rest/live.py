@@ -12,11 +12,17 @@ missed a change is told the whole when it reads on. A stream ends by itself afte
 is asked anew; browsers come again by themselves.
 
 Source: HTML Living Standard, section 9.2, "Server-sent events".
+
+Differences between two JSON documents, as patches of RFC 6902; of its operations `add`, `remove` and `replace`.
+
+Documents are what a JSON reader makes: dictionaries, lists, texts, numbers, booleans and None. Elements of lists are
+compared by their places: one that is put in before others changes all of them, and the whole list may then be shorter
+than the patch.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -28,12 +34,11 @@ from shim.domain.token_scopes import TokenScope
 from shim.errors import BadRequestError, HeddleError, UnavailableError
 from shim.identity.service import Caller
 from shim.ports.clock import Clock
-from shim.protocol.rest.json_patches import patch_of
 from shim.protocol.rest.queries import parse_query
 from shim.server.rest.answers import DATA_POLICY, Document
 from shim.server.rest.messages import Headers, Request
 
-__all__ = ["EVENT_STREAM", "FOR_ALL", "FOR_ALL_WITHOUT_GUARDS", "LiveDocuments"]
+__all__ = ["EVENT_STREAM", "FOR_ALL", "FOR_ALL_WITHOUT_GUARDS", "LiveDocuments", "Operation", "patch_of"]
 
 EVENT_STREAM: Headers = (
     ("Content-Type", "text/event-stream;charset=utf-8"),
@@ -263,3 +268,55 @@ def _first_word(name: str) -> str:
 
 def _event(kind: str, data: Any) -> bytes:
     return b"event: %b\ndata: %b\n\n" % (kind.encode(), msgspec.json.encode(data))
+
+
+Operation = dict[str, Any]
+_MISSING = object()
+
+
+def patch_of(before: Any, after: Any) -> list[Operation]:
+    """Make the operations that turn one document into another, in the order in which they are to be done.
+
+    Args:
+        before: A document, at most as deep as the interpreter's stack allows: what Heddle itself has written.
+        after: Another one.
+
+    Returns:
+        None at all for documents that say the same.
+    """
+    return list(_operations(before, after, ""))
+
+
+def _operations(before: Any, after: Any, at: str) -> Iterator[Operation]:
+    if isinstance(before, dict) and isinstance(after, dict):
+        yield from _of_members(before, after, at)
+    elif isinstance(before, list) and isinstance(after, list):
+        yield from _of_elements(before, after, at)
+    elif type(before) is not type(after) or before != after:  # 1, 1.0 and true are three values
+        yield {"op": "replace", "path": at, "value": after}
+
+
+def _of_members(before: dict[str, Any], after: dict[str, Any], at: str) -> Iterator[Operation]:
+    for name in before.keys() - after.keys():
+        yield {"op": "remove", "path": f"{at}/{_escaped(name)}"}
+    for name, value in after.items():
+        place = f"{at}/{_escaped(name)}"
+        known = before.get(name, _MISSING)
+        if known is _MISSING:
+            yield {"op": "add", "path": place, "value": value}
+        else:
+            yield from _operations(known, value, place)
+
+
+def _of_elements(before: list[Any], after: list[Any], at: str) -> Iterator[Operation]:
+    for number, (old, new) in enumerate(zip(before, after, strict=False)):
+        yield from _operations(old, new, f"{at}/{number}")
+    for number in range(len(before) - 1, len(after) - 1, -1):  # from the end: places before it stay
+        yield {"op": "remove", "path": f"{at}/{number}"}
+    for value in after[len(before) :]:
+        yield {"op": "add", "path": f"{at}/-", "value": value}
+
+
+def _escaped(name: str) -> str:
+    """A member's name as RFC 6901, section 3, writes it."""
+    return name.replace("~", "~0").replace("/", "~1")

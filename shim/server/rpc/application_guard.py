@@ -26,7 +26,7 @@ from shim.protocol.proto.messages import (
     QueueInfoProto,
 )
 from shim.protocol.yarn import application_message, application_of, attempt_of
-from shim.protocol.yarn.hidden import SeesReport, as_seen
+from shim.protocol.yarn.reports import SeesReport, as_seen
 from shim.protocol.yarn.submit_times import reports_in
 from shim.server.rights import CLIENT_ACCESS
 from shim.server.rpc.asked import Asked

@@ -14,7 +14,7 @@ from shim.errors import HeddleError, NotFoundError, RemoteProtocolError
 from shim.ports.attempt_calls import Attempt, AttemptService
 from shim.protocol.hrpc import ConnectionEnded, Failure, JavaClass, QualityOfProtection, RPCErrorCode
 from shim.protocol.hrpc.digest_md5 import NONCE_BYTES
-from shim.protocol.hrpc.login_relay import LoggedIn, LoginEvent, LoginRelay, LoginStage, Named, Offered
+from shim.protocol.hrpc.passing import LoggedIn, LoginEvent, LoginRelay, LoginStage, Named, Offered
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.yarn import attempt_of_token
 from shim.server.rpc.am_connections import AMConnectionLimits, AMConnectionRegistry

@@ -24,7 +24,7 @@ from shim.protocol.hrpc import (
     method_of,
     request_of,
 )
-from shim.protocol.hrpc.call_scanner import CallScanner
+from shim.protocol.hrpc.passing import CallScanner
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.server.rpc.attempt_limits import refusal_of_size, written_anew
 from shim.server.rpc.own_login import OwnLogin

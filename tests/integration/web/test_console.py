@@ -14,7 +14,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.protocol.rest.json_patches import patch_of
+from shim.server.rest.live import patch_of
 from shim.telemetry.application_life import LifeEvent
 from shim.testing.resource_manager import ScriptedResourceManager, error_answer
 from shim.testing.settings import usual

@@ -1,10 +1,12 @@
 """Rows of applications as those see them who may not."""
 
+import json
+
 import numpy as np
 import pytest
 
 from shim.domain.ids import SubClusterId
-from shim.federation.application_access import ApplicationAccess
+from shim.federation.application_access import ApplicationAccess, hidden_application
 from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.freshness import Freshness
@@ -46,3 +48,39 @@ def test_rows_are_whole_where_they_may_be_seen_and_hidden_elsewhere(view, access
 
     assert told(None) == whole
     assert told(np.array([True, False])) == [whole[0], hidden[1]]
+
+
+WHOLE = {
+    "id": "application_1_1",
+    "user": "alice",
+    "name": "sleeper",
+    "queue": "root.default",
+    "state": "RUNNING",
+    "trackingUrl": "http://rm:8088/proxy/application_1_1/",
+    "diagnostics": "secret",
+    "startedTime": 5,
+    "amContainerLogs": "http://nm:8042/node/containerlogs/c/alice",
+    "allocatedMB": 256,
+    "masterNodeId": "nm:1",
+    "resourceInfo": {"resourceUsagesByPartition": []},
+    "timeouts": {"timeout": []},
+    "memberOfALaterHadoop": "secret",
+}
+
+
+def test_what_identifies_an_application_stays_and_all_else_is_emptied_or_left_out():
+    assert json.loads(hidden_application(json.dumps(WHOLE).encode())) == {
+        "id": "application_1_1",
+        "user": "alice",
+        "name": "sleeper",
+        "queue": "root.default",
+        "state": "RUNNING",
+        "diagnostics": "N/A",
+        "startedTime": 0,
+        "allocatedMB": 0,
+        "masterNodeId": "",
+    }
+
+
+def test_a_member_that_a_hadoop_does_not_tell_is_not_made_up():
+    assert hidden_application(b'{"id":"application_1_1"}') == b'{"id":"application_1_1"}'

@@ -1,7 +1,7 @@
 """News of proposals over links that end: each is said until it is answered."""
 
 from shim.domain.launches import LaunchNews
-from shim.peers.follower import UnsaidNews
+from shim.peers.following import UnsaidNews
 
 
 def test_news_are_said_once_on_a_link_and_again_on_the_next_until_they_are_answered():

@@ -3,17 +3,17 @@
 One document alone is returned as it came, byte for byte: a federation of one cannot be told from its ResourceManager.
 """
 
-from shim.protocol.rest.merges.activities import merge_bulk_activities
-from shim.protocol.rest.merges.fields import PartialDocument
-from shim.protocol.rest.merges.labels import (
+from shim.protocol.rest.merges.documents import (
+    merge_bulk_activities,
     merge_labels_to_nodes,
+    merge_metrics,
     merge_node_labels,
+    merge_nodes,
     merge_nodes_to_labels,
+    merge_overview,
 )
+from shim.protocol.rest.merges.fields import PartialDocument
 from shim.protocol.rest.merges.lists import join_list, merge_containers, merge_reservations, raw_items, without_members
-from shim.protocol.rest.merges.metrics import merge_metrics
-from shim.protocol.rest.merges.nodes import merge_nodes
-from shim.protocol.rest.merges.overview import merge_overview
 from shim.protocol.rest.merges.scheduler import merge_schedulers, scheduler_type
 
 __all__ = [

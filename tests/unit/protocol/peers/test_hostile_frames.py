@@ -6,7 +6,7 @@ import pytest
 from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
-from shim.peers.launch_batches import batches, fits
+from shim.peers.following import batches, fits
 from shim.protocol.peers import (
     MAX_HANDSHAKE_BYTES,
     MAX_LAUNCHES,

@@ -25,10 +25,10 @@ from shim.protocol.peers import (
     ReportFrame,
     ReportPublisher,
     ResyncFrame,
-    bounds,
     decode_frame_untrusted,
     encode_frame,
     in_pieces,
+    streams,
 )
 from shim.protocol.peers.deltas import ReportDelta
 from shim.protocol.peers.frames import ToldReport
@@ -267,7 +267,7 @@ def test_a_report_that_no_resource_manager_can_have_told_ends_the_link(odd: SubC
 
 
 def test_deltas_that_bring_ever_more_end_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "MOST_NODES", 50)
+    monkeypatch.setattr(streams, "MOST_NODES", 50)
     follower = ReportFollower("gm")
     follower.receive(ReportFrame("life", ToldReport.of(report()), 1.0))
 

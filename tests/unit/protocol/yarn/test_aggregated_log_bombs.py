@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from shim.protocol.yarn.aggregated_logs import list_files
-from shim.protocol.yarn.tfile import Allowance, MalformedLogsError
+from shim.protocol.yarn.aggregated_logs import Allowance, MalformedLogsError, list_files
 
 MAGIC = bytes.fromhex("d111d36891b5d7b639df414092bae150")
 CONTAINER = "container_1700000000000_0006_01_000001"

@@ -11,8 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import ContainerId
-from shim.protocol.yarn.aggregated_logs import AggregatedFile, list_files, tail_of, view_acl_of
-from shim.protocol.yarn.tfile import Allowance, MalformedLogsError, ReadAt
+from shim.protocol.yarn.aggregated_logs import (
+    AggregatedFile,
+    Allowance,
+    MalformedLogsError,
+    ReadAt,
+    list_files,
+    tail_of,
+    view_acl_of,
+)
 
 WRITTEN = {name: (Path(__file__).parent / "written_by_hadoop" / name).read_bytes() for name in ("none", "gz")}
 LARGEST = {"none": 900, "gz": 1_500_000}

@@ -5,13 +5,31 @@ from dataclasses import replace
 
 import pytest
 
+from shim.domain.allocations import Grant, RunningContainer
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from shim.domain.resources import ResourceVector
+from shim.errors import RemoteProtocolError
 from shim.protocol.proto.messages import (
+    ApplicationAttemptIdProto,
+    ApplicationIdProto,
     ApplicationReportProto,
+    ContainerIdProto,
+    ContainerReportProto,
+    ContainerStateProto,
     GetApplicationReportResponseProto,
+    GetContainersRequestProto,
+    GetContainersResponseProto,
     LogAggregationStatusProto,
+    NodeIdProto,
+    PriorityProto,
+    ResourceInformationProto,
+    ResourceProto,
+    TokenProto,
     YarnApplicationStateProto,
 )
-from shim.protocol.yarn import report_of, tells_an_end
+from shim.protocol.yarn import attempt_message, attempt_of, report_of, tells_an_end
+from shim.protocol.yarn.reports import as_seen, hidden_report, read_running, running_message
+from shim.protocol.yarn.submit_times import reports_in, written_report
 from shim.testing.reports import a_document
 
 
@@ -97,3 +115,82 @@ def test_a_report_that_is_made_of_a_document_tells_the_attempt_or_minus_one_as_a
     (timeout,) = report.appTimeouts
     assert (timeout.application_timeout.expire_time, timeout.application_timeout.remaining_time) == ("UNLIMITED", -1)
     assert (report.appNodeLabelExpression, report.amNodeLabelExpression) == ("<Not set>", "<Not set>")
+
+
+ID = ApplicationIdProto(cluster_timestamp=1, id=1)
+WHOLE = ApplicationReportProto(
+    applicationId=ID,
+    user="alice",
+    queue="root.default",
+    name="sleeper",
+    host="am-host",
+    rpc_port=99,
+    client_to_am_token=TokenProto(identifier=b"t", password=b"t", kind="YARN_CLIENT_TOKEN", service=""),
+    am_rm_token=TokenProto(identifier=b"t", password=b"t", kind="YARN_AM_RM_TOKEN", service=""),
+    trackingUrl="http://rm/proxy/application_1_1/",
+    originalTrackingUrl="http://am/",
+    diagnostics="secret",
+    currentApplicationAttemptId=ApplicationAttemptIdProto(application_id=ID, attemptId=3),
+    startTime=5,
+)
+LATER_FIELD = b"\xfa\x3f\x06secret"  # number 1023, of a later Hadoop
+
+
+def test_a_hidden_report_tells_what_it_is_and_nothing_of_how_it_runs():
+    told = hidden_report(ApplicationReportProto.FromString(WHOLE.SerializeToString() + LATER_FIELD))
+    assert (told.user, told.queue, told.name, told.startTime) == ("alice", "root.default", "sleeper", 5)
+    assert {told.host, told.trackingUrl, told.originalTrackingUrl, told.diagnostics} == {"N/A"}
+    assert (told.rpc_port, told.currentApplicationAttemptId.attemptId) == (-1, -1)
+    assert (told.app_resource_Usage.num_used_containers, told.app_resource_Usage.used_resources.memory) == (-1, -1)
+    assert not told.HasField("am_rm_token")
+    assert not told.HasField("client_to_am_token")
+    assert b"secret" not in told.SerializeToString()
+
+
+def test_an_entry_is_left_as_it_is_hidden_or_left_out():
+    [(whole, report)] = reports_in(written_report(WHOLE))
+    assert as_seen(whole, report, lambda *_: True) == whole
+    assert as_seen(whole, report, lambda *_: False) == written_report(hidden_report(WHOLE))
+    assert as_seen(whole, report, lambda *_: False, leaves_out=True) == b""
+
+
+def test_what_cannot_be_read_is_shown_to_nobody():
+    for entry in (b"\xff\xff", b"", ApplicationReportProto(user="alice").SerializeToString()):
+        assert as_seen(b"\x0a" + bytes((len(entry),)) + entry, entry, lambda *_: True) == b""
+
+
+ATTEMPT = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 7), 1)
+
+
+def a_report(number: int, state: int) -> ContainerReportProto:
+    return ContainerReportProto(
+        container_id=ContainerIdProto(app_attempt_id=attempt_message(ATTEMPT), id=number),
+        resource=ResourceProto(
+            memory=2048,
+            virtual_cores=2,
+            resource_value_map=[ResourceInformationProto(key="gpu", value=1, units="", type=0)],
+        ),
+        node_id=NodeIdProto(host="n1", port=45454),
+        priority=PriorityProto(priority=20),
+        creation_time=1_700_000_001_500,
+        container_state=state,
+    )
+
+
+def test_an_attempt_is_asked_for_by_its_id():
+    asked = GetContainersRequestProto.FromString(running_message(ATTEMPT))
+    assert attempt_of(asked.application_attempt_id) == ATTEMPT
+
+
+def test_what_runs_has_its_size_node_priority_and_age_and_what_has_ended_is_left_out():
+    answer = GetContainersResponseProto(
+        containers=[a_report(2, ContainerStateProto.C_RUNNING), a_report(3, ContainerStateProto.C_COMPLETE)]
+    )
+    size = ResourceVector(2048, 2, {"gpu": 1})
+    grant = Grant(ContainerId(ATTEMPT, 2), NodeId("n1", 45454), 20, -1, size)
+    assert read_running(answer.SerializeToString()) == (RunningContainer(grant, 1_700_000_001.5),)
+
+
+def test_what_is_no_list_is_said_to_be_none():
+    with pytest.raises(RemoteProtocolError, match="list of containers"):
+        read_running(b"\xff\xff")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.yarn.tracking_urls import TrackedByRPC
+from adapters.yarn.tracking_urls import TrackedByRPC, tracked_reports
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.proto.messages import (
@@ -13,7 +13,6 @@ from shim.protocol.proto.messages import (
     GetApplicationReportResponseProto,
     GetApplicationsResponseProto,
 )
-from shim.protocol.yarn.report_tracking import tracked_reports
 
 URL = "http://heddle:8089"
 ONE = "application_1700000000000_0006"

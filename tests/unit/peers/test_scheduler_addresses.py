@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from shim.domain.ids import GlobalMasterId
-from shim.peers.addresses import SchedulerAddresses
-from shim.peers.ownership import Owner
+from shim.peers.ownership import Owner, SchedulerAddresses
 from shim.peers.roster import Roster
 from shim.testing.clock import FakeClock
 from shim.testing.stores import InMemoryLeaseStore

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.protocol.rest.json_patches import Operation, patch_of
+from shim.server.rest.live import Operation, patch_of
 
 LEAVES = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.0, 1.0, 0.5]) | st.text("a~/0", max_size=3)
 DOCUMENTS = st.recursive(

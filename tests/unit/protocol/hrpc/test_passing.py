@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.protocol.hrpc import CallerContext, HadoopRequest
-from shim.protocol.hrpc.call_scanner import CallScanner
 from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
 from shim.protocol.hrpc.framing import frame
+from shim.protocol.hrpc.passing import CallScanner
 from shim.protocol.proto import APPLICATION_MASTER
 
 CLIENT_ID = bytes(range(16))
