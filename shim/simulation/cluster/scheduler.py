@@ -220,7 +220,8 @@ class CapacityScheduler:
         if known is None:
             return _NOTHING
         queue = known.queue
-        by_user = _left(self._user_limit(queue), queue.users.get(known.user, _NOTHING))
+        active = {each.user for each in self._attempts.values() if each.queue is queue and each.wanted}
+        by_user = _left(self._user_limit(queue, active), queue.users.get(known.user, _NOTHING))
         by_queue = _left(self.share(queue.spec.most_percent), queue.used)
         return ResourceVector(min(by_user.memory_mib, by_queue.memory_mib), min(by_user.vcores, by_queue.vcores))
 
@@ -242,9 +243,13 @@ class CapacityScheduler:
         return given
 
     def _next(self, node: ModelledNode) -> Allocation | None:
+        if node.free.memory_mib <= 0:
+            return None
         for queue in sorted(self.queues.values(), key=self._use):
-            for attempt in self._in_order(queue):
-                if self._may_have(attempt):
+            wanting = self._in_order(queue)
+            limit = self._user_limit(queue, {attempt.user for attempt in wanting})
+            for attempt in wanting:
+                if _may_have(attempt, limit):
                     found = self._of(attempt, node)
                     if found is not None:
                         return found
@@ -262,16 +267,10 @@ class CapacityScheduler:
         """Use against capacity: `PriorityUtilizationQueueOrderingPolicy` serves the smallest first."""
         return queue.used.dominant_share_of(self._capacity) / max(queue.spec.percent, 1e-9)
 
-    def _may_have(self, attempt: _Attempt) -> bool:
-        """A user may be above the limit by the container that reached it (`canAssignToUser`)."""
-        used = attempt.queue.users.get(attempt.user, _NOTHING)
-        return used.fits_in(self._user_limit(attempt.queue))
-
-    def _user_limit(self, queue: ModelledQueue) -> ResourceVector:
-        """Source: `UsersManager.computeUserLimit`."""
+    def _user_limit(self, queue: ModelledQueue, active: set[str]) -> ResourceVector:
+        """Source: `UsersManager.computeUserLimit`; `active` users want something."""
         spec, own = queue.spec, self.share(queue.spec.percent)
         current = own if queue.used.fits_in(own) else queue.used
-        active = {known.user for known in self._attempts.values() if known.queue is queue and known.wanted}
         part = max(1.0 / max(1, len(active)), spec.user_limit_percent / 100.0)
         most = ResourceVector(int(own.memory_mib * spec.user_limit_factor), int(own.vcores * spec.user_limit_factor))
         return ResourceVector(
@@ -282,10 +281,10 @@ class CapacityScheduler:
         host, rack = node.spec.id.host, node.spec.rack
         if attempt.blacklist & {host, rack}:
             return None
-        queue = attempt.queue
+        queue, free = attempt.queue, node.free
         room = _left(self.share(queue.spec.most_percent), queue.used)
         for key in sorted(attempt.wanted, key=_rank):
-            if key.label != node.spec.label or not key.resource.fits_in(node.free) or not key.resource.fits_in(room):
+            if key.label != node.spec.label or not key.resource.fits_in(free) or not key.resource.fits_in(room):
                 continue
             wanted = attempt.wanted[key]
             place = self._place(wanted, host, rack)
@@ -318,6 +317,11 @@ class CapacityScheduler:
         wanted.missed = 0
         if not wanted.counts.get(ANY):
             del attempt.wanted[key]
+
+
+def _may_have(attempt: _Attempt, limit: ResourceVector) -> bool:
+    """A user may be above the limit by the container that reached it (`canAssignToUser`)."""
+    return attempt.queue.users.get(attempt.user, _NOTHING).fits_in(limit)
 
 
 def _less(wanted: _Wanted, place: str) -> None:
