@@ -1,20 +1,26 @@
-"""Heddle beside what its users would otherwise have: one big cluster, each cluster by itself, jobs dealt in turn.
+"""Heddle beside what its users would otherwise have: one big cluster, clusters by themselves, Hadoop's Router.
 
-    python -m scripts.contest [--shape heavy-tail] [--load 0.85] [--am-share 0.5] [--queues fair] [--seeds 3]
+    python -m scripts.contest [--shape heavy-tail,bursts] [--load 0.7,1.0] [--am-share 0.1,0.5] [--queues fifo,fair]
+        [--nodes 8,8/4,12] [--seeds 5] [--jobs 500] [--rows Heddle,oracle] [--save FILE]
 
 Runs in *yarn-sim*: modelled ResourceManagers in virtual time, Heddle's own code before them. All rows of a seed have
 the same jobs. The one big cluster has all nodes. The oracle knows every duration, has no heartbeats, starts
-ApplicationMasters and tasks by the least remaining work, and is held to the same part for ApplicationMasters.
+ApplicationMasters and tasks by the least remaining work, and is held to the same part for ApplicationMasters. What was
+played is kept in the file that `--save` names, and not played again.
 """
 
 import argparse
 import heapq
+import json
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
-from statistics import fmean, geometric_mean
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
+from itertools import product
+from pathlib import Path
+from statistics import fmean, geometric_mean, stdev
 
 from scripts.two_clusters import be_silent
 from shim.domain.resources import ResourceVector
@@ -23,7 +29,7 @@ from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.engine import seeded
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnSetting, play
 
-__all__ = ["ROWS", "SHAPES", "Draw", "completions_of", "oracle"]
+__all__ = ["ROWS", "SHAPES", "Draw", "Results", "completions_of", "oracle", "told"]
 
 _TASK = ResourceVector(1024, 1)
 _NODE = ResourceVector(4096, 8)
@@ -148,6 +154,21 @@ def _work_s(job: ModelledJob) -> float:
 # -- rows ------------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What the jobs are given to.
+
+    Attributes:
+        setting: The clusters and what stands before them.
+        is_single: Whether all nodes are one cluster: such a row is the same whatever the clusters behind Heddle are.
+        queue_of: The queue that a job is submitted to.
+    """
+
+    setting: Callable[[Draw], YarnSetting]
+    is_single: bool = False
+    queue_of: Callable[[ModelledJob], str] = lambda job: job.queue
+
+
 def _clusters(sizes: Sequence[int], am_share: float, ordering: str) -> tuple[ModelledClusterSpec, ...]:
     queues = {"root.default": QueueSpec(am_share=am_share, ordering=ordering)}  # type: ignore[arg-type]
     return tuple(
@@ -156,44 +177,59 @@ def _clusters(sizes: Sequence[int], am_share: float, ordering: str) -> tuple[Mod
     )
 
 
-def _one(ordering: str) -> Callable[[Draw], YarnSetting]:
+def _one(ordering: str) -> Row:
     def made(draw: Draw) -> YarnSetting:
         clusters = _clusters((sum(draw.nodes),), draw.am_share, ordering)
         return YarnSetting(clusters=clusters, front=SimulatedFront.DEALT, seed=draw.seed)
 
-    return made
+    return Row(made, is_single=True)
 
 
-def _dealt(draw: Draw) -> YarnSetting:
-    return replace(_heddle("")(draw), front=SimulatedFront.DEALT)
+def _of_user(job: ModelledJob) -> str:
+    return f"root.{job.user}"
 
 
-def _heddle(config: str) -> Callable[[Draw], YarnSetting]:
+def _fair_scheduler(draw: Draw) -> YarnSetting:
+    """A queue for each user, as Hadoop's FairScheduler makes by default."""
+    queues = {f"root.{user}": QueueSpec(am_share=draw.am_share) for user in _USERS}
+    nodes = sum(draw.nodes)
+    cluster = ModelledClusterSpec.even("c0", nodes=nodes, size=_NODE, epoch=1000, queues=queues, scheduler="fair")
+    return YarnSetting(clusters=(cluster,), front=SimulatedFront.DEALT, seed=draw.seed)
+
+
+def _several(front: SimulatedFront, config: str = "") -> Row:
     def made(draw: Draw) -> YarnSetting:
-        return YarnSetting(clusters=_clusters(draw.nodes, draw.am_share, draw.queues), config=config, seed=draw.seed)
+        clusters = _clusters(draw.nodes, draw.am_share, draw.queues)
+        return YarnSetting(clusters=clusters, front=front, config=config, seed=draw.seed)
 
-    return made
-
-
-def _queue(lines: str) -> str:
-    return f'[[queue]]\nname = "root.default"\n{lines}\n'
+    return Row(made)
 
 
-ROWS: Mapping[str, Callable[[Draw], YarnSetting]] = {
-    "one cluster, fifo": _one("fifo"),
-    "one cluster, fair": _one("fair"),
-    "jobs dealt": _dealt,
-    "Heddle": _heddle(""),
-    "Heddle, span": _heddle(_queue("span = true")),
-    "Heddle, span, fair": _heddle(_queue('span = true\ncontainers = "fair"')),
-    "Heddle, span, fewest-tasks": _heddle(_queue('span = true\ncontainers = "fewest-tasks"')),
-    "Heddle, span, learnt-work": _heddle(_queue('span = true\ncontainers = "learnt-work"')),
-    "Heddle, home, starts by work": _heddle(_queue('order = "work"')),
-    "Heddle, span, learnt-work, starts by work": _heddle(
-        _queue('span = true\ncontainers = "learnt-work"\norder = "work"')
-    ),
-}
+def _heddle(lines: str = "") -> Row:
+    return _several(SimulatedFront.HEDDLE, f'[[queue]]\nname = "root.default"\n{lines}\n' if lines else "")
+
+
+SINGLE_FAIR = "one cluster, fair"
+HEDDLE = "Heddle"
 ORACLE = "oracle"
+ROWS: Mapping[str, Row] = {
+    "one cluster, fifo": _one("fifo"),
+    SINGLE_FAIR: _one("fair"),
+    "one cluster, FairScheduler": Row(_fair_scheduler, is_single=True, queue_of=_of_user),
+    "users dealt": _several(SimulatedFront.USERS),
+    "jobs dealt": _several(SimulatedFront.DEALT),
+    "Router, by load": _several(SimulatedFront.ROUTER_LOAD),
+    "Router, at random": _several(SimulatedFront.ROUTER_RANDOM),
+    HEDDLE: _heddle(),
+    "Heddle, home": _heddle("span = false"),
+    "Heddle, span": _heddle("span = true"),
+    "Heddle, span, fair": _heddle('span = true\ncontainers = "fair"'),
+    "Heddle, span, tetris": _heddle('span = true\ncontainers = "tetris"'),
+    "Heddle, span, fewest-tasks": _heddle('span = true\ncontainers = "fewest-tasks"'),
+    "Heddle, span, learnt-work": _heddle('span = true\ncontainers = "learnt-work"'),
+    "Heddle, home, starts by work": _heddle('span = false\norder = "work"'),
+    "Heddle, span, learnt-work, starts by work": _heddle('span = true\ncontainers = "learnt-work"\norder = "work"'),
+}
 
 
 def completions_of(row: str, draw: Draw) -> tuple[float, ...]:
@@ -206,7 +242,8 @@ def completions_of(row: str, draw: Draw) -> tuple[float, ...]:
     jobs = jobs_of(draw)
     if row == ORACLE:
         return oracle(jobs, draw)
-    outcome = play(ROWS[row](draw), jobs)
+    played = ROWS[row]
+    outcome = play(played.setting(draw), [replace(job, queue=played.queue_of(job)) for job in jobs])
     if outcome.failed:
         raise RuntimeError(f"{row}: {outcome.failed}")
     return outcome.completions_s
@@ -255,7 +292,81 @@ def oracle(jobs: Sequence[ModelledJob], draw: Draw) -> tuple[float, ...]:
     return tuple(ends_s[number] - job.arrival_s for number, job in enumerate(jobs))
 
 
+# -- what was played -------------------------------------------------------------------------------------------------
+
+
+class Results:
+    """Completions by row and draw, and the file that keeps them.
+
+    Args:
+        path: One JSON object a line; None to keep nothing.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        self._path = path
+        self._known: dict[str, tuple[float, ...]] = {}
+        if path is not None and path.exists():
+            for line in path.read_text("utf-8").splitlines():
+                kept = json.loads(line)
+                self._known[kept["of"]] = tuple(kept["s"])
+
+    def __getitem__(self, key: tuple[str, Draw]) -> tuple[float, ...]:
+        """Completions of a row on a draw."""
+        return self._known[_key(*key)]
+
+    def play(self, rows: Iterable[str], draws: Sequence[Draw], processes: int) -> None:
+        """Play what was not played yet."""
+        wanted = {_key(row, draw): (row, draw) for draw in draws for row in rows}
+        with ProcessPoolExecutor(processes) as pool:
+            missing = {key: each for key, each in wanted.items() if key not in self._known}
+            futures = {pool.submit(completions_of, *each): key for key, each in missing.items()}
+            for done, future in enumerate(as_completed(futures), start=1):
+                self._keep(futures[future], future.result())
+                print(f"{done} of {len(futures)}: {futures[future]}", file=sys.stderr, flush=True)
+
+    def _keep(self, key: str, found: tuple[float, ...]) -> None:
+        self._known[key] = found
+        if self._path is not None:
+            with self._path.open("a", encoding="utf-8") as kept:
+                kept.write(json.dumps({"of": key, "s": [round(each, 3) for each in found]}) + "\n")
+
+
+def _key(row: str, draw: Draw) -> str:
+    """Name of a run; one cluster and the oracle are the same whatever the clusters behind Heddle order by."""
+    is_single = row == ORACLE or ROWS[row].is_single
+    told = replace(draw, queues="", nodes=(sum(draw.nodes),)) if is_single else draw
+    return json.dumps([row, *asdict(told).values()])
+
+
 # -- the table -------------------------------------------------------------------------------------------------------
+
+_WITHIN = 1.2
+_T_95 = (6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895, 1.860, 1.833, 1.812, 1.796, 1.782, 1.771, 1.761, 1.753)
+"""Student's t at 95 % by degrees of freedom, from 1."""
+_T_NORMAL = 1.66
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """A geometric mean of ratios with its 90 % interval; both ends are the mean where there is one ratio alone."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, ratios: Sequence[float]) -> "Ratio":
+        """By Student's t of the logarithms."""
+        mean = geometric_mean(ratios)
+        if len(ratios) == 1:
+            return cls(mean, mean, mean)
+        freedom = len(ratios) - 1
+        t = _T_95[freedom - 1] if freedom <= len(_T_95) else _T_NORMAL
+        factor = math.exp(t * stdev(map(math.log, ratios)) / math.sqrt(len(ratios)))
+        return cls(mean, mean / factor, mean * factor)
+
+    def __str__(self) -> str:
+        return f"{self.mean:.2f} ({self.low:.2f} to {self.high:.2f})"
 
 
 def _at(ordered: Sequence[float], part: float) -> float:
@@ -271,42 +382,88 @@ def jain(jobs: Sequence[ModelledJob], each_s: Sequence[float]) -> float:
     return sum(means) ** 2 / (len(means) * sum(each * each for each in means))
 
 
+def best_single(found: Results, rows: Iterable[str], draws: Sequence[Draw]) -> str:
+    """The one big cluster with the least mean over the seeds of a setting; one cluster, fair, where none was played."""
+    single = [row for row in rows if row in ROWS and ROWS[row].is_single] or [SINGLE_FAIR]
+    return min(single, key=lambda row: fmean(fmean(found[row, draw]) for draw in draws))
+
+
+def told(found: Results, rows: Sequence[str], draws: Sequence[Draw]) -> Iterable[str]:
+    """Lines of the table of one setting: one for each row; `draws` are its seeds."""
+    best = best_single(found, rows, draws)
+    yield f"| row | mean s | p95 | p99 | of {best} | within 1.2 | of the gap | Jain |"
+    yield "|---|---|---|---|---|---|---|---|"
+    means = {row: fmean(fmean(found[row, draw]) for draw in draws) for row in rows}
+    for row in rows:
+        each = [sorted(found[row, draw]) for draw in draws]
+        ratio = Ratio.of([fmean(found[row, draw]) / fmean(found[best, draw]) for draw in draws])
+        pairs = [pair for d in draws for pair in zip(found[row, d], found[SINGLE_FAIR, d], strict=True)]
+        within = fmean(own <= _WITHIN * fair for own, fair in pairs)
+        gap = (means[best] - means[row]) / (means[best] - means[ORACLE]) if ORACLE in means else math.nan
+        index = fmean(jain(jobs_of(draw), found[row, draw]) for draw in draws)
+        tails = f"{fmean(_at(one, 0.95) for one in each):.1f} | {fmean(_at(one, 0.99) for one in each):.1f}"
+        yield f"| {row} | {means[row]:.1f} | {tails} | {ratio} | {within:.0%} | {gap:.0%} | {index:.2f} |"
+
+
+def over_all(found: Results, rows: Sequence[str], settings: Sequence[Sequence[Draw]]) -> Mapping[str, Ratio]:
+    """Geometric mean of each row's ratios to the best single cluster, over all settings and seeds."""
+    best = {draws[0]: best_single(found, rows, draws) for draws in settings}
+    return {
+        row: Ratio.of(
+            [fmean(found[row, one]) / fmean(found[best[draws[0]], one]) for draws in settings for one in draws]
+        )
+        for row in rows
+    }
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--shape", choices=SHAPES, default="heavy-tail")
-    parser.add_argument("--load", type=float, default=0.85)
-    parser.add_argument("--am-share", type=float, default=0.5)
-    parser.add_argument("--queues", choices=("fifo", "fair"), default="fair", help="of the clusters behind Heddle")
-    parser.add_argument("--nodes", default="8,8", help="of each cluster")
+    parser.add_argument("--shape", default="heavy-tail", help=f"by commas, of {', '.join(SHAPES)}; or all")
+    parser.add_argument("--load", default="0.85", help="by commas")
+    parser.add_argument("--am-share", default="0.5", help="by commas")
+    parser.add_argument(
+        "--queues", default="fair", help="of the clusters behind Heddle: fifo, fair, or both by a comma"
+    )
+    parser.add_argument("--nodes", default="8,8", help="of each cluster, by commas; several sets by /")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=500)
-    parser.add_argument("--rows", default="", help="parts of rows' names, by commas; all if empty")
+    parser.add_argument("--rows", default="", help="rows' names or their beginnings, by semicolons; all if empty")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--save", type=Path, help="file of what was played")
     return parser.parse_args()
 
 
+def settings_of(asked: argparse.Namespace) -> list[list[Draw]]:
+    """The settings that were asked for, each with its seeds."""
+    shapes = list(SHAPES) if asked.shape == "all" else asked.shape.split(",")
+    numbers = (tuple(map(float, text.split(","))) for text in (asked.load, asked.am_share))
+    nodes = [tuple(map(int, each.split(","))) for each in asked.nodes.split("/")]
+    seeds = range(asked.first_seed, asked.first_seed + asked.seeds)
+    return [
+        [Draw(shape, load, share, queues, seed, asked.jobs, sizes) for seed in seeds]
+        for sizes, shape, (load, share), queues in product(nodes, shapes, product(*numbers), asked.queues.split(","))
+    ]
+
+
 def main() -> None:
-    """Print one line for each row: means over the seeds, and the geometric mean of ratios to one fair cluster."""
+    """Print a table for each setting, and over all of them the geometric mean of ratios to the best one cluster."""
     asked = _arguments()
-    nodes = tuple(int(each) for each in asked.nodes.split(","))
-    base = Draw(asked.shape, asked.load, asked.am_share, asked.queues, 1, asked.jobs, nodes)
-    draws = [replace(base, seed=seed) for seed in range(1, asked.seeds + 1)]
-    chosen = [part for part in asked.rows.split(",") if part]
-    rows = [row for row in (*ROWS, ORACLE) if not chosen or any(part in row for part in chosen)]
-    with ProcessPoolExecutor(asked.processes) as pool:
-        futures = {(row, draw.seed): pool.submit(completions_of, row, draw) for row in rows for draw in draws}
-        found = {key: each.result() for key, each in futures.items()}
-    fair = "one cluster, fair"
-    print(f"{asked.shape}, load {asked.load}, AM share {asked.am_share}, {asked.queues} clusters of {nodes} nodes")
-    print("| row | mean s | p95 | p99 | of one fair cluster | Jain |\n|---|---|---|---|---|---|")
-    for row in rows:
-        each = [sorted(found[row, draw.seed]) for draw in draws]
-        ratio = "-"
-        if fair in rows:
-            ratio = f"{geometric_mean(fmean(found[row, d.seed]) / fmean(found[fair, d.seed]) for d in draws):.2f}"
-        index = fmean(jain(jobs_of(draw), found[row, draw.seed]) for draw in draws)
-        means = (fmean(map(fmean, each)), fmean(_at(one, 0.95) for one in each), fmean(_at(one, 0.99) for one in each))
-        print(f"| {row} | {' | '.join(f'{value:.1f}' for value in means)} | {ratio} | {index:.2f} |")
+    settings = settings_of(asked)
+    chosen = [part for part in asked.rows.split(";") if part]
+    needed = {SINGLE_FAIR, ORACLE}
+    rows = [row for row in (*ROWS, ORACLE) if not chosen or row in needed or any(map(row.startswith, chosen))]
+    found = Results(asked.save)
+    found.play(rows, [draw for draws in settings for draw in draws], asked.processes)
+    for draws in settings:
+        one = draws[0]
+        sizes = ", ".join(map(str, one.nodes))
+        print(f"\n{one.shape}, load {one.load}, AM share {one.am_share}, {one.queues} clusters of {sizes} nodes\n")
+        print("\n".join(told(found, rows, draws)))
+    if len(settings) > 1:
+        print("\n| over all | of the best one cluster (90 % interval) |\n|---|---|")
+        for row, ratio in over_all(found, rows, settings).items():
+            print(f"| {row} | {ratio} |")
 
 
 if __name__ == "__main__":

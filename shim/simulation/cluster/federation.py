@@ -74,6 +74,7 @@ class ModelledFederation:
     connect: Connect | None = None
     settings: MasterSettings = field(default_factory=MasterSettings)
     _clusters_of: dict[NodeId, SubClusterId] = field(default_factory=dict)
+    _launched: dict[ContainerId, NodeId] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -122,11 +123,17 @@ class ModelledFederation:
             UnavailableError: The node will not.
         """
         self.clusters[self._clusters_of[node]].manager.nodes[node].start(container, runs_s, life=life)
+        self._launched[container] = node
 
     def is_running(self, container: ContainerId) -> bool:
-        """True if some node runs a container."""
-        nodes = (node for cluster in self.clusters.values() for node in cluster.manager.nodes.values())
-        return any(container in node.running for node in nodes)
+        """True if some node runs a container that `launch` started."""
+        node = self._launched.get(container)
+        if node is None:
+            return False
+        is_running = container in self.clusters[self._clusters_of[node]].manager.nodes[node].running
+        if not is_running:
+            del self._launched[container]
+        return is_running
 
     def running(self) -> dict[ContainerId, SubClusterId]:
         """Containers that nodes run, with their clusters."""

@@ -26,6 +26,7 @@ from shim.simulation.cluster.applications import (
     Order,
 )
 from shim.simulation.cluster.expiry import is_silent, silent_nodes, unused_containers
+from shim.simulation.cluster.fair_scheduler import FairScheduler
 from shim.simulation.cluster.node import NodeManager
 from shim.simulation.cluster.process import ModelledProcess
 from shim.simulation.cluster.scheduler import Allocation, CapacityScheduler
@@ -64,7 +65,7 @@ class ModelledResourceManager(ModelledProcess):
         self._to_stop: dict[NodeId, list[ContainerId]] = {}
         self._heard: dict[NodeId, float] = {}
         self._waiting: list[ApplicationId] = []
-        self.scheduler = CapacityScheduler(spec)
+        self.scheduler = self._new_scheduler()
         self.nodes = {each.id: NodeManager(each, spec.timing, self) for each in spec.nodes}
 
     # -- the process -------------------------------------------------------------------------------------------------
@@ -90,10 +91,13 @@ class ModelledResourceManager(ModelledProcess):
         self.started_on_ms = max(now_ms, self.started_on_ms + 1)
         self.epoch += bool(self.lives)
         self.begin_life()
-        self.scheduler = CapacityScheduler(self.spec)
+        self.scheduler = self._new_scheduler()
         self._to_stop, self._heard, self._waiting = {}, {}, []
         self._allocates_from_s = self._now_s() + (self.spec.timing.recovery_s if self.lives > 1 else 0.0)
         self._recover()
+
+    def _new_scheduler(self) -> CapacityScheduler:
+        return FairScheduler(self.spec) if self.spec.scheduler == "fair" else CapacityScheduler(self.spec)
 
     def kill(self) -> None:
         """End the process at once (SIGKILL): what is not in its state store is forgotten."""
@@ -192,7 +196,7 @@ class ModelledResourceManager(ModelledProcess):
         for node in silent_nodes(self._heard, now_s, timing):
             del self._heard[node]
             self._lose(node)
-        for application in tuple(self.applications.values()):
+        for application in [each for each in self.applications.values() if not each.is_over or each.granted]:
             if is_silent(application, now_s, timing):
                 self._fail_attempt(application, f"ApplicationMaster for {application.attempt.id} timed out")
             for container in unused_containers(application, now_s, timing):

@@ -92,6 +92,7 @@ class CapacityScheduler:
 
     def __init__(self, spec: ModelledClusterSpec) -> None:
         self._timing = spec.timing
+        self._is_fair = spec.scheduler == "fair"
         self._attempts: dict[ApplicationAttemptId, _Attempt] = {}
         self.nodes: dict[NodeId, ModelledNode] = {}
         self.queues = {path: ModelledQueue(path, queue) for path, queue in spec.queues.items()}
@@ -258,7 +259,7 @@ class CapacityScheduler:
     def _in_order(self, queue: ModelledQueue) -> list[_Attempt]:
         """Attempts of a queue that want something; among equals of the fair policy the first that arrived."""
         wanting = [attempt for attempt in self._attempts.values() if attempt.queue is queue and attempt.wanted]
-        if queue.spec.ordering == "fair":
+        if self._is_fair or queue.spec.ordering == "fair":
             held = queue.applications
             wanting.sort(key=lambda attempt: held.get(attempt.id.application, _NOTHING).memory_mib)
         return wanting

@@ -98,6 +98,7 @@ class ModelledClusterSpec:
         queues: Leaf queues by their full path.
         epoch: `yarn.resourcemanager.epoch`; 0 for none.
         recovers: Whether the ResourceManager knows its applications after a restart.
+        scheduler: `capacity`, or `fair` for a FairScheduler: it orders each queue's applications by what they hold.
     """
 
     name: SubClusterId
@@ -106,6 +107,7 @@ class ModelledClusterSpec:
     epoch: int = 0
     recovers: bool = True
     timing: Timing = Timing()
+    scheduler: Literal["capacity", "fair"] = "capacity"
 
     @property
     def capacity(self) -> ResourceVector:
@@ -123,6 +125,7 @@ class ModelledClusterSpec:
         epoch: int = 0,
         queues: Mapping[str, QueueSpec] | None = None,
         timing: Timing | None = None,
+        scheduler: Literal["capacity", "fair"] = "capacity",
     ) -> "ModelledClusterSpec":
         """A cluster of equal nodes, dealt to racks in turn.
 
@@ -134,6 +137,7 @@ class ModelledClusterSpec:
             epoch: See above.
             queues: See above.
             timing: See above.
+            scheduler: See above.
         """
         made = tuple(
             NodeManagerSpec(
@@ -143,4 +147,5 @@ class ModelledClusterSpec:
             )
             for number in range(nodes)
         )
-        return cls(SubClusterId(name), made, queues or _default_queue(), epoch=epoch, timing=timing or Timing())
+        known = queues or _default_queue()
+        return cls(SubClusterId(name), made, known, epoch=epoch, timing=timing or Timing(), scheduler=scheduler)

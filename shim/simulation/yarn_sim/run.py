@@ -1,8 +1,9 @@
 """A workload over modelled clusters in virtual time: through Heddle, or by the clusters' own means."""
 
 import asyncio
+import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -33,6 +34,9 @@ _MOST_S = 7 * 86_400.0
 _LOOK_S = 1.0
 _WATCH_S = 60.0
 _WARM_UP_S = 10.0
+_ROUTER_HEARD_S = 10.0
+"""Age up to which the Router knows clusters' metrics: `yarn.federation.state-store.heartbeat-interval-secs` is 300 by
+default, in which time all jobs would go to one cluster."""
 
 
 Submit = Callable[[ModelledJob], Awaitable[ApplicationId]]
@@ -44,7 +48,13 @@ class SimulatedFront(Enum):
     HEDDLE = "heddle"
     """Heddle, with the configuration of the setting."""
     DEALT = "dealt"
-    """Nothing: jobs are dealt to the clusters in turn, and stay there."""
+    """Nothing: jobs are dealt to the clusters in turn, as many as each has room for, and stay there."""
+    USERS = "users"
+    """Nothing: each user has one of the clusters, dealt likewise."""
+    ROUTER_LOAD = "router-load"
+    """Hadoop's Router with `LoadBasedRouterPolicy`: the cluster with most memory free by its last heartbeat."""
+    ROUTER_RANDOM = "router-random"
+    """Hadoop's Router with `WeightedRandomRouterPolicy`, clusters weighted by their size."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +174,7 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Call
     federation = ModelledFederation.of(setting.clusters, clock, setting.seed, setting.masters)
     network = ModelledNetwork(seeded(setting.seed, "network"), hop_s=setting.hop_s)
     federation.begin()
-    submit, heddle = _Dealt(federation).submit, None
+    submit, heddle = _Dealt(federation, setting.front, seeded(setting.seed, "front")).submit, None
     if setting.front is SimulatedFront.HEDDLE:
         heddle = ModelledFront(
             HeddleWorld(
@@ -229,20 +239,49 @@ async def _client(clock: VirtualClock, begun_s: float, job: ModelledJob, submit:
 
 @dataclass(slots=True)
 class _Dealt:
-    """Clients that know the clusters, and take one after the other."""
+    """Clients that know the clusters, or a Router: a job stays where it was sent to."""
 
     federation: ModelledFederation
+    front: SimulatedFront
+    rng: random.Random
     count: int = 0
+    _dealt: Counter[SubClusterId] = field(default_factory=Counter)
+    _of_users: dict[str, SubClusterId] = field(default_factory=dict)
+    _free_mib: dict[SubClusterId, int] = field(default_factory=dict)
+    _heard_s: float = float("-inf")
 
     async def submit(self, job: ModelledJob) -> ApplicationId:
-        """To the next cluster."""
-        clusters = tuple(self.federation.clusters.values())
-        chosen = clusters[self.count % len(clusters)]
+        """To the cluster that the front chooses."""
+        chosen = self.federation.clusters[self._chosen(job)]
         self.count += 1
         name = ApplicationId(chosen.manager.started_on_ms, self.count)
         order = Order(name, job.user, job.name, job.queue, job.name, job.master, keeps_containers=job.keeps_containers)
         chosen.manager.submit(order)
         return name
+
+    def _chosen(self, job: ModelledJob) -> SubClusterId:
+        sizes = {name: each.manager.spec.capacity.memory_mib for name, each in self.federation.clusters.items()}
+        if self.front is SimulatedFront.USERS:
+            return self._of_users.get(job.user) or self._of_users.setdefault(job.user, self._next(sizes))
+        if self.front is SimulatedFront.ROUTER_LOAD:
+            self._hear()
+            return max(self._free_mib, key=lambda name: self._free_mib[name])
+        if self.front is SimulatedFront.ROUTER_RANDOM:
+            return self.rng.choices(tuple(sizes), weights=tuple(sizes.values()))[0]
+        return self._next(sizes)
+
+    def _next(self, sizes: Mapping[SubClusterId, int]) -> SubClusterId:
+        chosen = min(sizes, key=lambda name: (self._dealt[name] + 1) / sizes[name])
+        self._dealt[chosen] += 1
+        return chosen
+
+    def _hear(self) -> None:
+        now_s = self.federation.clock.monotonic_s()
+        if now_s - self._heard_s >= _ROUTER_HEARD_S:
+            self._heard_s = now_s
+            for name, each in self.federation.clusters.items():
+                manager = each.manager
+                self._free_mib[name] = manager.scheduler.capacity.memory_mib - manager.used().memory_mib
 
 
 @dataclass(slots=True)
