@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RECORDINGS", "RecordedExchange", "recorded_exchange", "recorded_exchanges"]
+__all__ = ["RECORDINGS", "RecordedExchange", "recorded_exchange", "recorded_exchange_of", "recorded_exchanges"]
 
 RECORDINGS = Path(__file__).resolve().parents[2] / "tests" / "recordings"
 """The recordings, and the table of requests from which they are made."""
@@ -85,7 +85,7 @@ def recorded_exchanges(version: str = "3.4.2") -> dict[str, RecordedExchange]:
     for file in files:
         group = file.name.partition(".")[0]
         for record in map(json.loads, gzip.decompress(file.read_bytes()).splitlines()):
-            exchange = _exchange(f"{group}/{record['name']}", record)
+            exchange = recorded_exchange_of(f"{group}/{record['name']}", record)
             found[exchange.name] = exchange
     return found
 
@@ -95,7 +95,8 @@ def recorded_exchange(name: str) -> RecordedExchange:
     return recorded_exchanges()[name]
 
 
-def _exchange(name: str, record: Any) -> RecordedExchange:
+def recorded_exchange_of(name: str, record: Any) -> RecordedExchange:
+    """An exchange as a line of a recording has it."""
     request, response = record["request"], record["response"]
     return RecordedExchange(
         name=name,
@@ -116,4 +117,4 @@ def _headers(part: Any) -> Headers:
 
 
 def _body(part: Any) -> bytes:
-    return base64.b64decode(part["body_b64"]) if "body_b64" in part else part.get("body", "").encode()
+    return base64.b64decode(part["body_b64"]) if "body_b64" in part else (part.get("body") or "").encode()

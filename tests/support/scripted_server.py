@@ -45,6 +45,7 @@ from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
 from shim.testing.runtime import a_runtime, in_memory_clusters
 from shim.testing.settings import usual
+from tests.support.described_answers import Description, description_of
 
 __all__ = ["ScriptedServer", "body_of", "context"]
 
@@ -182,7 +183,21 @@ class ScriptedServer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         shown = {"host": "front:8088", **named}
         request = Request(method, path, query, tuple(shown.items()), body, "127.0.0.1")
-        return await self.federation.wait_for(self.server.answer(request))
+        answer = await self.federation.wait_for(self.server.answer(request))
+        self._check(request, answer)
+        return answer
+
+    def _check(self, request: Request, answer: Answer) -> None:
+        """Fail the test if an answer of Heddle's own is not as the API's description says."""
+        if request.raw_path.startswith("/heddle/v1/") and (answer.status == 200 or answer.body[:1] == b"{"):
+            name = self.description.operation(request.method, request.raw_path)
+            if name is not None and not name.endswith("/live"):
+                assert self.description.faults(name, answer.status, answer.body) == []
+
+    @property
+    def description(self) -> Description:
+        """Description of the web services, as programs read it."""
+        return description_of(self.api)
 
     async def goes_on(self, answer: Answer, within_s: float) -> bool:
         """Tell whether a stream goes on for so long."""

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from fastapi import Path, Query, Response
 
+from heddle import applications
 from shim.calls.aggregated_logs import AggregatedLogs
 from shim.errors import NotFoundError
 from shim.identity.service import IdentityService
@@ -35,8 +36,8 @@ class AggregatedLogsAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            OwnEndpoint("GET", "apps/{application}/logs", self.files),
-            OwnEndpoint("GET", "apps/{application}/logs/{container}/{file}", self.tail),
+            OwnEndpoint("GET", "apps/{application}/logs", self.files, applications.AggregatedLogs),
+            OwnEndpoint("GET", "apps/{application}/logs/{container}/{file}", self.tail, applications.LogPart),
         )
 
     async def files(self, asker: Asker, application: _Name, of: _Of = "") -> Response:
@@ -44,17 +45,15 @@ class AggregatedLogsAPI:
         caller = self.identity.require_user(asker)
         id_ = path_application(application)
         nodes = [
-            {
-                "cluster": each.subcluster,
-                "node": each.node,
-                "wrong": each.wrong,
-                "files": [
-                    {"container": str(file.container), "file": file.name, "bytes": file.size} for file in each.files
-                ],
-            }
+            applications.NodeLogs(
+                each.subcluster,
+                each.node,
+                each.wrong,
+                [applications.AggregatedFile(str(file.container), file.name, file.size) for file in each.files],
+            )
             for each in await self.logs.files(id_, caller, of)
         ]
-        return as_json({"application": str(id_), "nodes": nodes})
+        return as_json(applications.AggregatedLogs(str(id_), nodes))
 
     async def tail(
         self,
@@ -78,4 +77,4 @@ class AggregatedLogsAPI:
         shown = await self.logs.tail(
             id_, file, caller, user=of, node=node, most_bytes=part.most_bytes, shown=part.shown
         )
-        return as_json({"container": str(id_), "file": file, **shown})
+        return as_json(applications.LogPart(str(id_), file, **shown))

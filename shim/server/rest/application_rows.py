@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from heddle import models
 from shim.domain.application_columns import ApplicationColumns, Mask, Rows
 from shim.domain.applications import ApplicationSummary
 from shim.domain.subclusters import ApplicationDocument
@@ -134,16 +135,16 @@ class RowPage:
     offset: int
     rows: Sequence[ApplicationDocument]
 
-    def told(self) -> dict[str, Any]:
+    def told(self) -> models.ApplicationPage:
         """The page as a console reads it, `rows` as `apps`."""
-        return {
-            "total": self.total,
-            "matched": self.matched,
-            "states": {state: count for state, count in self.states.items() if count},
-            "groups": [{"value": value, "applications": count} for value, count in self.groups],
-            "offset": self.offset,
-            "apps": [_row(each) for each in self.rows],
-        }
+        return models.ApplicationPage(
+            total=self.total,
+            matched=self.matched,
+            states={state: count for state, count in self.states.items() if count},
+            groups=[models.Group(value, count) for value, count in self.groups],
+            offset=self.offset,
+            apps=[_row(each) for each in self.rows],
+        )
 
 
 def page_of(documents: Sequence[ApplicationDocument], query: RowQuery, *, total: int | None = None) -> RowPage:
@@ -278,20 +279,27 @@ class _Shown(msgspec.Struct, rename="camel"):
 _LONGEST_DIAGNOSTICS = 300
 
 
-def _row(document: ApplicationDocument) -> dict[str, Any]:
+def _row(document: ApplicationDocument) -> models.ApplicationRow:
     summary, shown = document.summary, msgspec.json.decode(document.raw, type=_Shown)
-    return {
-        "id": str(summary.application_id),
-        "name": summary.name,
-        **{name: read(summary) for name, read in _FIELDS.items()},
-        "type": summary.application_type,
-        "tags": list(summary.tags),
-        "started_ms": summary.started_at_ms,
-        "finished_ms": summary.finished_at_ms,
-        "progress": shown.progress,
-        "containers": shown.running_containers,
-        "memory_mib": shown.allocated_m_b,
-        "vcores": shown.allocated_v_cores,
-        "priority": shown.priority,
-        "diagnostics": str(shown.diagnostics or "")[:_LONGEST_DIAGNOSTICS],
-    }
+    return models.ApplicationRow(
+        id=str(summary.application_id),
+        name=summary.name,
+        **{name: read(summary) for name, read in _FIELDS.items() if name != "type"},
+        type=summary.application_type,
+        tags=list(summary.tags),
+        started_ms=summary.started_at_ms,
+        finished_ms=summary.finished_at_ms,
+        progress=shown.progress if isinstance(shown.progress, int | float) else None,
+        containers=_whole(shown.running_containers),
+        memory_mib=_whole(shown.allocated_m_b),
+        vcores=_whole(shown.allocated_v_cores),
+        priority=_whole(shown.priority),
+        diagnostics=str(shown.diagnostics or "")[:_LONGEST_DIAGNOSTICS],
+    )
+
+
+def _whole(value: Any) -> int | None:
+    """A number of a ResourceManager's object, which some write as text; None for what is none."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal():
+        return int(value[:18])
+    return value if isinstance(value, int) else None

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from heddle import models
 from shim.domain.launches import ConflictKind, WorkEstimate
 from shim.domain.requests import NEAR_DATA
 from shim.domain.verdicts import Verdict
@@ -16,7 +17,7 @@ __all__ = ["shown_asks", "shown_matching"]
 _MOST_NAMED = 3
 
 
-def shown_matching(status: MatchingStatus) -> dict[str, Any]:
+def shown_matching(status: MatchingStatus) -> models.AsksStatus:
     """The part `asks` of `GET /heddle/v1/masters`."""
     said = Counter[Verdict]()
     for (_, verdict), count in status.verdicts.items():
@@ -24,16 +25,16 @@ def shown_matching(status: MatchingStatus) -> dict[str, Any]:
     conflicts = Counter[ConflictKind]()
     for (_, kind), count in status.conflicts.items():
         conflicts[kind] += count
-    return {
-        "verdicts": {verdict.value: said[verdict] for verdict in Verdict},
-        "inconsistencies": status.inconsistencies,
-        "conflicts": {kind.value: conflicts[kind] for kind in ConflictKind},
-        "offers": [{"cluster": name, **asdict(each)} for name, each in status.offers.items()],
-        "repairs": status.repairs,
-        "fallbacks": status.fallbacks,
-        "promised": [{"cluster": name, "containers": count} for name, count in status.promised.items()],
-        "solves": {**status.solves, "solving": status.solving},
-    }
+    return models.AsksStatus(
+        verdicts={verdict.value: said[verdict] for verdict in Verdict},
+        inconsistencies=status.inconsistencies,
+        conflicts={kind.value: conflicts[kind] for kind in ConflictKind},
+        offers=[models.Offers(name, **asdict(each)) for name, each in status.offers.items()],
+        repairs=status.repairs,
+        fallbacks=status.fallbacks,
+        promised=[models.Promised(name, count) for name, count in status.promised.items()],
+        solves=models.Solves(status.solving, **status.solves),
+    )
 
 
 def shown_asks(decisions: Iterable[AskDecision]) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from fastapi import Response
 
+from heddle import models
 from shim.concurrency.off_loop import OffLoop
 from shim.errors import UnavailableError
 from shim.server.rest.own_endpoints import Limit, OwnEndpoint, Search, as_json, has_words
@@ -32,14 +33,14 @@ class AuditAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
-        return (OwnEndpoint("GET", "audit", self.newest),)
+        return (OwnEndpoint("GET", "audit", self.newest, models.AuditEntries),)
 
     async def newest(self, search: Search = "", limit: Limit = 100) -> Response:
         """The newest lines, newest first; `search` is words that all stand in one."""
         if self.file is None:
-            return as_json({"entries": [], "advice": "log.audit_file is not set: audit lines are in the log"})
+            return as_json(models.AuditEntries([], "log.audit_file is not set: audit lines are in the log"))
         found = await self._work.run_own(partial(_found, self.file, search, limit))
-        return as_json({"entries": found, "advice": ""})
+        return as_json(models.AuditEntries(found, ""))
 
 
 def _found(file: Path, search: str, limit: int) -> list[dict[str, Any]]:

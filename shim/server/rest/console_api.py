@@ -17,10 +17,12 @@ from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from fastapi import Query, Response
+from msgspec.structs import astuple
 
+from heddle import models
 from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import SubClusterId
@@ -75,11 +77,11 @@ class ConsoleAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            OwnEndpoint("GET", "console/applications", self.applications),
-            OwnEndpoint("GET", "console/nodes", self.nodes),
-            OwnEndpoint("GET", "console/decisions", self.decisions),
-            OwnEndpoint("GET", "console/containers/{application}", self.containers),
-            OwnEndpoint("GET", "console/caller", self.caller),
+            OwnEndpoint("GET", "console/applications", self.applications, models.ApplicationPage),
+            OwnEndpoint("GET", "console/nodes", self.nodes, models.Nodes),
+            OwnEndpoint("GET", "console/decisions", self.decisions, models.Decisions),
+            OwnEndpoint("GET", "console/containers/{application}", self.containers, models.ContainerPlaces),
+            OwnEndpoint("GET", "console/caller", self.caller, models.CallerTold),
         )
 
     async def applications(
@@ -174,7 +176,7 @@ class ConsoleAPI:
 
         def told() -> Response:
             reports = [(name, report) for name, look in looks for report in look.nodes]
-            return as_json({"total": len(reports), "nodes": [_node(*each) for each in reports[:_MOST_NODES]]})
+            return as_json(models.Nodes(len(reports), [_node(*each) for each in reports[:_MOST_NODES]]))
 
         return await self.thread.run_own(told)
 
@@ -217,7 +219,7 @@ class ConsoleAPI:
         rights.require(asker, application_id, known.summary.user if known else "", home)
         places = await self.backend.routing.containers_of(application_id)
         elsewhere = {str(each): place for place, given in places.items() if place != home for each in sorted(given)}
-        return as_json({"home": home, "elsewhere": elsewhere})
+        return as_json(models.ContainerPlaces(home, elsewhere))
 
     async def caller(self, asker: Asker) -> Response:
         """Tell the caller's name, role, and what he may ask for at all: by rights, and what takes a name."""
@@ -227,9 +229,16 @@ class ConsoleAPI:
             self.identity.require_user(asker)
         except NotAuthenticatedError:
             may_ask = False
-        told = {"user": asker.user, "is_anonymous": asker.is_anonymous, "role": self.identity.role_of(asker).told}
-        told |= {"may_ask": may_ask, "has_session": asker.has_login}
-        return as_json({**told, "is_operator": self.identity.is_operator(asker), "rights": rights})
+        told = models.CallerTold(
+            user=asker.user,
+            is_anonymous=asker.is_anonymous,
+            role=self.identity.role_of(asker).told,
+            may_ask=may_ask,
+            has_session=asker.has_login,
+            is_operator=self.identity.is_operator(asker),
+            rights=rights,
+        )
+        return as_json(told)
 
 
 def _range(begin_ms: int | None, end_ms: int | None) -> TimeRange:
@@ -239,31 +248,31 @@ def _range(begin_ms: int | None, end_ms: int | None) -> TimeRange:
 
 def _found(decisions: Iterable[Decision], search: str, limit: int) -> Response:
     shown = (_decision(each) for each in decisions)
-    found = list(islice((each for each in shown if has_words(each.values(), search)), limit))
-    return as_json({"decisions": found, "events": [each.name for each in LifeEvent]})
+    found = list(islice((each for each in shown if has_words(astuple(each), search)), limit))
+    return as_json(models.Decisions(found, [each.name for each in LifeEvent]))
 
 
-def _decision(decided: Decision) -> dict[str, Any]:
-    return {
-        "number": decided.number,
-        "at_ms": decided.at_ms,
-        "event": decided.event.name,
-        "application": str(decided.application),
-        "user": decided.user,
-        "queue": decided.queue,
-        "facts": redact(decided.facts),
-    }
+def _decision(decided: Decision) -> models.Decision:
+    return models.Decision(
+        number=decided.number,
+        at_ms=decided.at_ms,
+        event=decided.event.name,
+        application=str(decided.application),
+        user=decided.user,
+        queue=decided.queue,
+        facts=redact(decided.facts),
+    )
 
 
-def _node(cluster: str, report: NodeReport) -> dict[str, Any]:
-    return {
-        "cluster": cluster,
-        "node": str(report.node),
-        "rack": report.rack,
-        "state": report.state,
-        "labels": list(report.labels),
-        "memory_mib": report.total.memory_mib,
-        "used_mib": report.used.memory_mib,
-        "vcores": report.total.vcores,
-        "used_vcores": report.used.vcores,
-    }
+def _node(cluster: str, report: NodeReport) -> models.Node:
+    return models.Node(
+        cluster=cluster,
+        node=str(report.node),
+        rack=report.rack,
+        state=report.state,
+        labels=list(report.labels),
+        memory_mib=report.total.memory_mib,
+        used_mib=report.used.memory_mib,
+        vcores=report.total.vcores,
+        used_vcores=report.used.vcores,
+    )

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from fastapi import Response
 
+from heddle import models
 from shim.federation.findings import LineResult
 from shim.server.rest.own_endpoints import OwnEndpoint, as_json
 
@@ -28,18 +29,12 @@ class HardeningAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
-        return (OwnEndpoint("GET", "hardening", self.checked),)
+        return (OwnEndpoint("GET", "hardening", self.checked, models.Hardening),)
 
     async def checked(self) -> Response:
         """Every line of the guide, in its order."""
-        return as_json({"lines": [_shown(each) for each in await self.lines()]})
+        return as_json(models.Hardening([_shown(each) for each in await self.lines()]))
 
 
-def _shown(result: LineResult) -> dict[str, str]:
-    return {
-        "id": result.id,
-        "state": result.state.value,
-        "what": result.what,
-        "found": result.found,
-        "mend": result.mend,
-    }
+def _shown(result: LineResult) -> models.HardeningLine:
+    return models.HardeningLine(result.id, result.state.value, result.what, result.found, result.mend)

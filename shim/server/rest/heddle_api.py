@@ -33,9 +33,11 @@ import msgspec
 from fastapi import Depends, FastAPI, Response
 from fastapi import Request as HTTPRequest
 from fastapi.exceptions import RequestValidationError
+from msgspec import convert
 from starlette.exceptions import HTTPException
 
 import shim
+from heddle import applications, models
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
@@ -60,15 +62,17 @@ from shim.server.rest.asks_shown import shown_matching
 from shim.server.rest.backend import Backend
 from shim.server.rest.in_process import ask_application, decoded_path, hand_errors_out
 from shim.server.rest.inspection_shown import (
+    shown_candidates,
     shown_cluster,
     shown_deadline,
-    shown_decision,
-    shown_drainage,
     shown_queue,
+    shown_verdicts,
     shown_waited,
+    still_running,
 )
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
+from shim.server.rest.openapi import described
 from shim.server.rest.own_endpoints import (
     ApplicationName,
     Asker,
@@ -185,18 +189,25 @@ class HeddleAPI:
         )
         self._endpoints = (
             *(each for group in groups for each in group.endpoints()),
-            OwnEndpoint("GET", "clusters", self._clusters),
-            OwnEndpoint("POST", "clusters/{cluster}/{verb}", self._admit, "cluster.{verb}"),
-            OwnEndpoint("GET", "clusters/{cluster}/drainage", self._drainage),
-            OwnEndpoint("GET", "queues", self._queues),
-            OwnEndpoint("GET", "apps", self._applications),
-            OwnEndpoint("GET", "apps/{application}", self._application),
-            OwnEndpoint("GET", "apps/{application}/why", self._why),
-            OwnEndpoint("POST", "apps/{application}/rehome", self._rehome, "app.rehome", TokenScope.SUBMIT),
-            OwnEndpoint("POST", "choose-home", self._choose_home, "home.choose", TokenScope.READ),
-            OwnEndpoint("GET", "doctor", self._doctor),
-            OwnEndpoint("GET", "masters", self._masters),
-            OwnEndpoint("GET", "openapi.json", self._openapi),
+            OwnEndpoint("GET", "clusters", self._clusters, models.Clusters),
+            OwnEndpoint("POST", "clusters/{cluster}/{verb}", self._admit, models.Order, "cluster.{verb}"),
+            OwnEndpoint("GET", "clusters/{cluster}/drainage", self._drainage, models.Drainage),
+            OwnEndpoint("GET", "queues", self._queues, models.Queues),
+            OwnEndpoint("GET", "apps", self._applications, applications.Applications),
+            OwnEndpoint("GET", "apps/{application}", self._application, applications.Application),
+            OwnEndpoint("GET", "apps/{application}/why", self._why, applications.Why),
+            OwnEndpoint(
+                "POST",
+                "apps/{application}/rehome",
+                self._rehome,
+                applications.Rehoming,
+                "app.rehome",
+                TokenScope.SUBMIT,
+            ),
+            OwnEndpoint("POST", "choose-home", self._choose_home, applications.Choice, "home.choose", TokenScope.READ),
+            OwnEndpoint("GET", "doctor", self._doctor, models.Findings),
+            OwnEndpoint("GET", "masters", self._masters, models.Masters),
+            OwnEndpoint("GET", "openapi.json", self._openapi, None),
         )
         for each in self._endpoints:
             guarded = [Depends(each.guard(self._identity))]
@@ -210,6 +221,10 @@ class HeddleAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Endpoints of this part."""
         return self._endpoints
+
+    def description(self) -> dict[str, Any]:
+        """Return what programs are told of all web services, in OpenAPI."""
+        return described(self._endpoints, PREFIX, self._application_of_fastapi.openapi())
 
     def audit_name(self, request: Request) -> str:
         """Return the audit's name of a request below the prefix; empty for a read, and for an unknown path."""
@@ -243,41 +258,35 @@ class HeddleAPI:
         return NotFoundError(f"{request.method} {request.raw_path} is not an endpoint of Heddle; there are {endpoints}")
 
     async def _openapi(self) -> Response:
-        """List the endpoints, for programs."""
-        return as_json(self._application_of_fastapi.openapi())
+        """This description."""
+        return as_json(self.description())
 
     # -- operators ---------------------------------------------------------------------------------------------------
 
     async def _clusters(self) -> Response:
         """Answer with the state of each sub-cluster."""
-        return as_json({"clusters": [shown_cluster(status) for status in self._inspection.clusters()]})
+        return as_json(models.Clusters([shown_cluster(status) for status in self._inspection.clusters()]))
 
     async def _queues(self) -> Response:
         """Leaf queues, on each sub-cluster and together."""
-        return as_json({"queues": [shown_queue(queue) for queue in self._inspection.queues()]})
+        return as_json(models.Queues([shown_queue(queue) for queue in self._inspection.queues()]))
 
     async def _doctor(self) -> Response:
         """Answer with the doctor's findings."""
         return as_json(
-            {
-                "findings": [
-                    {
-                        "check": found.check,
-                        "level": found.level.value,
-                        "cluster": found.subject,
-                        "message": found.message,
-                        "advice": found.advice,
-                    }
+            models.Findings(
+                [
+                    models.Finding(found.check, found.level.value, found.subject, found.message, found.advice)
                     for found in await self._inspection.doctor()
                 ]
-            }
+            )
         )
 
     async def _masters(self) -> Response:
         """The masters, as this one sees them."""
         matching = MatchingStatus() if self._matching is None else self._matching.status()
         status = MastersStatus() if self._overview is None else self._overview.now()
-        return as_json({**shown_masters(status), "asks": shown_matching(matching)})
+        return as_json(shown_masters(status, shown_matching(matching)))
 
     async def _admit(
         self,
@@ -292,14 +301,14 @@ class HeddleAPI:
         before = await self._administration.drainage(id_)
         if not is_dry_run:
             await self._administration.set_admission(id_, wanted, by=asker.user, reason=reason)
-        told = {"id": id_, "was": before.admission.value, "admission": wanted.value, "dry_run": is_dry_run}
-        return as_json({**told, **shown_drainage(before)})
+        was, running = before.admission.value, still_running(before)
+        return as_json(models.Order(id_, was, wanted.value, is_dry_run, *running))
 
     async def _drainage(self, cluster: ClusterName) -> Response:
         """Answer with all that still runs on a sub-cluster."""
         drainage = await self._administration.drainage(SubClusterId(cluster))
-        told = {"id": cluster, "admission": drainage.admission.value, "is_drained": drainage.is_drained}
-        return as_json({**told, **shown_drainage(drainage)})
+        running = still_running(drainage)
+        return as_json(models.Drainage(cluster, drainage.admission.value, drainage.is_drained, *running))
 
     # -- applications ------------------------------------------------------------------------------------------------
 
@@ -316,15 +325,15 @@ class HeddleAPI:
         summaries = [each.summary for each in documents.values()]
         found, _ = wanted.select(summaries, skews_ms=self._backend.skews_ms())
         shown = [documents[each.application_id] for each in found]
-        return as_json({"apps": [self._shown(each, read.documents) for each in shown]})
+        return as_json(applications.Applications([self._shown(each, read.documents) for each in shown]))
 
     async def _application(self, asker: Asker, application: ApplicationName) -> Response:
         """One application."""
         viewer = self._rights.viewer(asker)
         read = await self._backend.applications.application(path_application(application), viewer=viewer)
-        return as_json({"app": self._shown(read.document, await self._others(read.document, viewer))})
+        return as_json(applications.Application(self._shown(read.document, await self._others(read.document, viewer))))
 
-    def _shown(self, document: ApplicationDocument, others: Iterable[ApplicationDocument]) -> msgspec.Raw:
+    def _shown(self, document: ApplicationDocument, others: Iterable[ApplicationDocument]) -> Any:
         """The ResourceManager's object, untouched but for `cluster`, and `waits` of one that waits, before it."""
         own = {"cluster": str(document.summary.home_subcluster)}
         if waits := self._backend.waiting.why(document, others):
@@ -357,25 +366,35 @@ class HeddleAPI:
             known = self._backend.view.find(application_id)
             self._rights.require(asker, application_id, known.summary.user if known else "", home)
             reason = "not submitted through this federation: no choice was made"
-            told = await self._waits(asker, application_id)
-            told |= {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
-            told |= self._deadline_of(application_id, None)
-            return as_json({**told, **await self._acts_on(application_id)})
+            return as_json(
+                applications.Why(
+                    application_id=str(application_id),
+                    home=home,
+                    reason=reason,
+                    candidates=[],
+                    **await self._waits(asker, application_id),
+                    **self._deadline_of(application_id, None),
+                    **await self._acts_on(application_id),
+                )
+            )
         self._rights.require(asker, application_id, record.submission.user, record.home_subcluster)
         return as_json(
-            {
+            applications.Why(
+                application_id=str(application_id),
+                home=record.home_subcluster,
+                submission=record.state.value,
+                decided_at_ms=record.intended_at_ms,
+                rejection=record.rejection,
+                waited=None if record.waited is None else shown_waited(record.waited),
+                reason=record.decision.reason,
+                decided_by=record.decision.decided_by,
+                candidates=shown_candidates(record.decision),
+                verdicts=shown_verdicts(record.decision),
                 **await self._waits(asker, application_id),
-                "application_id": str(application_id),
-                "home": record.home_subcluster,
-                "submission": record.state.value,
-                "decided_at_ms": record.intended_at_ms,
-                "rejection": record.rejection,
                 **self._failure_of(application_id),
                 **self._deadline_of(application_id, record),
-                "waited": None if record.waited is None else shown_waited(record.waited),
-                **shown_decision(record.decision),
                 **await self._acts_on(application_id),
-            }
+            )
         )
 
     async def _rehome(self, asker: Asker, application: ApplicationName, *, dry_run: bool = False) -> Response:
@@ -387,8 +406,8 @@ class HeddleAPI:
             raise ForbiddenError(f"{application_id} is moved by its owner and by operators: you are {asker.user}")
         rehoming = self._backend.control.rehoming
         move = await (rehoming.plan(application_id) if dry_run else rehoming.rehome(application_id))
-        shown = {"application_id": str(application_id), "user": move.user, "was": move.was, "home": move.home}
-        return as_json({**shown, "done": move.is_done, "reason": move.reason})
+        id_ = str(application_id)
+        return as_json(applications.Rehoming(id_, move.user, move.was, move.home, move.is_done, move.reason))
 
     def _deadline_of(self, application_id: ApplicationId, record: SubmissionRecord | None) -> dict[str, Any]:
         """Show its deadline and what is known of that; nothing for one that states none."""
@@ -415,7 +434,8 @@ class HeddleAPI:
             acts["place"] = self._shares.shown_place(application_id)
         asks = () if self._asks is None else await self._asks.of(application_id)
         altruism = None if self._altruism is None else await self._altruism.of_job(application_id)
-        return acts | {"asks": list(asks)} | ({} if altruism is None else {"altruism": altruism})
+        acts["asks"] = convert(list(asks), list[applications.Ask])
+        return acts if altruism is None else {**acts, "altruism": convert(altruism, applications.Altruism)}
 
     async def _choose_home(self, request: HTTPRequest, asker: Asker) -> Response:
         """Answer with the home that a submission context would get now."""
@@ -423,7 +443,14 @@ class HeddleAPI:
         submission = decode_submission(context, media_type="application/json", user=asker.user)
         decision = self._preview(submission)
         told = replace(decision, reason=decision.reason.replace(str(_NO_ID), "it"))  # that id is nobody's
-        return as_json({"home": decision.home_subcluster, **shown_decision(told)})
+        choice = applications.Choice(
+            home=decision.home_subcluster,
+            reason=told.reason,
+            decided_by=told.decided_by,
+            candidates=shown_candidates(told),
+            verdicts=shown_verdicts(told),
+        )
+        return as_json(choice)
 
 
 def _with_some_id(body: bytes) -> bytes:

@@ -1,10 +1,12 @@
 """Inspection of sub-clusters, queues and choices of homes, as documents of Heddle's own web services."""
 
 from datetime import UTC, datetime
-from typing import Any
 
+from msgspec import UNSET
+
+from heddle import applications, models
 from shim.domain.resources import ResourceVector
-from shim.domain.subclusters import Admission, AdmissionWord
+from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision, Waited
 from shim.federation.administration import Drainage
 from shim.federation.deadline_outlook import DeadlineOutlook
@@ -13,40 +15,38 @@ from shim.telemetry import SubClusterGauges
 
 __all__ = [
     "cluster_gauges",
+    "shown_candidates",
     "shown_cluster",
     "shown_deadline",
-    "shown_decision",
-    "shown_drainage",
     "shown_queue",
+    "shown_verdicts",
     "shown_waited",
+    "still_running",
     "told_of_deadline",
 ]
 
 
-def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
+def shown_cluster(status: ClusterStatus) -> models.Cluster:
     """A row of `GET /heddle/v1/clusters`."""
-    described = status.description
-    return {
-        "id": status.id,
-        "web": ",".join(described.web),
-        "client_rpc": ",".join(described.client_rpc),
-        "scheduler_rpc": ",".join(described.scheduler_rpc),
-        "version": status.version,
-        "state": status.state,
-        "age_s": _seconds(status.age_s),
-        "is_heard": status.is_heard,
-        "running": status.running,
-        "nodes": status.nodes,
-        "admission": status.admission.value,
-        "scheduler": status.scheduler,
-        "failure": status.failure,
-        **_shown_word(status.word),
-    }
-
-
-def _shown_word(word: AdmissionWord | None) -> dict[str, Any]:
-    """Who said, when and why, that a cluster takes no applications."""
-    return {} if word is None else {"said_by": word.by, "said_at_ms": word.at_ms, "said_why": word.reason}
+    described, word = status.description, status.word
+    return models.Cluster(
+        id=status.id,
+        web=",".join(described.web),
+        client_rpc=",".join(described.client_rpc),
+        scheduler_rpc=",".join(described.scheduler_rpc),
+        version=status.version,
+        state=status.state,
+        age_s=_seconds(status.age_s),
+        is_heard=status.is_heard,
+        running=status.running,
+        nodes=status.nodes,
+        admission=status.admission.value,
+        scheduler=status.scheduler,
+        failure=status.failure,
+        said_by=UNSET if word is None else word.by,
+        said_at_ms=UNSET if word is None else word.at_ms,
+        said_why=UNSET if word is None else word.reason,
+    )
 
 
 def cluster_gauges(status: ClusterStatus) -> SubClusterGauges:
@@ -62,67 +62,54 @@ def cluster_gauges(status: ClusterStatus) -> SubClusterGauges:
     )
 
 
-def shown_drainage(drainage: Drainage) -> dict[str, Any]:
+def still_running(drainage: Drainage) -> tuple[list[str], dict[str, int]]:
     """Applications that still run, and the containers of those whose home is elsewhere."""
-    return {
-        "still_running": [*map(str, drainage.still_running)],
-        "spanning": {str(application): count for application, count in drainage.spanning.items()},
-    }
+    spanning = {str(application): count for application, count in drainage.spanning.items()}
+    return [*map(str, drainage.still_running)], spanning
 
 
-def shown_queue(queue: QueueStatus) -> dict[str, Any]:
+def shown_queue(queue: QueueStatus) -> models.Queue:
     """A row of `GET /heddle/v1/queues`."""
-    return {
-        "queue": queue.path,
+    return models.Queue(
+        queue=queue.path,
         **_shown_amounts(
             queue.total(lambda part: part.capacity),
             queue.total(lambda part: part.used),
             queue.total(lambda part: part.pending),
         ),
-        "applications": sum(part.applications for part in queue.parts),
-        "parts": [_shown_part(part) for part in queue.parts],
-    }
+        applications=sum(part.applications for part in queue.parts),
+        parts=[_shown_part(part) for part in queue.parts],
+    )
 
 
-def shown_decision(decision: HomeDecision) -> dict[str, Any]:
-    """Reasons of the choice of a home: candidates, and what their Local Masters said."""
-    return {
-        "reason": decision.reason,
-        "decided_by": decision.decided_by,
-        "candidates": [
-            {
-                "cluster": candidate.subcluster,
-                "score": candidate.score,
-                "reason": candidate.reason,
-                "age_s": _seconds(candidate.age_s),
-            }
-            for candidate in decision.candidates
-        ],
-        "verdicts": [
-            {
-                "cluster": verdict.subcluster,
-                "verdict": verdict.verdict.value,
-                "score": verdict.score,
-                "reason": verdict.reason,
-                "age_s": _seconds(verdict.age_s),
-            }
-            for verdict in decision.verdicts
-        ],
-    }
+def shown_candidates(decision: HomeDecision) -> list[applications.Candidate]:
+    """Sub-clusters as they were weighed for a home."""
+    return [
+        applications.Candidate(each.subcluster, each.score, each.reason, _seconds(each.age_s))
+        for each in decision.candidates
+    ]
 
 
-def shown_deadline(found: DeadlineOutlook) -> dict[str, Any]:
+def shown_verdicts(decision: HomeDecision) -> list[applications.Verdict]:
+    """Words of Local Masters on the choice of a home."""
+    return [
+        applications.Verdict(each.subcluster, each.verdict.value, each.score, each.reason, _seconds(each.age_s))
+        for each in decision.verdicts
+    ]
+
+
+def shown_deadline(found: DeadlineOutlook) -> applications.Deadline:
     """Tell whether a deadline will be met as far as is known, from what, and what it would take."""
     ends_s = found.expected_end_s
-    return {
-        "at_ms": int(found.deadline_s * 1000),
-        "left_s": round(found.left_s, 1),
-        "met": found.met,
-        "expected_end_ms": None if ends_s is None else int(ends_s * 1000),
-        "known_from": found.source,
-        "takes": found.takes,
-        "text": told_of_deadline(found),
-    }
+    return applications.Deadline(
+        at_ms=int(found.deadline_s * 1000),
+        left_s=round(found.left_s, 1),
+        met=found.met,
+        expected_end_ms=None if ends_s is None else int(ends_s * 1000),
+        known_from=found.source,
+        takes=found.takes,
+        text=told_of_deadline(found),
+    )
 
 
 def told_of_deadline(found: DeadlineOutlook) -> str:
@@ -138,14 +125,10 @@ def _distance(late_s: float) -> str:
     return f"{late_s:.0f} s after it" if late_s > 0 else f"{-late_s:.0f} s before it"
 
 
-def shown_waited(waited: Waited) -> dict[str, Any]:
+def shown_waited(waited: Waited) -> applications.Waited:
     """Waiting of an application for its queue's turn, with the reason."""
-    return {
-        "submitted_at_ms": waited.since_ms,
-        "started_at_ms": waited.until_ms,
-        "waited_s": round((waited.until_ms - waited.since_ms) / 1000, 3),
-        "reason": waited.reason,
-    }
+    waited_s = round((waited.until_ms - waited.since_ms) / 1000, 3)
+    return applications.Waited(waited.since_ms, waited.until_ms, waited_s, waited.reason)
 
 
 def _seconds(age_s: float | None) -> float | None:
@@ -153,9 +136,9 @@ def _seconds(age_s: float | None) -> float | None:
     return None if age_s is None or age_s == float("inf") else round(age_s, 3)
 
 
-def _shown_part(part: QueuePart) -> dict[str, Any]:
+def _shown_part(part: QueuePart) -> models.QueuePart:
     amounts = _shown_amounts(part.capacity, part.used, part.pending)
-    return {"cluster": part.subcluster, "state": part.state, **amounts, "applications": part.applications}
+    return models.QueuePart(cluster=part.subcluster, state=part.state, **amounts, applications=part.applications)
 
 
 def _shown_amounts(capacity: ResourceVector, used: ResourceVector, pending: ResourceVector) -> dict[str, int]:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from fastapi import Path, Response
 
+from heddle import applications
 from shim.calls.container_logs import MOST_TAIL_BYTES, ContainerLogs
 from shim.concurrency.off_loop import OffLoop
 from shim.identity.service import IdentityService
@@ -35,8 +36,8 @@ class LogsAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            OwnEndpoint("GET", "containers/{container}/logs", self.files),
-            OwnEndpoint("GET", "containers/{container}/logs/{file}", self.tail),
+            OwnEndpoint("GET", "containers/{container}/logs", self.files, applications.ContainerFiles),
+            OwnEndpoint("GET", "containers/{container}/logs/{file}", self.tail, applications.LogPart),
         )
 
     async def files(self, asker: Asker, container: _ContainerName) -> Response:
@@ -44,8 +45,8 @@ class LogsAPI:
         caller = self.identity.require_user(asker)
         id_ = path_container(container)
         found = await self.logs.files(id_, caller)
-        files = [{"file": each.name, "bytes": each.size} for each in found.files]
-        return as_json({"container": str(id_), "cluster": found.subcluster, "node": found.node, "files": files})
+        files = [applications.LogFile(each.name, each.size) for each in found.files]
+        return as_json(applications.ContainerFiles(str(id_), found.subcluster, found.node, files))
 
     async def tail(
         self,
@@ -62,4 +63,4 @@ class LogsAPI:
         part = PartOfLog(tail, after, grep, MOST_TAIL_BYTES)
         told = await self.logs.tail(id_, file, caller, most_bytes=part.most_bytes)
         shown = await self.thread.run(caller.user, lambda: part.shown(told)) if grep else part.shown(told)
-        return as_json({"container": str(id_), "file": file, **shown})
+        return as_json(applications.LogPart(str(id_), file, **shown))

@@ -8,6 +8,7 @@ import msgspec
 from fastapi import Depends, Path, Query, Response
 from fastapi import Request as HTTPRequest
 
+from heddle.models import Model
 from shim.domain.roles import Right
 from shim.domain.token_scopes import TokenScope
 from shim.identity.scopes import require_scope
@@ -70,15 +71,19 @@ class OwnEndpoint(NamedTuple):
     Attributes:
         path: Below the prefix; segments in braces are parameters.
         answer: The operation.
+        answers: Its answers.
         audit: What the audit calls a change; parameters of the path may stand in it.
         scope: What an API token must have for it, if it is not what its method says.
+        takes: Its body, if it has one.
     """
 
     method: str
     path: str
     answer: Callable[..., Awaitable[Response]]
+    answers: type[Model] | None
     audit: str = ""
     scope: TokenScope | None = None
+    takes: type[Model] | None = None
 
     @property
     def needed(self) -> TokenScope:
@@ -126,7 +131,7 @@ class EndpointGroup(Protocol):
         ...
 
 
-def as_json(document: Mapping[str, Any]) -> Response:
+def as_json(document: Model | Mapping[str, Any]) -> Response:
     """An answer by msgspec, which carries raw objects through."""
     return Response(msgspec.json.encode(document), media_type="application/json")
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from fastapi import Response
 
+from heddle import models
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import StoreUnavailableError, UnavailableError
@@ -26,8 +27,8 @@ class RetirementAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            OwnEndpoint("POST", "clusters/{cluster}/retire", self.retire, "cluster.retire"),
-            OwnEndpoint("POST", "clusters/{cluster}/revive", self.revive, "cluster.revive"),
+            OwnEndpoint("POST", "clusters/{cluster}/retire", self.retire, models.Retirement, "cluster.retire"),
+            OwnEndpoint("POST", "clusters/{cluster}/revive", self.revive, models.Revival, "cluster.revive"),
         )
 
     async def retire(
@@ -56,25 +57,25 @@ class RetirementAPI:
         except StoreUnavailableError as exc:
             raise UnavailableError(f"{cluster} cannot be revived now: {exc}") from exc
         return as_json(
-            {
-                "id": cluster,
-                "was": Admission.RETIRED.value,
-                "admission": Admission.OPEN.value,
-                "dry_run": is_dry_run,
-                "masters_to_end": [*map(str, ended)],
-            }
+            models.Revival(
+                id=cluster,
+                was=Admission.RETIRED.value,
+                admission=Admission.OPEN.value,
+                dry_run=is_dry_run,
+                masters_to_end=[*map(str, ended)],
+            )
         )
 
 
 def _shown(plan: RetirementPlan, *, is_dry_run: bool) -> Response:
     return as_json(
-        {
-            "id": plan.subcluster,
-            "was": plan.was.value,
-            "admission": Admission.RETIRED.value,
-            "dry_run": is_dry_run,
-            "to_move": [*map(str, plan.to_move)],
-            "to_lose": [*map(str, plan.to_lose)],
-            "spanning": {str(application): count for application, count in plan.spanning.items()},
-        }
+        models.Retirement(
+            id=plan.subcluster,
+            was=plan.was.value,
+            admission=Admission.RETIRED.value,
+            dry_run=is_dry_run,
+            to_move=[*map(str, plan.to_move)],
+            to_lose=[*map(str, plan.to_lose)],
+            spanning={str(application): count for application, count in plan.spanning.items()},
+        )
     )

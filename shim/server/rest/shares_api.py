@@ -23,11 +23,11 @@ import msgspec
 from fastapi import Query, Response
 from fastapi import Request as HTTPRequest
 
+from heddle import applications, models
 from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
 from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId
-from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.token_scopes import TokenScope
 from shim.errors import MalformedBodyError
@@ -52,15 +52,6 @@ _Queues = Annotated[list[Annotated[str, Query(max_length=300)]], Query(alias="sh
 T = TypeVar("T")
 
 
-class _Sent(msgspec.Struct, forbid_unknown_fields=True):
-    """A policy as it is sent."""
-
-    text: str
-    source: str = "the policy"
-    note: str = ""
-    expected: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class SharesAPI:
     """Answers the endpoints of shares; raises what the server makes error bodies of."""
@@ -77,16 +68,32 @@ class SharesAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            OwnEndpoint("GET", "shares", self.shares),
-            OwnEndpoint("GET", "shares/history", self.over_the_day),
-            OwnEndpoint("POST", "shares/whatif", self.what_if, "shares.whatif", TokenScope.READ),
-            OwnEndpoint("GET", "policy", self.policy),
-            OwnEndpoint("GET", "policy/history", self.history),
-            OwnEndpoint("GET", "policy/versions/{version}", self.version),
-            OwnEndpoint("POST", "policy/validate", self.validate, "policy.validate", TokenScope.READ),
-            OwnEndpoint("POST", "policy", self.apply, "policy.apply"),
-            OwnEndpoint("POST", "policy/rollback/{version}", self.roll_back, "policy.rollback"),
-            OwnEndpoint("POST", "policy/release", self.release, "policy.release"),
+            OwnEndpoint("GET", "shares", self.shares, models.Shares),
+            OwnEndpoint("GET", "shares/history", self.over_the_day, models.ShareHistory),
+            OwnEndpoint(
+                "POST",
+                "shares/whatif",
+                self.what_if,
+                models.WhatIf,
+                "shares.whatif",
+                TokenScope.READ,
+                models.PolicyText,
+            ),
+            OwnEndpoint("GET", "policy", self.policy, models.Policy),
+            OwnEndpoint("GET", "policy/history", self.history, models.PolicyVersions),
+            OwnEndpoint("GET", "policy/versions/{version}", self.version, models.Policy),
+            OwnEndpoint(
+                "POST",
+                "policy/validate",
+                self.validate,
+                models.PolicyAnswer,
+                "policy.validate",
+                TokenScope.READ,
+                models.PolicyText,
+            ),
+            OwnEndpoint("POST", "policy", self.apply, models.PolicyAnswer, "policy.apply", takes=models.PolicyText),
+            OwnEndpoint("POST", "policy/rollback/{version}", self.roll_back, models.PolicyAnswer, "policy.rollback"),
+            OwnEndpoint("POST", "policy/release", self.release, models.PolicyAnswer, "policy.release"),
         )
 
     async def shares(self) -> Response:
@@ -116,8 +123,8 @@ class SharesAPI:
 
         def told() -> Response:
             statuses = preview.statuses(policy)
-            rows = [{**_shown_status(statuses.get(path)), **row} for path, row in known.items()]
-            return as_json({"version": version, "queues": rows})
+            rows = [models.QueueShare(**_shown_status(statuses.get(path)), **row) for path, row in known.items()]
+            return as_json(models.Shares(version, rows))
 
         return await self._work.run_own(told)
 
@@ -129,32 +136,31 @@ class SharesAPI:
         """Shares of some queues since a moment; without names those that are entitled to most."""
         names = list(dict.fromkeys(shown)) or self.over_time.largest(_SHOWN_UNNAMED)
         rows = [
-            {"queue": each.queue, "used": each.used, "entitlement": each.entitlement}
-            for each in self.over_time.of(names, since_ms)
+            models.QueueHistory(each.queue, each.used, each.entitlement) for each in self.over_time.of(names, since_ms)
         ]
-        return as_json({"every_s": EVERY_S, "at_ms": self.over_time.times_ms(since_ms), "queues": rows})
+        return as_json(models.ShareHistory(EVERY_S, self.over_time.times_ms(since_ms), rows))
 
-    async def shown_acts(self, application_id: ApplicationId) -> list[dict[str, Any]]:
+    async def shown_acts(self, application_id: ApplicationId) -> list[applications.Act]:
         """List the acts of shares on an application, oldest first."""
         return [
-            {
-                "at_ms": act.at_ms,
-                "done": act.done,
-                "container": "" if act.container is None else str(act.container),
-                "cluster": act.subcluster or "",
-                "for": act.taker,
-                "reason": act.reason,
-            }
+            applications.Act(
+                at_ms=act.at_ms,
+                done=act.done,
+                container="" if act.container is None else str(act.container),
+                cluster=act.subcluster or "",
+                taker=act.taker,
+                reason=act.reason,
+            )
             for act in await self.acts.of(application_id)
         ]
 
-    def shown_place(self, application_id: ApplicationId) -> dict[str, Any] | None:
+    def shown_place(self, application_id: ApplicationId) -> applications.Place | None:
         """Place of an application that waits for its queue's turn, and when its turn may be."""
         place = self.room.place_of(application_id)
         if place is None:
             return None
         expected_s = None if place.expected_s is None else round(place.expected_s, 1)
-        return {"position": place.position, "of": place.count, "expected_s": expected_s}
+        return applications.Place(place.position, place.count, expected_s)
 
     async def what_if(self, request: HTTPRequest, asker: Asker) -> Response:
         """Answer with the queues' standing under another policy, beside the present one."""
@@ -166,28 +172,30 @@ class SharesAPI:
             other = self.policies.validate(sent.text, sent.source)
             now, then = preview.statuses(policy), preview.statuses(other)
             rows = [
-                {
-                    "queue": path,
+                models.WhatIfRow(
+                    path,
                     **{f"{name}_now": value for name, value in _shown_status(now.get(path)).items()},
                     **{f"{name}_then": value for name, value in _shown_status(then.get(path)).items()},
-                }
+                )
                 for path in sorted({*now, *then})
             ]
-            return as_json({"version": version, "queues": rows})
+            return as_json(models.WhatIf(version, rows))
 
         return await self._off_loop(caller, told)
 
     async def policy(self) -> Response:
         """The policy that holds."""
-        return as_json(_shown_version(self.policies.newest))
+        return as_json(models.Policy(**_shown_version(self.policies.newest)))
 
     async def history(self) -> Response:
         """Every policy that ever held."""
-        return as_json({"versions": [_shown_version(each) for each in await self.policies.history()]})
+        return as_json(
+            models.PolicyVersions([models.Policy(**_shown_version(each)) for each in await self.policies.history()])
+        )
 
     async def version(self, version: int) -> Response:
         """One of them."""
-        return as_json(_shown_version(await self.policies.find(version)))
+        return as_json(models.Policy(**_shown_version(await self.policies.find(version))))
 
     async def validate(self, request: HTTPRequest, asker: Asker) -> Response:
         """Answer with the faults of a policy."""
@@ -197,7 +205,7 @@ class SharesAPI:
 
         def told() -> Response:
             policy = self.policies.validate(sent.text, sent.source)
-            return as_json({"source": sent.source, **_shown_policy(policy, preview)})
+            return as_json(models.PolicyAnswer(source=sent.source, **_shown_policy(policy, preview)))
 
         return await self._off_loop(caller, told)
 
@@ -210,7 +218,7 @@ class SharesAPI:
             newest = await self.policies.apply(
                 sent.text, source=sent.source, by=asker.user, note=sent.note, expected=sent.expected
             )
-        return as_json({**_shown_version(newest), **shown, "dry_run": is_dry_run})
+        return as_json(models.PolicyAnswer(**_shown_version(newest), **shown, dry_run=is_dry_run))
 
     async def roll_back(self, version: int, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let an old version hold again."""
@@ -218,7 +226,8 @@ class SharesAPI:
         shown = await self._looked_at(asker, found.text, f"version {version}")
         if not is_dry_run:
             found = await self.policies.roll_back(version, by=asker.user)
-        return as_json({**_shown_version(found), "not_at_once": shown["not_at_once"], "dry_run": is_dry_run})
+        later = shown["not_at_once"]
+        return as_json(models.PolicyAnswer(**_shown_version(found), not_at_once=later, dry_run=is_dry_run))
 
     async def release(self, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let the policy of the configuration file hold again."""
@@ -258,9 +267,9 @@ def _shown_policy(policy: SharePolicy, preview: SharePreview) -> dict[str, Any]:
     }
 
 
-async def _sent(request: HTTPRequest) -> _Sent:
+async def _sent(request: HTTPRequest) -> models.PolicyText:
     try:
-        return msgspec.json.decode(await request.body(), type=_Sent)
+        return msgspec.json.decode(await request.body(), type=models.PolicyText)
     except (msgspec.MsgspecError, RecursionError) as exc:
         raise MalformedBodyError(f"not a policy as it is sent: {exc}") from exc
 
@@ -279,12 +288,8 @@ def _shown_load(load: QueueLoad) -> dict[str, Any]:
         "unstarted": load.unstarted,
         "pending_mib": load.pending.memory_mib,
         "pending_vcores": load.pending.vcores,
-        "clusters": [{"cluster": name, **_shown_amount(used)} for name, used in load.used.items()],
+        "clusters": [models.QueueUse(name, used.memory_mib, used.vcores) for name, used in load.used.items()],
     }
-
-
-def _shown_amount(amount: ResourceVector) -> dict[str, int]:
-    return {"used_mib": amount.memory_mib, "used_vcores": amount.vcores}
 
 
 def _not_at_once(before: SharePolicy, after: SharePolicy) -> dict[str, Any]:

@@ -7,7 +7,6 @@
 The answer to POST has the token's text, `token`: the only time that anybody is told it.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -15,6 +14,7 @@ import msgspec
 from fastapi import Path, Query, Response
 from fastapi import Request as HTTPRequest
 
+from heddle import models
 from shim.domain.token_scopes import TokenScope
 from shim.errors import MalformedBodyError, StoreUnavailableError, UnavailableError
 from shim.identity.api_tokens import APITokens
@@ -22,17 +22,6 @@ from shim.ports.api_token_store import APIToken
 from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 
 __all__ = ["TokensAPI"]
-
-_DEFAULT_LIFETIME_S = 30 * 86_400.0
-
-
-class _Wanted(msgspec.Struct, forbid_unknown_fields=True):
-    """A new token, as it is asked for."""
-
-    name: str
-    scopes: tuple[TokenScope, ...] = ()
-    user: str = ""
-    lifetime_s: float = _DEFAULT_LIFETIME_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +33,9 @@ class TokensAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each. None can be changed by a token: the use cases refuse that."""
         return (
-            OwnEndpoint("GET", "tokens", self.list),
-            OwnEndpoint("POST", "tokens", self.create, "token.create"),
-            OwnEndpoint("DELETE", "tokens/{token}", self.revoke, "token.revoke"),
+            OwnEndpoint("GET", "tokens", self.list, models.Tokens),
+            OwnEndpoint("POST", "tokens", self.create, models.NewToken, "token.create", takes=models.WantedToken),
+            OwnEndpoint("DELETE", "tokens/{token}", self.revoke, models.Revoked, "token.revoke"),
         )
 
     async def list(
@@ -57,21 +46,22 @@ class TokensAPI:
     ) -> Response:
         """API tokens, without their texts."""
         found = await self.tokens.of(asker, None if is_all else user or asker.user)
-        return as_json({"tokens": [_shown(each) for each in found]})
+        return as_json(models.Tokens([models.Token(**_shown(each)) for each in found]))
 
     async def create(self, request: HTTPRequest, asker: Asker) -> Response:
         """Make an API token."""
         try:
-            wanted = msgspec.json.decode(await request.body(), type=_Wanted)
-        except (msgspec.MsgspecError, RecursionError) as exc:
+            wanted = msgspec.json.decode(await request.body(), type=models.WantedToken)
+            scopes = tuple(map(TokenScope, wanted.scopes))
+        except (msgspec.MsgspecError, RecursionError, ValueError) as exc:
             raise MalformedBodyError(f"not a token as it is asked for: {exc}") from exc
         try:
             made = await self.tokens.create(
-                asker, name=wanted.name, owner=wanted.user, scopes=wanted.scopes, lifetime_s=wanted.lifetime_s
+                asker, name=wanted.name, owner=wanted.user, scopes=scopes, lifetime_s=wanted.lifetime_s
             )
         except StoreUnavailableError as exc:
             raise UnavailableError(f"no token was made: {exc}") from exc
-        return as_json({**_shown(made.token), "token": made.text})
+        return as_json(models.NewToken(**_shown(made.token), token=made.text))
 
     async def revoke(self, asker: Asker, token: Annotated[str, Path(max_length=64)]) -> Response:
         """End an API token."""
@@ -79,10 +69,10 @@ class TokensAPI:
             await self.tokens.revoke(asker, token)
         except StoreUnavailableError as exc:
             raise UnavailableError(f"the token is still good: {exc}") from exc
-        return as_json({"id": token, "revoked": True})
+        return as_json(models.Revoked(token, revoked=True))
 
 
-def _shown(token: APIToken) -> Mapping[str, Any]:
+def _shown(token: APIToken) -> dict[str, Any]:
     return {
         "id": token.id,
         "name": token.name,

@@ -11,10 +11,11 @@ Administrators are told of everybody, other callers of their own applications.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Response
 
+from heddle import models
 from shim.domain.credits import NO_CREDITS, Credits
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
@@ -43,7 +44,7 @@ class UsageAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation."""
-        return (OwnEndpoint("GET", "usage", self.usage),)
+        return (OwnEndpoint("GET", "usage", self.usage, models.Usage),)
 
     async def usage(
         self,
@@ -58,23 +59,28 @@ class UsageAPI:
         found, question, is_cut = await self.reports.totals(caller, groups, _time_ms(begin), _time_ms(end))
         given = await self.reports.credits(question)
         rows = [
-            {
-                **dict(zip(question.by, total.group, strict=True)),
-                "applications": total.applications,
-                "memory_mib_s": total.memory_mib_s,
-                "vcore_s": total.vcore_s,
-                "preempted_memory_mib_s": total.preempted_memory_mib_s,
-                "preempted_vcore_s": total.preempted_vcore_s,
+            models.UsageRow(
+                **_shown_group(question, total),
+                applications=total.applications,
+                memory_mib_s=total.memory_mib_s,
+                vcore_s=total.vcore_s,
+                preempted_memory_mib_s=total.preempted_memory_mib_s,
+                preempted_vcore_s=total.preempted_vcore_s,
                 **_shown_share(total, question, self.capacity()),
                 **_shown_credits(given, total.group),
-            }
+            )
             for total in found
         ]
-        told = {"by": question.by, "from_ms": question.from_ms, "to_ms": question.to_ms, "of": question.user or "*"}
-        return as_json({**told, "is_cut": is_cut, "usage": rows})
+        whose = question.user or "*"
+        told = models.Usage(question.by, question.from_ms, question.to_ms, whose, is_cut=is_cut, usage=rows)
+        return as_json(told)
 
 
-def _shown_share(total: UsageTotal, question: UsageQuestion, capacity: ResourceVector) -> dict[str, float]:
+def _shown_group(question: UsageQuestion, total: UsageTotal) -> dict[str, Any]:
+    return dict(zip(question.by, total.group, strict=True))
+
+
+def _shown_share(total: UsageTotal, question: UsageQuestion, capacity: ResourceVector) -> dict[str, Any]:
     """Part of the federation's memory, or of its cores if that is more, over the time that was asked for.
 
     By what the clusters have now; nothing where no beginning was named, or no cluster has told what it has.
@@ -86,7 +92,7 @@ def _shown_share(total: UsageTotal, question: UsageQuestion, capacity: ResourceV
     return {"share": round(max(parts), 6)}
 
 
-def _shown_credits(given: Mapping[tuple[str, ...], Credits] | None, group: tuple[str, ...]) -> dict[str, int]:
+def _shown_credits(given: Mapping[tuple[str, ...], Credits] | None, group: tuple[str, ...]) -> dict[str, Any]:
     """Credits of a group's jobs; nothing where that is not known by such groups."""
     if given is None:
         return {}

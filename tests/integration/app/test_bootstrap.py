@@ -149,7 +149,8 @@ async def test_s35_whatever_changes_something_of_heddle_needs_an_operator(tmp_pa
     body = {"text": '[[queue]]\nname = "root.eve"\nweight = 9\n'}
     async with a_heddle(tmp_path) as heddle, httpx.AsyncClient(trust_env=False, base_url=heddle.url) as client:
         paths = (await client.get("/heddle/v1/openapi.json")).json()["paths"]
-        changing = {path for path, methods in paths.items() if methods.keys() - {"get"}}
+        own = {path: methods for path, methods in paths.items() if path.startswith("/heddle/v1/")}
+        changing = {path for path, methods in own.items() if methods.keys() - {"get"}}
         changing -= {f"/heddle/v1/{path}" for path in harmless | of_users}
         assert len(changing) >= 3
         for path in changing:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
+from msgspec import to_builtins
 from prometheus_client import CollectorRegistry, generate_latest
 
 from shim.domain.capacity_bids import (
@@ -322,7 +323,7 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     assert 'heddle_shadow_cycles_total{outcome="compared",queue="root.prod"} 8.0' in text
     assert 'heddle_shadow_cycles_total{outcome="skipped",queue="root.prod"} 9.0' in text
     assert 'heddle_shadow_differences_total{kind="held",queue="root.prod"} 10.0' in text
-    document = shown_matching(status)
+    document = to_builtins(shown_matching(status))
     assert document["conflicts"] == {"claimed": 2, "used": 0, "queue": 0, "node": 0, "offered": 0}
     assert document["offers"] == [{"cluster": "east", "made": 9, "taken": 8, "returned": 0, "expired": 1}]
     assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
