@@ -1,10 +1,8 @@
 """Kerberos by the library `gssapi`, the optional extra `kerberos`: contexts for `shim.protocol.hrpc.gssapi`."""
 
 from adapters.kerberos.contexts import KerberosAcceptor, KerberosInitiator
-from adapters.kerberos.first_ticket import kdc_ahead_s
-from adapters.kerberos.login import KerberosLogin
-from adapters.kerberos.names import host_of_this_machine, service_of, with_host
-from adapters.kerberos.tried_keytab import open_acceptor
+from adapters.kerberos.login import KerberosLogin, host_of_this_machine, service_of, with_host
+from adapters.kerberos.tried_keytab import kdc_ahead_s, open_acceptor
 from adapters.kerberos.web_login import WebInitiator, WebTickets
 
 __all__ = [

@@ -1,6 +1,10 @@
 """Heddle's own logins at ResourceManagers that ask for Kerberos tickets.
 
 Source: `org.apache.hadoop.ipc.Client`, `SaslRpcClient`; `SecurityUtil.getServerPrincipal`.
+
+Principals of services: `service/host@REALM`, with `_HOST` for the machine's own name, as Hadoop has it.
+
+Source: `org.apache.hadoop.security.SecurityUtil.getServerPrincipal`.
 """
 
 import asyncio
@@ -10,12 +14,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from adapters.kerberos.contexts import KerberosInitiator
-from adapters.kerberos.names import with_host
 from adapters.kerberos.web_login import WebProof
 from shim.protocol.hrpc import AuthMethod, QualityOfProtection, SASLInitiator
 from shim.protocol.hrpc.gssapi import GSSAPIClient
 
-__all__ = ["KerberosLogin"]
+__all__ = ["KerberosLogin", "host_of_this_machine", "service_of", "with_host"]
 
 _QUALITIES = tuple(reversed(QualityOfProtection))
 """The strongest that the server offers."""
@@ -72,3 +75,24 @@ class KerberosLogin:
         session = GSSAPIClient(self._initiator.context_to(target), _QUALITIES)
         session.prepare()
         return SASLInitiator({AuthMethod.KERBEROS: lambda _: session})
+
+
+_HOST = "_HOST"
+
+
+def host_of_this_machine() -> str:
+    """Full name of this machine, in lower case, as principals have it."""
+    return socket.getfqdn().lower()
+
+
+def with_host(principal: str, host: str) -> str:
+    """A principal with `_HOST` replaced."""
+    service, slash, rest = principal.partition("/")
+    named, at, realm = rest.partition("@")
+    return f"{service}{slash}{host.lower() if named == _HOST else named}{at}{realm}"
+
+
+def service_of(principal: str) -> tuple[str, str]:
+    """Service and host of `service/host@REALM`."""
+    service, _, rest = principal.partition("/")
+    return service, rest.partition("@")[0]

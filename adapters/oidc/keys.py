@@ -4,16 +4,17 @@ A key that the provider has taken away counts no more once its keys are read aga
 token that names it. Made-up names of keys do not make Heddle ask more often than once in ten seconds.
 """
 
+import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.oidc.library import load_library
 from shim.concurrency.single_flight import SingleFlight
+from shim.errors import ConfigError
 from shim.ports.clock import Clock
 from shim.ports.identity_provider import ProviderUnavailableError
 
-__all__ = ["KINDS", "KeySet", "PublicKey"]
+__all__ = ["KINDS", "KeySet", "PublicKey", "load_library"]
 
 KINDS: Mapping[str, str] = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 """The kind of key that an algorithm takes, by its first letters. Secrets that both ends know (`oct`) are none."""
@@ -113,3 +114,19 @@ def _key(told: Mapping[str, Any]) -> tuple[str, PublicKey | None]:
     if kind == "RSA" and key.key_size < _SHORTEST_RSA:
         return name, None
     return name, PublicKey(kind, str(told.get("crv", "")), str(told.get("alg", "")), key)
+
+
+# The library PyJWT, loaded when an identity provider is first used.
+
+
+def load_library() -> Any:
+    """The module `jwt`.
+
+    Raises:
+        ConfigError: If it is not installed.
+    """
+    try:
+        return importlib.import_module("jwt")
+    except ImportError as exc:
+        message = "needs the library PyJWT: install the extra `oidc`, in a checkout by `pip install '.[oidc]'`"
+        raise ConfigError("the configuration", "security.oidc.issuer", message) from exc

@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.oidc.keys import PublicKey
-from adapters.oidc.library import load_library
+from adapters.oidc.keys import PublicKey, load_library
 from shim.ports.identity_provider import BadTokenError, Claims
 
 __all__ = ["TokenHead", "TokenRules", "head_of", "verified"]

@@ -3,9 +3,8 @@
 Nothing of it is on the path of an allocate call.
 """
 
-from adapters.tez.dag_plan import read_dag_plan
+from adapters.tez.dag_plan import ask_priorities, read_dag_plan, vertex_of_priority
 from adapters.tez.plan_files import TezPlanFiles, stages_of_plan
-from adapters.tez.priorities import ask_priorities, vertex_of_priority
 from adapters.tez.vertex_counts import TezVertexCounts, read_vertex_counts
 
 __all__ = [

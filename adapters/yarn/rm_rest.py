@@ -23,13 +23,14 @@ from adapters.yarn.errors import FOREIGN_ERRORS, translated
 from adapters.yarn.web_session import (
     CHUNK_BYTES,
     RestSettings,
+    TicketSource,
     Trail,
+    WebTicketLogin,
     open_session,
     passed_on,
     sent_headers,
     target_of,
 )
-from adapters.yarn.web_tickets import TicketSource, WebTicketLogin
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest

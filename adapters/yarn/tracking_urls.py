@@ -18,8 +18,7 @@ from dataclasses import replace
 from google.protobuf.message import DecodeError
 
 from shim.domain.ids import SubClusterId
-from shim.domain.submissions import Submission
-from shim.domain.submit_replies import SubmitReply
+from shim.domain.submissions import Submission, SubmitReply
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall
 from shim.protocol.proto.messages import ApplicationReportProto

@@ -36,10 +36,10 @@ from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.telemetry import configure_logs
 from shim.telemetry.metrics import RelayMetrics
-from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.scheduler import ScriptedScheduler, token_for
 from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
 from shim.testing.settings import usual
+from shim.testing.stores import InMemoryMultiClusterStore
 
 __all__ = [
     "Process",

@@ -12,13 +12,11 @@ from urllib.parse import urlsplit
 from adapters.hdfs import WebAccess
 from adapters.kerberos import KerberosLogin
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
-from adapters.yarn.log_folder import LogFolder
-from adapters.yarn.log_web import WebLogFolder
+from adapters.yarn.log_folder import LogFolder, WebLogFolder
 from adapters.yarn.master_pages import MasterPages, PageSource
 from adapters.yarn.node_addresses import node_url
-from adapters.yarn.rm_dual import DualResourceManager
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
-from adapters.yarn.rpc_budget import ConnectionBudget
+from adapters.yarn.rm_rpc import DualResourceManager, RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rpc_channel import ConnectionBudget
 from adapters.yarn.scheduler_login import TokenLogins
 from adapters.yarn.tracking_urls import TrackedAtHeddle, TrackedByRPC
 from shim.app.runtime import ReachableClusters

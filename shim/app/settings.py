@@ -16,14 +16,13 @@ from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.domain.file_systems import FileSystems, file_system_of
 from shim.domain.ids import SubClusterId
 from shim.domain.preemption import PreemptionSettings, settling_s
-from shim.domain.rates import Rate
 from shim.federation.core.federation_view import ViewSettings
 from shim.federation.poller import PollSchedule
 from shim.federation.polling import PollSettings
 from shim.federation.reading import ReadingSettings
 from shim.identity.delegation_tokens import TokenLimits
 from shim.identity.provider_claims import ClaimRules
-from shim.identity.rates import RateLimits
+from shim.identity.rates import Rate, RateLimits
 from shim.identity.roles import RoleRules
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.multicluster.core.splitter import SplitSettings

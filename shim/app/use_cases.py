@@ -28,8 +28,8 @@ from shim.app.tls import cluster_tls_facts, master_tls_facts, tls_facts
 from shim.calls.aggregated_logs import AggregatedLogs
 from shim.calls.container_logs import ContainerLogs
 from shim.calls.control import ControlService
+from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.work_left import WorkLeft
 from shim.federation.administration import AdministrationService
 from shim.federation.documents import DocumentReading
 from shim.federation.findings import LineResult

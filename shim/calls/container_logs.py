@@ -14,9 +14,8 @@ from typing import Any
 
 import msgspec
 
-from shim.domain.access_lists import Access
+from shim.domain.access_lists import Access, Viewer
 from shim.domain.ids import ContainerId, SubClusterId
-from shim.domain.viewers import Viewer
 from shim.errors import (
     BadRequestError,
     ForbiddenError,

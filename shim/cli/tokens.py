@@ -10,7 +10,7 @@ import typer
 from shim.cli.front import EXIT_CODES, Server, User, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DEFAULT_SERVER
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import TokenScope
 
 __all__ = ["app"]
 

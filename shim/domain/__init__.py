@@ -14,7 +14,6 @@ from shim.domain.ids import (
     NodeId,
     SubClusterId,
 )
-from shim.domain.leases import Lease
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import (
@@ -46,7 +45,6 @@ __all__ = [
     "GlobalMasterId",
     "HaState",
     "HomeDecision",
-    "Lease",
     "LocalMasterId",
     "MalformedIdError",
     "NodeId",

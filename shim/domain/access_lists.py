@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["NO_ACLS", "Access", "ApplicationACLs", "grants"]
+__all__ = ["NO_ACLS", "Access", "ApplicationACLs", "Viewer", "grants"]
 
 _EVERYBODY = "*"
 _LONGEST = 8192  # characters: of longer lists none is kept, and none is cut, as a cut name is another user's
@@ -66,3 +66,26 @@ def grants(acl: str, user: str, groups: Callable[[], Collection[str]]) -> bool:
 
 def _parts(text: str) -> set[str]:
     return {part.strip() for part in text.split(",")} - {""}
+
+
+# Viewers of applications: what of a caller decides how much is shown.
+
+
+@dataclass(frozen=True, slots=True)
+class Viewer:
+    """A user who looks.
+
+    Attributes:
+        user: As whom sub-clusters are asked.
+        groups: Groups that an identity provider says the user is in, beside those of this machine.
+        sees_all: Whether everything is shown: to administrators, and to all while Heddle has no view rights of its own.
+    """
+
+    user: str
+    groups: frozenset[str] = frozenset()
+    sees_all: bool = True
+
+    @property
+    def sight(self) -> str:
+        """Key under which answers for this viewer are kept; empty for those that everybody with full sight shares."""
+        return "" if self.sees_all else "\0".join((self.user, *sorted(self.groups)))

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
-from shim.domain.word_numbers import WordNumbers
 
-__all__ = ["ApplicationColumns", "Mask", "Rows"]
+__all__ = ["ApplicationColumns", "Mask", "Rows", "WordNumbers"]
 
 Rows: TypeAlias = NDArray[np.intp]
 """Row numbers."""
@@ -332,3 +331,47 @@ def _numbers_of(summary: ApplicationSummary) -> tuple[int, ...]:
     id_ = summary.application_id
     times = summary.started_at_ms, summary.finished_at_ms, id_.cluster_timestamp, id_.sequence
     return tuple(max(-_LARGEST, min(_LARGEST, number)) for number in times)
+
+
+# Numbers of the distinct words of a column.
+
+
+class WordNumbers:
+    """Numbers the distinct words of a column; the number of a word that no row has is used again."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._uses: list[int] = []
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        """The smallest number that no word has ever had."""
+        return len(self._uses)
+
+    def take(self, word: str) -> int:
+        """The number of a word that one more row has."""
+        number = self._numbers.get(word)
+        if number is None:
+            number = self._free.pop() if self._free else len(self._uses)
+            self._numbers[word] = number
+            if number == len(self._uses):
+                self._uses.append(0)
+        self._uses[number] += 1
+        return number
+
+    def give_back(self, word: str) -> None:
+        """One row less has the word."""
+        number = self._numbers[word]
+        self._uses[number] -= 1
+        if not self._uses[number]:
+            del self._numbers[word]
+            self._free.append(number)
+
+    def find(self, word: str) -> int:
+        """The number of a word; -1, which no row has, if none has the word."""
+        return self._numbers.get(word, -1)
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The words that rows have, each with its number."""
+        return self._numbers

@@ -1,12 +1,22 @@
 """Roles: what callers may do at Heddle, and which role each kind of call takes."""
 
 from collections.abc import Mapping
-from enum import Enum, IntEnum
+from enum import Enum, IntEnum, StrEnum
 from types import MappingProxyType
 
-from shim.domain.token_scopes import TokenScope
+__all__ = ["NEEDED", "NEEDED_WITHOUT_ROLES", "RIGHT_OF_SCOPE", "Right", "Role", "TokenScope"]
 
-__all__ = ["NEEDED", "NEEDED_WITHOUT_ROLES", "RIGHT_OF_SCOPE", "Right", "Role"]
+# Scopes: what an API token lets its holder do of what its user may do.
+
+
+class TokenScope(StrEnum):
+    """A part of what a user may do. Each token reads; the others are apart: who operates does not submit by that."""
+
+    READ = "read"
+    SUBMIT = "submit"
+    """Submissions, and changes of applications and reservations."""
+    OPERATE = "operate"
+    """What operators of Heddle and of ResourceManagers change: clusters, policies, labels, nodes."""
 
 
 class Role(IntEnum):

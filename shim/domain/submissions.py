@@ -1,28 +1,109 @@
-"""Submissions: what a client asked to run, what was decided, and how far it got."""
+"""Submissions: what a client asked to run, what was decided, and how far it got.
 
+Comparison of the application that a cluster has under an id with the one that was submitted.
+
+A ResourceManager takes every submission under a known id as a repetition, whatever it holds. So an id that two
+applications share would let one of them be acknowledged and never run.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
 from shim.domain.access_lists import NO_ACLS, ApplicationACLs
+from shim.domain.applications import ApplicationSummary
+from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.launches import HomeVerdict
 from shim.domain.resources import ResourceVector
-from shim.domain.submit_replies import Refusal
-from shim.domain.verdicts import HomeVerdict
 
 __all__ = [
     "DEFAULT_TYPE",
+    "DISPUTED",
     "NOWHERE",
     "Candidate",
     "DeliveryFailure",
     "HomeDecision",
     "HomeProposal",
+    "Refusal",
     "Submission",
     "SubmissionProgress",
     "SubmissionRecord",
     "SubmissionState",
+    "SubmitReply",
+    "SubmitVerdict",
     "Waited",
+    "differences",
+    "disputed_reason",
     "type_as_shown",
 ]
+
+# Replies of a ResourceManager to a submission, by whichever of its servers they came.
+
+_BAD_REQUEST = 400
+
+
+class SubmitVerdict(Enum):
+    """Meaning of a reply for the submission."""
+
+    TAKEN = "taken"
+    REFUSED = "refused"
+    """The ResourceManager looked at the application and does not want it."""
+    FAILED = "failed"
+    """The ResourceManager failed. Whether it has the application all the same decides what that means."""
+    UNCLEAR = "unclear"
+    """The ResourceManager answered, and not to this."""
+    FROM_A_GATEWAY = "from a gateway"
+    """Something between may have answered, while the ResourceManager still has the request."""
+
+
+_OF_SIZE = (
+    "Invalid resource request",
+    "Invalid label resource request",
+    "Requested more memory than configured max",
+    "Requested more cores than configured max",
+)
+"""Beginnings of what a ResourceManager says of a container that it cannot give: `SchedulerUtils`, `RMWebAppUtil`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A ResourceManager's refusal of a submission, in its own words.
+
+    Attributes:
+        java_class: Binary name of the exception; empty if none was told.
+        message: Its first line.
+        status: Of the web services; 0 if the words came by RPC, and then without headers and body.
+        headers: As received.
+        body: In the representation that the client accepts.
+    """
+
+    java_class: str
+    message: str
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    @property
+    def text(self) -> str:
+        """The words as they are kept and shown: those of the web services whole."""
+        return self.body.decode("utf-8", "replace") if self.status else f"{self.java_class}: {self.message}"
+
+    @property
+    def is_of_size(self) -> bool:
+        """True if it is for what the ApplicationMaster's container asks for: another ResourceManager may have that.
+
+        It says so before it makes an application of the submission: nothing of it is there.
+        """
+        return self.status in (0, _BAD_REQUEST) and any(words in self.text for words in _OF_SIZE)
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitReply:
+    """A ResourceManager's reply to a submission; words where it was not taken."""
+
+    verdict: SubmitVerdict
+    refusal: Refusal = Refusal("", "")
 
 
 DEFAULT_TYPE = "YARN"
@@ -244,3 +325,64 @@ class DeliveryFailure:
 def type_as_shown(asked: str) -> str:
     """An application's type as a ResourceManager will show it: cut, and the default where none was asked for."""
     return asked[:_LONGEST_TYPE] or DEFAULT_TYPE
+
+
+DISPUTED = "Acknowledged and never run"
+"""How the reason of a submission begins whose id belongs to another application."""
+
+_DEFAULT_QUEUE = "default"
+
+
+def differences(submission: Submission, seen: ApplicationSummary, *, with_queue: bool = False) -> tuple[str, ...]:
+    """Differences that prove that `seen` is not the application of `submission`; empty if it may be the same.
+
+    Only what never changes at a ResourceManager is proof: user, name, type and tags. A queue is none: placement rules
+    and moves change it. The content of what runs cannot be asked for. What a submission leaves to its default is no
+    proof either: records of older Heddles hold neither type nor tags of what came by Hadoop RPC.
+
+    Args:
+        submission: What was submitted; its body does not matter.
+        seen: What the cluster lists under its id.
+        with_queue: Whether the queue counts, too, where the submission names one that is not the default.
+    """
+    pairs = (
+        ("user", submission.user, seen.user),
+        ("name", _plain(submission.name), _plain(seen.name) if _plain(submission.name) else ""),
+        ("type", *_types(submission.application_type, seen.application_type)),
+        ("tags", _tags(submission.tags), _tags(_without_added(submission, seen)) if submission.tags else ""),
+        ("queue", *(_leaves(submission.queue, seen.queue) if with_queue else ("", ""))),
+    )
+    return tuple(f"{what} {there!r} instead of {here!r}" for what, here, there in pairs if here != there)
+
+
+def disputed_reason(seen: ApplicationSummary, found: tuple[str, ...]) -> str:
+    """Message for the client of an acknowledged submission whose id belongs to another application."""
+    return (
+        f"{DISPUTED}: its id belongs to another application at sub-cluster {seen.home_subcluster} "
+        f"({'; '.join(found)}). Submit it again under a new id."
+    )
+
+
+def _types(asked: str, there: str) -> tuple[str, str]:
+    return ("", "") if asked in ("", DEFAULT_TYPE) else (type_as_shown(asked), type_as_shown(there))
+
+
+def _tags(tags: Iterable[str]) -> str:
+    return ",".join(sorted({tag.lower() for tag in tags}))
+
+
+def _without_added(submission: Submission, seen: ApplicationSummary) -> Iterable[str]:
+    """Tags of a cluster's application but for the deadline that Heddle adds where it runs in a reservation."""
+    asked = {tag.lower() for tag in submission.tags}
+    return (tag for tag in seen.tags if tag.lower() in asked or not tag.lower().startswith(f"{DEADLINE_TAG}="))
+
+
+def _plain(name: str) -> str:
+    """A name as far as it surely arrives unchanged: nothing if it holds anything but printable ASCII."""
+    return name.strip() if name.isascii() and name.isprintable() else ""
+
+
+def _leaves(asked: str, there: str) -> tuple[str, str]:
+    """The last parts of two queues' names; nothing where the submission leaves the choice to the cluster."""
+    leaf = asked.rpartition(".")[2]
+    return ("", "") if leaf in ("", _DEFAULT_QUEUE) else (leaf, there.rpartition(".")[2])

@@ -23,12 +23,11 @@ from typing import Any
 
 import msgspec
 
-from shim.domain.access_lists import Access
+from shim.domain.access_lists import Access, Viewer
 from shim.domain.application_columns import Mask
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
-from shim.domain.viewers import Viewer
 from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.core.federation_view import FederationView
 

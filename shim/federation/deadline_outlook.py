@@ -6,10 +6,9 @@ from typing import Any
 
 import msgspec
 
-from shim.domain.deadlines import job_times
+from shim.domain.deadlines import WorkLeft, job_times
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord
-from shim.domain.work_left import WorkLeft
 from shim.protocol.rest.wire_values import whole
 
 __all__ = ["ApplicationWork", "DeadlineOutlook", "outlook", "outlook_of_waiting"]

@@ -7,8 +7,7 @@ and is not listened to, until an operator lets it in again.
 from collections.abc import Callable
 
 from shim.domain.ids import SubClusterId
-from shim.domain.submissions import Submission
-from shim.domain.submit_replies import SubmitReply
+from shim.domain.submissions import Submission, SubmitReply
 from shim.errors import NeverReachedError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall

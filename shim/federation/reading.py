@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from shim.concurrency.single_flight import SingleFlight
+from shim.domain.access_lists import Viewer
 from shim.domain.application_columns import ApplicationColumns, Mask, Rows
 from shim.domain.applications import SPAN_TAG, ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, MalformedIdError, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
 from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord, SubmissionState
-from shim.domain.viewers import Viewer
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
 from shim.federation import rm_questions as ask
 from shim.federation.application_access import ApplicationAccess

@@ -1,9 +1,8 @@
 """View rights of callers: one rule for the web services, the pages and Hadoop RPC."""
 
-from shim.domain.access_lists import Access
+from shim.domain.access_lists import Access, Viewer
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.viewers import Viewer
 from shim.errors import ForbiddenError
 from shim.federation.reading import ApplicationReading
 from shim.identity.service import Caller, IdentityService

@@ -19,14 +19,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from shim.concurrency.single_flight import SingleFlight
-from shim.domain.roles import RIGHT_OF_SCOPE, Right
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import RIGHT_OF_SCOPE, Right, TokenScope
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotFoundError, UnavailableError, UserError
-from shim.identity.scopes import require_scope
-from shim.identity.service import Caller, IdentityService
-from shim.ports.api_token_store import APIToken, APITokenStore
+from shim.identity.service import Caller, IdentityService, require_scope
 from shim.ports.clock import Clock
+from shim.ports.token_store import APIToken, APITokenStore
 
 __all__ = ["API_TOKEN_MARK", "APITokenLimits", "APITokens", "BadAPITokenError", "NewAPIToken"]
 

@@ -12,15 +12,14 @@ Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `Delega
 `DefaultImpersonationProvider` of Hadoop 3.4.2, and recorded answers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import ipaddress
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, Right, Role
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, Right, Role, TokenScope
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
-from shim.identity.addresses import is_from, is_loopback
 from shim.identity.cookies import BY_NAME, BY_TICKET, COOKIE_NAME, Cookies
 from shim.identity.roles import RoleRules
 from shim.ports.clock import Clock
@@ -33,6 +32,11 @@ __all__ = [
     "IdentityService",
     "ImpersonationError",
     "ProxyRule",
+    "TokenScopeError",
+    "is_from",
+    "is_loopback",
+    "network_of",
+    "require_scope",
 ]
 
 _ANY = "*"
@@ -349,3 +353,68 @@ def _canonical(name_untrusted: str) -> str:
         return canonical_user(name_untrusted)
     except MalformedUserNameError as exc:
         raise BadRequestError(str(exc)) from exc
+
+
+# Addresses that callers come from.
+
+_NETWORK_BITS = 64
+"""Of an IPv6 address: what follows, hosts change by themselves."""
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def is_from(address: str, hosts: Collection[str]) -> bool:
+    """True if an address is among addresses and networks, or stands there as it is written."""
+    try:
+        caller = ipaddress.ip_address(address)
+        return any(caller in ipaddress.ip_network(host, strict=False) for host in hosts)
+    except ValueError:
+        return address in hosts
+
+
+def is_loopback(address: str) -> bool:
+    """True for an address of this machine alone."""
+    found = _parsed(address)
+    return found is not None and found.is_loopback
+
+
+def network_of(address: str) -> str:
+    """The network that a host keeps its address in: of IPv4 the address itself."""
+    found = _parsed(address)
+    if isinstance(found, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((found, _NETWORK_BITS), strict=False))
+    return address if found is None else str(found)
+
+
+def _parsed(address: str) -> Address | None:
+    """An address, without the form that IPv6 sockets give to IPv4."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return None
+    return (isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped) or found
+
+
+# Limits of a caller who shows an API token; other callers may do all that their users may.
+
+
+class TokenScopeError(ForbiddenError):
+    """A request that the caller's API token does not let it make, whatever its user may do."""
+
+
+def require_scope(caller: Caller, scope: TokenScope | None) -> None:
+    """See whether a caller's token lets it do what has a scope.
+
+    Args:
+        caller: With or without a token.
+        scope: None for what no token lets anybody do: to make tokens of whatever kind, which would live on.
+
+    Raises:
+        TokenScopeError: If the token does not.
+    """
+    if caller.scopes is None or scope in caller.scopes or scope is TokenScope.READ:
+        return
+    if scope is None:
+        raise TokenScopeError("an API token does not make, renew or end tokens: log in as the user that you are")
+    has = ", ".join(sorted(caller.scopes))
+    raise TokenScopeError(f"the API token {caller.token_id} of {caller.user} lacks the scope {scope}: it has {has}")

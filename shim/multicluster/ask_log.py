@@ -11,8 +11,8 @@ from shim.domain.ids import ApplicationId
 from shim.errors import StoreError
 from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.splitters import AttemptMatching
-from shim.ports.ask_store import AskStore, ShownAsks
 from shim.ports.clock import Clock
+from shim.ports.multicluster_store import AskStore, ShownAsks
 
 __all__ = ["AskLog"]
 

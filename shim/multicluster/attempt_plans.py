@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from shim.domain.allocations import AskKey
+from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict, Verdict
 from shim.domain.requests import RequestPlan
-from shim.domain.verdicts import Verdict
-from shim.domain.work_left import WorkLeft
 from shim.errors import InvariantViolationError
 from shim.multicluster.core import LedgerEvent
 from shim.multicluster.core.plan_events import (

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.capacity_bids import OfferCounts
+from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.launches import ConflictKind
-from shim.domain.verdicts import Verdict
-from shim.domain.work_left import WorkLeft
+from shim.domain.launches import ConflictKind, Verdict
 from shim.multicluster.attempt_plans import AttemptPlans
 from shim.multicluster.core import AskSplitter, CapacitySplitter, LedgerEvent
 from shim.multicluster.core.ask_decisions import AskDecision

@@ -21,11 +21,9 @@ import structlog
 
 from shim.domain.capacity_bids import CapacityBid, CapacityNotice
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict, proposer
-from shim.domain.leases import Lease
+from shim.domain.launches import HomeVerdict, LaunchNews, LaunchProposal, LaunchVerdict, Verdict, proposer
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
-from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.errors import HeddleError, MasterLinkError, RemoteProtocolError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.poller import PollListener, apply_in_turns, tell_listeners
@@ -33,6 +31,7 @@ from shim.peers.correspondence import Correspondence
 from shim.peers.roster import Roster, global_master_role, local_master_role
 from shim.peers.verification import stripped
 from shim.ports.clock import Clock
+from shim.ports.lease_store import Lease
 from shim.ports.master_links import MasterDialer, MasterLink
 from shim.protocol.peers import (
     MAX_LAUNCHES,

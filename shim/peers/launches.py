@@ -23,10 +23,10 @@ from shim.domain.launches import (
     LaunchProposal,
     LaunchVerdict,
     TentativelyAllocated,
+    Verdict,
 )
 from shim.domain.messages import Rank
 from shim.domain.subclusters import SubClusterReport
-from shim.domain.verdicts import Verdict
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView, Part
 from shim.ports.clock import Clock

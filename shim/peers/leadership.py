@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from shim.domain import Lease
 from shim.errors import StoreUnavailableError
 from shim.ports import Clock, LeaseStore
+from shim.ports.lease_store import Lease
 
 __all__ = ["LeaseKeeper"]
 
@@ -25,7 +25,7 @@ class LeaseKeeper:
     Args:
         store: Where leases are.
         clock: Of this process.
-        name: The role, see `shim.domain.Lease`.
+        name: The role, see `shim.ports.lease_store.Lease`.
         holder: This process' life.
         address: Where others reach the holder.
         for_s: Length of the lease: another takes over this long after the holder died.

@@ -23,10 +23,9 @@ import structlog
 
 from shim.domain.capacity_bids import CapacityBid, CapacityNotice
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict, proposer
+from shim.domain.launches import HomeVerdict, LaunchNews, LaunchProposal, LaunchVerdict, proposer
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
-from shim.domain.verdicts import HomeVerdict
 from shim.errors import HeddleError, RemoteProtocolError
 from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
 from shim.federation.poller import PollListener, PollSchedule, SubClusterPoller

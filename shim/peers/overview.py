@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from shim.domain.ids import SubClusterId
-from shim.domain.leases import Lease
-from shim.domain.verdicts import Verdict
+from shim.domain.launches import Verdict
 from shim.peers.following import Following, LinkStatus
 from shim.peers.ownership import QueueOwnership
 from shim.peers.passing_on import PassedOn
 from shim.peers.roster import Roster, role_prefix
 from shim.ports.clock import Clock
+from shim.ports.lease_store import Lease
 
 __all__ = ["MasterStatus", "MastersOverview", "MastersStatus", "PassedOnCounts", "QueueOwner"]
 

@@ -14,8 +14,7 @@ import structlog
 
 from shim.concurrency.keep_going import aside
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.submissions import Submission
-from shim.domain.submit_replies import Refusal
+from shim.domain.submissions import Refusal, Submission
 from shim.errors import (
     BadRequestError,
     ConflictError,

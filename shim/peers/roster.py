@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.leases import Lease
+from shim.ports.lease_store import Lease
 
 __all__ = ["Roster", "global_master_role", "local_master_role", "queue_role", "role_prefix", "server_role"]
 

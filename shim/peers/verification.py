@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from shim.domain.access_lists import NO_ACLS
 from shim.domain.ids import SubClusterId
+from shim.domain.launches import HomeVerdict, PlacedKind, Verdict
 from shim.domain.subclusters import SubClusterState
 from shim.domain.submissions import HomeProposal
-from shim.domain.verdicts import HomeVerdict, PlacedKind, Verdict
 from shim.federation.core.federation_view import FederationView, PendingPlacement
 from shim.ports.clock import Clock
 from shim.submission.core.home import HomeSettings, choose_home

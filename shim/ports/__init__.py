@@ -2,7 +2,7 @@
 
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
-from shim.ports.policy_store import PolicyStore, PolicyVersion
+from shim.ports.queue_stores import PolicyStore, PolicyVersion
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
 

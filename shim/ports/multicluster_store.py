@@ -5,11 +5,11 @@ Tokens are secrets: whoever implements this keeps them unreadable to those who c
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 
-__all__ = ["MultiClusterStore", "RegisteredAttempt", "RemoteSession"]
+__all__ = ["MOST_KEPT", "AskStore", "MultiClusterStore", "RegisteredAttempt", "RemoteSession", "ShownAsks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,4 +97,25 @@ class MultiClusterStore(Protocol):
 
     async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
         """Return the containers that were given and not taken."""
+        ...
+
+
+# Store of the newest decisions on the asks of spanning applications, as `why` shows them.
+
+MOST_KEPT = 10_000
+"""Applications whose decisions are kept; those that were written least lately go first."""
+
+ShownAsks = Sequence[Mapping[str, Any]]
+"""One plain JSON object for each ask."""
+
+
+class AskStore(Protocol):
+    """Both methods raise `StoreUnavailableError` when the store fails; each may be repeated."""
+
+    async def keep(self, asks: Mapping[ApplicationId, ShownAsks]) -> None:
+        """Keep the newest decisions of applications, in the place of those that were kept of them."""
+        ...
+
+    async def of(self, application: ApplicationId) -> ShownAsks:
+        """The decisions that were kept last; none for an application that never spanned, or long ago."""
         ...

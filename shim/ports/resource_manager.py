@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
-from shim.domain.submissions import Submission
-from shim.domain.submit_replies import SubmitReply
+from shim.domain.submissions import Submission, SubmitReply
 from shim.protocol.rest.submission_context import read_reply
 
 __all__ = ["Parameters", "ResourceManager", "RestAnswer", "RestRequest"]

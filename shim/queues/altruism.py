@@ -23,8 +23,8 @@ from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import HeldBack, Recall
 from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
-from shim.ports.credit_store import CreditRow
 from shim.ports.job_graphs import JobGraphs
+from shim.ports.queue_stores import CreditRow
 from shim.ports.random_source import RandomSource
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism_account import AltruismAccount, shown_account

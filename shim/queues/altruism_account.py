@@ -7,7 +7,7 @@ from typing import Any
 from shim.domain.credits import NO_CREDITS
 from shim.domain.ids import ContainerId
 from shim.domain.job_graphs import Stage, StagesOfJob
-from shim.ports.credit_store import CreditRow
+from shim.ports.queue_stores import CreditRow
 from shim.queues.core.job_watch import StageSeen
 from shim.queues.core.yielding import Yield, YieldedStage
 

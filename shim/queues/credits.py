@@ -14,7 +14,7 @@ from shim.domain.credits import NO_CREDITS, Credits
 from shim.domain.ids import ApplicationId
 from shim.errors import StoreError
 from shim.ports.clock import Clock
-from shim.ports.credit_store import CREDITS_KEPT_FOR_MS, GROUPS_OF_CREDITS, CreditQuestion, CreditRow, CreditStore
+from shim.ports.queue_stores import CREDITS_KEPT_FOR_MS, GROUPS_OF_CREDITS, CreditQuestion, CreditRow, CreditStore
 
 __all__ = ["CreditBook", "CreditKeeping"]
 

@@ -9,7 +9,7 @@ from shim.concurrency.off_loop import OffLoop
 from shim.domain.shares import SharePolicy
 from shim.errors import BadRequestError, ConfigError, ConflictError, HeddleError, NotFoundError, VersionConflictError
 from shim.ports.clock import Clock
-from shim.ports.policy_store import PolicyStore, PolicyVersion
+from shim.ports.queue_stores import PolicyStore, PolicyVersion
 
 __all__ = ["RELEASED", "ParsePolicy", "PolicyDifference", "PolicyService", "policy_difference"]
 

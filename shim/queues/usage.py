@@ -19,8 +19,18 @@ from shim.federation.core.account_book import AccountBook, ReadsUsage
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.identity.service import Caller
 from shim.ports.clock import Clock
-from shim.ports.credit_store import GROUPS_OF_CREDITS, CreditQuestion, CreditStore
-from shim.ports.usage_store import GROUPS, KEPT_FOR_MS, MOST_GROUPS, UsageQuestion, UsageRow, UsageStore, UsageTotal
+from shim.ports.queue_stores import (
+    GROUPS,
+    GROUPS_OF_CREDITS,
+    KEPT_FOR_MS,
+    MOST_GROUPS,
+    CreditQuestion,
+    CreditStore,
+    UsageQuestion,
+    UsageRow,
+    UsageStore,
+    UsageTotal,
+)
 
 __all__ = ["UsageKeeping", "UsageReports"]
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from shim.domain.allocations import AskKey, TaggedSpot
-from shim.domain.deadlines import JobTimes
+from shim.domain.deadlines import JobTimes, WorkLeft
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import ContainerKind, Waiting
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
-from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.global_master.capacity_bids import WaitingDemand, rank_among_queues
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels

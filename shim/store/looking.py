@@ -7,7 +7,7 @@ from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from shim.errors import StoreUnavailableError
-from shim.ports.policy_store import PolicyVersion
+from shim.ports.queue_stores import PolicyVersion
 from shim.store.postgresql import postgresql_engine
 from shim.store.sql_queue_stores import newest_of
 from shim.store.tables import policies

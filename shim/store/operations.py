@@ -18,8 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
-from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationId, SubClusterId, sequence_above, timestamp_of_epoch
 from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import VersionConflictError

@@ -7,6 +7,7 @@ from typing import Any
 
 from shim.domain.access_lists import NO_ACLS, ApplicationACLs
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.launches import HomeVerdict, Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import (
     Candidate,
@@ -17,7 +18,6 @@ from shim.domain.submissions import (
     SubmissionState,
     Waited,
 )
-from shim.domain.verdicts import HomeVerdict, Verdict
 
 __all__ = [
     "id_of_row",

@@ -15,8 +15,7 @@ from sqlalchemy import Connection, delete, func, or_, select, text, tuple_, upda
 from sqlalchemy.exc import DBAPIError
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.same_application import DISPUTED
-from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.domain.submissions import DISPUTED, SubmissionRecord, SubmissionState
 from shim.ports.history_store import StoreHistory
 from shim.store import rows
 from shim.store.executors import Executor

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Table, bindparam, case, func, 
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningInsert
 
-from shim.domain.leases import Lease
+from shim.ports.lease_store import Lease
 from shim.store.executors import Executor
 from shim.store.tables import leases
 

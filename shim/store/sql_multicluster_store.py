@@ -9,8 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
-from shim.ports.ask_store import MOST_KEPT, ShownAsks
-from shim.ports.multicluster_store import RegisteredAttempt, RemoteSession
+from shim.ports.multicluster_store import MOST_KEPT, RegisteredAttempt, RemoteSession, ShownAsks
 from shim.store.executors import Executor
 from shim.store.sealing import Sealer
 from shim.store.tables import ask_decisions, span_attempts, span_containers, span_sessions

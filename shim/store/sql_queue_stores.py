@@ -30,9 +30,16 @@ from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.domain.usage import PartUsage
 from shim.errors import VersionConflictError
 from shim.ports.act_store import KEPT_FOR_MS, MOST_OF_ONE
-from shim.ports.credit_store import MOST_CREDITS, CreditQuestion, CreditRow
-from shim.ports.policy_store import PolicyVersion
-from shim.ports.usage_store import MOST_GROUPS, UsageQuestion, UsageRow, UsageTotal
+from shim.ports.queue_stores import (
+    MOST_CREDITS,
+    MOST_GROUPS,
+    CreditQuestion,
+    CreditRow,
+    PolicyVersion,
+    UsageQuestion,
+    UsageRow,
+    UsageTotal,
+)
 from shim.store.executors import Executor
 from shim.store.tables import altruism_credits, policies, preemption_acts, preemption_counts, usage_parts
 
@@ -44,7 +51,7 @@ _GROUPS_CREDITS = {"queue": _C.queue, "user": _C.user_name}
 
 
 class SqlCreditStore:
-    """Credits in SQL; implements `shim.ports.credit_store.CreditStore`. Closing the state store closes it."""
+    """Credits in SQL; implements `shim.ports.queue_stores.CreditStore`. Closing the state store closes it."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor
@@ -239,7 +246,7 @@ _GROUPS: Mapping[str, ColumnElement[Any]] = {
 
 
 class SqlUsageStore:
-    """Usage in SQL; implements `shim.ports.usage_store.UsageStore`. Closing the state store closes it."""
+    """Usage in SQL; implements `shim.ports.queue_stores.UsageStore`. Closing the state store closes it."""
 
     def __init__(self, executor: Executor) -> None:
         self._executor = executor

@@ -5,9 +5,8 @@ from functools import partial
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
-from shim.domain.token_scopes import TokenScope
-from shim.ports.api_token_store import APIToken
-from shim.ports.token_store import StoredToken, TooManyTokensError
+from shim.domain.roles import TokenScope
+from shim.ports.token_store import APIToken, StoredToken, TooManyTokensError
 from shim.store.executors import Executor
 from shim.store.tables import api_tokens, delegation_tokens
 

@@ -4,16 +4,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shim.ports.act_store import ActStore
-from shim.ports.api_token_store import APITokenStore
-from shim.ports.ask_store import AskStore
-from shim.ports.credit_store import CreditStore
 from shim.ports.history_store import HistoryStore
 from shim.ports.lease_store import LeaseStore
-from shim.ports.multicluster_store import MultiClusterStore
-from shim.ports.policy_store import PolicyStore
+from shim.ports.multicluster_store import AskStore, MultiClusterStore
+from shim.ports.queue_stores import CreditStore, PolicyStore, UsageStore
 from shim.ports.state_store import StateStore
-from shim.ports.token_store import TokenStore
-from shim.ports.usage_store import UsageStore
+from shim.ports.token_store import APITokenStore, TokenStore
 from shim.store.executors import Executor
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore

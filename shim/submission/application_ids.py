@@ -1,6 +1,6 @@
 """The ids that this process issues: an epoch of its own, and numbers from blocks that the store has reserved.
 
-The epoch (`shim.domain.id_epochs`) keeps ids apart from those of every other process, also where the store has lost
+The epoch (`shim.domain.ids`) keeps ids apart from those of every other process, also where the store has lost
 what was reserved. The numbers are shared by all processes of a federation: people tell applications by them.
 """
 

@@ -11,8 +11,7 @@ from dataclasses import replace
 import structlog
 
 from shim.domain.applications import ApplicationSummary
-from shim.domain.same_application import differences, disputed_reason
-from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.domain.submissions import SubmissionRecord, SubmissionState, differences, disputed_reason
 from shim.errors import StoreError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.unplaced import unplaced_document

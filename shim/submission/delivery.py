@@ -6,9 +6,7 @@ request that provably is not on its way and one that may be: only the first may 
 
 from dataclasses import dataclass
 
-from shim.domain.same_application import differences
-from shim.domain.submissions import Submission
-from shim.domain.submit_replies import Refusal, SubmitReply, SubmitVerdict
+from shim.domain.submissions import Refusal, Submission, SubmitReply, SubmitVerdict, differences
 from shim.errors import NeverReachedError, ResourceManagerError, StandbyError
 from shim.federation.home_questions import Uncertain, ask_home
 from shim.ports.resource_manager import ResourceManager

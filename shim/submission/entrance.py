@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
-from shim.domain.submissions import Submission
-from shim.domain.submit_replies import Refusal
+from shim.domain.submissions import Refusal, Submission
 
 __all__ = ["Accepted", "Rejected", "TakesSubmissions"]
 

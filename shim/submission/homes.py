@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
+from shim.domain.launches import HomeVerdict, Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision, HomeProposal, Submission
-from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.federation.core.federation_view import FederationView, PendingPlacement
 from shim.ports.clock import Clock
 from shim.protocol.yarn import RPC_SUBMISSION

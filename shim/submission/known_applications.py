@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId
-from shim.domain.same_application import differences
-from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState
+from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState, differences
 from shim.errors import (
     BadRequestError,
     ConflictError,

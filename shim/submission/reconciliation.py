@@ -18,8 +18,7 @@ import structlog
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.same_application import differences
-from shim.domain.submissions import SubmissionProgress, SubmissionState
+from shim.domain.submissions import SubmissionProgress, SubmissionState, differences
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import HomeKnows, Life, ask_home

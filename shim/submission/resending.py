@@ -12,8 +12,7 @@ import structlog
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId
 from shim.domain.subclusters import ApplicationDocument
-from shim.domain.submissions import SubmissionProgress, SubmissionRecord, SubmissionState
-from shim.domain.submit_replies import Refusal
+from shim.domain.submissions import Refusal, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import StoreError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import Life

@@ -20,8 +20,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState, Waited
-from shim.domain.submit_replies import Refusal
+from shim.domain.submissions import (
+    NOWHERE,
+    HomeDecision,
+    Refusal,
+    Submission,
+    SubmissionRecord,
+    SubmissionState,
+    Waited,
+)
 from shim.errors import (
     StoreError,
     UnavailableError,

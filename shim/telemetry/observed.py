@@ -6,8 +6,14 @@ from types import TracebackType
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, AdmissionWord
-from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
-from shim.domain.submit_replies import SubmitReply
+from shim.domain.submissions import (
+    DeliveryFailure,
+    Submission,
+    SubmissionProgress,
+    SubmissionRecord,
+    SubmissionState,
+    SubmitReply,
+)
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall

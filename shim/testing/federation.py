@@ -7,23 +7,28 @@ and homes are chosen in the configured order.
 
 import asyncio
 import json
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
+from random import Random
 from typing import Any, TypeVar
 
 from shim.app.assembly import Overrides
+from shim.app.runtime import ReachableClusters, Runtime, new_view
 from shim.app.use_cases import assemble
+from shim.config.loader import Config, parse
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument, HaState, SubClusterReport
 from shim.domain.submissions import Candidate, HomeDecision, Submission
-from shim.errors import ResourceManagerError
+from shim.errors import NeverReachedError, ResourceManagerError, UnavailableError
 from shim.federation.core.federation_view import FederationView
+from shim.federation.inspection import SubClusterDescription
 from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore
-from shim.ports.resource_manager import ResourceManager
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.ports.scheduler_login import SchedulerLogin, SchedulerLogins
 from shim.ports.state_store import StateStore
 from shim.store.stores import Stores
 from shim.submission.core.home import HomeSettings
@@ -32,13 +37,20 @@ from shim.submission.gate import Gate, OpenGate
 from shim.submission.homes import Homes, VerifiesHomes
 from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.clock import FakeClock
-from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application
-from shim.testing.runtime import a_runtime, in_memory_clusters
-from shim.testing.stores import in_memory_stores
+from shim.testing.stores import InMemoryMultiClusterStore, in_memory_stores
 
-__all__ = ["ChoosesInOrder", "ListsInTheView", "ScriptedFederation", "ScriptedHeddle"]
+__all__ = [
+    "ChoosesInOrder",
+    "ListsInTheView",
+    "NoSchedulers",
+    "ScriptedFederation",
+    "ScriptedHeddle",
+    "a_configuration",
+    "a_runtime",
+    "in_memory_clusters",
+]
 
 T = TypeVar("T")
 
@@ -269,3 +281,84 @@ def _document(shown: Mapping[str, object], home: SubClusterId, as_of_s: float) -
         finished_at_ms=int(str(shown["finishedTime"])),
     )
     return ApplicationDocument(summary, json.dumps(shown).encode(), as_of_s)
+
+
+# A `Runtime` in memory: what the use cases are assembled on where there is no socket, no database and no chance.
+
+_SECRET = b"s" * 32
+
+
+class NoSchedulers:
+    """Implements `SchedulerLogins`: no scheduler's address is known."""
+
+    def log_in(self, subcluster: SubClusterId, token: bytes) -> SchedulerLogin:
+        """See `SchedulerLogins`."""
+        del token
+        raise NeverReachedError(subcluster, "the address of its scheduler is not known")
+
+
+def a_configuration(names: Mapping[SubClusterId, object], text: str = "") -> Config:
+    """A configuration of some sub-clusters.
+
+    Args:
+        names: Of the sub-clusters.
+        text: More of it, in TOML.
+    """
+    subclusters = "".join(f'\n[[subcluster]]\nid = "{name}"\nweb = "http://rm.{name}:8088"\n' for name in names)
+    return parse(text + subclusters, source="heddle.toml", environment={})
+
+
+def in_memory_clusters(
+    managers: Mapping[SubClusterId, ResourceManager],
+    *,
+    logins: SchedulerLogins | None = None,
+    guarded: frozenset[SubClusterId] = frozenset(),
+) -> ReachableClusters:
+    """Sub-clusters that are reached without a socket; none of their NodeManagers answers."""
+    return ReachableClusters(
+        managers=managers,
+        logins=logins or NoSchedulers(),
+        descriptions={name: SubClusterDescription((f"http://rm.{name}:8088",)) for name in managers},
+        guarded=guarded,
+        ask_node=dict.fromkeys(managers, _no_node),
+    )
+
+
+def a_runtime(
+    clusters: ReachableClusters,
+    clock: Clock,
+    *,
+    stores: Stores | None = None,
+    config: str = "",
+    groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+    crash_points: CrashPoints = nothing_happens,
+    seed: str = "heddle",
+) -> Runtime:
+    """A runtime for the use cases of one process.
+
+    Args:
+        clusters: The sub-clusters.
+        clock: For all times.
+        stores: Outlive the process; new ones if None.
+        config: Sections of the configuration, in TOML.
+        groups_of: The groups of a user.
+        crash_points: Called at each step of each submission.
+        seed: Of all chance; two processes need two.
+    """
+    configuration = a_configuration(clusters.managers, config)
+    return Runtime(
+        config=configuration,
+        clock=clock,
+        random=Random(seed),  # noqa: S311 - repeatable on purpose
+        clusters=clusters,
+        stores=stores or in_memory_stores(clock),
+        view=new_view(configuration),
+        groups_of=groups_of,
+        user="heddle",
+        secret=_SECRET,
+        crash_points=crash_points,
+    )
+
+
+async def _no_node(address: str, request: RestRequest) -> RestAnswer:
+    raise UnavailableError(f"{address} does not answer {request.path}")

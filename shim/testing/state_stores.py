@@ -5,11 +5,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
-from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
-from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.same_application import DISPUTED
+from shim.domain.ids import ApplicationId, SubClusterId, sequence_above, timestamp_of_epoch
 from shim.domain.subclusters import Admission, AdmissionWord
-from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
+from shim.domain.submissions import (
+    DISPUTED,
+    DeliveryFailure,
+    Submission,
+    SubmissionProgress,
+    SubmissionRecord,
+    SubmissionState,
+)
 from shim.errors import VersionConflictError
 from shim.ports.history_store import StoreHistory
 

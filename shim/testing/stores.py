@@ -1,35 +1,43 @@
 """Stores in memory that keep their ports' contracts; each forgets with the process, and can be away."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shim.domain.ids import ApplicationId
-from shim.domain.leases import Lease
+from shim.domain.credits import NO_CREDITS, Credits
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.errors import StoreUnavailableError, VersionConflictError
 from shim.ports.act_store import KEPT_FOR_MS, MOST_OF_ONE
-from shim.ports.api_token_store import APIToken
-from shim.ports.ask_store import ShownAsks
 from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore
-from shim.ports.multicluster_store import MultiClusterStore
-from shim.ports.policy_store import PolicyVersion
+from shim.ports.lease_store import Lease
+from shim.ports.multicluster_store import MultiClusterStore, RegisteredAttempt, RemoteSession, ShownAsks
+from shim.ports.queue_stores import (
+    MOST_CREDITS,
+    MOST_GROUPS,
+    CreditQuestion,
+    CreditRow,
+    PolicyVersion,
+    UsageQuestion,
+    UsageRow,
+    UsageTotal,
+)
 from shim.ports.state_store import StateStore
-from shim.ports.token_store import StoredToken, TooManyTokensError
+from shim.ports.token_store import APIToken, StoredToken, TooManyTokensError
 from shim.store.stores import Stores
-from shim.testing.credit_stores import InMemoryCreditStore
-from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
-from shim.testing.usage_stores import InMemoryUsageStore
 
 __all__ = [
     "InMemoryActStore",
     "InMemoryAskStore",
+    "InMemoryCreditStore",
     "InMemoryLeaseStore",
+    "InMemoryMultiClusterStore",
     "InMemoryPolicyStore",
     "InMemoryTokenStore",
+    "InMemoryUsageStore",
     "in_memory_stores",
 ]
 
@@ -313,3 +321,223 @@ def in_memory_stores(
         asks=InMemoryAskStore(),
         leases=InMemoryLeaseStore(clock),
     )
+
+
+# `UsageStore` in memory. Limits: forgets with the process.
+
+_SUMS = ("memory_mib_s", "vcore_s", "preempted_memory_mib_s", "preempted_vcore_s")
+
+
+class InMemoryUsageStore:
+    """Implements `UsageStore`.
+
+    Attributes:
+        is_away: Whether every method fails.
+        writes: How many rows were written.
+    """
+
+    def __init__(self) -> None:
+        self.is_away = False
+        self.writes = 0
+        self.rows: dict[tuple[ApplicationId, SubClusterId], UsageRow] = {}
+
+    async def keep(self, rows: Sequence[UsageRow]) -> None:
+        """See `UsageStore`."""
+        self._check()
+        for row in rows:
+            self.writes += 1
+            known = self.rows.get((row.application, row.subcluster))
+            if known is None or _is_more(row, known):
+                self.rows[row.application, row.subcluster] = row
+
+    async def spanning(self, most: int) -> Sequence[UsageRow]:
+        """See `UsageStore`."""
+        self._check()
+        beyond = {row.application for row in self.rows.values() if not row.is_home}
+        return [row for _, row in sorted(self.rows.items()) if row.application in beyond][:most]
+
+    async def totals(self, question: UsageQuestion) -> Sequence[UsageTotal]:
+        """See `UsageStore`."""
+        self._check()
+        counts: dict[tuple[str, ...], int] = defaultdict(int)
+        sums: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0] * len(_SUMS))
+        for row in self.rows.values():
+            ended = row.ended_at_ms or question.now_ms
+            is_in = row.started_at_ms < question.to_ms and ended >= question.from_ms
+            if not is_in or question.user not in (None, row.user):
+                continue
+            values = {"queue": row.queue, "user": row.user, "cluster": str(row.subcluster)}
+            group = tuple(values[name] for name in question.by)
+            overlap = min(ended, question.to_ms) - max(row.started_at_ms, question.from_ms)
+            is_whole = ended <= question.to_ms and row.started_at_ms >= question.from_ms
+            part = 1.0 if is_whole else overlap / max(1, ended - row.started_at_ms)
+            counts[group] += 1 if "cluster" in question.by or row.is_home else 0
+            for place, name in enumerate(_SUMS):
+                sums[group][place] += row.part.spent.get(name, 0) * part
+        found = [UsageTotal(group, counts[group], *map(round, amounts)) for group, amounts in sums.items()]
+        return sorted(found, key=lambda each: (-each.memory_mib_s, each.group))[: MOST_GROUPS + 1]
+
+    async def forget(self, ended_before_ms: int) -> None:
+        """See `UsageStore`."""
+        self._check()
+        self.rows = {key: row for key, row in self.rows.items() if not 0 < row.ended_at_ms < ended_before_ms}
+
+    def _check(self) -> None:
+        if self.is_away:
+            raise StoreUnavailableError("the store is away")
+
+
+def _is_more(row: UsageRow, known: UsageRow) -> bool:
+    names = ("memory_mib_s", "vcore_s")
+    is_no_less = all(row.part.spent.get(name, 0) >= known.part.spent.get(name, 0) for name in names)
+    return is_no_less and (not known.ended_at_ms or row.ended_at_ms > 0)
+
+
+# `CreditStore` in memory. Limits: forgets with the process.
+
+
+class InMemoryCreditStore:
+    """Implements `CreditStore`.
+
+    Attributes:
+        is_away: Whether every method fails.
+        loses_answers: Whether rows are kept, and whoever wrote them is told that they are not.
+        writes: How many rows were written.
+    """
+
+    def __init__(self) -> None:
+        self.is_away = False
+        self.loses_answers = False
+        self.writes = 0
+        self.rows: dict[tuple[ApplicationId, str], CreditRow] = {}
+
+    async def keep(self, rows: Sequence[CreditRow]) -> None:
+        """See `CreditStore`."""
+        self._check()
+        for row in rows:
+            self.writes += 1
+            known = self.rows.get((row.application, row.part))
+            if known is None or row.credits.covers(known.credits):
+                self.rows[row.application, row.part] = row
+        if self.loses_answers:
+            raise StoreUnavailableError("the answer is lost, as a test wants it")
+
+    async def of(self, application: ApplicationId) -> Sequence[CreditRow]:
+        """See `CreditStore`."""
+        self._check()
+        return [row for _, row in sorted(self.rows.items()) if row.application == application]
+
+    async def totals(self, question: CreditQuestion) -> Sequence[tuple[tuple[str, ...], Credits]]:
+        """See `CreditStore`."""
+        self._check()
+        found: dict[tuple[str, ...], Credits] = {}
+        for row in self.rows.values():
+            to_ms = row.to_ms if question.to_ms is None else min(row.to_ms, question.to_ms)
+            from_ms = max(row.from_ms, question.from_ms)
+            is_whole = (from_ms, to_ms) == (row.from_ms, row.to_ms)
+            if (from_ms > to_ms if is_whole else from_ms >= to_ms) or question.user not in (None, row.user):
+                continue
+            part = 1.0 if is_whole else (to_ms - from_ms) / max(1, row.to_ms - row.from_ms)
+            group = tuple({"queue": row.queue, "user": row.user}[name] for name in question.by)
+            found[group] = found.get(group, NO_CREDITS) + _part_of(row.credits, part)
+        return sorted(found.items(), key=lambda each: (-each[1].given_mib_s, each[0]))[:MOST_GROUPS]
+
+    async def forget(self, before_ms: int, most: int = MOST_CREDITS) -> None:
+        """See `CreditStore`."""
+        self._check()
+        newest = sorted(self.rows.items(), key=lambda each: (-each[1].to_ms, each[0]))[:most]
+        self.rows = {key: row for key, row in newest if row.to_ms >= before_ms}
+
+    def _check(self) -> None:
+        if self.is_away:
+            raise StoreUnavailableError("the store is away, as a test wants it")
+
+
+def _part_of(credits_: Credits, part: float) -> Credits:
+    return Credits(
+        credits_.given_s * part, credits_.received_s * part, credits_.given_mib_s * part, credits_.received_mib_s * part
+    )
+
+
+# `MultiClusterStore` in memory. Limits: seals nothing, and forgets with the process.
+
+
+class InMemoryMultiClusterStore:
+    """Implements `MultiClusterStore`.
+
+    Attributes:
+        is_away: Whether every method fails.
+    """
+
+    def __init__(self) -> None:
+        self.is_away = False
+        self._sessions: dict[tuple[ApplicationId, SubClusterId], RemoteSession] = {}
+        self._attempts: dict[ApplicationAttemptId, RegisteredAttempt] = {}
+        self._containers: dict[ApplicationId, dict[SubClusterId, dict[ContainerId, str]]] = defaultdict(dict)
+
+    async def save_session(self, session: RemoteSession) -> None:
+        """See `MultiClusterStore`."""
+        self._check()
+        self._sessions[session.application, session.subcluster] = session
+
+    async def sessions(self, application: ApplicationId | None = None) -> Sequence[RemoteSession]:
+        """See `MultiClusterStore`."""
+        self._check()
+        return [each for (owner, _), each in sorted(self._sessions.items()) if application in (None, owner)]
+
+    async def remove_session(self, application: ApplicationId, subcluster: SubClusterId) -> None:
+        """See `MultiClusterStore`."""
+        self._check()
+        self._sessions.pop((application, subcluster), None)
+        self._containers[application].pop(subcluster, None)
+
+    async def save_attempt(self, attempt: RegisteredAttempt) -> None:
+        """See `MultiClusterStore`."""
+        self._check()
+        self._attempts[attempt.attempt] = attempt
+
+    async def find_attempt(self, attempt: ApplicationAttemptId) -> RegisteredAttempt | None:
+        """See `MultiClusterStore`."""
+        self._check()
+        return self._attempts.get(attempt)
+
+    async def remove_attempts(self, application: ApplicationId) -> None:
+        """See `MultiClusterStore`."""
+        self._check()
+        self._attempts = {name: each for name, each in self._attempts.items() if name.application != application}
+        given = self._containers[application]
+        for subcluster in [name for name in given if (application, name) not in self._sessions]:
+            del given[subcluster]
+
+    async def give(
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId], answer: str
+    ) -> None:
+        """See `MultiClusterStore`."""
+        self._check()
+        for container in containers:
+            self._containers[application].setdefault(subcluster, {}).setdefault(container, answer)
+
+    async def withdraw(self, application: ApplicationId, answer: str) -> None:
+        """See `MultiClusterStore`."""
+        self._check()
+        for subcluster, known in self._containers[application].items():
+            heard = {container: given_in for container, given_in in known.items() if given_in != answer}
+            self._containers[application][subcluster] = heard
+
+    async def take(
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+    ) -> None:
+        """See `MultiClusterStore`."""
+        self._check()
+        known = self._containers[application].get(subcluster, {})
+        for container in containers:
+            known.pop(container, None)
+
+    async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+        """See `MultiClusterStore`."""
+        self._check()
+        return {name: frozenset(kept) for name, kept in self._containers[application].items() if kept}
+
+    def _check(self) -> None:
+        if self.is_away:
+            raise StoreUnavailableError("the store is away")

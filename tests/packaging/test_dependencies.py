@@ -20,9 +20,9 @@ BY_ANOTHER_NAME = {
     "asyncpg": "a driver: the URL of a store names it",
     "opentelemetry-exporter-otlp-proto-http": "importlib.import_module in shim/telemetry/tracing.py",
     "opentelemetry-sdk": "importlib.import_module in shim/telemetry/tracing.py",
-    "gssapi": "importlib.import_module in adapters/kerberos/library.py",
-    "pyjwt": "importlib.import_module in adapters/oidc/library.py",
-    "python-ldap": "importlib.import_module in adapters/ldap/library.py",
+    "gssapi": "importlib.import_module in adapters/kerberos/contexts.py",
+    "pyjwt": "importlib.import_module in adapters/oidc/keys.py",
+    "python-ldap": "importlib.import_module in adapters/ldap/directory.py",
 }
 """Of what is shipped: distributions that no import statement names."""
 

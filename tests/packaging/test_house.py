@@ -170,7 +170,7 @@ WAITED_FOR = {
 }
 """Whoever begins it there, or asks for it, waits for it and has its failure."""
 SEEN_BY = {
-    "adapters/ldap/limited_calls.py::LimitedCalls.run": "_Call.run",
+    "adapters/ldap/directory.py::LimitedCalls.run": "_Call.run",
     "shim/app/bootstrap.py::Heddle._run_beside": "shim/concurrency/keep_going.py::keep_going",
     "shim/app/groups.py::GroupDirectory._ask": "GroupDirectory._work",
     "shim/app/peers.py::LocalMasterProcess.run": "shim/concurrency/keep_going.py::keep_going",

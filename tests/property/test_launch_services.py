@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shim.domain.ids import NodeId, SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict, Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.testing.clock import FakeClock

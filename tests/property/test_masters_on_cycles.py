@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from shim.domain.allocations import AskKey
 from shim.domain.capacity_bids import CapacityBid
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
+from shim.domain.launches import Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings

@@ -8,9 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
-from shim.domain.launches import LaunchVerdict
+from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import RequestPlan
-from shim.domain.verdicts import Verdict
 from shim.multicluster.core import AMCalled
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,

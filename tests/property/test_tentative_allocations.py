@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shim.domain.ids import NodeId, SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 from tests.support.examples import examples
 

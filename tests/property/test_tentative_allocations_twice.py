@@ -7,11 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shim.domain.ids import NodeId, SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, TentativelyAllocated
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, TentativelyAllocated, Verdict
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 from tests.property.reference_tentative import PlainTentativeAllocations
 from tests.support.examples import examples

@@ -14,7 +14,6 @@ from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
 from adapters.peers.link import PATH
 from shim.app.host_limits import SystemClock
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.leases import Lease
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import HomeProposal
 from shim.errors import MasterLinkError, RemoteProtocolError
@@ -24,6 +23,7 @@ from shim.peers.launches import LaunchVerification
 from shim.peers.local import ReportService
 from shim.peers.roster import Roster
 from shim.peers.verification import HomeVerification, stripped
+from shim.ports.lease_store import Lease
 from shim.protocol.peers import (
     ChallengeFrame,
     Credentials,

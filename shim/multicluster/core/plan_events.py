@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.ids import ContainerId, SubClusterId
-from shim.domain.launches import LaunchVerdict
+from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
-from shim.domain.verdicts import Verdict
 from shim.multicluster.core.events import LedgerEffect, LedgerEvent
 
 __all__ = [

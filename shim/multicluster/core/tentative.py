@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchVerdict
+from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import PendingRequest, RequestPlan
-from shim.domain.verdicts import Verdict
 from shim.multicluster.core.splitter import Demand
 
 __all__ = ["AllocationGroup", "TentativeAllocation"]

@@ -22,9 +22,8 @@ import msgspec
 
 from shim.domain import ApplicationDocument, NodeReport, QueueReport, SubClusterReport
 from shim.domain.capacity_bids import CapacityBid, CapacityNotice
-from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import HomeVerdict, LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.submissions import HomeProposal, Submission
-from shim.domain.verdicts import HomeVerdict
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.deltas import ReportDelta
 

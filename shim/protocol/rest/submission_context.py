@@ -18,8 +18,7 @@ from shim.domain.access_lists import ApplicationACLs
 from shim.domain.file_systems import MOST_RESOURCES, file_system_of
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
-from shim.domain.submissions import Submission, type_as_shown
-from shim.domain.submit_replies import Refusal, SubmitReply, SubmitVerdict
+from shim.domain.submissions import Refusal, Submission, SubmitReply, SubmitVerdict, type_as_shown
 from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
 from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.errors import JavaError

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from shim.domain.applications import ApplicationSummary
-from shim.domain.work_left import WorkLeft
+from shim.domain.deadlines import WorkLeft
 from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel
 from shim.scheduling.resemblance import Resemblance
 

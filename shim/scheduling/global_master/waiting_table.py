@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.allocations import AskKey, TaggedSpot
-from shim.domain.deadlines import JobTimes, arrival_by_id
+from shim.domain.deadlines import JobTimes, WorkLeft, arrival_by_id
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting, WorkEstimate
 from shim.domain.resources import ResourceVector
-from shim.domain.work_left import WorkLeft
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
 from shim.scheduling.former_runs import FormerStage

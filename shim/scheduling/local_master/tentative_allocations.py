@@ -21,11 +21,11 @@ from shim.domain.launches import (
     LaunchProposal,
     LaunchVerdict,
     TentativelyAllocated,
+    Verdict,
 )
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.counted_containers import CountedContainers
 from shim.scheduling.local_master.node_capacity import NodeCapacity, fitting
 from shim.scheduling.local_master.offer_book import OfferBook, StandingOffer

@@ -19,11 +19,10 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from shim.domain.ids import SubClusterId
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import TokenScope
 from shim.errors import ForbiddenError, HeddleError, InvariantViolationError, UnavailableError
 from shim.federation.view_rights import ViewRights
-from shim.identity.scopes import require_scope
-from shim.identity.service import Caller, IdentityService
+from shim.identity.service import Caller, IdentityService, require_scope
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.queries import Query, parse_query

@@ -9,10 +9,9 @@ Source: `RMWebServices`, `ClientRMService`, recorded answers of 3.4.2.
 
 from collections.abc import Mapping
 
-from shim.domain.access_lists import Access
+from shim.domain.access_lists import Access, Viewer
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId
-from shim.domain.viewers import Viewer
 from shim.errors import ForbiddenError, NotFoundError
 from shim.federation.reading import ApplicationReading
 from shim.federation.view_rights import ViewRights

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from shim.domain.access_lists import Viewer
 from shim.domain.queues import SchedulerType
-from shim.domain.viewers import Viewer
 from shim.federation.freshness import Freshness
 from shim.protocol.rest.application_search import application_statistics, column_statistics, search
 from shim.protocol.rest.filters import ApplicationFilter, parse_application_filter

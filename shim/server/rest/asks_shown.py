@@ -6,9 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from heddle import models
-from shim.domain.launches import ConflictKind, WorkEstimate
+from shim.domain.launches import ConflictKind, Verdict, WorkEstimate
 from shim.domain.requests import NEAR_DATA
-from shim.domain.verdicts import Verdict
 from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.splitters import MatchingStatus
 

@@ -11,7 +11,7 @@ import re
 from shim.errors import HeddleError
 from shim.identity.api_tokens import API_TOKEN_MARK, APITokens, BadAPITokenError
 from shim.identity.service import Caller, ImpersonationError
-from shim.ports.api_token_store import APIToken
+from shim.ports.token_store import APIToken
 from shim.protocol.rest.queries import Query
 from shim.server.rest.callers import OPEN_PATHS, TOKEN_HEADER, Callers, WebLogin
 from shim.server.rest.messages import Headers, Request

@@ -25,10 +25,10 @@ from msgspec.structs import astuple
 from heddle import models
 from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
+from shim.domain.access_lists import Viewer
 from shim.domain.ids import SubClusterId
 from shim.domain.roles import Right
 from shim.domain.subclusters import ApplicationDocument, NodeReport
-from shim.domain.viewers import Viewer
 from shim.errors import BadRequestError, NotAuthenticatedError, UnavailableError
 from shim.federation.reading import ColumnsRead
 from shim.federation.view_rights import ViewRights

@@ -13,8 +13,7 @@ from enum import Enum
 from functools import lru_cache
 from urllib.parse import unquote
 
-from shim.domain.roles import Right
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import Right, TokenScope
 from shim.protocol.rest.filters import APPLICATION_PARAMETERS
 from shim.server.rights import REST, rights_of
 from shim.server.ways import RouteKey, Way

@@ -38,11 +38,11 @@ from starlette.exceptions import HTTPException
 
 import shim
 from heddle import applications, models
+from shim.domain.access_lists import Viewer
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.roles import TokenScope
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
-from shim.domain.token_scopes import TokenScope
-from shim.domain.viewers import Viewer
 from shim.errors import BadRequestError, ForbiddenError, HeddleError, MalformedBodyError, NotFoundError
 from shim.federation.administration import Drainage
 from shim.federation.inspection import Inspection

@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 
 from shim.concurrency.off_loop import OffLoop
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import TokenScope
 from shim.errors import BadRequestError, HeddleError, UnavailableError
 from shim.identity.service import Caller
 from shim.ports.clock import Clock

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from heddle import models
-from shim.domain.verdicts import Verdict
+from shim.domain.launches import Verdict
 from shim.peers.overview import MastersStatus
 
 __all__ = ["shown_masters"]

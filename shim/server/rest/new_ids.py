@@ -8,8 +8,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.errors import HeddleError
 from shim.federation.freshness import instant
-from shim.identity.scopes import require_scope
-from shim.identity.service import Caller, IdentityService
+from shim.identity.service import Caller, IdentityService, require_scope
 from shim.protocol.rest.negotiation import Representation, accepts_gzip, negotiate
 from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import DATA_POLICY, AnswerWriter

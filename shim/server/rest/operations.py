@@ -8,8 +8,8 @@ from functools import partial
 
 import msgspec
 
+from shim.domain.access_lists import Viewer
 from shim.domain.ids import SubClusterId
-from shim.domain.viewers import Viewer
 from shim.errors import NotFoundError, NoUsableSubClusterError, UnavailableError
 from shim.federation.core.federation_view import Part
 from shim.federation.documents import PartRead

@@ -9,10 +9,8 @@ from fastapi import Depends, Path, Query, Response
 from fastapi import Request as HTTPRequest
 
 from heddle.models import Model
-from shim.domain.roles import Right
-from shim.domain.token_scopes import TokenScope
-from shim.identity.scopes import require_scope
-from shim.identity.service import Caller, IdentityService
+from shim.domain.roles import Right, TokenScope
+from shim.identity.service import Caller, IdentityService, require_scope
 from shim.server.rights import OWN, rights_of
 
 __all__ = [

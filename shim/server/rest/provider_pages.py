@@ -15,9 +15,8 @@ from dataclasses import replace
 from html import escape
 
 from shim.errors import HeddleError, UnavailableError
-from shim.identity.addresses import network_of
 from shim.identity.provider_claims import ClaimRules
-from shim.identity.service import Caller
+from shim.identity.service import Caller, network_of
 from shim.identity.sessions import Sessions
 from shim.ports.identity_provider import IdentityProvider, LoginAttempt
 from shim.protocol.rest.queries import parse_query

@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from shim.domain.access_lists import Viewer
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
-from shim.domain.viewers import Viewer
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
 from shim.federation.core.federation_view import Part
 from shim.federation.freshness import Freshness

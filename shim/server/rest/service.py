@@ -18,8 +18,7 @@ from shim.federation.core.federation_view import Part
 from shim.federation.freshness import Freshness, instant
 from shim.federation.view_rights import ViewRights
 from shim.identity.rates import CallRates
-from shim.identity.scopes import require_scope
-from shim.identity.service import Caller, IdentityService
+from shim.identity.service import Caller, IdentityService, require_scope
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.identifiers import canonical_parameters
 from shim.protocol.rest.negotiation import failure_for

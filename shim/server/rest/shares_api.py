@@ -28,11 +28,11 @@ from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
 from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId
+from shim.domain.roles import TokenScope
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.domain.token_scopes import TokenScope
 from shim.errors import MalformedBodyError
 from shim.identity.service import Caller, IdentityService
-from shim.ports.policy_store import PolicyVersion
+from shim.ports.queue_stores import PolicyVersion
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import QueueShareStatus
 from shim.queues.core.share_load import QueueLoad, nowhere

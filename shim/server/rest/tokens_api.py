@@ -15,10 +15,10 @@ from fastapi import Path, Query, Response
 from fastapi import Request as HTTPRequest
 
 from heddle import models
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import TokenScope
 from shim.errors import MalformedBodyError, StoreUnavailableError, UnavailableError
 from shim.identity.api_tokens import APITokens
-from shim.ports.api_token_store import APIToken
+from shim.ports.token_store import APIToken
 from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 
 __all__ = ["TokensAPI"]

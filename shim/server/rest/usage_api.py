@@ -20,7 +20,7 @@ from shim.domain.credits import NO_CREDITS, Credits
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.identity.service import IdentityService
-from shim.ports.usage_store import UsageQuestion, UsageTotal
+from shim.ports.queue_stores import UsageQuestion, UsageTotal
 from shim.queues.usage import UsageReports
 from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 

@@ -9,11 +9,10 @@ from dataclasses import replace
 from google.protobuf.message import DecodeError, Message
 
 from shim.calls.client import ClientCalls
-from shim.domain.access_lists import Access
+from shim.domain.access_lists import Access, Viewer
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId
 from shim.domain.submissions import NOWHERE
-from shim.domain.viewers import Viewer
 from shim.federation.application_access import ApplicationAccess
 from shim.federation.view_rights import ViewRights
 from shim.ports.resource_manager_rpc import RPCCall

@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument
-from shim.domain.submit_replies import Refusal
+from shim.domain.submissions import Refusal
 from shim.errors import BodyTooLargeError, HomeUnreachableError, NotFoundError
 from shim.federation.core.federation_view import Part
 from shim.protocol.hrpc import Failure, HadoopCall, JavaClass

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shim.domain.resources import ResourceVector
-from shim.domain.submissions import Candidate, HomeDecision, Submission
-from shim.domain.submit_replies import Refusal
+from shim.domain.submissions import Candidate, HomeDecision, Refusal, Submission
 from shim.federation.core.grants import amounts_of, grant_of
 from shim.submission.core.home_rules import HomeReason, Question, Voice
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.hdfs import WebAccess, followed
-from adapters.yarn.log_web import WebLogFolder
+from adapters.yarn.log_folder import WebLogFolder
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
 from shim.testing.settings import usual

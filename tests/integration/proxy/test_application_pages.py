@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import TokenScope
 from shim.identity.service import Caller, IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.server.proxy import ApplicationPages, PageSettings

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import TokenScope
 from shim.identity.service import Caller, IdentityRules, ProxyRule
 from shim.protocol.proto.messages import TokenProto
 from shim.protocol.rest.token_strings import encode_token

@@ -13,9 +13,8 @@ import httpx
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.roles import Role
+from shim.domain.roles import Role, TokenScope
 from shim.domain.subclusters import Admission
-from shim.domain.token_scopes import TokenScope
 from shim.errors import BadRequestError, UnavailableError
 from shim.identity.roles import RoleRules
 from shim.identity.service import Caller, IdentityRules

@@ -7,8 +7,7 @@ import pytest
 
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
-from shim.domain.rates import Rate
-from shim.identity.rates import CallRates, RateLimits
+from shim.identity.rates import CallRates, Rate, RateLimits
 from shim.identity.service import Caller, IdentityRules
 from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Request

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from shim.domain.ids import ApplicationId
-from shim.domain.roles import Right, Role
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import Right, Role, TokenScope
 from shim.identity.roles import RoleRules
 from shim.identity.service import Caller, IdentityRules, ProxyRule
 from shim.server.rest.endpoints import BASE, ENDPOINTS

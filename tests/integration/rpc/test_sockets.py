@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC
-from adapters.yarn.rpc_budget import ConnectionBudget
+from adapters.yarn.rpc_channel import ConnectionBudget
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError, StandbyError
 from shim.identity.service import Caller

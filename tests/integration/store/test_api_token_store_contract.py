@@ -5,9 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.token_scopes import TokenScope
-from shim.ports.api_token_store import APIToken, APITokenStore
-from shim.ports.token_store import TooManyTokensError
+from shim.domain.roles import TokenScope
+from shim.ports.token_store import APIToken, APITokenStore, TooManyTokensError
 from shim.testing.stores import InMemoryAPITokenStore
 from tests.support.databases import SECRET, an_empty_store
 

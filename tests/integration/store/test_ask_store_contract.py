@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shim.domain.ids import ApplicationId
-from shim.ports.ask_store import AskStore
+from shim.ports.multicluster_store import AskStore
 from shim.store import open_state_store
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.sql_multicluster_store import SqlAskStore

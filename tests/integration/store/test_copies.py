@@ -15,7 +15,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import ConfigError, ConflictError, StoreUnavailableError
 from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens, TokenLimits
-from shim.ports.api_token_store import APIToken
+from shim.ports.token_store import APIToken
 from shim.store import open_state_store
 from shim.store.copies import Copied, StoreHeldError, copying_of, look
 from shim.store.schema import HEAD

@@ -10,8 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.same_application import DISPUTED
-from shim.domain.submissions import NOWHERE, DeliveryFailure, SubmissionState
+from shim.domain.submissions import DISPUTED, NOWHERE, DeliveryFailure, SubmissionState
 from shim.ports.history_store import HistoryStore
 from shim.ports.state_store import StateStore
 from shim.ports.token_store import StoredToken

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.launches import HomeVerdict, Verdict
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import (
     NOWHERE,
@@ -20,7 +21,6 @@ from shim.domain.submissions import (
     SubmissionState,
     Waited,
 )
-from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.errors import VersionConflictError
 from shim.ports import StateStore
 from shim.testing.builders import a_record

@@ -15,7 +15,7 @@ from shim.ports.resource_manager import ResourceManager, RestAnswer
 from shim.protocol.proto.messages import ApplicationSubmissionContextProto, SubmitApplicationRequestProto
 from shim.protocol.yarn import RPC_SUBMISSION
 from shim.testing.clock import FakeClock
-from shim.testing.runtime import a_runtime, in_memory_clusters
+from shim.testing.federation import a_runtime, in_memory_clusters
 from shim.testing.state_stores import InMemoryStateStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

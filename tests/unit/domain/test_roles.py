@@ -1,7 +1,6 @@
 """Roles and rights: every right has a role, and a higher role has no less."""
 
-from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, RIGHT_OF_SCOPE, Right, Role
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, RIGHT_OF_SCOPE, Right, Role, TokenScope
 
 
 def test_every_right_takes_a_role_with_and_without_roles() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from shim.domain.ids import SubClusterId
-from shim.domain.submit_replies import SubmitVerdict
+from shim.domain.submissions import SubmitVerdict
 from shim.errors import NeverReachedError
 from shim.federation.fence import FencedResourceManager, FencedRPC
 from shim.ports.resource_manager import RestRequest

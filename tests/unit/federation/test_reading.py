@@ -3,10 +3,10 @@ import json
 
 import pytest
 
+from shim.domain.access_lists import Viewer
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import SubmissionState
-from shim.domain.viewers import Viewer
 from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
 from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings

@@ -14,8 +14,8 @@ from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
 from shim.testing.failing_stores import AwayStore, SwitchableStore
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, IsRecovering
-from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.settings import usual
+from shim.testing.stores import InMemoryMultiClusterStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

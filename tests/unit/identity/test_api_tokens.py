@@ -8,11 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import TokenScope
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, NotFoundError, UnavailableError
 from shim.identity.api_tokens import APITokenLimits, APITokens, BadAPITokenError
-from shim.identity.scopes import TokenScopeError, require_scope
-from shim.identity.service import Caller, IdentityRules, IdentityService
+from shim.identity.service import Caller, IdentityRules, IdentityService, TokenScopeError, require_scope
 from shim.ports.token_store import TooManyTokensError
 from shim.testing.clock import FakeClock
 from shim.testing.settings import usual

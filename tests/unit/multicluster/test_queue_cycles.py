@@ -6,9 +6,9 @@ from random import Random
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.launches import Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.plan_events import LeftQueue

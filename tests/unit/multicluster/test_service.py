@@ -34,9 +34,9 @@ from shim.protocol.proto.messages import (
     ResourceRequestProto,
 )
 from shim.simulation.virtual_time import VirtualClock
-from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
 from shim.testing.settings import usual
+from shim.testing.stores import InMemoryMultiClusterStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 APPLICATION = ApplicationId(1_700_000_000_000, 1)

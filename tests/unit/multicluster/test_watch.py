@@ -12,7 +12,7 @@ from shim.protocol.yarn.unmanaged import expected_id
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import FailsInternally
-from shim.testing.multicluster_stores import InMemoryMultiClusterStore
+from shim.testing.stores import InMemoryMultiClusterStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.leases import Lease
+from shim.domain.launches import Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
 from shim.domain.submissions import HomeProposal
-from shim.domain.verdicts import Verdict
 from shim.errors import NoAnswerError
 from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
 from shim.peers.following import ClockOffset, Following, FollowingSettings, shifted
@@ -17,6 +16,7 @@ from shim.peers.launches import LaunchVerification
 from shim.peers.local import ReportService
 from shim.peers.roster import Roster
 from shim.peers.verification import HomeVerification
+from shim.ports.lease_store import Lease
 from shim.protocol.peers import ReportFrame
 from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock

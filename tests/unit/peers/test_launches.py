@@ -18,11 +18,10 @@ from shim.domain.capacity_bids import (
     UnreportedContainers,
 )
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
-from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import UNORDERED
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.splitter import SplitSettings

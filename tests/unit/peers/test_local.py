@@ -4,8 +4,8 @@ from random import Random
 import pytest
 
 from shim.domain.ids import SubClusterId
+from shim.domain.launches import Verdict
 from shim.domain.submissions import HomeProposal
-from shim.domain.verdicts import Verdict
 from shim.errors import MasterLinkError
 from shim.federation.core.federation_view import ViewSettings
 from shim.federation.poller import PollSchedule

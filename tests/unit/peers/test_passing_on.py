@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.submit_replies import Refusal
+from shim.domain.submissions import Refusal
 from shim.errors import (
     BadRequestError,
     ConflictError,

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from shim.domain.access_lists import Viewer
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport, QueueState
@@ -12,7 +13,6 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
 from shim.domain.subclusters import HaState, SubClusterReport
 from shim.domain.submissions import NOWHERE, Submission, SubmissionState
-from shim.domain.viewers import Viewer
 from shim.errors import ConflictError, ForbiddenError, HomeUnreachableError, StoreUnavailableError
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.submission_context import decode_submission

@@ -10,7 +10,7 @@ from shim.domain.credits import NO_CREDITS, Credits
 from shim.domain.ids import ApplicationId
 from shim.queues.credits import CreditBook, CreditKeeping
 from shim.testing.clock import FakeClock
-from shim.testing.credit_stores import InMemoryCreditStore
+from shim.testing.stores import InMemoryCreditStore
 
 ONE, TWO = ApplicationId(1, 1), ApplicationId(1, 2)
 HOUR_S = 3600.0

@@ -9,15 +9,14 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import BadRequestError
 from shim.federation.core.federation_view import Applied
 from shim.identity.service import Caller
-from shim.ports.usage_store import UsageQuestion, UsageTotal
+from shim.ports.queue_stores import UsageQuestion, UsageTotal
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.usage import UsageKeeping, UsageReports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.clock import FakeClock
-from shim.testing.credit_stores import InMemoryCreditStore
 from shim.testing.federation import ScriptedFederation
 from shim.testing.reports import a_document, a_report
-from shim.testing.usage_stores import InMemoryUsageStore
+from shim.testing.stores import InMemoryCreditStore, InMemoryUsageStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE, TWO = ApplicationId(FEDERATION_TIMESTAMP_MS, 1), ApplicationId(FEDERATION_TIMESTAMP_MS, 2)

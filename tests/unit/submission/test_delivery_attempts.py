@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import ApplicationId
-from shim.domain.submissions import DeliveryFailure
-from shim.domain.submit_replies import Refusal
+from shim.domain.submissions import DeliveryFailure, Refusal
 from shim.federation.home_questions import Uncertain
 from shim.submission.delivery import NotSent, Refused, Taken
 from shim.submission.delivery_attempts import BackOff, DeliveryAttempts

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import SubClusterId
-from shim.domain.verdicts import HomeVerdict, PlacedKind, Verdict
+from shim.domain.launches import HomeVerdict, PlacedKind, Verdict
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.peers.verification import HomeVerification
 from shim.protocol.yarn import RPC_SUBMISSION

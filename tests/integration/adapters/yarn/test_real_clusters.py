@@ -9,11 +9,11 @@ import pytest
 
 from adapters.yarn import RestResourceManager, RestSettings, read_folder
 from shim.app.host_limits import SystemClock
+from shim.domain.access_lists import Viewer
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
-from shim.domain.viewers import Viewer
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
 from shim.federation.poller import PollSchedule, SubClusterPollers

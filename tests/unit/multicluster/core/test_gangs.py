@@ -5,9 +5,8 @@ import pytest
 from shim.domain.allocations import ANY, AllocateAnswer, AllocateCall, Ask, AskKey, Ended, Grant, RunningContainer
 from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
-from shim.domain.launches import LaunchVerdict
+from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.resources import ResourceVector
-from shim.domain.verdicts import Verdict
 from shim.multicluster.core import (
     AMCalled,
     AMRegistered,

@@ -6,10 +6,9 @@ import pytest
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchVerdict
+from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
-from shim.domain.verdicts import Verdict
 from shim.multicluster.core import Beat, ClusterCapacity, Demand
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,

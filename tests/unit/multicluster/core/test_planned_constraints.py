@@ -4,10 +4,9 @@ from dataclasses import replace
 
 from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchVerdict
+from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
-from shim.domain.verdicts import Verdict
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.plan_events import AllocationsVerified, Planned, Propose, PublishRequests
 from shim.multicluster.core.planned import PlannedSplitter

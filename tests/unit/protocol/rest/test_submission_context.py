@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
-from shim.domain.submit_replies import Refusal, SubmitVerdict
+from shim.domain.submissions import Refusal, SubmitVerdict
 from shim.protocol.rest.bodies import MAX_DEPTH
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.submission_context import decode_submission, read_reply

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shim.domain.work_left import WorkLeft
+from shim.domain.deadlines import WorkLeft
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.recurring_jobs import (
     FormerRun,

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.allocations import AskKey
-from shim.domain.deadlines import JobTimes
+from shim.domain.deadlines import JobTimes, WorkLeft
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting
 from shim.domain.resources import ResourceVector
-from shim.domain.work_left import WorkLeft
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.global_master.recurring_jobs import FormerRun, RecurringJobModels

@@ -3,11 +3,10 @@
 import pytest
 
 from shim.domain.ids import NodeId, SubClusterId
-from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal
+from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, Verdict
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 EAST = SubClusterId("east")

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import NodeId, SubClusterId
-from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, TentativelyAllocated
+from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, TentativelyAllocated, Verdict
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 EAST = SubClusterId("east")

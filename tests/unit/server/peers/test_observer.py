@@ -4,7 +4,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.verdicts import Verdict
+from shim.domain.launches import Verdict
 from shim.peers.following import LinkStatus
 from shim.peers.overview import MastersStatus, MasterStatus, PassedOnCounts, QueueOwner
 from shim.peers.passing_on import PassedOn

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.domain.roles import Role
-from shim.domain.token_scopes import TokenScope
+from shim.domain.roles import Role, TokenScope
 from shim.identity.roles import RoleRules
 from shim.identity.service import Caller, IdentityRules, ProxyRule
 from shim.server.rest.answers import AnswerWriter

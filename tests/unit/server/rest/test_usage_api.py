@@ -12,16 +12,14 @@ from shim.domain.resources import ResourceVector
 from shim.domain.usage import PartUsage
 from shim.errors import BadRequestError, NotAuthenticatedError
 from shim.identity.service import Caller, IdentityRules, IdentityService
-from shim.ports.credit_store import CreditRow
-from shim.ports.usage_store import UsageRow
+from shim.ports.queue_stores import CreditRow, UsageRow
 from shim.queues.usage import UsageReports
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.usage_api import UsageAPI
 from shim.testing.clock import FakeClock
-from shim.testing.credit_stores import InMemoryCreditStore
 from shim.testing.settings import usual
-from shim.testing.usage_stores import InMemoryUsageStore
+from shim.testing.stores import InMemoryCreditStore, InMemoryUsageStore
 
 NOVEMBER_MS = 1_793_491_200_000
 DAY_MS = 86_400_000

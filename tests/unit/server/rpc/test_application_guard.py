@@ -21,9 +21,8 @@ from shim.server.rpc import ClientService, ClientUseCases
 from shim.server.rpc.kept_answers import KeptRPCAnswers
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.lost_time import NOTHING_LOST
-from shim.testing.federation import ScriptedFederation
+from shim.testing.federation import ScriptedFederation, a_runtime, in_memory_clusters
 from shim.testing.resource_manager_rpc import ScriptedRPC
-from shim.testing.runtime import a_runtime, in_memory_clusters
 from shim.testing.settings import usual
 from shim.testing.stores import InMemoryTokenStore
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from adapters.yarn.rm_dual import DualResourceManager
+from adapters.yarn.rm_rpc import DualResourceManager
 from shim.calls.client import CallSettings, ClientCalls
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.rates import Rate
 from shim.domain.resources import ResourceVector
 from shim.domain.roles import Role
 from shim.domain.shares import FederatedQueue, SharePolicy
@@ -20,7 +19,7 @@ from shim.errors import ResourceRequestError
 from shim.federation.core.federation_view import Part
 from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
-from shim.identity.rates import CallRates, RateLimits
+from shim.identity.rates import CallRates, Rate, RateLimits
 from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.hrpc import (

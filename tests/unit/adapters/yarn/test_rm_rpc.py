@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.yarn.rm_dual import DualResourceManager
+from adapters.yarn.rm_rpc import DualResourceManager
 from shim.domain.ids import SubClusterId
-from shim.domain.submit_replies import Refusal, SubmitReply, SubmitVerdict
+from shim.domain.submissions import Refusal, SubmitReply, SubmitVerdict
 from shim.errors import NoAnswerError
 from shim.ports.resource_manager import RestRequest
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal

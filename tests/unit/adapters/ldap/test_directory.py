@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from adapters.ldap.limited_calls import LimitedCalls
+from adapters.ldap.directory import LimitedCalls
 from shim.errors import UnavailableError
 
 
