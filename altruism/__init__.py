@@ -13,11 +13,9 @@ Source: Grandl, Chowdhury, Akella, Ananthanarayanan, Altruistic Scheduling in Mu
 from altruism.graph import Progress, StageGraph, StageGraphError
 from altruism.justify import justify_in_room, justify_right
 from altruism.lending import LeftoverOrder, PlannedJob, adopt_plans, due_tasks, room_over_time, share_out
-from altruism.packing import Packer, Packing, alignment, pack_backward, pack_forward
-from altruism.plan import JobPlan, plan_job
+from altruism.packing import Packer, Packing, alignment, pack_backward, pack_forward, stage_ranks
+from altruism.plan import JobPlan, drf_shares, plan_job
 from altruism.profile import RoomProfile
-from altruism.ranks import stage_ranks
-from altruism.shares import drf_shares
 
 __all__ = [
     "JobPlan",

@@ -12,11 +12,10 @@ from enum import Enum
 
 import numpy as np
 
-from altruism.amounts import EPSILON, how_many_fit
 from altruism.graph import Progress, StageGraph
 from altruism.packing import Packer, alignment, reserved
 from altruism.plan import JobPlan
-from altruism.profile import RoomProfile
+from altruism.profile import EPSILON, RoomProfile, how_many_fit
 from fairness.arrays import FloatArray, IntArray
 
 __all__ = ["LeftoverOrder", "PlannedJob", "adopt_plans", "due_tasks", "room_over_time", "share_out"]

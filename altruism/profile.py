@@ -1,11 +1,14 @@
 """Free amounts over time: a step function from seconds to amounts."""
 
+import sys
+from collections.abc import Sequence
+from typing import TypeAlias
+
 import numpy as np
 
-from altruism.amounts import EPSILON, how_many_fit
 from fairness.arrays import FloatArray
 
-__all__ = ["RoomProfile"]
+__all__ = ["EPSILON", "Amounts", "RoomProfile", "how_many_fit"]
 
 
 class RoomProfile:
@@ -114,3 +117,18 @@ class RoomProfile:
         self._times = np.insert(self._times, step + 1, at)
         self._free = np.insert(self._free, step + 1, self._free[step], axis=0)
         return step + 1
+
+
+# Amounts of resources as plain numbers: the packing loops handle a few at a time, where arrays are slow.
+
+EPSILON = 1e-9
+"""Amounts and times that differ by less are equal: sums of decimal fractions are not exact."""
+
+Amounts: TypeAlias = Sequence[float]
+"""One number for each resource."""
+
+
+def how_many_fit(demand: Amounts, free: Amounts) -> int:
+    """Tasks of one demand that fit into what is free; 0 where something is already overdrawn."""
+    fits = [(left + EPSILON) // needed for needed, left in zip(demand, free, strict=True) if needed > 0]
+    return max(0, int(min(fits))) if fits else sys.maxsize

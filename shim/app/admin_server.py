@@ -10,7 +10,7 @@ from shim.identity.service import IdentityService
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
 from shim.server.rpc import AdminService, RPCServer, TicketLogin
-from shim.server.rpc.answered_calls import CallObserver
+from shim.server.rpc.asked import CallObserver
 
 __all__ = ["serve_admins"]
 

@@ -18,7 +18,7 @@ from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.protocol.hrpc import HadoopCall
 from shim.server.rest.backend import Backend
 from shim.server.rpc import ClientService, ClientUseCases, RPCLimits, RPCServer, RPCService, TicketLogin
-from shim.server.rpc.answered_calls import CallObserver
+from shim.server.rpc.asked import CallObserver
 from shim.server.rpc.connection import LoginJudge
 from shim.server.rpc.kept_answers import KeptRPCAnswers
 

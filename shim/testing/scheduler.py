@@ -33,7 +33,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
 )
 from shim.protocol.yarn import application_message, attempt_of_token
-from shim.server.rpc.answered_calls import AnsweredCall
+from shim.server.rpc.asked import AnsweredCall
 
 __all__ = ["MasterCall", "ScriptedScheduler", "token_for"]
 

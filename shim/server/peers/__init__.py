@@ -1,7 +1,5 @@
 """Metrics and audit lines of one Global Master's dealings with the others."""
 
-from shim.server.peers.collector import MastersCollector
-from shim.server.peers.matching import MatchingCollector
-from shim.server.peers.observer import ForwardedAuditObserver
+from shim.server.peers.collector import ForwardedAuditObserver, MastersCollector, MatchingCollector
 
 __all__ = ["ForwardedAuditObserver", "MastersCollector", "MatchingCollector"]

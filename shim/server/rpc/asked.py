@@ -1,5 +1,6 @@
 """A call of a Hadoop client with what is known of it, and the ways in which answers and errors become Java's."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
@@ -21,7 +22,17 @@ from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.hrpc import Failure, HadoopCall, JavaClass
 from shim.server.rpc.client_methods import Row
 
-__all__ = ["Asked", "MethodAnswer", "as_failure", "failure_of", "passed_on", "problem_of", "told"]
+__all__ = [
+    "AnsweredCall",
+    "Asked",
+    "CallObserver",
+    "MethodAnswer",
+    "as_failure",
+    "failure_of",
+    "passed_on",
+    "problem_of",
+    "told",
+]
 
 MethodAnswer = Message | bytes | Failure
 """An answer message, or its bytes as a ResourceManager sent them, or a failure."""
@@ -107,3 +118,25 @@ def failure_of(exc: HeddleError, row: Row) -> Failure:
         return Failure(row.without_home, f"{exc}: it has no attempt")
     java_class = next(java_class for kind, java_class in _FAILURES if isinstance(exc, kind))
     return Failure(java_class, str(exc))
+
+
+# Facts of an answered call: for metrics, the audit and the log.
+
+
+@dataclass(slots=True)
+class AnsweredCall:
+    """One answered call.
+
+    Attributes:
+        failure: What was told in place of an answer, if anything was.
+        duration_s: From the whole call to the answer.
+    """
+
+    call: HadoopCall
+    caller: Caller
+    peer: str
+    failure: Failure | None
+    duration_s: float
+
+
+CallObserver = Callable[[AnsweredCall], None]

@@ -22,14 +22,21 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import MERGES, application_message, attempt_message, attempt_of, container_of, reservation_of
 from shim.protocol.yarn.merges import ClusterAnswer
 from shim.protocol.yarn.texts import text_objection
-from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
 from shim.server.rpc.application_guard import CallGuard
-from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
+from shim.server.rpc.asked import (
+    AnsweredCall,
+    Asked,
+    CallObserver,
+    MethodAnswer,
+    failure_of,
+    passed_on,
+    problem_of,
+    told,
+)
 from shim.server.rpc.client_methods import CLIENT_METHODS, CLIENT_RIGHTS
-from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import Logins
-from shim.server.rpc.own_methods import OwnMethods
+from shim.server.rpc.own_methods import ClientUseCases, OwnMethods
 from shim.server.ways import RouteKey, Way
 
 __all__ = ["ClientService"]

@@ -32,7 +32,7 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.headers import SASL_CALL_ID
 from shim.protocol.proto import PROTOCOLS
 from shim.server.connection_registry import ByteBudget, ConnectionRegistry
-from shim.server.rpc.answered_calls import AnsweredCall
+from shim.server.rpc.asked import AnsweredCall
 from shim.telemetry.slow_turns import SlowTurns
 from shim.telemetry.tracing import Kind, span
 

@@ -8,8 +8,8 @@ from google.protobuf.message import DecodeError
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.protocol.hrpc import Failure, JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.server.rpc.admin_methods import ADMIN_METHODS
-from shim.server.rpc.answered_calls import AnsweredCall
+from shim.server.rpc.admin_service import ADMIN_METHODS
+from shim.server.rpc.asked import AnsweredCall
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 

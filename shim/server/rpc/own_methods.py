@@ -1,17 +1,23 @@
 """The methods that Heddle answers itself: ids, submissions, reports and lists of applications, delegation tokens."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from google.protobuf.message import Message
 
+from shim.calls.client import ClientCalls
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import Refusal
 from shim.errors import BodyTooLargeError, HomeUnreachableError, NotFoundError
+from shim.federation.application_access import ApplicationAccess
 from shim.federation.core.federation_view import Part
+from shim.federation.view_rights import ViewRights
+from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.rates import CallRates
+from shim.identity.service import IdentityService
 from shim.protocol.hrpc import Failure, HadoopCall, JavaClass
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
@@ -49,12 +55,42 @@ from shim.protocol.yarn.usage import with_account, with_accounts
 from shim.queues.admission import Kills
 from shim.server.rpc.application_guard import seen_by
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
-from shim.server.rpc.client_use_cases import ClientUseCases
-from shim.server.rpc.kept_answers import Made
-from shim.server.rpc.logins import TicketRequiredError
-from shim.submission.entrance import Rejected
+from shim.server.rpc.kept_answers import KeptRPCAnswers, Made
+from shim.server.rpc.logins import TicketLogin, TicketRequiredError
+from shim.submission.application_ids import ApplicationIds
+from shim.submission.entrance import Rejected, TakesSubmissions
 
-__all__ = ["OwnMethods"]
+__all__ = ["ClientUseCases", "OwnMethods"]
+
+# Use cases behind the client RPC server.
+
+
+@dataclass(frozen=True, slots=True)
+class ClientUseCases:
+    """The services, and what limits them.
+
+    Attributes:
+        kept: Lists, counts and reports that are given again.
+        rights: Who may see and change which application.
+        access: The rule behind them.
+        maximum_allocation: The largest container that a user may count on.
+        kerberos: How clients log in by ticket; None where names are believed.
+        rates: How fast users may call; None for as they like.
+        max_submission_bytes: A larger submission is refused: each is kept in the store.
+    """
+
+    calls: ClientCalls
+    ids: ApplicationIds
+    submissions: TakesSubmissions
+    identity: IdentityService
+    tokens: DelegationTokens
+    kept: KeptRPCAnswers
+    rights: ViewRights
+    access: ApplicationAccess
+    maximum_allocation: Callable[[str], ResourceVector]
+    max_submission_bytes: int
+    kerberos: TicketLogin | None = None
+    rates: CallRates | None = None
 
 
 class OwnMethods:

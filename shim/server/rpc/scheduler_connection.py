@@ -18,8 +18,7 @@ from shim.protocol.hrpc.passing import LoggedIn, LoginEvent, LoginRelay, LoginSt
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.yarn import attempt_of_token
 from shim.server.rpc.am_connections import AMConnectionLimits, AMConnectionRegistry
-from shim.server.rpc.home_dialler import Address, HomeDialler
-from shim.server.rpc.home_link import HomeLink, kept_alive
+from shim.server.rpc.home_dialler import Address, HomeDialler, HomeLink, kept_alive
 from shim.server.rpc.own_login import OwnLogin
 from shim.server.rpc.scheduler_traffic import (
     InterceptingRelay,

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from shim.ports.attempt_calls import AttemptService
 from shim.server.rpc.am_connections import AMConnectionRegistry
 from shim.server.rpc.home_dialler import Address, HomeDialler
-from shim.server.rpc.listener import Listener
 from shim.server.rpc.scheduler_connection import (
     AMConnection,
     AttemptFinder,
@@ -13,6 +12,7 @@ from shim.server.rpc.scheduler_connection import (
     RelayObserver,
     SchedulerLimits,
 )
+from shim.server.rpc.server import Listener
 
 __all__ = ["SchedulerServer"]
 

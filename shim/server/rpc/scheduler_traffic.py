@@ -1,4 +1,14 @@
-"""Traffic between an ApplicationMaster that has logged in and its home: as it is, or call by call."""
+"""Traffic between an ApplicationMaster that has logged in and its home: as it is, or call by call.
+
+Sizes of calls of ApplicationMasters whose calls are read: what is taken whole, cut, and refused.
+
+A ResourceManager takes calls of up to `ipc.maximum.data.length` (128 MiB), and keeps the end of an attempt's
+diagnostics: 64 Ki characters by default. So Heddle refuses for its size only what it has to keep an account of, and
+cuts diagnostics as the ResourceManager would.
+
+Source: `yarn.app.attempt.diagnostics.limit.kc`, `org.apache.hadoop.yarn.server.resourcemanager.rmapp.attempt
+.BoundedAppender` of Hadoop 3.4.2.
+"""
 
 import asyncio
 import time
@@ -7,6 +17,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import structlog
+from google.protobuf.message import Message
 
 from shim.concurrency.keep_going import aside
 from shim.errors import HeddleError, ResourceManagerError, UserError
@@ -26,11 +37,22 @@ from shim.protocol.hrpc import (
 )
 from shim.protocol.hrpc.passing import CallScanner
 from shim.protocol.proto import APPLICATION_MASTER
-from shim.server.rpc.attempt_limits import refusal_of_size, written_anew
+from shim.protocol.proto.messages import FinishApplicationMasterRequestProto
 from shim.server.rpc.own_login import OwnLogin
 from shim.telemetry.tracing import Kind, span
 
-__all__ = ["Ends", "InterceptingRelay", "SessionMeter", "Traffic", "TransparentRelay", "Wrapped"]
+__all__ = [
+    "MOST_BYTES",
+    "MOST_OF_DIAGNOSTICS",
+    "Ends",
+    "InterceptingRelay",
+    "SessionMeter",
+    "Traffic",
+    "TransparentRelay",
+    "Wrapped",
+    "refusal_of_size",
+    "written_anew",
+]
 
 _LOG = structlog.get_logger("heddle.relay")
 _PROTOCOLS = {APPLICATION_MASTER.name: APPLICATION_MASTER}
@@ -299,3 +321,40 @@ class InterceptingRelay:
         self._is_flush_due = False
         if not self._has_ended:
             self._flush()
+
+
+_MIB = 1024 * 1024
+MOST_BYTES: Mapping[str, int] = {
+    ALLOCATE: _MIB,  # 8,000 resource requests have 600 kB
+    REGISTER: _MIB,  # placement constraints are in it
+}
+"""Largest call by method, in bytes; others are bounded by the frame alone."""
+
+MOST_OF_DIAGNOSTICS = 256 * 1024
+"""Characters that are passed on; the last ones."""
+
+
+def refusal_of_size(method: str, size: int) -> str:
+    """The reason against a call of so many bytes, before it is decoded; empty if there is none."""
+    most = MOST_BYTES.get(method)
+    return f"the request has {size} bytes: at most {most} are taken" if most is not None and size > most else ""
+
+
+def written_anew(method: str, request: Message) -> bytes:
+    """The request as it is passed on: as it was read, and of a long farewell the end of its diagnostics.
+
+    Args:
+        method: That is called.
+        request: As it was decoded.
+    """
+    if method != FINISH:
+        return request.SerializeToString()
+    assert isinstance(request, FinishApplicationMasterRequestProto)  # noqa: S101 - the method's own request
+    length = len(request.diagnostics)
+    if length <= MOST_OF_DIAGNOSTICS:
+        return request.SerializeToString()
+    head = f"Diagnostic messages truncated, showing last {MOST_OF_DIAGNOSTICS} chars out of {length}:\n"
+    short = FinishApplicationMasterRequestProto()
+    short.CopyFrom(request)
+    short.diagnostics = head + request.diagnostics[-MOST_OF_DIAGNOSTICS:]
+    return short.SerializeToString()

@@ -6,7 +6,7 @@ import pytest
 
 from shim.identity.service import IdentityRules
 from shim.server.rest.endpoints import ENDPOINTS
-from shim.server.rpc.admin_methods import ADMIN_METHODS
+from shim.server.rpc.admin_service import ADMIN_METHODS
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer

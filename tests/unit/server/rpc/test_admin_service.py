@@ -40,7 +40,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.server.rights import ADMIN
 from shim.server.rpc import AdminService
-from shim.server.rpc.admin_methods import ADMIN_METHODS
+from shim.server.rpc.admin_service import ADMIN_METHODS
 from shim.server.ways import Way
 from shim.testing.admin_rpc import IsAway, ObeysEveryOperator, RefusesOperators
 from shim.testing.clock import FakeClock

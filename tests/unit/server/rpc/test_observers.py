@@ -15,8 +15,8 @@ from shim.protocol.proto.messages import (
     SubmitApplicationRequestProto,
 )
 from shim.protocol.yarn import application_message
-from shim.server.rpc.admin_methods import ADMIN_METHODS
-from shim.server.rpc.answered_calls import AnsweredCall
+from shim.server.rpc.admin_service import ADMIN_METHODS
+from shim.server.rpc.asked import AnsweredCall
 from shim.server.rpc.observers import AdminObserver, ClientObserver
 from shim.telemetry import AuditTrail, Metrics
 from shim.testing.clock import FakeClock
