@@ -43,10 +43,12 @@ def pytest_asyncio_loop_factories(config: pytest.Config, item: pytest.Item) -> d
     """Run on the loop that Heddle is started on: asyncio's own reads, closes and hands bytes on in other moments.
 
     Tests on clusters ask processes that have loops of their own. They leave connections to daemons that they killed
-    behind, with which uvloop's does not close.
+    behind, with which uvloop's does not close. A `LoopWatch` sees the callbacks of asyncio's loop alone.
     """
     del config
-    return {"asyncio": asyncio.new_event_loop} if item.get_closest_marker("lab") else {"uvloop": uvloop.new_event_loop}
+    if item.get_closest_marker("lab") or hasattr(getattr(item, "module", None), "LoopWatch"):
+        return {"asyncio": asyncio.new_event_loop}
+    return {"uvloop": uvloop.new_event_loop}
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from shim.domain.submissions import Refusal, Submission, SubmitReply, SubmitVerd
 from shim.errors import (
     NeverReachedError,
     NoAnswerError,
+    RemoteProtocolError,
     StandbyError,
 )
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
@@ -28,8 +29,9 @@ from shim.protocol.hrpc import (
     SASLInitiator,
     UserIdentity,
 )
-from shim.protocol.proto import APPLICATION_CLIENT
+from shim.protocol.proto import APPLICATION_CLIENT, PROTOCOLS
 from shim.protocol.yarn import RPC_SUBMISSION
+from shim.protocol.yarn.wire import PIECE_BYTES, check_message
 
 __all__ = ["DualResourceManager", "RPCSettings", "RPCTarget", "YarnRPC", "addresses_of", "new_client_id"]
 
@@ -133,7 +135,7 @@ class YarnRPC:
                     is_sent = True
                     answer = self._answer(await channel.call(_request(call), _context(call)))
                     if answer is not None:
-                        return answer
+                        return await self._checked(call, answer)
                     is_sent = False
                     self._look_elsewhere()
         except TimeoutError as exc:
@@ -155,6 +157,25 @@ class YarnRPC:
         for channel in self.channels:
             channel.close()
         self._channels.clear()
+
+    async def _checked(self, call: RPCCall, answer: RPCAnswer) -> RPCAnswer:
+        """The answer, if it is what its method answers: what is put together with others' answers spoils no other.
+
+        Raises:
+            NoAnswerError: If it is anything else.
+        """
+        protocol = PROTOCOLS.get(call.protocol)
+        method = None if protocol is None else protocol.methods.get(call.method)
+        if method is None or answer.refusal is not None:
+            return answer
+        try:
+            if len(answer.payload) <= PIECE_BYTES:
+                check_message(method.answer, answer.payload)
+            else:
+                await asyncio.to_thread(check_message, method.answer, answer.payload)
+        except RemoteProtocolError as exc:
+            raise NoAnswerError(self.subcluster, f"answers {call.method} with {exc}") from exc
+        return answer
 
     def _answer(self, answer: HadoopAnswer) -> RPCAnswer | None:
         """The answer for the caller; None if another ResourceManager has to be asked.

@@ -37,7 +37,13 @@ class LoopWatch:
         self.longest_s, self.what = 0.0, ""
 
     def __enter__(self) -> Self:
-        """Watch every callback from now on."""
+        """Watch every callback of the running loop from now on.
+
+        Raises:
+            TypeError: It is uvloop's, whose callbacks pass no place that can be watched: nothing would be measured.
+        """
+        if not isinstance(loop := asyncio.get_running_loop(), asyncio.BaseEventLoop):
+            raise TypeError(f"{type(loop)} cannot be watched: the test's module has to have the name LoopWatch")
         self._before = asyncio.Handle._run
         setattr(asyncio.Handle, "_run", self._watched)  # noqa: B010 - the one place that all callbacks pass
         return self

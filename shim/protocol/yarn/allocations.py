@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from google.protobuf.message import DecodeError
-
 from shim.domain.allocations import (
     ANY,
     AllocateAnswer,
@@ -25,7 +23,7 @@ from shim.domain.allocations import (
     UpdateRequest,
 )
 from shim.domain.ids import NodeId
-from shim.errors import BadRequestError, RemoteProtocolError
+from shim.errors import BadRequestError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     AllocateRequestProto,
@@ -54,7 +52,8 @@ from shim.protocol.yarn.placements import (
     rejected_message,
     scheduling_message,
 )
-from shim.protocol.yarn.records import container_message, container_of, resource_message, resource_of
+from shim.protocol.yarn.records import container_message, container_of, resource_message, resource_of, told_resource
+from shim.protocol.yarn.wire import read_message
 
 __all__ = [
     "preemption_message",
@@ -104,10 +103,7 @@ def read_allocate_call(payload_untrusted: bytes, registered: RegisteredConstrain
         RemoteProtocolError: If the bytes are no `AllocateRequestProto`.
         BadRequestError: If it has more of something than is taken in one call.
     """
-    try:
-        message = AllocateRequestProto.FromString(payload_untrusted)
-    except DecodeError as exc:
-        raise RemoteProtocolError("an allocate request cannot be decoded") from exc
+    message = read_message(AllocateRequestProto, payload_untrusted)
     blacklist = message.blacklist_request
     for count, most, what in (
         (len(message.ask), _MOST_ASKS, "resource requests"),
@@ -211,10 +207,7 @@ def read_allocate_answer(payload_untrusted: bytes) -> AllocateAnswer:
     Raises:
         RemoteProtocolError: If the bytes are no `AllocateResponseProto`.
     """
-    try:
-        message = AllocateResponseProto.FromString(payload_untrusted)
-    except DecodeError as exc:
-        raise RemoteProtocolError("an allocate answer cannot be decoded") from exc
+    message = read_message(AllocateResponseProto, payload_untrusted)
     joined = AllocateResponseProto(
         updated_nodes=message.updated_nodes,
         preempt=message.preempt if message.HasField("preempt") else None,
@@ -226,7 +219,7 @@ def read_allocate_answer(payload_untrusted: bytes) -> AllocateAnswer:
         grants=tuple(_grant_of(container) for container in message.allocated_containers),
         ended=tuple(_ended_of(status) for status in message.completed_container_statuses),
         node_tokens=tuple(_token_of(token) for token in message.nm_tokens),
-        headroom=resource_of(message.limit),
+        headroom=told_resource(message.limit),
         nodes=message.num_cluster_nodes,
         rejected=tuple(read_rejected(each) for each in message.rejected_scheduling_requests),
     )
@@ -263,10 +256,7 @@ def read_registration(payload_untrusted: bytes) -> tuple[tuple[Grant, ...], tupl
     Raises:
         RemoteProtocolError: If the bytes are no `RegisterApplicationMasterResponseProto`.
     """
-    try:
-        message = RegisterApplicationMasterResponseProto.FromString(payload_untrusted)
-    except DecodeError as exc:
-        raise RemoteProtocolError("an answer to a registration cannot be decoded") from exc
+    message = read_message(RegisterApplicationMasterResponseProto, payload_untrusted)
     grants = tuple(_grant_of(container) for container in message.containers_from_previous_attempts)
     return grants, tuple(_token_of(token) for token in message.nm_tokens_from_previous_attempts)
 
@@ -297,7 +287,7 @@ def _grant_of(message: ContainerProto) -> Grant:
         node=NodeId(text_of(message.nodeId.host), message.nodeId.port),
         priority=message.priority.priority,
         allocation_request_id=message.allocation_request_id,
-        resource=resource_of(message.resource),
+        resource=told_resource(message.resource),
         raw=message.SerializePartialToString(),
         tags=frozenset(text_of(tag) for tag in message.allocation_tags),
     )

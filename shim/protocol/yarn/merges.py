@@ -1,17 +1,20 @@
 """Answers of several clusters as one ResourceManager's answer: one row of `MERGES` for each method.
 
-Lists are joined, what is listed by name is joined by name, amounts are added, shares of capacity are averaged by the
-size of the clusters. A value that cannot be two at once (the default label, the scheduler's type) is that of the first
-cluster.
+Lists are joined, what is listed by name is joined by name, amounts are added up to the largest that there is, shares of
+capacity are averaged by the size of the clusters. Answers are what their methods answer: `wire.check_message`. A value
+that cannot be two at once (the default label, the scheduler's type) is that of the first cluster.
 """
 
+import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TypeVar
 
 from google.protobuf.message import Message
 
 from shim.domain.applications import SPAN_TAG
+from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
     GetAllResourceTypeInfoResponseProto,
@@ -31,8 +34,17 @@ from shim.protocol.proto.messages import (
     ReservationListResponseProto,
     YarnClusterMetricsProto,
 )
+from shim.protocol.yarn.wire import entries_in, held, pieces_of
 
-__all__ = ["MERGES", "ClusterAnswer", "Merge", "join_applications", "merge_applications", "merge_queue_info"]
+__all__ = [
+    "JOINS",
+    "MERGES",
+    "ClusterAnswer",
+    "Merge",
+    "join_applications",
+    "merge_applications",
+    "merge_queue_info",
+]
 
 _M = TypeVar("_M", bound=Message)
 
@@ -53,13 +65,19 @@ class ClusterAnswer:
 Merge = Callable[[Sequence[ClusterAnswer]], Message]
 
 
+def _add(whole: Message, name: str, amount: int) -> None:
+    """Add to a number of a message."""
+    setattr(whole, name, held(whole, name, getattr(whole, name) + amount))
+
+
 def _joined(kind: type[_M]) -> Callable[[Sequence[ClusterAnswer]], _M]:
     """Joins repeated fields in the clusters' order; protobuf's own merging does just that."""
 
     def merge(parts: Sequence[ClusterAnswer]) -> _M:
         whole = kind()
         for part in parts:
-            whole.MergeFromString(part.payload)
+            for piece in pieces_of(part.payload):
+                whole.MergeFromString(piece)
         return whole
 
     return merge
@@ -73,19 +91,20 @@ def _distinct(items: Iterable[_M], key: Callable[[_M], object]) -> list[_M]:
     return list(kept.values())
 
 
-def merge_applications(parts: Sequence[ClusterAnswer], *, limit: int | None = None) -> GetApplicationsResponseProto:
-    """Applications of all clusters, newest first when they are cut at a limit.
+def merge_applications(parts: Sequence[ClusterAnswer], *, limit: int | None = None) -> bytes:
+    """Applications of all clusters, newest first when they are cut at a limit, a report decoded at a time.
 
     What stands for an application of another home (`SPAN_TAG`) is left out.
     """
-    whole = _joined(GetApplicationsResponseProto)(parts)
-    own = [report for report in whole.applications if SPAN_TAG not in report.applicationTags]
-    if len(own) < len(whole.applications):
-        whole = GetApplicationsResponseProto(applications=own)
-    if limit is None or len(own) <= limit:
-        return whole
-    newest = sorted(own, key=_submitted, reverse=True)
-    return GetApplicationsResponseProto(applications=newest[: max(0, limit)])
+    own = [
+        (_submitted(report), entry)
+        for part in parts
+        for entry, raw in entries_in(part.payload)
+        if SPAN_TAG not in (report := ApplicationReportProto.FromString(raw)).applicationTags
+    ]
+    if limit is not None and len(own) > limit:
+        own = heapq.nlargest(max(0, limit), own, key=itemgetter(0))
+    return b"".join(entry for _, entry in own)
 
 
 def _submitted(report: ApplicationReportProto) -> tuple[int, int, int]:
@@ -103,19 +122,23 @@ def join_applications(parts: Sequence[ClusterAnswer]) -> bytes | None:
     return None if any(SPAN_TAG.encode() in payload for payload in payloads) else b"".join(payloads)
 
 
+def _applications(parts: Sequence[ClusterAnswer]) -> GetApplicationsResponseProto:
+    return GetApplicationsResponseProto.FromString(merge_applications(parts))
+
+
 def _metrics(parts: Sequence[ClusterAnswer]) -> GetClusterMetricsResponseProto:
     total = YarnClusterMetricsProto()
     for part in parts:
         metrics = GetClusterMetricsResponseProto.FromString(part.payload).cluster_metrics
         for field, amount in metrics.ListFields():
-            setattr(total, field.name, getattr(total, field.name) + amount)
+            _add(total, field.name, amount)
     return GetClusterMetricsResponseProto(cluster_metrics=total)
 
 
 def _cluster_node_labels(parts: Sequence[ClusterAnswer]) -> GetClusterNodeLabelsResponseProto:
     whole = _joined(GetClusterNodeLabelsResponseProto)(parts)
     return GetClusterNodeLabelsResponseProto(
-        deprecatedNodeLabels=list(dict.fromkeys(whole.deprecatedNodeLabels)),
+        deprecatedNodeLabels=list(dict.fromkeys(map(text_of, whole.deprecatedNodeLabels))),
         nodeLabels=_distinct(whole.nodeLabels, lambda label: label.name),
     )
 
@@ -170,7 +193,8 @@ def _queue_acls(parts: Sequence[ClusterAnswer]) -> GetQueueUserAclsInfoResponseP
             merged.queueUserAcls.append(entry)
         else:
             known = merged.queueUserAcls[at].userAcls
-            known.extend(acl for acl in entry.userAcls if acl not in known)
+            told = set(known)
+            known.extend(acl for acl in dict.fromkeys(entry.userAcls) if acl not in told)
     return merged
 
 
@@ -213,14 +237,16 @@ def _queue(queues: Sequence[tuple[QueueInfoProto, float]]) -> QueueInfoProto:
     merged.state = next((state for state in _RUNNING_FIRST if state in states), merged.state)
     for name in _ADDED:
         if merged.HasField(name):  # type: ignore[arg-type]  # a field's name out of a table
-            setattr(merged, name, min(2**31 - 1, sum(getattr(queue, name) for queue, _ in queues)))
+            total_of = sum(getattr(queue, name) for queue, _ in queues)
+            setattr(merged, name, max(-(2**31), min(2**31 - 1, total_of)))
     for queue, _ in queues[1:]:
         merged.applications.extend(queue.applications)
-        known = set(merged.accessibleNodeLabels)
-        merged.accessibleNodeLabels.extend(label for label in queue.accessibleNodeLabels if label not in known)
+        known = set(map(text_of, merged.accessibleNodeLabels))
+        merged.accessibleNodeLabels.extend(
+            each for each in map(text_of, queue.accessibleNodeLabels) if each not in known
+        )
         for field, amount in queue.queueStatistics.ListFields():
-            statistics = merged.queueStatistics
-            setattr(statistics, field.name, getattr(statistics, field.name) + amount)
+            _add(merged.queueStatistics, field.name, amount)
     _merge_children(merged, queues)
     return merged
 
@@ -235,7 +261,7 @@ def _merge_children(merged: QueueInfoProto, queues: Sequence[tuple[QueueInfoProt
 
 
 MERGES: Mapping[str, Merge] = {
-    "getApplications": merge_applications,
+    "getApplications": _applications,
     "getClusterMetrics": _metrics,
     "getClusterNodes": _joined(GetClusterNodesResponseProto),
     "getQueueInfo": merge_queue_info,
@@ -250,3 +276,5 @@ MERGES: Mapping[str, Merge] = {
     "listReservations": _joined(ReservationListResponseProto),
 }
 """By the method's name. With the answer of one cluster alone every merge gives that answer's content."""
+JOINS = frozenset({"getClusterNodes", "getNodeToLabels", "getNodesToAttributes", "listReservations"})
+"""Methods of which one list comes behind the other: so do the bytes, and nothing has to be decoded."""

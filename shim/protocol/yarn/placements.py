@@ -8,10 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import product
 
-from google.protobuf.message import DecodeError
-
 from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk, TagBound
-from shim.errors import RemoteProtocolError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     CompositePlacementConstraintProto,
@@ -27,6 +24,7 @@ from shim.protocol.proto.messages import (
     SimplePlacementConstraintProto,
 )
 from shim.protocol.yarn.records import resource_message, resource_of
+from shim.protocol.yarn.wire import read_message
 
 __all__ = [
     "RegisteredConstraints",
@@ -58,10 +56,7 @@ def read_constraints(payload_untrusted: bytes) -> RegisteredConstraints:
     Raises:
         RemoteProtocolError: If the bytes are no `RegisterApplicationMasterRequestProto`.
     """
-    try:
-        message = RegisterApplicationMasterRequestProto.FromString(payload_untrusted)
-    except DecodeError as exc:
-        raise RemoteProtocolError("a registration cannot be decoded") from exc
+    message = read_message(RegisterApplicationMasterRequestProto, payload_untrusted)
     return {
         _texts(entry.allocation_tags): entry.placement_constraint.SerializeToString()
         for entry in message.placement_constraints

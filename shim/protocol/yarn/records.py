@@ -29,6 +29,7 @@ __all__ = [
     "reservation_of",
     "resource_message",
     "resource_of",
+    "told_resource",
 ]
 
 _MEMORY, _VCORES = "memory-mb", "vcores"
@@ -96,6 +97,18 @@ def resource_of(message_untrusted: ResourceProto) -> ResourceVector:
         raise BadRequestError(f"a resource type's name is no text of at most {LONGEST_NAME} characters")
     others = {key: max(0, value) for key, value in named.items() if key not in (_MEMORY, _VCORES)}
     return ResourceVector(max(0, message_untrusted.memory), max(0, message_untrusted.virtual_cores), others)
+
+
+def told_resource(message_untrusted: ResourceProto) -> ResourceVector:
+    """A resource that a scheduler tells.
+
+    Raises:
+        RemoteProtocolError: In place of the errors of `resource_of`: nobody asked for it.
+    """
+    try:
+        return resource_of(message_untrusted)
+    except BadRequestError as exc:
+        raise RemoteProtocolError(f"a scheduler tells {exc}") from exc
 
 
 def resource_message(resource: ResourceVector) -> ResourceProto:

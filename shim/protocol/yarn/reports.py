@@ -30,7 +30,6 @@ from shim.domain.allocations import Grant, RunningContainer
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
 from shim.domain.subclusters import ApplicationDocument
-from shim.errors import RemoteProtocolError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
@@ -51,8 +50,9 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     YarnApplicationStateProto,
 )
-from shim.protocol.yarn.records import application_message, application_of, attempt_message, container_of, resource_of
+from shim.protocol.yarn.records import application_message, application_of, attempt_message, container_of, told_resource
 from shim.protocol.yarn.submit_times import written_report
+from shim.protocol.yarn.wire import read_message
 
 __all__ = [
     "NO_USAGE",
@@ -359,10 +359,7 @@ def read_running(payload_untrusted: bytes) -> tuple[RunningContainer, ...]:
     Raises:
         RemoteProtocolError: If the bytes are no `GetContainersResponseProto`.
     """
-    try:
-        message = GetContainersResponseProto.FromString(payload_untrusted)
-    except DecodeError as exc:
-        raise RemoteProtocolError("a list of containers cannot be decoded") from exc
+    message = read_message(GetContainersResponseProto, payload_untrusted)
     return tuple(
         _running_of(report) for report in message.containers if report.container_state != ContainerStateProto.C_COMPLETE
     )
@@ -375,6 +372,6 @@ def _running_of(report: ContainerReportProto) -> RunningContainer:
         node,
         report.priority.priority,
         _NO_REQUEST_ID,
-        resource_of(report.resource),
+        told_resource(report.resource),
     )
     return RunningContainer(grant, report.creation_time / _MS)

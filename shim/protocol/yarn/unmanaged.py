@@ -5,10 +5,8 @@ Source: `UnmanagedApplicationManager` for the order, `ClientRMService` and `Appl
 
 import re
 
-from google.protobuf.message import DecodeError
-
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.errors import RemoteProtocolError
+from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationSubmissionContextProto,
     ContainerLaunchContextProto,
@@ -25,6 +23,7 @@ from shim.protocol.proto.messages import (
     YarnApplicationStateProto,
 )
 from shim.protocol.yarn.records import application_message
+from shim.protocol.yarn.wire import read_message
 
 __all__ = [
     "REGISTRATION",
@@ -84,13 +83,11 @@ def read_report(payload_untrusted: bytes) -> tuple[bool, bytes, str]:
     Raises:
         RemoteProtocolError: If the bytes are no `GetApplicationReportResponseProto`.
     """
-    try:
-        report = GetApplicationReportResponseProto.FromString(payload_untrusted).application_report
-    except DecodeError as exc:
-        raise RemoteProtocolError("an application's report cannot be decoded") from exc
+    report = read_message(GetApplicationReportResponseProto, payload_untrusted).application_report
     token = report.am_rm_token
     has_token = report.HasField("am_rm_token") and bool(token.identifier)
-    return report.yarn_application_state in _FINAL, token.SerializeToString() if has_token else b"", report.diagnostics
+    shown = token.SerializeToString() if has_token else b""
+    return report.yarn_application_state in _FINAL, shown, text_of(report.diagnostics)
 
 
 def token_parts(token: bytes) -> tuple[bytes, bytes]:
@@ -99,10 +96,7 @@ def token_parts(token: bytes) -> tuple[bytes, bytes]:
     Raises:
         RemoteProtocolError: If it is none.
     """
-    try:
-        message = TokenProto.FromString(token)
-    except DecodeError as exc:
-        raise RemoteProtocolError("a token cannot be decoded") from exc
+    message = read_message(TokenProto, token)
     return message.identifier, message.password
 
 
@@ -113,13 +107,13 @@ def kill_message(application_id: ApplicationId, why: str) -> bytes:
 
 
 def is_killed(payload_untrusted: bytes) -> bool:
-    """True if a kill is complete."""
-    return KillApplicationResponseProto.FromString(payload_untrusted).is_kill_completed
+    """True if a kill is complete; raises as `read_report`."""
+    return read_message(KillApplicationResponseProto, payload_untrusted).is_kill_completed
 
 
 def is_finished(payload_untrusted: bytes) -> bool:
-    """True if a finished master is unregistered by now."""
-    return FinishApplicationMasterResponseProto.FromString(payload_untrusted).isUnregistered
+    """True if a finished master is unregistered by now; raises as `read_report`."""
+    return read_message(FinishApplicationMasterResponseProto, payload_untrusted).isUnregistered
 
 
 def expected_id(message: str) -> int | None:

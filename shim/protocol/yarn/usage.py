@@ -3,21 +3,24 @@
 Source: `ApplicationResourceUsageReportPBImpl`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from shim.domain.ids import ApplicationId
 from shim.domain.usage import Account, Usage
+from shim.errors import RemoteProtocolError
+from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationIdProto,
     ApplicationReportProto,
     ApplicationResourceUsageReportProto,
     GetApplicationReportResponseProto,
-    GetApplicationsResponseProto,
 )
 from shim.protocol.yarn.records import application_of
+from shim.protocol.yarn.submit_times import written_report
+from shim.protocol.yarn.wire import entries_in, held
 
 __all__ = ["with_account", "with_accounts"]
 
@@ -49,32 +52,22 @@ def with_accounts(payload: bytes, find: Find) -> bytes:
 
     Only the ids are read of those.
     """
+    entries: list[bytes] = []
+    seen, is_changed = 0, False
     try:
-        reports = list(_fields(payload))
-        found = {place: account for place, raw in enumerate(reports) if (account := find(_id_of(raw))) is not None}
-        if not found:
-            return payload
-        answer = GetApplicationsResponseProto.FromString(payload)
-    except (DecodeError, ValueError, IndexError):
+        for entry, raw in entries_in(payload):
+            account = find(_id_of(raw))
+            entries.append(entry if account is None else _accounted(raw, account))
+            seen, is_changed = seen + len(entry), is_changed or account is not None
+    except (RemoteProtocolError, DecodeError, ValueError, IndexError):
         return payload  # of another form than is known: as it came
-    for place, account in found.items():
-        _put(answer.applications[place], account)
-    return answer.SerializeToString()
+    return b"".join(entries) if is_changed and seen == len(payload) else payload
 
 
-def _fields(payload: bytes) -> Iterator[bytes]:
-    """The reports of a list, each serialized.
-
-    Raises:
-        ValueError: If there is anything else in it.
-    """
-    at = 0
-    while at < len(payload):
-        if payload[at] != _REPORTS:
-            raise ValueError("no report")
-        length, at = _varint(payload, at + 1)
-        yield payload[at : at + length]
-        at += length
+def _accounted(raw: bytes, account: Account) -> bytes:
+    report = ApplicationReportProto.FromString(raw)
+    _put(report, account)
+    return written_report(report)
 
 
 def _id_of(report: bytes) -> ApplicationId:
@@ -100,7 +93,7 @@ def _put(report: ApplicationReportProto, account: Account) -> None:
         return
     whole = account.whole(_usage(usage))
     for name, field in _SPENT.items():
-        setattr(usage, field, whole.spent.get(name, 0))
+        setattr(usage, field, held(usage, field, whole.spent.get(name, 0)))
     for prefix, field in _MAPS.items():
         _put_map(getattr(usage, field), prefix, whole.spent)
     _put_holds(usage, whole.holds)
@@ -109,7 +102,7 @@ def _put(report: ApplicationReportProto, account: Account) -> None:
 def _usage(usage: ApplicationResourceUsageReportProto) -> Usage:
     spent = {name: max(0, getattr(usage, field)) for name, field in _SPENT.items()}
     for prefix, field in _MAPS.items():
-        spent |= {prefix + each.key: each.value for each in getattr(usage, field)}
+        spent |= {prefix + text_of(each.key): each.value for each in getattr(usage, field)}
     holds = {
         "containers": usage.num_used_containers,
         "memory_mib": usage.used_resources.memory,
@@ -124,19 +117,20 @@ def _put_map(entries: Any, prefix: str, spent: Mapping[str, int]) -> None:
     seconds = {name[len(prefix) :]: amount for name, amount in spent.items() if name.startswith(prefix)}
     del entries[:]
     for name, amount in seconds.items():
-        entries.add(key=name, value=amount)
+        added = entries.add(key=name)
+        added.value = held(added, "value", amount)
 
 
 def _put_holds(usage: ApplicationResourceUsageReportProto, holds: Mapping[str, int]) -> None:
     """`needed` is what is used and what is reserved, `SchedulerApplicationAttempt.getResourceUsageReport`."""
     if "containers" in holds:
-        usage.num_used_containers = holds["containers"]
+        usage.num_used_containers = held(usage, "num_used_containers", holds["containers"])
     for name, resource in (("", usage.used_resources), ("reserved_", usage.reserved_resources)):
         memory, vcores = (f"{name}mib", f"{name}vcores") if name else ("memory_mib", "vcores")
         added = (holds.get(memory, 0) - resource.memory, holds.get(vcores, 0) - resource.virtual_cores)
         for each in (resource, usage.needed_resources):
-            each.memory += max(0, added[0])
-            each.virtual_cores += max(0, added[1])
+            each.memory = held(each, "memory", each.memory + max(0, added[0]))
+            each.virtual_cores = held(each, "virtual_cores", each.virtual_cores + max(0, added[1]))
             _raise_types(each)
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 
 from google.protobuf.message import DecodeError, Message
 
 from shim.calls.client import Gathered
-from shim.domain.ids import ApplicationAttemptId
+from shim.concurrency.off_loop import OffLoop
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, HeddleError, NotPlacedError, TooManyCallsError
 from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
@@ -20,8 +22,9 @@ from shim.protocol.proto.messages import (
     GetContainersRequestProto,
 )
 from shim.protocol.yarn import MERGES, application_message, attempt_message, attempt_of, container_of, reservation_of
-from shim.protocol.yarn.merges import ClusterAnswer
+from shim.protocol.yarn.merges import JOINS, ClusterAnswer
 from shim.protocol.yarn.texts import text_objection
+from shim.protocol.yarn.wire import PIECE_BYTES
 from shim.server.rpc.application_guard import CallGuard
 from shim.server.rpc.asked import (
     AnsweredCall,
@@ -41,6 +44,8 @@ from shim.server.ways import RouteKey, Way
 
 __all__ = ["ClientService"]
 
+_MOST_MERGED_BYTES = 16 * PIECE_BYTES
+"""Of a cluster's labels, attributes, types and queues: whoever tells more tells nothing."""
 _PROTOCOLS = {APPLICATION_CLIENT.name: APPLICATION_CLIENT}
 
 
@@ -65,6 +70,7 @@ class ClientService:
         self._max_request_bytes = use_cases.max_submission_bytes
         self._rates = use_cases.rates
         self._observer = observer
+        self._beside = OffLoop()
         own = OwnMethods(use_cases)
         self._own, self._own_at_once = own.table, own.at_once
         self._ways: Mapping[Way, Callable[[Asked], Awaitable[MethodAnswer]]] = {
@@ -225,9 +231,14 @@ class ClientService:
         problem = problem_of(gathered)
         if problem is not None:
             return Made(problem, gathered.missing)
-        merged = MERGES[asked.call.method](self._parts(gathered))
+        if asked.call.method in JOINS:
+            return Made(b"".join(gathered.payloads.values()), gathered.missing)
+        parts = self._parts(gathered)
+        merge = partial(MERGES[asked.call.method], list(parts.values()))
+        is_large = sum(len(each.payload) for each in parts.values()) > PIECE_BYTES
+        merged = await self._beside.run_in_turn(asked.caller.user, merge) if is_large else merge()
         self._guard.leave_out(asked, merged)
-        return Made(merged.SerializeToString(), gathered.missing)
+        return Made(merged.SerializeToString(), gathered.missing | (gathered.payloads.keys() - parts.keys()))
 
     async def _carry(self, asked: Asked) -> MethodAnswer:
         return told(await self._calls.ask_any(asked.passed_on()))
@@ -235,8 +246,13 @@ class ClientService:
     async def _first_willing(self, asked: Asked) -> MethodAnswer:
         return told(await self._calls.ask_willing(asked.passed_on()))
 
-    def _parts(self, gathered: Gathered) -> list[ClusterAnswer]:
-        return [ClusterAnswer(payload, self._calls.weight(item)) for item, payload in gathered.payloads.items()]
+    def _parts(self, gathered: Gathered) -> dict[SubClusterId, ClusterAnswer]:
+        """The answers, but for those that are larger than any of their kind."""
+        return {
+            item: ClusterAnswer(payload, self._calls.weight(item))
+            for item, payload in gathered.payloads.items()
+            if len(payload) <= _MOST_MERGED_BYTES
+        }
 
     # -- what is told of answers -------------------------------------------------------------------------------------
 

@@ -7,10 +7,12 @@ from functools import partial
 from google.protobuf.message import Message
 
 from shim.calls.client import ClientCalls
+from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import Refusal
+from shim.domain.usage import Account
 from shim.errors import BodyTooLargeError, HomeUnreachableError, NotFoundError
 from shim.federation.application_access import ApplicationAccess
 from shim.federation.core.federation_view import Part
@@ -27,7 +29,6 @@ from shim.protocol.proto.messages import (
     GetApplicationReportRequestProto,
     GetApplicationReportResponseProto,
     GetApplicationsRequestProto,
-    GetApplicationsResponseProto,
     GetDelegationTokenRequestProto,
     GetDelegationTokenResponseProto,
     GetNewApplicationResponseProto,
@@ -50,8 +51,9 @@ from shim.protocol.yarn import (
     tells_of_running,
 )
 from shim.protocol.yarn.merges import ClusterAnswer, join_applications, merge_applications
-from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times
+from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times, written_report
 from shim.protocol.yarn.usage import with_account, with_accounts
+from shim.protocol.yarn.wire import PIECE_BYTES, entries_in
 from shim.queues.admission import Kills
 from shim.server.rpc.application_guard import seen_by
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
@@ -106,6 +108,7 @@ class OwnMethods:
 
     def __init__(self, use_cases: ClientUseCases) -> None:
         self._behind = use_cases
+        self._beside = OffLoop()
         self._granted: tuple[ResourceVector, bytes] | None = None
         self.table: Mapping[str, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             "getNewApplication": self._new_application,
@@ -253,14 +256,13 @@ class OwnMethods:
         is_shown = filter_of(request)
         own = [report_of(document) for document in absent if is_shown(document.summary)]
         find, times_ms = self._behind.calls.find_account, self._behind.calls.submitted_at_ms
-        payloads = [reports_with_submit_times(each, times_ms) for each in gathered.payloads.values()]
-        parts = [ClusterAnswer(each if find is None else with_accounts(each, find)) for each in payloads]
-        if own:
-            parts.append(ClusterAnswer(_without_twice(own, parts).SerializeToString()))
-        listed = None if request.HasField("limit") else join_applications(parts)
-        if listed is None:
-            limit = request.limit if request.HasField("limit") else None
-            listed = merge_applications(parts, limit=limit).SerializeToString()
+        payloads = tuple(gathered.payloads.values())
+        limit = request.limit if request.HasField("limit") else None
+        work = partial(_put_together, payloads, own, limit, times_ms, find)
+        if sum(map(len, payloads)) <= PIECE_BYTES:
+            listed = work()
+        else:  # on a thread, a report at a time: tens of thousands of them would hold everybody's calls
+            listed = await self._beside.run_in_turn(asked.caller.user, work)
         viewer = self._behind.rights.viewer(asked.caller)
         if not viewer.sees_all:
             # a range of times would tell the times of what is hidden
@@ -312,14 +314,35 @@ def _report_of(document: ApplicationDocument) -> Made:
     return Made(GetApplicationReportResponseProto(application_report=report_of(document)).SerializeToString())
 
 
-def _without_twice(
-    own: Sequence[ApplicationReportProto], parts: Sequence[ClusterAnswer]
-) -> GetApplicationsResponseProto:
+def _put_together(
+    payloads: Sequence[bytes],
+    own: Sequence[ApplicationReportProto],
+    limit: int | None,
+    times_ms: Mapping[ApplicationId, int],
+    find: Callable[[ApplicationId], Account | None] | None,
+) -> bytes:
+    """One list of the clusters' and our own.
+
+    Args:
+        payloads: Lists as the clusters told them.
+        own: Reports of what none of them may have told.
+        limit: How many are wanted; None for all.
+        times_ms: Submit times that clusters do not know.
+        find: Finds accounts of applications; None if there are none.
+    """
+    timed = [reports_with_submit_times(each, times_ms) for each in payloads]
+    parts = [ClusterAnswer(each if find is None else with_accounts(each, find)) for each in timed]
+    if own:
+        parts.append(ClusterAnswer(_without_twice(own, parts)))
+    joined = join_applications(parts) if limit is None else None
+    return merge_applications(parts, limit=limit) if joined is None else joined
+
+
+def _without_twice(own: Sequence[ApplicationReportProto], parts: Sequence[ClusterAnswer]) -> bytes:
     """Our own reports without those that a home told after all."""
-    listed = merge_applications(parts).applications
-    told = {(report.applicationId.cluster_timestamp, report.applicationId.id) for report in listed}
-    kept = GetApplicationsResponseProto()
-    for report in own:
-        if (report.applicationId.cluster_timestamp, report.applicationId.id) not in told:
-            kept.applications.append(report)
-    return kept
+    told = {_id_of(ApplicationReportProto.FromString(raw)) for part in parts for _, raw in entries_in(part.payload)}
+    return b"".join(written_report(report) for report in own if _id_of(report) not in told)
+
+
+def _id_of(report: ApplicationReportProto) -> tuple[int, int]:
+    return report.applicationId.cluster_timestamp, report.applicationId.id

@@ -15,7 +15,13 @@ from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.hrpc import SIMPLE_OFFER, Failure, HadoopCall, HadoopRequest, JavaClass
 from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.protocol.proto.messages import IpcConnectionContextProto
+from shim.protocol.proto.messages import (
+    ApplicationIdProto,
+    ApplicationReportProto,
+    GetApplicationsResponseProto,
+    IpcConnectionContextProto,
+    TokenProto,
+)
 from shim.server.rpc import RPCLimits, RPCServer
 from shim.testing.free_ports import free_port
 from shim.testing.settings import usual
@@ -429,3 +435,40 @@ async def test_pings_before_a_login_are_not_listened_to_for_long():
             async with asyncio.timeout(30):
                 assert await reader.read() == b"", "the connection is closed without a word"
         writer.close()
+
+
+class Garbled(EchoService):
+    """Answers every call with what it is told to."""
+
+    def __init__(self, answer):
+        super().__init__()
+        self.tells = answer
+
+    def answer_at_once(self, call, _caller):  # noqa: ARG002 - the port
+        return self.tells
+
+
+REPORT = ApplicationReportProto(applicationId=ApplicationIdProto(cluster_timestamp=5, id=1), name="n" * 3000)
+LISTED = GetApplicationsResponseProto(applications=[REPORT]).SerializeToString()
+TOKENLESS = ApplicationReportProto(am_rm_token=TokenProto(kind="YARN_AM_RM_TOKEN")).SerializePartialToString()
+UNREADABLE = {
+    "no message": b"\xff" * 300,
+    "cut off": LISTED[:-5],
+    "of another length, so that the next list is a part of it": b"\x0a\xff\x7f" + LISTED,
+    "groups": b"\x0b" * 300,
+    "without what each has": b"\x0a" + bytes((len(TOKENLESS),)) + TOKENLESS,
+    "large and cut off": LISTED * 1000 + LISTED[:-5],
+    "entries without end": b"\x0a\x00" * (1 << 20),
+}
+
+
+@pytest.mark.parametrize("told", UNREADABLE.values(), ids=UNREADABLE.keys())
+async def test_an_answer_that_is_none_is_no_answer_and_the_next_one_is_heard(told):
+    service = Garbled(told)
+    async with serving(service) as server, calling(server.port) as rpc:
+        with pytest.raises(NoAnswerError, match="answers getApplications with"):
+            await rpc.call(a_call("getApplications"))
+        for good in (LISTED, LISTED * 1000, b""):
+            service.tells = good
+            assert (await rpc.call(a_call("getApplications"))).payload == good
+        assert rpc.connections == 1

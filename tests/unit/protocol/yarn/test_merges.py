@@ -166,7 +166,7 @@ def test_a_limit_keeps_the_newest_of_all():
     one = GetApplicationsResponseProto(applications=[an_application(1, 10), an_application(2, 40)])
     other = GetApplicationsResponseProto(applications=[an_application(3, 30), an_application(4, 20)])
 
-    merged = merge_applications(parts(one, other), limit=2)
+    merged = GetApplicationsResponseProto.FromString(merge_applications(parts(one, other), limit=2))
 
     assert [report.applicationId.id for report in merged.applications] == [2, 3]
 
@@ -175,7 +175,7 @@ def test_lists_join_as_their_bytes_where_nothing_has_to_be_left_out():
     one = GetApplicationsResponseProto(applications=[an_application(1, 10), an_application(2, 40)])
     other = GetApplicationsResponseProto(applications=[an_application(3, 30)])
     joined = join_applications(parts(one, other))
-    assert GetApplicationsResponseProto.FromString(joined) == merge_applications(parts(one, other))
+    assert joined == merge_applications(parts(one, other))
 
     stands_in = an_application(3, 30)
     stands_in.applicationTags.append(SPAN_TAG)

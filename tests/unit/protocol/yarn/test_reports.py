@@ -192,5 +192,5 @@ def test_what_runs_has_its_size_node_priority_and_age_and_what_has_ended_is_left
 
 
 def test_what_is_no_list_is_said_to_be_none():
-    with pytest.raises(RemoteProtocolError, match="list of containers"):
+    with pytest.raises(RemoteProtocolError, match="no GetContainersResponseProto"):
         read_running(b"\xff\xff")

@@ -86,10 +86,16 @@ class ClientServiceFixture:
     """A server with everything behind it."""
 
     def __init__(
-        self, federation: ScriptedFederation, *, is_shared: bool = True, rules: IdentityRules | None = None
+        self,
+        federation: ScriptedFederation,
+        *,
+        is_shared: bool = True,
+        rules: IdentityRules | None = None,
+        is_limited: bool = True,
     ) -> None:
         self.federation = federation
         self.rules = rules
+        self.is_limited = is_limited
         self.is_shared = is_shared
         self.guarded = frozenset[SubClusterId]() if is_shared else frozenset(federation.managers)
         self.rpcs = {name: ScriptedRPC(manager) for name, manager in federation.managers.items()}
@@ -126,7 +132,7 @@ class ClientServiceFixture:
                 access=heddle.use_cases.backend.applications.access,
                 maximum_allocation=lambda _: ResourceVector(4096, 4),
                 max_submission_bytes=1024 * 1024,
-                rates=self.rates,
+                rates=self.rates if self.is_limited else None,
             )
         )
         return self

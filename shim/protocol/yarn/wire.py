@@ -1,0 +1,125 @@
+"""Messages of others as bytes: whether they are what they have to be, and their fields without decoding all of it.
+
+A message of many MiB is looked at in pieces: to decode one takes the interpreter for itself, however many threads
+there are. Fields may stand one behind the other in several pieces, as protobuf merges them.
+
+Source: "Encoding", the protobuf documentation.
+"""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+
+from shim.errors import RemoteProtocolError
+
+__all__ = ["PIECE_BYTES", "check_message", "entries_in", "held", "pieces_of", "read_message"]
+
+_M = TypeVar("_M", bound=Message)
+
+PIECE_BYTES = 1024 * 1024
+"""Of a larger message a piece is decoded at a time: a millisecond or two."""
+_MOST_OF_FIELD = 16 * PIECE_BYTES
+_MOST_FIELDS = 250_000
+_FIELDS_A_PIECE = 10_000
+_VARINT, _FIXED64, _DELIMITED, _FIXED32 = 0, 1, 2, 5
+_FIXED = {_FIXED64: 8, _FIXED32: 4}
+_MORE = 0x80
+_VARINT_BITS = 70
+
+
+def check_message(kind: type[Message], payload_untrusted: bytes) -> None:
+    """See whether bytes are a message, at most a list of 250,000 fields, each of which has 16 MiB at most.
+
+    Raises:
+        RemoteProtocolError: If they are not, or lack what every such message has: Java reads nothing of such a list.
+    """
+    for piece in pieces_of(payload_untrusted):
+        read_message(kind, piece)
+
+
+def read_message(kind: type[_M], payload_untrusted: bytes) -> _M:
+    """Decode a message.
+
+    Raises:
+        RemoteProtocolError: If the bytes are none, or lack what every such message has.
+    """
+    try:
+        message = kind.FromString(payload_untrusted)
+    except DecodeError as exc:
+        raise RemoteProtocolError(f"bytes that are no {kind.DESCRIPTOR.name}") from exc
+    if not message.IsInitialized():
+        raise RemoteProtocolError(f"a {kind.DESCRIPTOR.name} without what each has")
+    return message
+
+
+def pieces_of(payload_untrusted: bytes) -> Iterator[bytes]:
+    """The message as itself, or in pieces that are messages if it is large.
+
+    Raises:
+        RemoteProtocolError: If it is no message, or has a field, or fields, beyond the bounds.
+    """
+    if len(payload_untrusted) <= PIECE_BYTES:
+        yield payload_untrusted
+        return
+    begins = ends = fields = 0
+    for count, (_, _, ends) in enumerate(_fields(payload_untrusted), 1):
+        if ends - begins > _MOST_OF_FIELD or count > _MOST_FIELDS:
+            raise RemoteProtocolError(f"a message of {len(payload_untrusted)} bytes with too large, or many, entries")
+        fields += 1
+        if ends - begins >= PIECE_BYTES or fields >= _FIELDS_A_PIECE:
+            yield payload_untrusted[begins:ends]
+            begins, fields = ends, 0
+    yield payload_untrusted[begins:ends]
+
+
+def entries_in(payload_untrusted: bytes, number: int = 1) -> Iterator[tuple[bytes, bytes]]:
+    """Each entry of a list, with its tag and length, and without.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no message.
+    """
+    begins, wanted = 0, number << 3 | _DELIMITED
+    for tag, content, ends in _fields(payload_untrusted):
+        if tag == wanted:
+            yield payload_untrusted[begins:ends], payload_untrusted[content:ends]
+        begins = ends
+
+
+def held(message: Message, name: str, amount: int) -> int:
+    """The amount, or the largest or least that a message's field holds: what others tell adds up to anything."""
+    bits = 31 if message.DESCRIPTOR.fields_by_name[name].cpp_type == FieldDescriptor.CPPTYPE_INT32 else 63
+    return max(-(1 << bits), min(amount, (1 << bits) - 1))
+
+
+def _fields(payload: bytes) -> Iterator[tuple[int, int, int]]:
+    """Tag, place of the content and end of each field."""
+    at, count = 0, len(payload)
+    while at < count:
+        tag, content = _varint(payload, at)
+        kind = tag & 0b111
+        if kind == _DELIMITED:
+            length, content = _varint(payload, content)
+            ends = content + length
+        elif kind == _VARINT:
+            _, ends = _varint(payload, content)
+        elif kind in _FIXED:
+            ends = content + _FIXED[kind]
+        else:
+            raise RemoteProtocolError(f"a message with a field of type {kind}")
+        if ends > count:
+            raise RemoteProtocolError("a message that is cut off")
+        yield tag, content, ends
+        at = ends
+
+
+def _varint(payload: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(payload) and shift < _VARINT_BITS:
+        byte = payload[at]
+        value |= (byte & ~_MORE) << shift
+        at, shift = at + 1, shift + 7
+        if byte < _MORE:
+            return value, at
+    raise RemoteProtocolError("a message with a number that does not end")
