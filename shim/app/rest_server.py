@@ -191,6 +191,7 @@ def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogi
         use_cases.backend,
         settings=_told_settings(server, is_secure=bool(runtime.config.security.kerberos.principal)),
         scrape=metrics.scrape,
+        calls=metrics.calls,
         states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
         health=health,
         identity=use_cases.identity,

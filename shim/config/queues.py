@@ -123,7 +123,8 @@ class QueueConfig:
         about=Key(
             "Memory in MiB of the largest containers that its applications ask for. Clients are told that they may, "
             "and only sub-clusters that grant so much are homes. 0: clients are told what every sub-cluster of their "
-            "queue grants. The tag `heddle-containers-up-to=4096` says it of one application.",
+            "queue grants. The tag `heddle-containers-up-to=4096` says it of one application; with `yarn.io/gpu:1` or "
+            "`vcores:4` in the place of MiB, of another resource type.",
             least=0,
         ),
     )

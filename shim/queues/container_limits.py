@@ -6,6 +6,7 @@ home is one that grants it.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
@@ -54,7 +55,7 @@ class ContainerLimits:
         """The largest container that a user may count on, type by type; empty before anything is known.
 
         A resource type beside memory and virtual cores counts where it is registered: an application whose
-        ApplicationMaster asks for it goes there.
+        ApplicationMaster asks for it, or whose tag says that it will, goes there.
         """
         now = (self._view.changes, self._policy())
         if self._kept_for is None or self._kept_for[0] != now[0] or self._kept_for[1] is not now[1]:
@@ -64,9 +65,14 @@ class ContainerLimits:
             self._kept[path] = self._least(path)
         return self._kept[path]
 
-    def up_to(self, submission: Submission) -> int:
-        """Memory in MiB of the largest containers that an application will ask for; 0 if nobody says."""
-        return containers_up_to(submission.tags) or self._said_of_queue(submission.queue or DEFAULT_QUEUE)
+    def up_to(self, submission: Submission) -> ResourceVector:
+        """The largest containers that an application will ask for, type by type; empty if nobody says."""
+        said = containers_up_to(submission.tags)
+        return (
+            said
+            if said.memory_mib
+            else replace(said, memory_mib=self._said_of_queue(submission.queue or DEFAULT_QUEUE))
+        )
 
     def _least(self, path: str) -> ResourceVector:
         grants = self._grants(path)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -26,12 +26,24 @@ from shim.ports.clock import Clock
 from shim.telemetry import definitions
 from shim.telemetry.definitions import EVENT_LOOP_LAG_SECONDS, OVERTAKEN_APPLICATIONS, REPAIR_FAILING, REPAIR_GIVEN_UP
 
-__all__ = ["LoopLag", "Metrics", "PollCounter", "RelayMetrics", "RepairCollector", "SessionMetrics", "SubClusterGauges"]
+__all__ = [
+    "CallTimes",
+    "LoopLag",
+    "Metrics",
+    "PollCounter",
+    "RelayMetrics",
+    "RepairCollector",
+    "SessionMetrics",
+    "SubClusterGauges",
+]
 
 # a time for each series, which nobody asks for, would double the text
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
 
 _SCRAPE_CACHE_S = 1.0
+_CALLS_S = 10.0
+"""After which a mean of calls begins anew: Hadoop's own period."""
+_RPC = "RPC"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +65,21 @@ class SubClusterGauges:
     live_applications: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class CallTimes:
+    """Calls of clients by Hadoop RPC.
+
+    Attributes:
+        count: Since the start.
+        mean_s: To answer one, in the last ten seconds or more.
+        waited_s: Mean of how late the event loop was meanwhile: so long does a call wait.
+    """
+
+    count: int = 0
+    mean_s: float = 0.0
+    waited_s: float = 0.0
+
+
 class Metrics:
     """Counts and times, by the names and labels of `definitions`.
 
@@ -71,6 +98,9 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._scrape: tuple[float, bytes] | None = None
         self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._called, self._called_s = 0, 0.0
+        self._calls_then = (clock.monotonic_s(), 0, 0.0, 0, 0.0)
+        self._calls = CallTimes()
         self._timed: dict[tuple[Histogram, str, str], Histogram] = {}
         registry = self._registry
         self._requests = definitions.HTTP_REQUESTS.counter(registry)
@@ -101,6 +131,20 @@ class Metrics:
             series = self._answered[key] = (requests, self._request_seconds.labels(endpoint))
         series[0].inc()
         series[1].observe(duration_s)
+        if method == _RPC:
+            self._called += 1
+            self._called_s += duration_s
+
+    def calls(self) -> CallTimes:
+        """Times of calls by Hadoop RPC."""
+        now_s = self._clock.monotonic_s()
+        at_s, called, called_s, late, late_s = self._calls_then
+        if now_s - at_s >= _CALLS_S:
+            mean_s = (self._called_s - called_s) / max(1, self._called - called)
+            waited_s = (self.lag.sum_s - late_s) / max(1, self.lag.count - late)
+            self._calls = CallTimes(self._called, mean_s, waited_s)
+            self._calls_then = (now_s, self._called, self._called_s, self.lag.count, self.lag.sum_s)
+        return replace(self._calls, count=self._called)
 
     def rate_limited(self, by: str) -> None:
         """Count a call that a limit refused: by its `user`, from its `address`, or as one of too many `user_calls`."""
@@ -244,11 +288,15 @@ class LoopLag:
     Args:
         registry: Where the histogram is kept.
         every_s: From one measurement to the next.
+
+    Attributes:
+        count: Of measurements; `sum_s` is their sum.
     """
 
     def __init__(self, registry: CollectorRegistry, *, every_s: float = _EVERY_S) -> None:
         self._every_s = every_s
         self._timer: asyncio.TimerHandle | None = None
+        self.count, self.sum_s = 0, 0.0
         self._seconds = EVENT_LOOP_LAG_SECONDS.histogram(registry)
 
     def __enter__(self) -> Self:
@@ -269,7 +317,9 @@ class LoopLag:
 
     def _measure(self, loop: asyncio.AbstractEventLoop, due_s: float) -> None:
         now_s = loop.time()
-        self._seconds.observe(max(0.0, now_s - due_s))
+        late_s = max(0.0, now_s - due_s)
+        self.count, self.sum_s = self.count + 1, self.sum_s + late_s
+        self._seconds.observe(late_s)
         self._wait(loop, now_s + self._every_s)
 
 

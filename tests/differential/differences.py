@@ -305,6 +305,17 @@ DIFFERENCES: tuple[Difference, ...] = (
         always=False,
     ),
     Difference(
+        "sums and unions",
+        "tells its own nodes, amounts, resource types, node labels and access lists",
+        "adds amounts and counts of all clusters, and lists each type, label and right that one of them has; maxima "
+        "of queues are the smallest",
+        "what asks for a type or a label by its ApplicationMaster, or says so by a tag "
+        "(`heddle-containers-up-to=yarn.io/gpu:1`), goes where it is; doctor names what is not everywhere",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
         "configuration of the scheduler",
         "has one",
         "with more than one cluster asks for `?cluster=ID`",

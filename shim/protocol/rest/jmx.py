@@ -1,7 +1,7 @@
 """The beans of `/jmx` that monitors of a ResourceManager read, computed from merged documents.
 
-Source: `org.apache.hadoop.jmx.JMXJsonServlet`, `RMInfo`, `RMNMInfo`, `ClusterMetrics`, `QueueMetrics` of Hadoop 3.4.2,
-and the JVM's `OperatingSystemMXBean`.
+Source: `org.apache.hadoop.jmx.JMXJsonServlet`, `RMInfo`, `RMNMInfo`, `ClusterMetrics`, `QueueMetrics`, `RpcMetrics` of
+Hadoop 3.4.2, and the JVM's `OperatingSystemMXBean`.
 """
 
 import json
@@ -15,7 +15,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.protocol.rest.merges import raw_items
 
-__all__ = ["BeansAnswer", "Machine", "beans_document", "queue_beans", "resource_manager_beans"]
+__all__ = ["BeansAnswer", "Machine", "beans_document", "queue_beans", "resource_manager_beans", "rpc_beans"]
 
 _SERVICE = "Hadoop:service=ResourceManager"
 _OK, _BAD_REQUEST, _NOT_FOUND = 200, 400, 404
@@ -167,6 +167,33 @@ def _operating_system(machine: Machine | None) -> Iterable[dict[str, Any]]:
             "Version": machine.version,
             "ObjectName": "java.lang:type=OperatingSystem",
         }
+
+
+def rpc_beans(address: str, calls: int, answered_s: float, waited_s: float) -> list[dict[str, Any]]:
+    """`RpcActivityForPort8032` of the server for clients; none where there is no such server.
+
+    Args:
+        address: `host:port` of it.
+        calls: How many were answered.
+        answered_s: Mean time to answer one.
+        waited_s: Mean time that one waits before.
+    """
+    port = address.rpartition(":")[2]
+    if not port:
+        return []
+    name = f"RpcActivityForPort{port}"
+    return [
+        {
+            "name": f"{_SERVICE},name={name}",
+            "modelerType": name,
+            "tag.port": port,
+            "tag.Context": "rpc",
+            "RpcQueueTimeNumOps": calls,
+            "RpcQueueTimeAvgTime": round(waited_s * 1000, 3),
+            "RpcProcessingTimeNumOps": calls,
+            "RpcProcessingTimeAvgTime": round(answered_s * 1000, 3),
+        }
+    ]
 
 
 def queue_beans(reports: Iterable[Mapping[str, QueueReport]]) -> list[dict[str, Any]]:

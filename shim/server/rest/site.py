@@ -16,7 +16,7 @@ from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import path_application
-from shim.protocol.rest.jmx import Machine, beans_document, queue_beans, resource_manager_beans
+from shim.protocol.rest.jmx import Machine, beans_document, queue_beans, resource_manager_beans, rpc_beans
 from shim.protocol.rest.merges import merge_metrics, merge_nodes
 from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.xml_writer import XML_HEAD
@@ -31,6 +31,7 @@ from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.rm_pages import RMPages
 from shim.server.rights import PAGES, rights_of
 from shim.server.web import CONSOLE, CONSOLE_SECURITY, console_file
+from shim.telemetry.metrics import CallTimes
 
 __all__ = ["Site"]
 
@@ -51,6 +52,7 @@ class Site:
         backend: The use cases.
         settings: Properties that `/conf` tells, with their values.
         scrape: The text of `/metrics`.
+        calls: Times of clients' calls by Hadoop RPC, for `/jmx`.
         api: Heddle's own web services; None for none.
         webs: Web addresses of the sub-clusters' ResourceManagers, for links and `/proxy`.
         pages: Origin of Heddle's own proxy for pages of ApplicationMasters, as whoever asks reaches it; empty for none.
@@ -67,6 +69,7 @@ class Site:
         *,
         settings: Mapping[str, str],
         scrape: Callable[[], bytes],
+        calls: Callable[[], CallTimes] = CallTimes,
         states: Callable[[], Mapping[SubClusterId, str]],
         health: Health,
         identity: IdentityService,
@@ -79,6 +82,7 @@ class Site:
         self._backend = backend
         self._settings = dict(sorted(settings.items()))
         self._scrape = scrape
+        self._calls = calls
         self._api = api
         self._webs = webs or {}
         self._pages_at = pages
@@ -202,6 +206,8 @@ class Site:
                 is_secure=self._settings.get("hadoop.security.authentication") == "kerberos",
                 machine=_this_machine(),
             )
+            calls, address = self._calls(), self._settings.get("yarn.resourcemanager.address", "")
+            beans += rpc_beans(address, calls.count, calls.mean_s, calls.waited_s)
             beans += queue_beans(view.look(each, now_s).queues for each in metrics.documents)
         asked = parse_query(request.query)
         answer = beans_document(beans, asked.first("qry"), asked.first("get"))

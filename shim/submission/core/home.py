@@ -47,7 +47,7 @@ class HomeSettings:
         data_parts: Part of a submission's files that lies in each sub-cluster's own file systems.
         home_with_data: What is added to the score of a sub-cluster where all of them lie.
         out_of_reach: Why a submission cannot be sent to a sub-cluster in the form in which it came; empty if it can.
-        containers_up_to: Memory in MiB of the largest containers that a submission says it will ask for; 0 for none.
+        containers_up_to: The largest containers that a submission says it will ask for; empty if it says nothing.
         reserved_at: The sub-cluster of the reservation that a submission is to run in; None if it may run anywhere.
     """
 
@@ -58,7 +58,7 @@ class HomeSettings:
     data_parts: Callable[[Submission], Mapping[SubClusterId, float]] = lambda _: {}
     home_with_data: float = 0.0
     reserved_at: Callable[[Submission], SubClusterId | None] = lambda _: None
-    containers_up_to: Callable[[Submission], int] = lambda _: 0
+    containers_up_to: Callable[[Submission], ResourceVector] = lambda _: ResourceVector()
 
 
 def choose_home(
@@ -89,9 +89,10 @@ def choose_home(
     against: list[tuple[Question, HomeReason | None]] = []
     data_parts = settings.data_parts(submission) if settings.home_with_data > 0.0 else {}
     reserved_at = settings.reserved_at(submission)
-    up_to_mib = settings.containers_up_to(submission)
+    up_to = settings.containers_up_to(submission)
     looks = [view.look(subcluster, now_s) for subcluster in view.subclusters]
-    types = frozenset[str]().union(*map(types_told, looks)) if submission.resource.others else frozenset[str]()
+    has_others = submission.resource.others or up_to.others
+    types = frozenset[str]().union(*map(types_told, looks)) if has_others else frozenset[str]()
     for seen in looks:
         subcluster = seen.subcluster
         admission = admissions.get(subcluster, Admission.OPEN)
@@ -111,7 +112,7 @@ def choose_home(
             on_way.count,
             on_way.masters,
             types,
-            up_to_mib,
+            up_to,
         )
         reasons = reasons_against(question)
         worst = reasons[0] if reasons else None

@@ -36,11 +36,11 @@ def refusal_of(
         against: Each sub-cluster, and the reason against it.
     """
     voices = {reason.voice for _, reason in against if reason is not None}
-    up_to_mib = max((question.up_to_mib for question, _ in against), default=0)
+    up_to = next((question.up_to for question, _ in against), ResourceVector())
     grants = {question.subcluster.subcluster: _grant(question) for question, _ in against}
     if Voice.TOO_LARGE in voices:
         asked = submission.resource
-        needed = replace(asked, memory_mib=max(asked.memory_mib, up_to_mib))
+        needed = _larger(asked, up_to)
         largest = max(grants.values(), key=lambda grant: _part(grant, needed), default=ResourceVector())
         return replace(decision, refusal=_too_large(decision, needed, queue_name, largest))
     speakers = [
@@ -53,6 +53,12 @@ def refusal_of(
     if voices == {Voice.NO_QUEUE} and submission.queue:
         return replace(decision, refusal=_no_queue(decision, submission))
     return decision
+
+
+def _larger(one: ResourceVector, other: ResourceVector) -> ResourceVector:
+    """The larger of each type."""
+    others = {name: max(one.others.get(name, 0), other.others.get(name, 0)) for name in {**one.others, **other.others}}
+    return ResourceVector(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores), others)
 
 
 def refused_for_size(refusal: Refusal) -> str:

@@ -9,7 +9,7 @@ Sources: `LeafQueue.{validateSubmitApplication,activateApplications}`, `Abstract
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from functools import cached_property
 
@@ -86,7 +86,7 @@ class Question:
         on_way: How many applications were sent to its queue there that no report shows yet; `masters_on_way` is what
             their ApplicationMasters ask for, together.
         types_elsewhere: Resource types beside memory and virtual cores that some sub-cluster tells of.
-        up_to_mib: Memory of the largest containers that it says it will ask for; 0 if it says nothing.
+        up_to: The largest containers that it says it will ask for; empty if it says nothing.
     """
 
     submission: Submission
@@ -100,7 +100,7 @@ class Question:
     on_way: int = 0
     masters_on_way: ResourceVector = field(default_factory=ResourceVector)
     types_elsewhere: frozenset[str] = frozenset()
-    up_to_mib: int = 0
+    up_to: ResourceVector = field(default_factory=ResourceVector)
 
     @property
     def label(self) -> str:
@@ -296,12 +296,27 @@ def _misses_nodes(seen: SubClusterView) -> bool:
 
 
 def _grants_less_than_is_said(question: Question) -> str | None:
-    wanted = ResourceVector(question.up_to_mib)
-    if question.up_to_mib <= 0:
+    if question.up_to == ResourceVector():
         return None
+    wanted, lacked = _as_called_there(question)
+    if lacked:
+        return f"it does not tell of resource type {lacked}, of which containers will have {wanted.others[lacked]}"
     limits = size_limits(question.subcluster, question.queue, "", question.levels)
     limit = next((each for each in limits if each.bound is Bound.REFUSED and each.is_above(wanted)), None)
-    return None if limit is None else f"containers of up to {question.up_to_mib} MiB are above {limit.whose}"
+    return None if limit is None else f"containers of up to {_said(wanted)} are above {limit.whose}"
+
+
+def _as_called_there(question: Question) -> tuple[ResourceVector, str]:
+    """What containers will have, its types spelt as they are (clients write tags small), and one that is not there."""
+    known = types_told(question.subcluster)
+    spelling = {name.lower(): name for name in (*question.types_elsewhere, *known)}
+    others = {spelling.get(name, name): amount for name, amount in question.up_to.others.items()}
+    lacked = next((name for name, amount in others.items() if amount > 0 and name not in known), "")
+    return replace(question.up_to, others=others), lacked
+
+
+def _said(amount: ResourceVector) -> str:
+    return f"{amount.memory_mib} MiB" if amount == ResourceVector(amount.memory_mib) else told(amount)
 
 
 def _exceeds_nodes(question: Question) -> str | None:

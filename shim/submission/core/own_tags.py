@@ -5,12 +5,14 @@ from collections.abc import Iterable
 from shim.domain.applications import SPAN_TAG
 from shim.domain.deadlines import deadline_of
 from shim.domain.gangs import gang_of
+from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 
 __all__ = ["check_tags", "containers_up_to"]
 
 _UP_TO = "heddle-containers-up-to="
 _DIGITS = 12
+_MEMORY, _VCORES = "memory-mb", "vcores"
 
 
 def check_tags(tags: Iterable[str]) -> None:
@@ -27,13 +29,24 @@ def check_tags(tags: Iterable[str]) -> None:
     containers_up_to(told)
 
 
-def containers_up_to(tags: Iterable[str]) -> int:
-    """Memory in MiB of the largest containers that an application says it will ask for; 0 if it says nothing.
+def containers_up_to(tags: Iterable[str]) -> ResourceVector:
+    """The largest containers that an application says it will ask for, type by type; empty if it says nothing.
+
+    A tag is memory in MiB, or a resource type with an amount: `yarn.io/gpu:1`, `vcores:4`.
 
     Raises:
         BadRequestError: It is no such number.
     """
-    said = [tag[len(_UP_TO) :] for tag in tags if tag.lower().startswith(_UP_TO)]
-    if any(not (text.isascii() and text.isdigit() and 0 < len(text) < _DIGITS) for text in said):
-        raise BadRequestError(f"the tag {_UP_TO}{said[0][:40]} is no size: write MiB, as {_UP_TO}4096")
-    return max(map(int, said), default=0)
+    amounts: dict[str, int] = {}
+    for tag in tags:
+        if not tag.lower().startswith(_UP_TO):
+            continue
+        name, _, text = tag[len(_UP_TO) :].rpartition(":")
+        if not (text.isascii() and text.isdigit() and 0 < len(text) < _DIGITS):
+            raise BadRequestError(
+                f"the tag {tag[: len(_UP_TO) + 40]} is no size: write MiB, as {_UP_TO}4096, or another resource type "
+                f"with its amount, as {_UP_TO}yarn.io/gpu:1"
+            )
+        kind = name.lower() or _MEMORY
+        amounts[kind] = max(amounts.get(kind, 0), int(text))
+    return ResourceVector(amounts.pop(_MEMORY, 0), amounts.pop(_VCORES, 0), amounts)

@@ -150,7 +150,23 @@ def test_a_tag_says_it_of_one_application():
     assert "Requested resource=<memory:8192, vCores:1>, maximum allowed allocation=<memory:4096" in refusal.message
 
 
-@pytest.mark.parametrize("size", ["", "4 GiB", "-1", "9" * 13, "1e3"])
+def test_a_tag_says_of_other_types_what_containers_will_have_and_the_home_has_them():
+    federation = Federation(east=(most(4096), ETL), west=(most(2048, gpus=2), ETL))
+    federation.tell("west", most(2048, gpus=2), ETL, 2, total=ResourceVector(8192, 8, {GPU: 2}))
+    assert federation.home_of().home_subcluster == EAST
+    assert federation.home_of(tags=("heddle-containers-up-to=YARN.IO/GPU:1",)).home_subcluster == WEST
+    decision = federation.home_of(tags=("heddle-containers-up-to=yarn.io/gpu:2", "heddle-containers-up-to=vcores:3"))
+    assert decision.home_subcluster == WEST
+    assert decision.candidates[0].reason == (
+        "it does not tell of resource type yarn.io/gpu, of which containers will have 2"
+    )
+    too_many = federation.home_of(tags=("heddle-containers-up-to=yarn.io/gpu:3",))
+    assert "yarn.io/gpu: 3" in too_many.refusal.message
+    assert federation.home_of(tags=("heddle-containers-up-to=vcores:9",)).refusal is not None
+    assert federation.home_of(tags=("heddle-containers-up-to=fpga:1",)).refusal is not None, "nobody has it"
+
+
+@pytest.mark.parametrize("size", ["", "4 GiB", "-1", "9" * 13, "1e3", "gpu:", "gpu:one", "gpu:-1"])
 def test_a_tag_that_says_no_size_is_refused(size):
     with pytest.raises(BadRequestError, match="write MiB"):
         Federation(east=(most(1024), ETL)).home_of(tags=(f"heddle-containers-up-to={size}",))

@@ -8,7 +8,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import NoAnswerError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.telemetry import Metrics, SubClusterGauges
-from shim.telemetry.metrics import LoopLag, PollCounter
+from shim.telemetry.metrics import CallTimes, LoopLag, PollCounter
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 from shim.testing.settings import usual
@@ -115,3 +115,20 @@ async def until_measured(registry: CollectorRegistry, times: int) -> None:
     async with asyncio.timeout(30):
         while told(registry, "_count") < times:  # noqa: ASYNC110 - a histogram tells nobody by itself
             await asyncio.sleep(0.005)
+
+
+def test_times_of_calls_are_those_of_the_last_ten_seconds():
+    clock = HandClock()
+    metrics = Metrics(clock, version="1", subclusters=lambda: ())
+    metrics.request("getApplications", "RPC", 200, 0.25)
+    metrics.request("getNewApplication", "RPC", 200, 0.75)
+    metrics.request("/ws/v1/cluster/apps", "GET", 200, 9.0)
+    assert metrics.calls() == CallTimes(2, 0.0, 0.0), "the first ten seconds are not over"
+    clock.at_s += 10
+    assert metrics.calls() == CallTimes(2, 0.5, 0.0)
+    metrics.request("getApplications", "RPC", 200, 1.0)
+    assert metrics.calls() == CallTimes(3, 0.5, 0.0)
+    clock.at_s += 11
+    assert metrics.calls() == CallTimes(3, 1.0, 0.0)
+    clock.at_s += 12
+    assert metrics.calls() == CallTimes(3, 0.0, 0.0), "nobody called"

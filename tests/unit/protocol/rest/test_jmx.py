@@ -8,7 +8,7 @@ import pytest
 
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
-from shim.protocol.rest.jmx import Machine, beans_document, queue_beans, resource_manager_beans
+from shim.protocol.rest.jmx import Machine, beans_document, queue_beans, resource_manager_beans, rpc_beans
 from shim.testing.recorded import recorded_exchange
 
 METRICS, NODES = (recorded_exchange(f"get_empty/{each}.json").body for each in ("metrics", "nodes"))
@@ -106,6 +106,14 @@ def test_the_machine_and_the_manager_have_beans():
     assert (system["SystemCpuLoad"], system["SystemLoadAverage"], system["AvailableProcessors"]) == (1.0, 6.0, 4)
     manager = named[f"{PREFIX},name=RMInfo"]
     assert (manager["HostAndPort"], manager["State"], manager["SecurityEnabled"]) == ("rm:8088", "ACTIVE", True)
+
+
+def test_calls_have_a_bean_of_their_port():
+    (bean,) = rpc_beans("rm.corp:8032", 7, 0.0125, 0.001)
+    assert bean["name"] == f"{PREFIX},name=RpcActivityForPort8032"
+    assert (bean["RpcProcessingTimeNumOps"], bean["RpcProcessingTimeAvgTime"]) == (7, 12.5)
+    assert (bean["RpcQueueTimeNumOps"], bean["RpcQueueTimeAvgTime"]) == (7, 1.0)
+    assert rpc_beans("", 0, 0.0, 0.0) == []
 
 
 def test_no_beans_are_written_as_the_servlet_writes_them():
