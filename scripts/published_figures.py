@@ -17,8 +17,8 @@ from shim.scheduling.policies.omega import ConflictMode, OmegaRules, Transaction
 from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
 from shim.simulation.omega_conflicts import conflict_fraction, contended_workload
+from shim.simulation.registry import Experiment, simulate
 from shim.simulation.run import Setting
-from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import fixed_jobs, read_trace
 from shim.testing.public_data import data_folder
 

@@ -24,9 +24,9 @@ from shim.scheduling.policy import Policy
 from shim.simulation.engine import seeded
 from shim.simulation.generated import large_jobs_of_short_tasks, unrelated_durations
 from shim.simulation.masters import Masters
+from shim.simulation.registry import Experiment, simulate
 from shim.simulation.results import RunOutcome
 from shim.simulation.run import HomeRule, Run, Setting
-from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import Workload
 
 BELIEFS: Mapping[str, DurationBeliefs] = {

@@ -17,11 +17,16 @@ from shim.scheduling.registry import policy_for
 from shim.simulation.figures_file import JobBar
 from shim.simulation.plots import draw_figures
 from shim.simulation.policy_runs import PolicyJob, RunFigures, run_policy
-from shim.simulation.policy_runs.figures import policy_figures
-from shim.simulation.policy_runs.query_jobs import tpch_jobs
-from shim.simulation.policy_runs.service_jobs import alibaba_services
-from shim.simulation.policy_runs.variants import VARIANTS
-from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS, Maker, jobs_of_kind, swim_jobs
+from shim.simulation.policy_runs.results import policy_figures
+from shim.simulation.policy_runs.workloads import (
+    KINDS_OF_JOBS,
+    VARIANTS,
+    Maker,
+    alibaba_services,
+    jobs_of_kind,
+    swim_jobs,
+    tpch_jobs,
+)
 
 __all__ = ["EPILOG", "policies"]
 

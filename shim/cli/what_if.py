@@ -27,11 +27,9 @@ from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.figures_file import FIGURES_SUFFIX
 from shim.simulation.what_if.clusters import estimated_clusters, read_clusters
 from shim.simulation.what_if.comparison import FIGURES, ReplayMatch
-from shim.simulation.what_if.figures import comparison_figures
-from shim.simulation.what_if.fitting import is_fittable
 from shim.simulation.what_if.past_jobs import RecordedHistory
-from shim.simulation.what_if.plot import distributions, plot_comparison
-from shim.simulation.what_if.replay import HISTORY, Side, WhatIf, compare, config_over
+from shim.simulation.what_if.plot import comparison_figures, distributions, plot_comparison
+from shim.simulation.what_if.replay import HISTORY, Side, WhatIf, compare, config_over, is_fittable
 
 __all__ = ["EPILOG", "what_if"]
 

@@ -1,8 +1,12 @@
 """Every simulated scheduler by its name: the one table that the command line, the sweeps and the tests read."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
+from shim.errors import BadRequestError
 from shim.simulation.baselines.central import central_fewest_tasks, central_fifo, central_srpt
 from shim.simulation.baselines.eagle import eagle
 from shim.simulation.baselines.hawk import hawk
@@ -10,11 +14,13 @@ from shim.simulation.baselines.least_work_left import central_least_work_left
 from shim.simulation.baselines.pigeon import pigeon
 from shim.simulation.masters import heddle, megha
 from shim.simulation.omega import omega
+from shim.simulation.parallel import OnJobEnd, run_all
 from shim.simulation.results import RunOutcome
-from shim.simulation.run import Run
+from shim.simulation.run import Run, Setting
 from shim.simulation.sparrow import sparrow
+from shim.simulation.traces import Workload
 
-__all__ = ["SCHEDULERS", "Scheduler"]
+__all__ = ["SCHEDULERS", "Experiment", "Scheduler", "experiments", "simulate", "sweep"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +75,68 @@ SCHEDULERS: Mapping[str, Scheduler] = {
         central_least_work_left, "each task to the queue with the least work; told estimates", needs_cut=True
     ),
 }
+
+
+# Many runs: every policy with every seed, in parallel processes when that is asked for.
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One run to be made: a policy by its name in the registry, and the setting."""
+
+    policy: str
+    setting: Setting
+
+
+def experiments(policies: Sequence[str], setting: Setting, n_seeds: int = 1) -> list[Experiment]:
+    """Each policy with `n_seeds` seeds, from the setting's seed on.
+
+    Raises:
+        BadRequestError: If a policy is unknown (the message lists those that are known), or messages are to be lost
+            and a policy cannot bear that.
+    """
+    unknown = [policy for policy in policies if policy not in SCHEDULERS]
+    if unknown:
+        raise BadRequestError(f"no scheduler is called {', '.join(unknown)}; there are {', '.join(SCHEDULERS)}")
+    frail = [policy for policy in policies if setting.loss and not SCHEDULERS[policy].survives_loss]
+    if frail:
+        raise BadRequestError(f"{', '.join(frail)} would wait forever for a lost message: leave it out, or the loss")
+    return [
+        Experiment(policy, replace(setting, seed=setting.seed + offset))
+        for policy in policies
+        for offset in range(n_seeds)
+    ]
+
+
+def simulate(experiment: Experiment, workload: Workload, on_job_end: OnJobEnd = lambda: None) -> RunOutcome:
+    """Make one run; `on_job_end` is called at the end of each job.
+
+    Raises:
+        BadRequestError: If the policy needs to know which jobs are short, and the workload does not say.
+    """
+    if SCHEDULERS[experiment.policy].needs_cut and math.isnan(workload.cutoff_s):
+        message = f"{experiment.policy} treats short jobs apart, and no cut was published for {workload.name}"
+        raise BadRequestError(f"{message}: give it (--cutoff SECONDS)")
+    started = time.perf_counter()
+    outcome = SCHEDULERS[experiment.policy].simulate(Run(workload, experiment.setting, on_job_end))
+    outcome.wall_s = time.perf_counter() - started
+    return outcome
+
+
+def sweep(
+    planned: Sequence[Experiment],
+    workload: Workload,
+    *,
+    n_processes: int = 1,
+    on_jobs_end: Callable[[int], object] = lambda _: None,
+) -> list[RunOutcome]:
+    """Make all runs, and give their results in the order of the plan.
+
+    Args:
+        planned: The runs.
+        workload: What each of them runs.
+        n_processes: How many processes run at the same time; with 1 everything runs in this one.
+        on_jobs_end: Is told how many more jobs have ended: one by one in this process, else a run at a time.
+    """
+    runs = [(partial(simulate, experiment, workload), len(workload.jobs)) for experiment in planned]
+    return run_all(runs, n_processes=n_processes, on_jobs_end=on_jobs_end)

@@ -15,9 +15,9 @@ from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
 from shim.simulation.generated import FACEBOOK, generated_constraints, generated_jobs, large_jobs_of_short_tasks
 from shim.simulation.masters import Faults, Masters
+from shim.simulation.registry import Experiment, simulate
 from shim.simulation.results import Summary
 from shim.simulation.run import Run, Setting
-from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import TraceJob, fixed_jobs, read_trace, workload_of
 from shim.testing.public_data import data_folder
 

@@ -7,8 +7,7 @@ import pytest
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.registry import policy_for
 from shim.simulation.policy_runs import RunFigures, run_policy
-from shim.simulation.policy_runs.variants import VARIANTS
-from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS
+from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS, VARIANTS
 
 SEEDS = [1, 2, 3]
 

@@ -11,8 +11,8 @@ import pytest
 from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
 from shim.simulation.generated import YAHOO, generated_jobs
+from shim.simulation.registry import Experiment, simulate
 from shim.simulation.run import Setting
-from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import fixed_jobs, read_trace
 from shim.testing.public_data import data_folder
 

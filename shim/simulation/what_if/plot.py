@@ -1,17 +1,20 @@
 """Plots of a comparison by matplotlib, which is an optional extra (`plots`)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from shim.errors import BadRequestError
+from shim.simulation.figures_file import FiguresFile
+from shim.simulation.lives import JobLife, life_of, memory_over_time
 from shim.simulation.plots import check_can_plot
 from shim.simulation.what_if.comparison import ALL, Figures
 from shim.simulation.what_if.past_jobs import PastJob
 from shim.simulation.yarn_sim.run import YarnOutcome
 
-__all__ = ["distributions", "plot_comparison"]
+__all__ = ["comparison_figures", "distributions", "plot_comparison"]
 
 _LINEAR_BELOW_S = 1.0
 _MOST_QUEUES = 20
@@ -87,3 +90,53 @@ def _by_use(columns: Mapping[str, Mapping[str, Figures]]) -> list[str]:
             if path != ALL:
                 use[path] = max(use.get(path, 0.0), figures.get("use", 0.0))
     return sorted(use, key=lambda path: (-use[path], path))[:_MOST_QUEUES]
+
+
+# A comparison as figures that the console draws: distributions, memory over time, and applications as bars.
+
+
+def comparison_figures(
+    jobs: Sequence[PastJob],
+    history: str,
+    outcomes: Mapping[str, YarnOutcome],
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Mapping[str, Any]],
+) -> FiguresFile:
+    """Gather what is drawn of a comparison.
+
+    Args:
+        jobs: Of the history.
+        history: Name of its column.
+        outcomes: Of the replays, by their columns.
+        columns: Heading and key of each column of the table.
+        rows: Its rows.
+    """
+    figures = FiguresFile(f"what if: {len(jobs)} applications", columns, rows)
+    for title, values in distributions(jobs, history, outcomes).items():
+        figures.add_distribution(f"{title} (s)", values)
+    lives = {history: list(_really(jobs))} | {name: list(_replayed(jobs, each)) for name, each in outcomes.items()}
+    lives = {name: each for name, each in lives.items() if each}
+    figures.add_over_time(
+        "memory (GiB), of each application spread evenly over its run",
+        {name: memory_over_time(each) for name, each in lives.items()},
+    )
+    for name, lived in lives.items():
+        figures.add_jobs(name, [each.bar for each in lived])
+    return figures
+
+
+def _really(jobs: Sequence[PastJob]) -> Iterable[JobLife]:
+    for job in jobs:
+        if job.waited_s is not None and job.took_s is not None:
+            yield life_of(_named(job), job.arrival_s, job.waited_s, job.took_s, job.mib_s)
+
+
+def _replayed(jobs: Sequence[PastJob], outcome: YarnOutcome) -> Iterable[JobLife]:
+    for job in jobs:
+        times = outcome.times.get(job.name)
+        if times is not None:
+            yield life_of(_named(job), job.arrival_s, times.launched_s, times.ended_s, times.mib_s)
+
+
+def _named(job: PastJob) -> str:
+    return f"{job.name} ({job.queue})"

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.simulation.registry import SCHEDULERS
+from shim.errors import BadRequestError
+from shim.simulation.registry import SCHEDULERS, experiments, sweep
 from shim.simulation.report import document
 from shim.simulation.run import Run, Setting
-from shim.simulation.traces import TraceJob, workload_of
+from shim.simulation.traces import TraceJob, Workload, workload_of
 from tests.support.examples import examples
 
 
@@ -122,3 +123,38 @@ def test_constrained_tasks_run_as_well(name, workload, data):
     setting = Setting(n_workers=len(bits), n_lms=1, worker_constraints=bits)
     outcome = SCHEDULERS[name].simulate(Run(workload_of("drawn", jobs), setting))
     assert max(outcome.running[1]) <= len(bits)
+
+
+WORKLOAD = Workload("w", tuple(TraceJob(index, float(index), (1.0, 3.0), 2.0) for index in range(6)))
+SETTING = Setting(n_workers=3, n_lms=3, n_gms=1, seed=5)
+
+
+def test_each_policy_is_planned_with_each_seed():
+    planned = experiments(["random", "pigeon"], SETTING, n_seeds=2)
+    assert [(one.policy, one.setting.seed) for one in planned] == [
+        ("random", 5), ("random", 6), ("pigeon", 5), ("pigeon", 6),
+    ]  # fmt: skip
+
+
+def test_an_unknown_policy_is_refused_with_those_that_exist():
+    with pytest.raises(BadRequestError, match=r"no scheduler is called fastest; there are .*central-fifo"):
+        experiments(["random", "fastest"], SETTING)
+
+
+def test_loss_is_refused_for_those_that_cannot_bear_it():
+    lossy = replace(SETTING, loss=0.01)
+    assert experiments(["megha"], lossy)
+    with pytest.raises(BadRequestError, match="sparrow, pigeon would wait forever"):
+        experiments(["sparrow", "megha", "pigeon"], lossy)
+
+
+def test_processes_change_nothing_but_the_wall_clock():
+    planned = experiments(["random", "eagle"], SETTING, n_seeds=2)
+    ended = []
+
+    def documents(n_processes):
+        outcomes = sweep(planned, WORKLOAD, n_processes=n_processes, on_jobs_end=ended.append)
+        return [document(outcome, SETTING) | {"wall_s": None} for outcome in outcomes]
+
+    assert documents(1) == documents(2)
+    assert sum(ended) == 2 * len(planned) * len(WORKLOAD.jobs)

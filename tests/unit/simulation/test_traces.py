@@ -6,8 +6,8 @@ import pytest
 
 from shim.errors import BadRequestError
 from shim.simulation.engine import seeded
+from shim.simulation.registry import Experiment, simulate
 from shim.simulation.run import Setting
-from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import fixed_jobs, read_trace, short_cutoff_s
 
 
