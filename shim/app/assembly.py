@@ -249,6 +249,7 @@ def _matching(base: Foundation) -> AttemptMatching:
         shadow_of=shares.shadow_policy,
         outline_of=shares.outlines.of,
         bids=_bids(base),
+        masters_of=lambda: shares.room.load().masters_at,
     )
     for each in (launches, cycles):
         base.pollers.listen(each)

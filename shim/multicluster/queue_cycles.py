@@ -7,7 +7,7 @@ those of `shim.scheduling`; here are the clock, the Local Masters and the names.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from shim.domain.deadlines import JobTimes, job_times
@@ -70,6 +70,7 @@ class QueueCycles:
         shadow_of: The policy that a queue has in its shadow; empty for none.
         outline_of: The graphs of jobs, for policies that go by them.
         bids: Told after each cycle; None where nobody else plans.
+        masters_of: How many ApplicationMasters wait at each sub-cluster for the room that comes free next.
 
     Attributes:
         cycles: Cycles that were run.
@@ -92,8 +93,10 @@ class QueueCycles:
         shadow_of: Callable[[str], str] = lambda _: "",
         outline_of: OutlineOf = lambda _: None,
         bids: QueueBids | None = None,
+        masters_of: Callable[[], Mapping[SubClusterId, int]] = dict,
     ) -> None:
         self._bids = bids
+        self._masters_of = masters_of
         self._outline_of = outline_of
         self._runs = FormerRuns() if runs is None else runs
         self._rng = rng
@@ -260,7 +263,15 @@ class QueueCycles:
         self.cycles += 1
         capacity, order = self._capacity(queue), self._order_of(queue)
         outbid = self._outbid_at(queue)
-        plans = table.plan(capacity, order, self.clock.now_s(), stated=stated, is_solving=is_solving, outbid=outbid)
+        plans = table.plan(
+            capacity,
+            order,
+            self.clock.now_s(),
+            stated=stated,
+            is_solving=is_solving,
+            outbid=outbid,
+            masters=self._masters_of(),
+        )
         if not is_solving:
             self.shadows.look(queue, table, capacity, order, plans)
         self._again_at_s.pop(queue, None)
@@ -286,7 +297,9 @@ class QueueCycles:
         is_stale = queue in self._has_more and self._tables[queue].others_wait(id_)
         capacity = None if is_stale else self._capacity(queue)
         outbid, order = self._outbid_at(queue), self._order_of(queue)
-        return self._tables[queue].plan(capacity, order, now_s, only=id_, outbid=outbid).get(id_, ())
+        masters = self._masters_of()
+        told = self._tables[queue].plan(capacity, order, now_s, only=id_, outbid=outbid, masters=masters)
+        return told.get(id_, ())
 
     def _outbid_at(self, queue: str) -> frozenset[SubClusterId]:
         return frozenset() if self._bids is None else self._bids.outbid_at(queue, self.launches)

@@ -53,7 +53,7 @@ class ComingFree:
     def take(self, spot: Spot, count: int) -> Mapping[SubClusterId, int]:
         """Put a request at the end of the line, and give it what is left of what comes free, up to so many in all."""
         found: dict[SubClusterId, int] = {}
-        left = {name: self._left(name, spot.label) for name in spot.subclusters}
+        left = {name: self.left((name, spot.label)) for name in spot.subclusters}
         for name in sorted(left, key=lambda name: (-left[name], name)):
             taken = min(left[name], count - sum(found.values()))
             if taken > 0:
@@ -61,8 +61,9 @@ class ComingFree:
                 self.join((name, spot.label), taken)
         return found
 
-    def _left(self, name: SubClusterId, label: str) -> int:
-        return int(self.soon.get(name, 0.0)) - math.ceil(self.before.get((name, label), 0.0))
+    def left(self, place: _Place) -> int:
+        """Count what comes free there beyond what those in line want."""
+        return int(self.soon.get(place[0], 0.0)) - math.ceil(self.before.get(place, 0.0))
 
 
 @dataclass(slots=True)
@@ -71,6 +72,9 @@ class FirstInLine:
 
     Where containers come free faster than news of it, the first alone would leave them idle: the next ones may wait in
     the scheduler's queue, too, as long as those before them want fewer containers than come free meanwhile.
+
+    Nobody asks a scheduler for more than comes free soon: an ask that waits there stands before what comes later, in a
+    scheduler that serves by arrival even before ApplicationMasters that could start. The first in line asks for one.
 
     Attributes:
         soon: As of `ComingFree`.
@@ -84,6 +88,7 @@ class FirstInLine:
     _full: set[Spot] = field(default_factory=set)
     _open: dict[Spot, frozenset[SubClusterId]] = field(default_factory=dict)
     _names: dict[Spot, tuple[str, ...]] = field(default_factory=dict)
+    _most: dict[tuple[ApplicationAttemptId, _Place], int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._line = ComingFree(self.soon)
@@ -98,6 +103,7 @@ class FirstInLine:
             place = name, spot.label
             if self._is_open(place):
                 self._firsts.setdefault(attempt, mine).add(place)
+                self._most[attempt, place] = max(1, self._line.left(place))
             self._line.join(place, each)
         if not any(self._is_open((name, spot.label)) for name in spot.subclusters):
             self._full.add(spot)
@@ -115,6 +121,11 @@ class FirstInLine:
         if mine is None:
             return found
         return found | {name for name in spot.subclusters if (name, spot.label) in mine}
+
+    def at_most(self, attempt: ApplicationAttemptId, spot: Spot) -> Mapping[SubClusterId, int]:
+        """Count the containers that an attempt may ask each of those schedulers for before there is room."""
+        places = ((name, spot.label) for name in self.may_queue(attempt, spot))
+        return {place[0]: self._most.get((attempt, place)) or max(1, self._line.left(place)) for place in places}
 
     def names(self, attempt: ApplicationAttemptId, spot: Spot) -> tuple[str, ...]:
         """Applications that go before an attempt somewhere, the first of them first."""

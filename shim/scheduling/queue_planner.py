@@ -188,7 +188,8 @@ class QueuePlanner:
         may_queue = self._ahead.may_queue(attempt, spot_of(request))
         behind = () if may_queue == request.may_use else self._ahead.names(attempt, spot_of(request))
         told = _NO_NODE_LEFT if self._is_closed_by_tags(attempt, request) else ""
-        return RequestPlan(request.key, may_queue=may_queue, behind=behind, reason=told, rule=rule)
+        at_most = self._ahead.at_most(attempt, spot_of(request)) if policy else {}
+        return RequestPlan(request.key, may_queue=may_queue, at_most=at_most, behind=behind, reason=told, rule=rule)
 
     def _is_closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
         """Tell whether a request wants more than its placement constraint leaves to any sub-cluster."""

@@ -9,6 +9,7 @@ It never reads a clock: times are told, in seconds by one clock.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.deadlines import JobTimes, WorkLeft
@@ -64,6 +65,7 @@ class QueueTable:
         self._rows = QueueRows(subclusters, data)
         self._turnover = Turnover()
         self._outbid = frozenset[SubClusterId]()
+        self._masters: Mapping[SubClusterId, int] = {}
         self._planned = frozenset[ApplicationAttemptId]()
         told = starvation_s, outline_of, self._soon
         self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)
@@ -179,14 +181,17 @@ class QueueTable:
         stated: StatedProblems | None = None,
         is_solving: bool = False,
         outbid: frozenset[SubClusterId] = frozenset(),
+        masters: Mapping[SubClusterId, int] = MappingProxyType({}),
     ) -> QueuePlans:
         """Plan what waits, to be carried out; see `QueuePlanner.plan` for the other arguments.
 
         `outbid` are sub-clusters for whose room a queue of another Global Master waits that has less for its share. No
         scheduler there is asked ahead of what comes free, nor by a policy that places by itself for what no Local
         Master has promised. The first in line of an order may wait there: schedulers serve queues by their use.
+
+        `masters` are how many ApplicationMasters wait at each sub-cluster for the room that comes free next.
         """
-        self._outbid = outbid
+        self._outbid, self._masters = outbid, masters
         plans = self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
         if only is None:
             self._planned = frozenset(plans)
@@ -206,7 +211,8 @@ class QueueTable:
     def _soon(self, at_s: float) -> Mapping[SubClusterId, float]:
         """Tell how many containers come free that the queue may ask for before they do."""
         soon = self._turnover.soon(at_s)
-        return {name: count for name, count in soon.items() if name not in self._outbid}
+        left = {name: count - self._masters.get(name, 0) for name, count in soon.items() if name not in self._outbid}
+        return {name: count for name, count in left.items() if count > 0.0}
 
 
 def _only_promised(plan: RequestPlan, outbid: frozenset[SubClusterId]) -> RequestPlan:

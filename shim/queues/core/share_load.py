@@ -116,6 +116,7 @@ class FederationLoad:
         usable: Those of them that may be sent something.
         idle: What each usable one has free while nothing waits there.
         is_full: Whether something waits for resources at each usable one.
+        masters_at: ApplicationMasters that have no container yet at each, but for those that a limit keeps from it.
     """
 
     capacity: ResourceVector
@@ -126,6 +127,7 @@ class FederationLoad:
     usable: tuple[SubClusterId, ...] = ()
     idle: tuple[ResourceVector, ...] = ()
     is_full: bool = False
+    masters_at: Mapping[SubClusterId, int] = field(default_factory=dict)
 
     def startable(self, master: ResourceVector, ahead: int) -> int:
         """ApplicationMasters of a size that may be on their way: those for which there is room, and a few ahead."""
@@ -163,7 +165,9 @@ def measure(
         capacity += seen.capacity if is_open else _smaller(seen.used, seen.capacity)
         _take_queues(policy, seen, loads, others)
     names = {seen.subcluster for seen in counted}
+    unstarted: Counter[SubClusterId] = Counter()
     for application in live:
+        unstarted[application.home] += not application.has_started
         queue = policy.find_at(application.home, application.queue)
         if queue is not None and application.home in names:
             _take_application(loads[queue.path], application)
@@ -176,6 +180,7 @@ def measure(
         tuple(seen.subcluster for seen in usable),
         tuple(_idle(seen) for seen in usable),
         all(seen.pending.memory_mib > 0 for seen in usable),
+        {seen.subcluster: max(0, unstarted[seen.subcluster] - seen.waiting_applications) for seen in counted},
     )
 
 

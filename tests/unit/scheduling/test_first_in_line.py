@@ -67,6 +67,25 @@ def test_whoever_may_wait_is_within_reach_and_nobody_before_it_may_not(counts, s
     assert last == 0 or sum(counts[:last]) < soon
 
 
+@pytest.mark.parametrize(
+    ("soon", "counts", "most"),
+    [
+        ({}, (5, 5), (1, 0)),
+        ({EAST: 3.9}, (5, 5), (3, 0)),
+        ({EAST: 8.0}, (5, 5), (8, 3)),
+        ({EAST: 20.0}, (5, 5), (20, 15)),
+    ],
+)
+def test_nobody_asks_a_scheduler_for_more_than_comes_free_beyond_what_those_before_want(soon, counts, most):
+    found = line(soon, *zip((FIRST, SECOND), (AT_EAST,) * 2, counts, strict=True))
+    assert tuple(found.at_most(each, AT_EAST).get(EAST, 0) for each in (FIRST, SECOND)) == most
+
+
+def test_what_is_new_asks_for_what_those_in_line_leave():
+    assert line({EAST: 5.0}, (FIRST, AT_EAST, 2)).at_most(NEW, AT_BOTH) == {EAST: 3, WEST: 1}
+    assert line({EAST: 2.0}, (FIRST, AT_EAST, 2)).at_most(NEW, AT_EAST) == {}
+
+
 def test_what_comes_free_is_given_in_turn_and_once():
     coming = ComingFree({EAST: 3.9, WEST: 2.0})
     assert coming.is_any
