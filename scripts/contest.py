@@ -200,13 +200,18 @@ def _fair_scheduler(draw: Draw) -> YarnSetting:
 def _several(front: SimulatedFront, config: str = "") -> Row:
     def made(draw: Draw) -> YarnSetting:
         clusters = _clusters(draw.nodes, draw.am_share, draw.queues)
-        return YarnSetting(clusters=clusters, front=front, config=config, seed=draw.seed)
+        return YarnSetting(clusters=clusters, front=front, config=config, seed=draw.seed, shares_files=True)
 
     return Row(made)
 
 
+_AS_BEFORE = "[scheduling]\nautomatic = false\n"
+
+
 def _heddle(lines: str = "") -> Row:
-    return _several(SimulatedFront.HEDDLE, f'[[queue]]\nname = "root.default"\n{lines}\n' if lines else "")
+    """Heddle as installed, or with these keys of the queue and nothing else."""
+    queue = f'{_AS_BEFORE}[[queue]]\nname = "root.default"\n{lines}\n'
+    return _several(SimulatedFront.HEDDLE, queue if lines else "")
 
 
 SINGLE_FAIR = "one cluster, fair"
@@ -221,6 +226,7 @@ ROWS: Mapping[str, Row] = {
     "Router, by load": _several(SimulatedFront.ROUTER_LOAD),
     "Router, at random": _several(SimulatedFront.ROUTER_RANDOM),
     HEDDLE: _heddle(),
+    "Heddle, as before": _several(SimulatedFront.HEDDLE, _AS_BEFORE),
     "Heddle, home": _heddle("span = false"),
     "Heddle, span": _heddle("span = true"),
     "Heddle, span, fair": _heddle('span = true\ncontainers = "fair"'),

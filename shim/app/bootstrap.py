@@ -41,7 +41,7 @@ from shim.app.process import answer_signals
 from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
-from shim.app.settings import rate_limits, token_limits
+from shim.app.settings import keeps_tokens, rate_limits, token_limits
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.keep_going import Work, keep_going
 from shim.concurrency.solver_child import SolverBeside, SolverChild, serve_in_shadow
@@ -64,7 +64,7 @@ from shim.server.rest.observer import RequestObserver
 from shim.server.rpc import RPCServer, TicketLogin
 from shim.server.rpc.observers import AdminObserver, ClientObserver
 from shim.server.rpc.scheduler_server import SchedulerServer
-from shim.store import open_state_store
+from shim.store import body_secrets, open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges, TracedRPC
 from shim.telemetry.application_life import listen
@@ -280,6 +280,7 @@ class Heddle:
         kept = None if security.secret_file is None else secret
         opened = await open_state_store(config.store.url, now_s=clock.now_s, secret=kept, other_secrets=others)
         stack.push_async_callback(opened.close)
+        seals = body_secrets(config.store.url, kept, others) or [secret]  # the last dies with this process
         if not opened.seals_bodies:
             _log.warning("submission contexts are stored in clear until they are final: set security.secret_file")
         solver, shadow_solver = SolverBeside(), SolverBeside(SolverChild(serve_in_shadow))
@@ -290,7 +291,7 @@ class Heddle:
             clock=clock,
             random=system_random(),
             clusters=replace(clusters, managers=observed, rpcs=rpcs),
-            stores=replace(opened.stores(secret, others), state=ObservedStateStore(opened, metrics, clock)),
+            stores=replace(opened.stores(seals[0], seals[1:]), state=ObservedStateStore(opened, metrics, clock)),
             view=new_view(config),
             groups_of=with_overrides(open_groups(security.ldap), stated_groups(security.group_overrides)),
             user=current_user(),
@@ -359,7 +360,7 @@ class Heddle:
         self, use_cases: UseCases, metrics: Metrics, master: GlobalMasterParts | None, stack: AsyncExitStack
     ) -> None:
         runtime, service = use_cases.runtime, use_cases.spans.service
-        has_secret = runtime.config.security.secret_file is not None
+        has_secret = keeps_tokens(runtime.config)
         self._masters = await serve_masters(
             runtime.config.server,
             {id_: addresses_of(each.scheduler_rpc) for id_, each in runtime.clusters.descriptions.items()},

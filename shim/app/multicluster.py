@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import structlog
 
 from shim.app.runtime import Runtime
-from shim.app.settings import session_settings
+from shim.app.settings import file_systems, session_settings
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.federation.epochs import Epochs
 from shim.multicluster.capacity import ClusterCapacities
+from shim.multicluster.core.crossings import Crossings
 from shim.multicluster.running_containers import RunningContainers
 from shim.multicluster.service import MultiClusterService
 from shim.multicluster.sessions import SessionTools
@@ -44,9 +45,11 @@ class Spans:
         Raises:
             ConfigError: If a queue spans, and two sub-clusters have the same epoch.
         """
-        if not policy.spanning:
+        if not policy.spanning and not any(queue.spans_by_need for queue in policy.queues):
             return
         await self.epochs.ask()
+        if not policy.spanning:
+            return
         _refuse_clashes(self.epochs)
         for name in self.epochs.homes_only:
             _log.warning("has no yarn.resourcemanager.epoch: a home, and no place to span to", subcluster=name)
@@ -70,17 +73,27 @@ def open_spans(
     """
     clock, view, stores = runtime.clock, runtime.view, runtime.stores
     rpcs, epochs = runtime.rpcs, Epochs(managers)
+    crossings = Crossings(file_systems(runtime.config).shared_with)
     unmanaged_ams = UnmanagedAMs(rpcs, runtime.clusters.logins, stores.spans, clock)
     service = MultiClusterService(
         SessionTools(
             unmanaged_ams=unmanaged_ams,
             store=stores.spans,
-            capacities=ClusterCapacities(view, admissions, clock, policy, epochs.may_span, epochs.constraints),
+            capacities=ClusterCapacities(
+                view,
+                admissions,
+                clock,
+                policy,
+                epochs.may_span,
+                epochs.constraints,
+                lambda home: crossings.reach(home, clock.monotonic_s()),
+            ),
             matching=matching,
             clock=clock,
             settings=session_settings(runtime.config),
             keeps_containers=lambda application: _keeps_containers(stores.state, application),
             running=RunningContainers(rpcs, clock).of,
+            crossings=crossings,
         )
     )
     return Spans(

@@ -8,11 +8,11 @@ from adapters.hdfs import WebAccess, folder_at
 from adapters.spark import SparkEventLogs, SparkStages
 from adapters.tez import TezPlanFiles, TezVertexCounts
 from shim.app.runtime import Runtime
-from shim.app.settings import preemption_settings, share_settings
+from shim.app.settings import preemption_settings, queue_defaults, share_settings
 from shim.config.loader import Config
 from shim.config.policy_files import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import UNORDERED, ContainerOrder, FederatedQueue, SharePolicy
+from shim.domain.shares import PLAIN, UNORDERED, ContainerOrder, FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.multicluster.service import MultiClusterService
@@ -30,6 +30,7 @@ from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
+from shim.queues.unnamed_queues import UnnamedQueues
 from shim.scheduling.global_master.capacity_bids import HOLDS_ITS_PART, standing_of
 from shim.scheduling.job_outlines import JobOutlines
 from shim.scheduling.queue_policies import goes_by_graphs
@@ -55,12 +56,13 @@ class SharesOfQueues:
     credits: CreditKeeping
     over_time: ShareHistory
     _runtime: Runtime
+    _unnamed: UnnamedQueues
     graphs: EngineGraphs = field(default_factory=EngineGraphs)
     outlines: JobOutlines = field(default_factory=JobOutlines)
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
         """Return a queue's name at a sub-cluster."""
-        return self.policies.current.name_at(subcluster, queue)
+        return self.policy().name_at(subcluster, queue)
 
     def container_order(self, queue: str) -> ContainerOrder:
         """Return the order in which a queue's applications get containers."""
@@ -104,13 +106,14 @@ class SharesOfQueues:
         Their applications may span, or their asks may be held back.
         """
         policy = self.policy()
+        by_need = (queue for queue in policy.queues if queue.spans_by_need)
         held_back = (queue for queue in policy.sharing if queue.preemptable)
         altruistic = (queue for queue in policy.queues if queue.altruism)
-        return {queue.path: queue.names for queue in (*policy.spanning, *held_back, *altruistic)}
+        return {queue.path: queue.names for queue in (*policy.spanning, *by_need, *held_back, *altruistic)}
 
     def policy(self) -> SharePolicy:
-        """The policy that holds."""
-        return self.policies.current
+        """The policy that holds, with the queues that it does not name."""
+        return self._unnamed.completed(self.policies.current)
 
     def preemption(self, service: MultiClusterService, altruism: AltruismService) -> PreemptionService:
         """Make the service that withholds asks and takes containers back.
@@ -238,9 +241,10 @@ def open_shares(
     def parse(text: str, source: str) -> SharePolicy:
         return _parsed(config, text, source) if policy is None else policy
 
+    unnamed = UnnamedQueues(runtime.view, runtime.clock, queue_defaults(config) if policy is None else PLAIN)
     service = PolicyService(stores.policies, policy_text(config.queues, config.mappings), parse, runtime.clock)
     room = AdmissionQueue(
-        policy=lambda: service.current,
+        policy=lambda: unnamed.completed(service.current),
         view=runtime.view,
         admissions=admissions,
         store=stores.state,
@@ -251,7 +255,7 @@ def open_shares(
     book = CreditBook(lambda: runtime.random.randbytes(_LIFE_BYTES).hex())
     keeping = CreditKeeping(book, stores.credits, runtime.clock)
     over_time = ShareHistory(lambda: room.latest.statuses, runtime.clock)
-    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, over_time, runtime)
+    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, over_time, runtime, unnamed)
 
 
 def _parsed(config: Config, text: str, source: str) -> SharePolicy:
@@ -260,7 +264,8 @@ def _parsed(config: Config, text: str, source: str) -> SharePolicy:
     Raises:
         ConfigError: It cannot be read, or asks for what needs a secret and there is none.
     """
-    policy = parse_policy(text, source=source, subclusters=[each.id for each in config.subclusters])
+    names = [each.id for each in config.subclusters]
+    policy = parse_policy(text, source=source, subclusters=names, defaults=queue_defaults(config))
     sealed = {
         "span": [queue.path for queue in policy.spanning],
         "preemptable": [queue.path for queue in policy.sharing if queue.preemptable],

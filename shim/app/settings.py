@@ -5,6 +5,7 @@ What a key sets has its default in the section, and none in the room: whoever ma
 
 import ssl
 from collections.abc import Callable
+from dataclasses import replace
 
 from adapters.yarn import RestSettings
 from adapters.yarn.rm_rpc import RPCSettings
@@ -16,6 +17,7 @@ from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.domain.file_systems import FileSystems, file_system_of
 from shim.domain.ids import SubClusterId
 from shim.domain.preemption import PreemptionSettings, settling_s
+from shim.domain.shares import AUTOMATIC, PLAIN, QueueDefaults
 from shim.federation.core.federation_view import ViewSettings
 from shim.federation.poller import PollSchedule
 from shim.federation.polling import PollSettings
@@ -41,10 +43,13 @@ __all__ = [
     "claim_rules",
     "connection_limits",
     "cycle_settings",
+    "file_systems",
     "home_settings",
     "identity_rules",
+    "keeps_tokens",
     "poll_schedule",
     "preemption_settings",
+    "queue_defaults",
     "rate_limits",
     "reading_settings",
     "reconciliation_settings",
@@ -107,7 +112,24 @@ def split_settings(config: Config) -> SplitSettings:
     return SplitSettings(patience=config.span.move_after_beats, oldest_s=config.span.oldest_view_s)
 
 
-def _file_systems(config: Config) -> FileSystems:
+def keeps_tokens(config: Config) -> bool:
+    """Tell whether what is kept of running applications can be read after a restart: sealed with a key that lasts."""
+    return config.security.secret_file is not None or config.store.url.startswith("sqlite:")
+
+
+def queue_defaults(config: Config) -> QueueDefaults:
+    """What queues do that do not say otherwise: with one sub-cluster nothing is held, spanned or ordered.
+
+    Applications leave their homes by themselves only between sub-clusters that share a file system.
+    """
+    if not config.scheduling.automatic or len(config.subclusters) < 2:  # noqa: PLR2004 - several
+        return PLAIN
+    systems = file_systems(config)
+    can_span = keeps_tokens(config) and any(map(systems.shared_with, systems.of))
+    return replace(AUTOMATIC, spans_by_need=can_span)
+
+
+def file_systems(config: Config) -> FileSystems:
     """Sub-clusters' own file systems."""
     own = {SubClusterId(each.id): frozenset(map(file_system_of, each.filesystems)) for each in config.subclusters}
     return FileSystems({name: named - {""} for name, named in own.items()})
@@ -121,7 +143,7 @@ def home_settings(config: Config, name_at: Callable[[SubClusterId, str], str]) -
         name_at: What a sub-cluster calls a queue.
     """
     worth = config.scheduling.home_with_data
-    return HomeSettings(name_at=name_at, data_parts=data_parts(_file_systems(config)), home_with_data=worth)
+    return HomeSettings(name_at=name_at, data_parts=data_parts(file_systems(config)), home_with_data=worth)
 
 
 def cycle_settings(config: Config) -> CycleSettings:
@@ -141,7 +163,7 @@ def _data_rules(config: Config) -> DataRules:
         SubClusterId(each.id): {SubClusterId(other): seconds for other, seconds in each.reads_from.items()}
         for each in config.subclusters
     }
-    return DataRules(_file_systems(config), config.scheduling.read_across_s, pairs)
+    return DataRules(file_systems(config), config.scheduling.read_across_s, pairs)
 
 
 def session_settings(config: Config) -> SessionSettings:

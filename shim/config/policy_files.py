@@ -10,7 +10,7 @@ from typing import Any
 
 from shim.config.queues import MOST_TABLES, MappingConfig, PolicyConfig, QueueConfig, check_queues, share_policy
 from shim.config.tree import Origin, key_of, read
-from shim.domain.shares import SharePolicy
+from shim.domain.shares import PLAIN, QueueDefaults, SharePolicy
 from shim.errors import ConfigError
 
 __all__ = ["MOST_POLICY_BYTES", "parse_policy", "policy_tables", "policy_text"]
@@ -29,19 +29,22 @@ _TOKEN = re.compile(
 """What dots may stand in: comments, texts of several lines, and names of several parts. Each character is read once."""
 
 
-def parse_policy(text: str, *, source: str, subclusters: Sequence[str] = ()) -> SharePolicy:
+def parse_policy(
+    text: str, *, source: str, subclusters: Sequence[str] = (), defaults: QueueDefaults = PLAIN
+) -> SharePolicy:
     """Read a policy file, the whole or nothing.
 
     Args:
         text: TOML.
         source: What messages call it.
         subclusters: Those that `names` may name.
+        defaults: What a queue does that does not say otherwise.
 
     Raises:
         ConfigError: Naming the line, the key and what is allowed.
     """
     config = policy_tables(text, source=source, subclusters=subclusters)
-    return share_policy(config.queues, config.mappings)
+    return share_policy(config.queues, config.mappings, defaults)
 
 
 def policy_tables(text: str, *, source: str, subclusters: Sequence[str] = ()) -> PolicyConfig:

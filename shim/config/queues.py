@@ -8,10 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from shim.config.tree import Key, key, section
+from shim.config.tree import AUTO, Key, key, section
 from shim.domain.ids import SubClusterId
 from shim.domain.limits import TextKind, objection
-from shim.domain.shares import UNORDERED, FederatedQueue, QueueMapping, SharePolicy, parent_of
+from shim.domain.shares import (
+    PLAIN,
+    UNORDERED,
+    FederatedQueue,
+    QueueDefaults,
+    QueueMapping,
+    SharePolicy,
+    parent_of,
+)
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import ConfigError
 from shim.scheduling.queue_policies import (
@@ -40,8 +48,8 @@ MOST_TABLES = {"queue": 1000, "mapping": 1000}
 """Tables of each kind in one policy."""
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
-    *("max_user_running", "user_maximum", "order"),
-    *("span", "preemptable", "preempted_per_minute", "deadline", "containers_up_to"),
+    *("max_user_running", "user_maximum", "deadline", "containers_up_to"),
+    *("preemptable", "preempted_per_minute"),
     *("altruism", "altruism_order", "altruism_packer", "altruism_slack", "altruism_shadow"),
 )
 """Keys of a queue that mean the same in the core."""
@@ -73,10 +81,12 @@ class QueueConfig:
             choices=("home",),
         ),
     )
-    span: bool = key(
-        default=False,
+    span: bool | None = key(
+        None,
         about=Key(
-            "Whether one application may hold containers of several sub-clusters; needs `security.secret_file`. "
+            "Whether one application may hold containers of several sub-clusters; `true` needs `security.secret_file`. "
+            '`"auto"`, as without the key: one that waits at its home may, among sub-clusters that name one of '
+            "`filesystems` together, unless `scheduling.automatic` is off ([defaults.md](defaults.md)). "
             "Counts for those whose ApplicationMasters log in from then on."
         ),
     )
@@ -88,16 +98,17 @@ class QueueConfig:
         ),
     )
     containers: str = key(
-        _QUEUE.containers,
+        AUTO,
         about=Key(
-            "Which of its applications has containers first, where Heddle reads their asks: `unordered` leaves it to "
+            "Which of its applications has containers first, where Heddle reads their asks: `auto` is `learnt-work`, "
+            "or `unordered` where `scheduling.automatic` is off or there is one sub-cluster; `unordered` leaves it to "
             "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
             "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
             "those that ended; `fair` who has the fewest; `drf` whose dominant share is least. `delay`, `tetris`, "
             "`jockey`, `quincy` and `tetrisched` decide also where, and so does `medea` for asks with tags; `sparrow` "
             "asks two sub-clusters that are drawn, and `omega` plans on random nodes (docs/policies.md). "
             'Needs `span.placement = "heddle"`.',
-            choices=(UNORDERED, *QUEUE_POLICIES),
+            choices=(AUTO, UNORDERED, *QUEUE_POLICIES),
             objection=queue_objection,
         ),
     )
@@ -164,11 +175,12 @@ class QueueConfig:
         about=Key("Part of the federation that one user never exceeds in this queue.", least=0, most=1),
     )
     order: str = key(
-        _QUEUE.order,
+        AUTO,
         about=Key(
             "Who of those that wait is next: `fifo` who came first, `users` whose user holds least, `work` who is "
-            "expected to be the least work.",
-            choices=("fifo", "users", "work"),
+            "expected to be the least work; `auto` is `work`, or `fifo` where `scheduling.automatic` is off or there "
+            "is one sub-cluster.",
+            choices=(AUTO, "fifo", "users", "work"),
         ),
     )
     submit: tuple[str, ...] = key(
@@ -329,8 +341,10 @@ def _check_guarantees(queues: Sequence[QueueConfig], source: str) -> None:
             raise ConfigError(source, f"queue[{number}].guaranteed", message)
 
 
-def share_policy(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig]) -> SharePolicy:
-    """The values of the core."""
+def share_policy(
+    queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig], defaults: QueueDefaults = PLAIN
+) -> SharePolicy:
+    """The values of the core; `defaults` are what `auto` stands for."""
     return SharePolicy(
         queues=tuple(
             FederatedQueue(
@@ -339,8 +353,13 @@ def share_policy(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig
                 prefers=MappingProxyType({SubClusterId(name): weight for name, weight in queue.prefers.items()}),
                 submit=tuple(map(_canonical, queue.submit)),
                 administer=tuple(map(_canonical, queue.administer)),
-                containers=with_parameters(queue.containers, queue.parameters),
+                order=defaults.order if queue.order == AUTO else queue.order,
+                containers=with_parameters(
+                    defaults.containers if queue.containers == AUTO else queue.containers, queue.parameters
+                ),
                 shadow=with_parameters(queue.shadow, queue.parameters),
+                span=bool(queue.span),
+                spans_by_need=queue.span is None and defaults.spans_by_need,
                 **{name: getattr(queue, name) for name in _SAME},
             )
             for queue in queues

@@ -270,6 +270,14 @@ class SchedulingConfig:
 
     REMOVED: ClassVar[Mapping[str, str]] = {"core": "all that waits in a queue is planned together"}
 
+    automatic: bool = key(
+        default=True,
+        about=Key(
+            "Whether queues that do not say otherwise do what pays, where there are several sub-clusters: "
+            '`order = "work"`, `containers = "learnt-work"`, `span = "auto"` ([defaults.md](defaults.md)). `false`: '
+            "`fifo`, `unordered` and no span, as in versions before."
+        ),
+    )
     cycle_s: float = key(0.25, about=Key("From one cycle of a queue to the next, at least.", least=0.01, most=60))
     solve_s: float = key(
         1.0,

@@ -20,6 +20,7 @@ from typing import Any, NewType, TypeVar
 from shim.errors import ConfigError
 
 __all__ = [
+    "AUTO",
     "FolderOrAddress",
     "Key",
     "Origin",
@@ -41,6 +42,8 @@ T = TypeVar("T")
 FolderOrAddress = NewType("FolderOrAddress", str)
 """A folder, relative ones made absolute, or an address with its scheme."""
 
+AUTO = "auto"
+"""Of a switch that need not be given: as without it."""
 _METADATA = "key"
 _LONGEST_SHOWN = 200
 _LARGEST = 2**63 - 1
@@ -250,6 +253,8 @@ def _value(type_: Any, raw: Any, about: Key, origin: Origin, path: str) -> Any:
         )
     if typing.get_origin(type_) in (types.UnionType, typing.Union):  # T | None: absence is None, presence is a T
         type_ = next(part for part in typing.get_args(type_) if part is not types.NoneType)
+        if type_ is bool and raw == AUTO:
+            return None
     return _check(_scalar(type_, raw, origin, path, about), about, origin, path)
 
 

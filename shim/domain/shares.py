@@ -1,17 +1,20 @@
 """The policy of shares: which queues divide the federation, how, and who is put into which. Values only."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import is_same_queue
 
 __all__ = [
+    "AUTOMATIC",
     "EVERYBODY",
+    "PLAIN",
     "UNORDERED",
     "ContainerOrder",
     "FederatedQueue",
+    "QueueDefaults",
     "QueueMapping",
     "QueueOrder",
     "SharePolicy",
@@ -22,7 +25,7 @@ EVERYBODY = ("*",)
 _DEEP = 32
 """Levels of queues that nobody has."""
 QueueOrder = str
-"""`fifo`, or `users`: the user who holds least goes first."""
+"""`fifo`; `users`, the user who holds least goes first; `work`, who is expected to be the least work does."""
 UNORDERED = "unordered"
 ContainerOrder = str
 """`UNORDERED` leaves it to the sub-clusters; else a policy of `queue_policies.queue_policy`."""
@@ -46,6 +49,7 @@ class FederatedQueue:
             share; `preempted_per_minute` is how many containers at most.
         names: What sub-clusters call it that call it otherwise.
         span: Whether one application of it may hold containers of several sub-clusters.
+        spans_by_need: Whether one may that waits at its home, among sub-clusters that share a file system.
         prefers: How much its applications prefer a sub-cluster then; 1 for those that are not in here.
         containers: Which of its applications has containers first, of those whose asks Heddle reads: a policy, with
             parameters.
@@ -75,6 +79,7 @@ class FederatedQueue:
     preempted_per_minute: int = 20
     names: Mapping[SubClusterId, str] = field(default_factory=lambda: MappingProxyType({}))
     span: bool = False
+    spans_by_need: bool = False
     prefers: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
     containers: ContainerOrder = UNORDERED
     shadow: str = "none"
@@ -94,6 +99,29 @@ class FederatedQueue:
     def name_at(self, subcluster: SubClusterId) -> str:
         """Name of the queue at a sub-cluster."""
         return self.names.get(subcluster, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueDefaults:
+    """What a queue does that does not say otherwise.
+
+    Attributes:
+        order: As of `FederatedQueue`, like the others.
+    """
+
+    order: QueueOrder = "fifo"
+    containers: ContainerOrder = UNORDERED
+    spans_by_need: bool = False
+
+    def queue(self, path: str) -> FederatedQueue:
+        """A queue of which nothing else is said."""
+        return FederatedQueue(path, order=self.order, containers=self.containers, spans_by_need=self.spans_by_need)
+
+
+PLAIN = QueueDefaults()
+"""Nothing is held, spanned or ordered."""
+AUTOMATIC = QueueDefaults("work", "learnt-work", spans_by_need=True)
+"""What pays where there are several sub-clusters (docs/defaults.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +204,12 @@ class SharePolicy:
 
     @property
     def spanning(self) -> tuple[FederatedQueue, ...]:
-        """Queues whose applications may hold containers of several sub-clusters."""
+        """Queues whose applications may hold containers of several sub-clusters, as somebody ordered."""
         return tuple(queue for queue in self.queues if queue.span)
+
+    def with_queues(self, queues: Iterable[FederatedQueue]) -> "SharePolicy":
+        """The same with further queues behind its own."""
+        return replace(self, queues=(*self.queues, *queues))
 
     def spans_otherwise(self, other: "SharePolicy") -> tuple[str, ...]:
         """Paths of the queues that span in one of two policies alone."""

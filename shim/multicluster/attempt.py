@@ -97,6 +97,8 @@ class MultiClusterAttempt:
         self._notary: asyncio.Task[None] | None = None
         self._recollection: asyncio.Task[None] | None = None
         self._questions: set[asyncio.Task[None]] = set()
+        self._waits_since_s: float | None = None
+        self._opened_s: dict[SubClusterId, float] = {}
 
     # ------------------------------------------------------------------ what the ApplicationMaster calls
 
@@ -178,7 +180,12 @@ class MultiClusterAttempt:
             if self._plans is not None:
                 self._plans.heard()
             now_s = self._tools.clock.monotonic_s()
-            return await self._answer(self._ledger.handle(AMCalled(call, self._capacities(), now_s)), home)
+            effects = self._handle(AMCalled(call, self._capacities(), now_s))
+            if not self._ledger.wanted:
+                self._waits_since_s = None
+            elif self._waits_since_s is None:
+                self._waits_since_s = now_s
+            return await self._answer(effects, home)
 
     async def finish(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         """End the sessions elsewhere, then the one at home."""
@@ -209,7 +216,13 @@ class MultiClusterAttempt:
 
     def _capacities(self) -> tuple[ClusterCapacity, ...]:
         """The sub-clusters as they are known now."""
-        return self._tools.capacities.look(self.attempt.home_subcluster, self.attempt.queue, self._sessions.usable)
+        waited_s = 0.0 if self._waits_since_s is None else self._tools.clock.monotonic_s() - self._waits_since_s
+        return self._tools.capacities.look(
+            self.attempt.home_subcluster,
+            self.attempt.queue,
+            self._sessions.usable,
+            is_served=waited_s < self._tools.crossings.session_s,
+        )
 
     def _queue_at(self, subcluster: SubClusterId) -> str | None:
         return self._tools.capacities.queue_at(subcluster, self.attempt.queue)
@@ -245,7 +258,22 @@ class MultiClusterAttempt:
         return answer
 
     def _handle(self, event: LedgerEvent) -> list[LedgerEffect]:
+        if isinstance(event, SessionAnswered):
+            self._note_crossings(event)
         return [] if self._ledger is None else self._ledger.handle(event)
+
+    def _note_crossings(self, event: SessionAnswered) -> None:
+        """Learn how long a session takes to bring a container, and how containers end here and elsewhere."""
+        home, at, crossings = self.attempt.home_subcluster, event.subcluster, self._tools.crossings
+        now_s = self._tools.clock.monotonic_s()
+        if at != home and event.answer.grants:
+            begun_s = self._opened_s.pop(at, None)
+            if begun_s is not None:
+                crossings.took(now_s - begun_s)
+            for grant in event.answer.grants:
+                crossings.granted(home, at, grant.container, now_s)
+        for ended in event.answer.ended:
+            crossings.ended(home, at, ended.container, ended.exit_status, now_s)
 
     def _tell(self, event: LedgerEvent) -> None:
         """Tell the ledger news of workers, which concern no call of the ApplicationMaster; carry out its effects."""
@@ -257,6 +285,7 @@ class MultiClusterAttempt:
             case CallSession(name, request):
                 self._sessions.say(name, request)
             case OpenSession(name):
+                self._opened_s[name] = self._tools.clock.monotonic_s()
                 self._sessions.open(name)
             case Remember():
                 assert self._saved is not None  # noqa: S101 - it has registered

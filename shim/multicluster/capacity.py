@@ -41,6 +41,8 @@ class ClusterCapacities:
         policy: Which queues span, as it is now.
         may_span: Whether a sub-cluster can hold containers of other homes' applications (its epoch is its own).
         constraints: How a sub-cluster takes asks with a placement constraint.
+        reach: Sub-clusters to which applications of a home may cross by themselves, each with whether one container is
+            to try first.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class ClusterCapacities:
         policy: Callable[[], SharePolicy],
         may_span: Callable[[SubClusterId], bool],
         constraints: Callable[[SubClusterId], ConstraintHandling | None] = lambda _: None,
+        reach: Callable[[SubClusterId], Mapping[SubClusterId, bool]] = lambda _: {},
     ) -> None:
         self._view = view
         self._admissions = admissions
@@ -58,6 +61,7 @@ class ClusterCapacities:
         self._policy = policy
         self._may_span = may_span
         self._constraints = constraints
+        self._reach = reach
         self._nodes: dict[SubClusterId, _Nodes] = {}
 
     def queue_at(self, subcluster: SubClusterId, told: str) -> str | None:
@@ -71,7 +75,9 @@ class ClusterCapacities:
         queue = self._find(seen, self._queue(told), told)
         return None if queue is None or not queue.is_leaf else queue.path
 
-    def look(self, home: SubClusterId, told: str, sessions: Mapping[SubClusterId, bool]) -> tuple[ClusterCapacity, ...]:
+    def look(
+        self, home: SubClusterId, told: str, sessions: Mapping[SubClusterId, bool], *, is_served: bool = False
+    ) -> tuple[ClusterCapacity, ...]:
         """The sub-clusters for an application of a queue: its home alone, unless the queue spans.
 
         Where it has a session it may hold containers, whatever the policy says by now; new ones it gets there only
@@ -81,29 +87,45 @@ class ClusterCapacities:
             home: Of the application.
             told: Its queue, as its home tells it.
             sessions: Where it has some, and whether they can be used now.
+            is_served: Whether its home gives it what it wants: it does not leave by itself then.
         """
         queue = self._queue(told)
         now_s = self._clock.now_s()
+        reach = self._reach(home) if queue.spans_by_need and not is_served else {}
 
         def is_closed(subcluster: SubClusterId) -> bool:
-            return not queue.span or not sessions.get(subcluster, True)
+            return not (queue.span or subcluster in reach) or not sessions.get(subcluster, True)
 
         return tuple(
-            self._room(self._view.look(each, now_s), queue, told, is_home=each == home, is_closed=is_closed(each))
+            self._room(
+                self._view.look(each, now_s),
+                queue,
+                told,
+                is_home=each == home,
+                is_closed=is_closed(each),
+                is_trial=reach.get(each, False),
+            )
             for each in self._view.subclusters
-            if each == home or queue.span or each in sessions
+            if each == home or queue.span or each in reach or each in sessions
         )
 
     def _queue(self, told: str) -> FederatedQueue:
         """As the policy has it; one that it does not name spans nowhere."""
-        named = (queue for queue in self._policy().queues if is_same_queue(queue.path, told))
-        return next(named, FederatedQueue(told))
+        found = self._policy().find(told)
+        return found if found is not None and is_same_queue(found.path, told) else FederatedQueue(told)
 
     def _find(self, seen: SubClusterView, queue: FederatedQueue, told: str) -> QueueReport | None:
         return find_queue(seen, queue.name_at(seen.subcluster)) or find_queue(seen, told)
 
     def _room(
-        self, seen: SubClusterView, queue: FederatedQueue, told: str, *, is_home: bool, is_closed: bool
+        self,
+        seen: SubClusterView,
+        queue: FederatedQueue,
+        told: str,
+        *,
+        is_home: bool,
+        is_closed: bool,
+        is_trial: bool,
     ) -> ClusterCapacity:
         there = self._find(seen, queue, told)
         nodes = self._nodes_of(seen)
@@ -123,6 +145,7 @@ class ClusterCapacities:
             labels=frozenset() if there is None else frozenset(there.labels),
             age_s=seen.age_s,
             constraints=self._constraints(seen.subcluster),
+            is_trial=is_trial and not is_home,
         )
 
     def _is_open(self, seen: SubClusterView, there: QueueReport | None) -> bool:

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import Grant, NodeToken, RunningContainer, SessionRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.multicluster.capacity import ClusterCapacities
 from shim.multicluster.core import LedgerEvent
+from shim.multicluster.core.crossings import Crossings
 from shim.multicluster.session_worker import SessionSettings, SessionWorker
 from shim.multicluster.splitters import AttemptMatching
 from shim.multicluster.unmanaged import Opened, UnmanagedAMs
@@ -28,6 +29,7 @@ class SessionTools:
     Attributes:
         keeps_containers: Whether an application asked for its containers to outlive its attempts.
         running: What runs in a sub-cluster for an attempt and its user; None if nobody tells.
+        crossings: What is known of the ways between sub-clusters.
     """
 
     unmanaged_ams: UnmanagedAMs
@@ -38,6 +40,7 @@ class SessionTools:
     settings: SessionSettings
     keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
     running: Callable[[ApplicationAttemptId, SubClusterId, str], Awaitable[tuple[RunningContainer, ...] | None]]
+    crossings: Crossings = field(default_factory=Crossings)
 
 
 class AttemptSessions:

@@ -44,6 +44,8 @@ __all__ = ["AdmissionQueue", "Kills"]
 
 _MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
 _MOST_AT_THE_SERVER = 100
+_TOKENS_LAST_S = 12 * 3600.0
+"""Half of what a delegation token of HDFS is good for unless somebody renews it, as a ResourceManager does."""
 _MOST_TOLD = 1000
 _STARTED = (SubmissionState.INTENDED, SubmissionState.SUBMITTED)
 
@@ -362,6 +364,7 @@ class AdmissionQueue:
             since_ms=since_ms,
             expected=self.work.expected(queue.path, job),
             is_overdue=waited_s > self._settings.overtaken_s,
+            is_released=waited_s > _TOKENS_LAST_S,
         )
 
     # -- telling -----------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def pending_application_of(
     since_ms: int,
     expected: ExpectedWork = NO_EXPECTATION,
     is_overdue: bool = False,
+    is_released: bool = False,
 ) -> PendingApplication:
     """An application that waits for the turn of a queue."""
     return PendingApplication(
@@ -59,4 +60,5 @@ def pending_application_of(
         since_ms,
         expected,
         is_overdue,
+        is_released,
     )

@@ -27,6 +27,7 @@ class ClusterCapacity:
         labels: Node labels that the queue may ask for; `*` for all.
         age_s: Of the report that all of this is from.
         constraints: How its scheduler takes asks with a placement constraint; None as long as that is not known.
+        is_trial: Whether nobody knows if the application finds there what it needs: one container is to try.
     """
 
     subcluster: SubClusterId
@@ -42,6 +43,7 @@ class ClusterCapacity:
     rack_names: frozenset[str] = frozenset()
     age_s: float = 0.0
     constraints: ConstraintHandling | None = None
+    is_trial: bool = False
 
     def __post_init__(self) -> None:
         if self.racks and not self.rack_names:

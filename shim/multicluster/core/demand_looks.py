@@ -45,6 +45,7 @@ def look_at(demand: Demand, capacities: Sequence[ClusterCapacity], home: SubClus
     able = [room for room in capacities if may_have(room, demand)]
     if demand.key.placement is None:
         return DemandLook(demand, {room.subcluster: room for room in able}, home)
+    able = [room for room in able if not room.is_trial]
     judges = {room.subcluster for room in places_of(demand, capacities)} - demand.rejected
     eligible = {room.subcluster: room for room in able if room.subcluster in judges}
     held = {} if demand.tags is None else demand.tags.held
@@ -56,13 +57,18 @@ def queue_at_each(group: AllocationGroup, look: DemandLook) -> None:
     """Queue all that has no tentative allocation at each scheduler that the newest plan has drawn."""
     left = min(group.planned, look.demand.total) - group.committed()
     if left > 0:
-        group.queued.update(dict.fromkeys((name for name in look.eligible if name in group.may_queue), left))
+        group.queued.update(dict.fromkeys((name for name in _known(look) if name in group.may_queue), left))
+
+
+def _known(look: DemandLook) -> list[SubClusterId]:
+    """Those that may be asked for more than the one container that tries."""
+    return [name for name, room in look.eligible.items() if not room.is_trial]
 
 
 def queue_rest(group: AllocationGroup, look: DemandLook) -> None:
     """Queue the rest, which has no tentative allocation, at schedulers where the newest plan allows it."""
     missing = min(group.planned, look.demand.total) - group.committed()
-    capacities = [room for name, room in look.eligible.items() if name in group.may_queue]
+    capacities = [room for name, room in look.eligible.items() if name in group.may_queue and not room.is_trial]
     if missing <= 0 or not capacities:
         return
     if look.demand.is_strict:

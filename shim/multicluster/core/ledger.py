@@ -127,6 +127,11 @@ class AskLedger:
         return {each.id: each.state for each in self._containers}
 
     @property
+    def wanted(self) -> int:
+        """Containers that are asked for and that no scheduler has granted."""
+        return sum(group.wanted for group in self._asks.groups)
+
+    @property
     def holdings(self) -> AttemptHoldings:
         """Containers and wants of the attempt."""
         return self._recalls.holdings()

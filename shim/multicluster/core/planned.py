@@ -197,7 +197,7 @@ class PlannedSplitter:
         group.may_queue, group.at_most = plan.may_queue, dict(plan.at_most)
         left = look.demand.total - sum(group.tentative().values())
         for name, count in plan.starts.items():
-            starts = min(count, left) if name in look.eligible else 0
+            starts = min(count, left, self._most_at(name, look))
             left -= starts
             hosts = {} if look.demand.is_strict else (plan.hosts or {}).get(name, {})
             pinned = min(starts, sum(hosts.values()))
@@ -206,6 +206,13 @@ class PlannedSplitter:
             group.queued[name] -= moved
             self._propose(group, look, name, starts - pinned, was_queued=moved)
         group.keep_to(plan, look.demand)
+
+    def _most_at(self, name: SubClusterId, look: DemandLook) -> int:
+        """Containers that may start at a sub-cluster: one alone, where it is the first to try."""
+        room = look.eligible.get(name)
+        if room is None or not room.is_trial:
+            return 0 if room is None else look.demand.total
+        return int(not any(name in group.tentative() or group.queued[name] for group in self._groups.values()))
 
     def _propose(
         self,

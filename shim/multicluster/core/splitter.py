@@ -136,7 +136,7 @@ class CapacitySplitter:
         if demand.is_withheld:
             return {}
         home = next(room.subcluster for room in capacities if room.is_home)
-        eligible = [room for room in capacities if may_have(room, demand)]
+        eligible = [room for room in capacities if may_have(room, demand) and not room.is_trial]
         if not eligible:
             return {home: demand.total}
         if demand.is_strict:

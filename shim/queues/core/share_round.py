@@ -52,6 +52,7 @@ class PendingApplication:
         since_ms: When it was submitted; milliseconds since the epoch.
         expected: Work that it is expected to be, by what is learnt from those like it.
         is_overdue: Whether it has been overtaken for so long that it goes first (`ShareSettings.overtaken_s`).
+        is_released: Whether no order holds it back any more: nobody renews the tokens of what waits here.
     """
 
     application_id: ApplicationId
@@ -61,6 +62,7 @@ class PendingApplication:
     since_ms: int = 0
     expected: ExpectedWork = NO_EXPECTATION
     is_overdue: bool = False
+    is_released: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,8 @@ class Shares:
 
     def _objection_by_work(self, queue: FederatedQueue, application: PendingApplication) -> str:
         """Reason why an application waits where starts are scarce and the least work goes first; empty for none."""
+        if application.is_released:
+            return ""
         load, expected = self.load.queues[queue.path], application.expected
         if load.unstarted >= self.load.startable(application.resource, self._ahead()):
             return f"{load.unstarted} of queue {queue.path} wait for their ApplicationMasters at the clusters"

@@ -101,6 +101,7 @@ def config_over(
         ConfigError: If the queues name a cluster that there is not.
     """
     names = [str(each.name) for each in clusters]
+    systems = {each.id: each.filesystems for each in config.subclusters}
     tables = policy or PolicyConfig(config.queues, config.mappings)
     check_queues(tables.queues, tables.mappings, names, source)
     return Config(
@@ -109,7 +110,9 @@ def config_over(
         shares=config.shares,
         span=config.span,
         scheduling=config.scheduling,
-        subclusters=tuple(SubClusterConfig(name, web=(f"http://rm.{name}:8088",)) for name in names),
+        subclusters=tuple(
+            SubClusterConfig(name, web=(f"http://rm.{name}:8088",), filesystems=systems.get(name, ())) for name in names
+        ),
         queues=tables.queues,
         mappings=tables.mappings,
     )

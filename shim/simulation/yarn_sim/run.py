@@ -66,6 +66,7 @@ class YarnSetting:
         config: Sections of `heddle.toml`, without the sub-clusters; or all of it, with those that are modelled.
         hop_s: How long a message takes.
         masters: How ApplicationMasters behave.
+        shares_files: See `a_config`.
         global_masters: How many, with a Local Master for each cluster; 0 for one `heddle serve`.
     """
 
@@ -75,6 +76,7 @@ class YarnSetting:
     seed: int = 1
     hop_s: float = 0.0005
     masters: MasterSettings = field(default_factory=MasterSettings)
+    shares_files: bool = False
     global_masters: int = 0
 
 
@@ -138,18 +140,22 @@ class YarnOutcome:
         return Summary.of(self.delays_s)
 
 
-def a_config(clusters: Sequence[ModelledClusterSpec], text: str = "") -> Config:
+def a_config(clusters: Sequence[ModelledClusterSpec], text: str = "", *, shares_files: bool = False) -> Config:
     """A configuration of modelled clusters.
 
     Args:
         clusters: They.
         text: Sections in TOML.
+        shares_files: Whether the clusters name one file system together, so that applications span by themselves.
 
     Raises:
         ConfigError: If a key is unknown or a value is not allowed.
     """
     secret = "" if "[security]" in text else '\n[security]\nsecret_file = "modelled"\n'
-    listed = "".join(f'\n[[subcluster]]\nid = "{each.name}"\nweb = "http://rm.{each.name}:8088"\n' for each in clusters)
+    systems = 'filesystems = ["hdfs://modelled"]\n' if shares_files else ""
+    listed = "".join(
+        f'\n[[subcluster]]\nid = "{each.name}"\nweb = "http://rm.{each.name}:8088"\n{systems}' for each in clusters
+    )
     return parse(text + secret + listed, source="the configuration", environment={})
 
 
@@ -212,7 +218,7 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Call
 
 def _whole(setting: YarnSetting) -> Config:
     told = setting.config
-    return told if isinstance(told, Config) else a_config(setting.clusters, told)
+    return told if isinstance(told, Config) else a_config(setting.clusters, told, shares_files=setting.shares_files)
 
 
 async def _watch(clock: VirtualClock, accounts: Sequence[MasterAccount], advance: Callable[[int], None]) -> None:

@@ -1,11 +1,13 @@
 """Policy files: read whole, or refused whole with line and reason."""
 
+from dataclasses import replace
+
 import pytest
 
 from shim.config.loader import parse
 from shim.config.policy_files import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
+from shim.domain.shares import AUTOMATIC, FederatedQueue, QueueMapping, SharePolicy
 from shim.errors import ConfigError
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -64,6 +66,19 @@ def test_a_policy_is_written_as_it_was_read():
     text = policy_text(config.queues, config.mappings)
     assert read(text) == read(A_POLICY)
     assert policy_text((), ()) == ""
+
+
+def test_what_a_queue_does_not_say_is_by_the_defaults_and_what_it_says_is_an_order():
+    text = '[[queue]]\nname = "root.a"\n[[queue]]\nname = "root.b"\norder = "fifo"\n'
+    text += 'containers = "unordered"\nspan = false\n'
+    text += '[[queue]]\nname = "root.c"\norder = "auto"\ncontainers = "auto"\nspan = "auto"\n'
+    text += '[[queue]]\nname = "root.d"\nspan = true\n'
+    assert read(text).queues[0] == FederatedQueue("root.a")
+    silent, plain, automatic, ordered = parse_policy(text, source="a", defaults=AUTOMATIC).queues
+    assert (silent.order, silent.containers, silent.span, silent.spans_by_need) == ("work", "learnt-work", False, True)
+    assert plain == FederatedQueue("root.b")
+    assert replace(automatic, path="root.a") == silent
+    assert (ordered.span, ordered.spans_by_need) == (True, False)
 
 
 def test_a_queue_without_weight_takes_no_part_in_the_shares():
@@ -164,7 +179,7 @@ def test_parameters_of_a_queues_policy_are_keys_of_its_table_and_stay_when_it_is
         ('containers = "delay"\nnode_sec = 3', "queue[0].node_sec: unknown key. Did you mean node_s?"),
         ('containers = "delay"\nparameters = 3', "queue[0].parameters: unknown key."),
         ('containers = "delay"\nnode_s = {a = 1}', "is not a number, 0 s or more"),
-        ('containers = "delay:node_s=3"', "unknown value 'delay:node_s=3'. Allowed: delay, drf"),
+        ('containers = "delay:node_s=3"', "unknown value 'delay:node_s=3'. Allowed: auto, delay, drf"),
     ],
 )
 def test_what_is_no_parameter_of_a_queues_policy_is_refused_with_what_is(lines, told):

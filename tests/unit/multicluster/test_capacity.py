@@ -48,6 +48,27 @@ def test_a_room_is_what_the_queue_could_still_get_there():
     assert room.is_open
 
 
+def spanning_by_need(reach, *, is_served):
+    view = FederationView((EAST, WEST), usual(ViewSettings))
+    for name in ("east", "west"):
+        view.apply(a_report(name))
+    policy = SharePolicy((FederatedQueue("root.default", spans_by_need=True),))
+    told = ClusterCapacities(view, {}, FakeClock(100.0), lambda: policy, lambda _: True, reach=lambda _: reach)
+    return {
+        room.subcluster: (room.is_open, room.is_trial) for room in told.look(EAST, "default", {}, is_served=is_served)
+    }
+
+
+def test_an_application_that_its_home_serves_stays_there():
+    assert spanning_by_need({WEST: False}, is_served=True) == {EAST: (True, False)}
+
+
+def test_one_that_waits_asks_where_its_home_reaches():
+    assert spanning_by_need({WEST: False}, is_served=False) == {EAST: (True, False), WEST: (True, False)}
+    assert spanning_by_need({WEST: True}, is_served=False) == {EAST: (True, False), WEST: (True, True)}
+    assert spanning_by_need({}, is_served=False) == {EAST: (True, False)}
+
+
 def test_a_queue_that_holds_more_than_its_most_leaves_nothing():
     full = a_queue_report(used=ResourceVector(9000, 3), maximum=ResourceVector(8192, 8))
     assert look(capacities_over(a_report("west", queues=(full,))))[WEST].free == ResourceVector(0, 5)

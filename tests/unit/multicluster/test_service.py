@@ -57,8 +57,9 @@ class TwoClusterCapacities:
         return f"root.{told}"
 
     def look(
-        self, home: SubClusterId, _told: str, sessions: Mapping[SubClusterId, bool]
+        self, home: SubClusterId, _told: str, sessions: Mapping[SubClusterId, bool], *, is_served: bool
     ) -> tuple[ClusterCapacity, ...]:
+        del is_served
         return tuple(
             ClusterCapacity(
                 name,

@@ -427,6 +427,16 @@ async def test_by_work_who_is_known_to_be_least_is_next_but_for_who_waited_too_l
     assert [*room.latest.starters, *room.latest.queues["root.prod"]] == [id_of(2), id_of(3)]
 
 
+async def test_who_waits_for_as_long_as_its_tokens_last_is_held_by_no_order() -> None:
+    front = await a_front(SharePolicy((FederatedQueue("root.prod", order="work", max_running=1),)))
+    for number in (1, 2):
+        await front.submit(number)
+    for waited_s, is_released in ((12 * 3600.0, False), (1.0, True)):
+        await front.federation.clock.advance(waited_s)
+        (pending,) = front.room._applications(9)
+        assert pending.is_released is is_released
+
+
 async def test_what_failed_teaches_nothing_of_its_work() -> None:
     front = await a_front(SharePolicy((FederatedQueue("root.default", order="work"),)))
     for state in ("FAILED", "KILLED"):

@@ -71,7 +71,9 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
     ],
 )
 def test_what_a_queue_cannot_have_is_refused_with_the_line_the_reason_and_what_it_can(name, why):
-    with pytest.raises(ConfigError, match=rf"a.toml:3: .*{name}.* cannot be had: .*{why}.*choose one of unordered"):
+    with pytest.raises(
+        ConfigError, match=rf"a.toml:3: .*{name}.* cannot be had: .*{why}.*choose one of auto, unordered"
+    ):
         parse_policy(f'[[queue]]\nname = "root.a"\ncontainers = "{name}"\n', source="a.toml")
 
 

@@ -379,3 +379,20 @@ def test_what_is_allocated_tentatively_is_none_of_what_may_be_queued():
     assert split.asked() == {EAST: 5}
     split.plan(may_queue=())
     assert split.asked() == {EAST: 3}
+
+
+def test_where_nobody_knows_whether_it_finds_what_it_needs_one_container_tries():
+    split = Split(5, capacities=(a_room(EAST), a_room(WEST, is_trial=True)))
+    split.asked()
+    split.plan({WEST: 4, EAST: 1})
+    assert [(each.subcluster, each.count) for each in split.effects(Propose)] == [(WEST, 1), (EAST, 1)]
+    split.verdict(WEST, 1, 1)
+    split.verdict(EAST, 2, 1)
+    assert split.asked() == {WEST: 1, EAST: 4}, "the rest waits at home alone"
+    split.plan({WEST: 3})
+    assert split.effects(Propose) == [], "one is under way"
+
+
+def test_without_a_plan_nothing_tries():
+    split = Split(5, capacities=(a_room(EAST, age_s=99.0), a_room(WEST, is_trial=True)))
+    assert split.asked() == {EAST: 5}

@@ -330,6 +330,21 @@ def test_by_work_who_has_waited_too_long_goes_first():
     assert numbers(outcome.queues["root.prod"]) == [2]
 
 
+def test_no_order_of_work_holds_what_has_waited_for_as_long_as_tokens_last():
+    full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
+    smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
+    released = [replace(one, is_released=True) for one in by_work(*range(200, 700, 100))]
+    assert len(a_round(BY_WORK, [full], released, smaller).starters) == 5
+    assert a_round(BY_WORK, [full], by_work(200), smaller).starters == []
+
+
+def test_masters_without_a_container_are_counted_at_each_cluster_but_for_those_that_a_limit_keeps():
+    busy = replace(a_cluster(EAST, a_queue("root.prod")), waiting_applications=1)
+    unstarted = LiveApplication(EAST, "root.other", "alice", has_started=False)
+    load = measure(BY_WORK, [busy, a_cluster(WEST)], {}, [unstarted] * 3, absent_after_s=60.0)
+    assert load.masters_at == {EAST: 2, WEST: 0}
+
+
 def test_one_that_waits_below_its_entitlement_is_told_how_much_one_more_needs():
     busy = (
         a_cluster(EAST, a_queue("root.prod"), a_queue("root.dev", used=3), used=3),

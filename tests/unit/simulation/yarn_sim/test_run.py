@@ -24,7 +24,7 @@ print(outcome.completions_s, sorted(outcome.messages.items()), outcome.turns)
 """
 
 
-def setting(**changed):
+def setting(*, epochs=(1000, 2000), **changed):
     clusters = tuple(
         ModelledClusterSpec.even(
             name,
@@ -33,7 +33,7 @@ def setting(**changed):
             epoch=epoch,
             queues={"root.default": QueueSpec(am_share=0.5)},
         )
-        for name, epoch in (("east", 1000), ("west", 2000))
+        for name, epoch in zip(("east", "west"), epochs, strict=True)
     )
     return YarnSetting(clusters=clusters, **changed)
 
@@ -85,3 +85,28 @@ def test_a_run_is_the_same_whatever_the_order_of_sets_of_strings():
         )
         seen.add(done.stdout)
     assert len(seen) == 1
+
+
+WIDE = (ModelledStage((20.0,) * 12),)
+
+
+def test_with_nothing_configured_a_job_that_waits_leaves_its_home_where_files_are_shared():
+    alone, by_itself = (play(setting(shares_files=shared), jobs(1, WIDE)) for shared in (False, True))
+    assert (alone.failed, by_itself.failed) == ({}, {})
+    assert by_itself.completion.mean < alone.completion.mean
+    assert min(by_itself.used.values()) > 1024 * 20, "one container tries, others follow"
+
+
+def test_a_job_that_its_home_serves_stays_there():
+    outcome = play(setting(shares_files=True), jobs(1, (ModelledStage((5.0,) * 2),)))
+    assert outcome.messages["session register"] == play(setting(), jobs(1)).messages["session register"] == 0
+    assert sum(used > 0 for used in outcome.used.values()) == 1
+
+
+@pytest.mark.parametrize(
+    "changed", [{"config": "[scheduling]\nautomatic = false\n"}, {"epochs": (0, 0)}, {"epochs": (1000, 1000)}]
+)
+def test_nothing_leaves_its_home_by_itself_without_epochs_or_where_operators_want_it_as_before(changed):
+    outcome = play(setting(shares_files=True, **changed), jobs(1, WIDE))
+    assert outcome.failed == {}
+    assert sum(used > 0 for used in outcome.used.values()) == 1
