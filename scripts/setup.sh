@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 
 # Who needs what: `test` needs what `up` needs, and a slice what `test` needs, and what stands behind its name.
 commands='
-up          java maven python
+up          java maven python hosts
 test        compiler headers curl
 
 bench       load
@@ -31,6 +31,7 @@ java        :java                             openjdk-17-jre-headless|openjdk-21
 maven       mvn                               maven
 python      :python                           python3
 python      :python                           python3-venv
+hosts       :hosts                            iproute2
 compiler    gcc                               gcc
 compiler    /usr/include/stdio.h              libc6-dev
 compiler    make                              make
@@ -110,6 +111,7 @@ is_there() { # sign
     case $1 in
         :java) [ -x "${JAVA_HOME:+$JAVA_HOME/bin/java}" ] || { [ -z "${JAVA_HOME:-}" ] && command -v java >/dev/null; } ;;
         :python) [ -n "$python" ] ;;
+        :hosts) [ "$(id -u)" -ne 0 ] || PATH="$PATH:/usr/sbin:/sbin" command -v ip >/dev/null ;; # of use to root alone
         :python-headers) has_headers ;;
         /*) compgen -G "$1" >/dev/null ;;
         *) PATH="$PATH:/usr/sbin:/sbin" command -v "$1" >/dev/null ;;

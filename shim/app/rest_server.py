@@ -56,6 +56,7 @@ from shim.telemetry import Metrics
 __all__ = ["WebLogins", "serve_pages", "serve_web"]
 
 _log = structlog.get_logger("heddle")
+_LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +151,17 @@ async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key:
     most = connections_allowed(limits.max_connections)
     limits = replace(limits, max_connections=most, max_of_address=one_address_share(most))
     tls = offered_tls(server, use_cases.runtime.clock)
-    opened = RestServer(handler, host=host, port=port, limits=limits, names=_names(server, host, key), tls=tls)
+    names = _names(server, host, key)
+    beside = _LOOPBACK if key == "rest" and _is_one_interface(host, server) else ""
+    opened = RestServer(handler, host=host, port=port, limits=limits, names=names, tls=tls, beside=beside)
     with listening(address, f"server.{key}"):
         await opened.start()
     return opened
+
+
+def _is_one_interface(host: str, server: ServerConfig) -> bool:
+    """True if the web services shall be at loopback, and are not there already."""
+    return server.rest_loopback and not is_loopback(f"{host}:0") and host not in {"0.0.0.0", "[::]", "::"}  # noqa: S104
 
 
 def _names(server: ServerConfig, bound: str, key: str) -> HostNames:

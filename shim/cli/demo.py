@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
@@ -41,6 +42,7 @@ _SERVE_TIMEOUT_S = 60.0
 _WORK_TIMEOUT_S = 240.0
 _LOG_LINES = 15
 _UP = "RUNNING"
+_INFO = "/ws/v1/cluster/info"
 _COLUMNS = (
     ("APPLICATION", "id"),
     ("NAME", "name"),
@@ -107,6 +109,17 @@ def _front_of(lab: Lab) -> Front:
     """Return the addresses of Heddle in front of a lab, running or not."""
     server = tomllib.loads(lab.heddle_toml.read_text(encoding="utf-8"))["server"]
     return Front(f"http://{server['rest']}", getpass.getuser())
+
+
+def _nearest(heddle: Front) -> str:
+    """Where this machine's verbs look for Heddle, if the same one is there, too; else its own address."""
+    port = urlsplit(heddle.server).port
+    with closing(Front(f"http://127.0.0.1:{port}", getpass.getuser())) as near:
+        try:
+            is_same = near.get(_INFO) == heddle.get(_INFO)
+        except FrontError:
+            is_same = False
+        return near.server if is_same else heddle.server
 
 
 class _Opening:
@@ -285,18 +298,19 @@ def _progress_table(rows: Sequence[ApplicationRow]) -> Table:
 
 
 def _print_outcome(lab: Lab, heddle: Front, rows: Sequence[ApplicationRow], *, elapsed_s: float) -> None:
+    server = _nearest(heddle)
     say("")
     print_rows([{key: getattr(row, key) for _, key in _COLUMNS} for row in rows], _COLUMNS, OutputFormat.TABLE)
     clusters = ", ".join(id_ for id_ in lab.clusters if any(id_ in row.cluster for row in rows))
     say(f"\n{len(rows)} applications on {clusters}, {elapsed_s:.0f} s in all. All of it keeps running:")
-    say(f"  Heddle     {heddle.server}/console/")
+    say(f"  Heddle     {server}/console/")
     for id_, cluster in lab.clusters.items():
         say(f"  {id_:<9}  {cluster.url}/cluster")
     say("Try next:")
-    option = "" if heddle.server == DEFAULT_SERVER else f" --server {heddle.server}"
+    option = "" if server == DEFAULT_SERVER else f" --server {server}"
     where = "" if lab.folder == default_folder() else f" --dir {lab.folder}"
     heddle_command = sys.argv[0] if Path(sys.argv[0]).name == "heddle" else "heddle"
     say(f"  {heddle_command} app why {rows[-1].id}{option}")
-    say(f"  curl {heddle.server}/ws/v1/cluster/apps?states=FINISHED")
+    say(f"  curl {server}/ws/v1/cluster/apps?states=FINISHED")
     say(f"  {heddle_command} lab kill west-rm{where} && sleep 8 && {heddle_command} cluster list{option}")
     say("Jobs can lend what they need not hold yet and end no later: altruism = 1.0 in a [[queue]], docs/altruism.md")

@@ -91,6 +91,13 @@ class ServerConfig:
         default=False,
         about=Key("Whether an address that other machines reach may be bound. Without it only loopback is."),
     )
+    rest_loopback: bool = key(
+        default=False,
+        about=Key(
+            "Whether the web services are at 127.0.0.1, too, with the port of `rest`, where that is the address of an "
+            "interface. If another program has that port there, they are not, and the log says so."
+        ),
+    )
     host_names: tuple[str, ...] = key(
         (),
         about=Key(

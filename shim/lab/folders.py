@@ -198,6 +198,8 @@ protection = {protections}
 _REMOTE = """\
 # an address of a network that this machine shares with the lab's hosts alone
 allow_remote = true
+# this machine finds it where a ResourceManager would be, too
+rest_loopback = true
 """
 
 _OPERATORS = """\

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast
 
+import structlog
 import uvicorn
 
 from shim.concurrency.keep_going import aside
@@ -20,6 +21,7 @@ from shim.server.rest.tls_greeting import TLSGreeting, TLSOffer
 __all__ = ["RestServer"]
 
 _BACKLOG = 1024
+_log = structlog.get_logger("heddle")
 
 
 class _EmbeddedServer(uvicorn.Server):
@@ -50,6 +52,7 @@ class RestServer:
         limits: What one client may take.
         names: Under which names it may be asked for; any, if not given.
         tls: How clients come in by TLS; plain HTTP, if not given.
+        beside: A further address with the same port, as far as it can be had; empty for none.
     """
 
     def __init__(
@@ -61,10 +64,11 @@ class RestServer:
         limits: ConnectionLimits,
         names: HostNames | None = None,
         tls: TLSOffer | None = None,
+        beside: str = "",
     ) -> None:
         self._handler = handler
         self._tls = tls
-        self._host, self._port = host, port
+        self._host, self._port, self._beside = host, port, beside
         self._limits = limits
         self._reception = Reception(self._limits, handler.answer_at_once, names or HostNames("*"))
         self._ending = asyncio.Event()
@@ -95,10 +99,19 @@ class RestServer:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         listening = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
         self._port = listening.getsockname()[1]
+        sockets = [listening, *self._further_sockets()]
         self._ending.clear()
         self._server = _EmbeddedServer(self._config())
-        self._serving = aside("rest-server", self._server.serve([listening]))
+        self._serving = aside("rest-server", self._server.serve(sockets))
         await self._server.listens.wait()
+
+    def _further_sockets(self) -> Iterator[socket.socket]:
+        if self._beside:
+            try:
+                yield socket.create_server((self._beside, self._port), backlog=_BACKLOG)
+            except OSError as exc:
+                address = join_address(self._beside, self._port)
+                _log.warning("the web services are not at this address, too", address=address, reason=exc.strerror)
 
     def _config(self) -> uvicorn.Config:
         hsts_s = self._tls.hsts_s if self._tls is not None else 0

@@ -418,6 +418,26 @@ async def test_stopping_lets_a_request_end():
         await asyncio.open_connection("127.0.0.1", server.port)
 
 
+async def test_it_is_at_a_further_address_with_its_port_unless_another_program_has_that():
+    first = RestServer(EchoesRequests(), host="127.0.0.1", port=0, limits=LIMITS, beside="127.0.0.2")
+    await first.start()
+    second = RestServer(EchoesRequests(), host="127.0.0.3", port=first.port, limits=LIMITS, beside="127.0.0.2")
+    await second.start()
+    writers = []
+    try:
+        for address in ("127.0.0.1", "127.0.0.2", "127.0.0.3"):
+            reader, writer = await asyncio.open_connection(address, first.port)
+            writer.write(GET)
+            writers.append(writer)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200"), address
+        assert (first.connections, second.connections) == (2, 1)
+    finally:
+        for writer in writers:
+            writer.close()
+        await first.stop(grace_s=0.1)
+        await second.stop(grace_s=0.1)
+
+
 async def test_a_header_value_cannot_forge_another():
     assert raw_headers(Answer(200, (("X-A", "b\r\nX-Forged: c"),))) == [(b"X-A", b"b  X-Forged: c")]
 

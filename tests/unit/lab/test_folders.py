@@ -78,3 +78,4 @@ def test_heddle_listens_where_hosts_of_their_own_reach_it(tmp_path):
     )
     assert server.proxy == "198.18.3.1:8089"
     assert server.allow_remote
+    assert server.rest_loopback
