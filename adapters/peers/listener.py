@@ -12,6 +12,7 @@ import structlog
 from aiohttp import web
 
 from adapters.peers.link import PATH, LinkSettings, LinkTLS, WebSocketLink
+from shim.concurrency.listening_sockets import listening_socket
 from shim.domain.addresses import join_address
 from shim.errors import MasterLinkError, RemoteProtocolError
 from shim.ports.master_links import AcceptLink
@@ -120,7 +121,7 @@ class LinkListener:
             OSError: If the address cannot be bound.
         """
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        listening = socket.create_server((self._host, self._port), family=family)
+        listening = listening_socket(self._host, self._port, family=family)
         self._port = listening.getsockname()[1]
         application = web.Application()
         application.router.add_get(PATH, self._serve)

@@ -38,12 +38,14 @@ from shim.app.listening import check_doors, doors_of
 from shim.app.oidc import ProviderLogin, open_provider
 from shim.app.peers import GlobalMasterParts, open_global_master
 from shim.app.process import answer_signals
+from shim.app.reloading import Reloading
 from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
 from shim.app.settings import keeps_tokens, rate_limits, token_limits
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.keep_going import Work, keep_going
+from shim.concurrency.listening_sockets import close_unused, hand_on
 from shim.concurrency.solver_child import SolverBeside, SolverChild, serve_in_shadow
 from shim.config.loader import Config
 from shim.config.roles import stated_groups
@@ -74,6 +76,7 @@ from shim.telemetry.tracing import is_tracing, open_tracing
 
 __all__ = ["Heddle"]
 
+_LINGER_S = 1.0
 _log = structlog.get_logger("heddle")
 
 
@@ -85,6 +88,10 @@ class Heddle:
         clock: The machine's, if None.
         crash_points: Called at each step of each submission; tests let the process die there.
         global_master: Its name, where it is one of several Global Masters and the Local Masters are elsewhere.
+        read: Reads the configuration as it stands now; what runs, if it cannot be read anew.
+
+    Attributes:
+        begins_anew: Set at the end of `run` where the program shall be run again, by `reloading.run_again`.
     """
 
     def __init__(
@@ -94,8 +101,12 @@ class Heddle:
         clock: Clock | None = None,
         crash_points: CrashPoints = nothing_happens,
         global_master: str | None = None,
+        read: Callable[[], Config] | None = None,
     ) -> None:
         self._config = config
+        self._read = read or (lambda: config)
+        self._reloading: Reloading | None = None
+        self.begins_anew = False
         self._global_master = global_master
         self._crash_points = crash_points
         self._clock = clock or SystemClock()
@@ -153,7 +164,7 @@ class Heddle:
         return None if self._admins is None else self._admins.address
 
     async def run(self, *, announce: Callable[[str], None]) -> None:
-        """Start, serve until SIGTERM or SIGINT, stop.
+        """Start, serve until SIGTERM or SIGINT, or until the configuration is read anew, stop.
 
         Args:
             announce: Told the address once it can be used, and that it ends.
@@ -167,9 +178,10 @@ class Heddle:
         def stop() -> None:
             (hurry if ended.is_set() else ended).set()
 
-        answer_signals(stop)
+        answer_signals(stop, self._read_anew)
         async with self:
             spare_collector()
+            close_unused()
             ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
             announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (console: {self.url}/console/)")
             if self._pages is not None:
@@ -180,9 +192,20 @@ class Heddle:
                 announce(f"ApplicationMasters connect to {self.scheduler_rpc} (yarn.resourcemanager.scheduler.address)")
             if self.admin_rpc is not None:
                 announce(f"operators' tools connect to {self.admin_rpc} (yarn.resourcemanager.admin.address)")
-            await ended.wait()
+            assert self._reloading is not None  # noqa: S101 - made by the start
+            if await self._reloading.agreed_before(ended):
+                self.begins_anew = True
+                hand_on()  # before a server closes its socket
+                for each in filter(None, (self._server, self._pages)):
+                    each.linger(_LINGER_S)
+                announce("reading the configuration anew: requests under way are answered first, new ones wait")
+                return
             await self._turn_away(hurry, announce)
             announce("ending: requests under way are answered first")
+
+    def _read_anew(self) -> None:
+        if self._reloading is not None:
+            self._reloading.ask()
 
     async def _turn_away(self, hurry: asyncio.Event, announce: Callable[[str], None]) -> None:
         """Serve on as one that is not ready, so that balancers send their clients elsewhere before this one ends.
@@ -220,6 +243,8 @@ class Heddle:
         _register(metrics, use_cases)
         stack.callback(listen(use_cases.decisions.note))
         await self._begin(use_cases, metrics, stack)
+        self._reloading = Reloading(config, self._read, use_cases.administration.drainage)
+        self._run_beside("reloading", self._reloading.run, metrics, stack)
         home_of = runtime.view.home_of
         self._health = Health(runtime.view, runtime.stores.state, clock)
         tokens = DelegationTokens(
@@ -233,7 +258,7 @@ class Heddle:
         observer = RequestObserver(metrics, audit, home_of)
         rates = CallRates(rate_limits(config), clock, metrics.rate_limited)
         logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases), rates, self._provider)
-        self._server = await serve_web(use_cases, observer, metrics, self._health, logins)
+        self._server = await serve_web(use_cases, observer, metrics, self._health, logins, self._reloading)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         if config.server.proxy:
             self._pages = await serve_pages(use_cases, observer, logins, self._server)

@@ -13,6 +13,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 
+from shim.concurrency.listening_sockets import is_taken_up
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.errors import AddressTakenError, ConfigError
@@ -89,6 +90,9 @@ def _hold(address: str, held: ExitStack) -> list[tuple[str, int]]:
     bound: list[tuple[str, int]] = []
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     for family, kind, protocol, _, where in found:
+        if is_taken_up(family, where):
+            bound.append((str(where[0]), int(where[1])))
+            continue
         holder = held.enter_context(socket.socket(family, kind, protocol))
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as every server does
         if family == socket.AF_INET6:

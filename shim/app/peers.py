@@ -14,9 +14,11 @@ from shim.app.host_limits import SystemClock, read_other_secrets, read_secret, s
 from shim.app.listening import listening
 from shim.app.master_tls import MasterTLS, open_master_tls
 from shim.app.process import answer_signals
+from shim.app.reloading import Reloading
 from shim.app.runtime import Runtime
 from shim.app.settings import poll_schedule, view_settings
 from shim.concurrency.keep_going import keep_going
+from shim.concurrency.listening_sockets import close_unused, hand_on
 from shim.config.loader import Config
 from shim.config.masters import MastersConfig
 from shim.domain.addresses import join_address, split_address
@@ -178,13 +180,23 @@ class LocalMasterProcess:
         config: What to run.
         subcluster: Whose Local Master it is.
         clock: The machine's, if None.
+        read: As of `shim.app.bootstrap.Heddle`, which has `begins_anew`, too.
 
     Raises:
         ConfigError: If there is no such sub-cluster.
     """
 
-    def __init__(self, config: Config, subcluster: str, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        subcluster: str,
+        *,
+        clock: Clock | None = None,
+        read: Callable[[], Config] | None = None,
+    ) -> None:
         self._config = config
+        self._read = read or (lambda: config)
+        self.begins_anew = False
         self._clock = clock or SystemClock()
         self._random = system_random()
         known = {each.id: each for each in config.subclusters}
@@ -202,20 +214,25 @@ class LocalMasterProcess:
         Raises:
             HeddleError: If it cannot start.
         """
-        ended = asyncio.Event()
-        answer_signals(ended.set)
+        ended, reloading = asyncio.Event(), Reloading(self._config, self._read)
+        answer_signals(ended.set, reloading.ask)
         async with AsyncExitStack() as stack:
             standing, address = await self._open(stack)
+            close_unused()
             announce(f"Heddle {shim.__version__}: Local Master of {standing.subcluster}, listens on {address}")
             going = keep_going("the Local Master", standing.run, self._clock)
-            working = asyncio.create_task(going, name="local-master")
+            works = [asyncio.create_task(going, name="local-master")]
+            works.append(asyncio.create_task(keep_going("reloading", reloading.run, self._clock), name="reloading"))
             try:
-                await ended.wait()
+                self.begins_anew = await reloading.agreed_before(ended)
             finally:
+                if self.begins_anew:
+                    hand_on()
                 announce("ending: the role is given back")
-                working.cancel()
-                with suppress(asyncio.CancelledError):
-                    await working
+                for each in works:
+                    each.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await each
 
     async def _open(self, stack: AsyncExitStack) -> tuple[StandingLocalMaster, str]:
         config, clock, masters = self._config, self._clock, self._config.masters

@@ -13,13 +13,13 @@ from functools import partial
 
 import structlog
 
-__all__ = ["answer_signals", "hold_streams", "say"]
+__all__ = ["answer_signals", "hold_streams", "program", "run_again", "say"]
 
 _ENDS = (signal.SIGTERM, signal.SIGINT)
-_READ_ANEW = "files of TLS are read again by themselves when they change, all else of the configuration at a start"
-_MEANS_NOTHING = "it means nothing here; SIGTERM ends Heddle, SIGQUIT shows where its threads are"
+_MEANS_NOTHING = (
+    "it means nothing here; SIGTERM ends Heddle, SIGHUP has it read its configuration, SIGQUIT shows its threads"
+)
 _TOLD = {
-    signal.SIGHUP: _READ_ANEW,
     signal.SIGUSR1: _MEANS_NOTHING,
     signal.SIGUSR2: _MEANS_NOTHING,
     signal.SIGALRM: _MEANS_NOTHING,
@@ -30,15 +30,17 @@ _TOLD = {
 _log = structlog.get_logger("heddle")
 
 
-def answer_signals(stop: Callable[[], None]) -> None:
+def answer_signals(stop: Callable[[], None], read_anew: Callable[[], None]) -> None:
     """Have the running loop answer every signal that somebody may send.
 
     Args:
         stop: Called for SIGTERM and SIGINT, each time.
+        read_anew: Called for SIGHUP, each time.
     """
     loop = asyncio.get_running_loop()
     for each in _ENDS:
         loop.add_signal_handler(each, stop)
+    loop.add_signal_handler(signal.SIGHUP, read_anew)
     for each, said in _TOLD.items():
         loop.add_signal_handler(each, partial(_tell, each.name, said))
     # between two steps of the interpreter, so also while the loop hangs; `faulthandler.register` reads the frames of
@@ -53,6 +55,22 @@ def _show_threads(*_: object) -> None:
 
 def _tell(name: str, said: str) -> None:
     _log.warning("a signal changed nothing", signal=name, reason=said)
+
+
+def run_again() -> None:
+    """Become the program that runs, as it was started, under the same number; never returns.
+
+    A signal that comes while it is not there yet shall not end it: what is ignored stays so until it answers signals.
+    """
+    for each in (signal.SIGHUP, signal.SIGQUIT, *_TOLD):
+        signal.signal(each, signal.SIG_IGN)
+    _settle()
+    os.execv(sys.executable, program())  # noqa: S606 - it is this program
+
+
+def program() -> list[str]:
+    """The command that runs, as it was started."""
+    return [sys.executable, *sys.orig_argv[1:]]
 
 
 def hold_streams() -> None:

@@ -42,6 +42,7 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages, browser_alone, browser_at_address
 from shim.server.rest.rated_callers import RatedCallers
+from shim.server.rest.reload_api import ReadsAnew, ReloadAPI
 from shim.server.rest.request_records import AuditSink
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
@@ -84,7 +85,12 @@ class WebLogins:
 
 
 async def serve_web(
-    use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health, logins: WebLogins
+    use_cases: UseCases,
+    observer: RequestObserver,
+    metrics: Metrics,
+    health: Health,
+    logins: WebLogins,
+    reloading: ReadsAnew,
 ) -> RestServer:
     """Open the REST server.
 
@@ -94,13 +100,14 @@ async def serve_web(
         metrics: What `/metrics` shows.
         health: What `/ready` tells.
         logins: How callers prove who they are.
+        reloading: Reads the configuration anew.
 
     Raises:
         AddressTakenError: If the address cannot be had now.
         ConfigError: If it never can, or the TLS files cannot be used.
     """
     server = use_cases.runtime.config.server
-    service = _service(use_cases, observer, metrics, health, logins)
+    service = _service(use_cases, observer, _site(use_cases, metrics, health, logins, reloading), logins)
     front = await _open(use_cases, service, server.rest, "rest")
     if not is_loopback(server.rest) and not logins.are_proven:
         _log.warning("other machines reach this address, and user names are believed", address=server.rest)
@@ -170,16 +177,14 @@ def _names(server: ServerConfig, bound: str, key: str) -> HostNames:
     return HostNames((*server.host_names, bound.strip("[]"), *own_host_names(), *([pages] if pages else [])))
 
 
-def _service(
-    use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health, logins: WebLogins
-) -> RestService:
+def _service(use_cases: UseCases, observer: RequestObserver, site: Site, logins: WebLogins) -> RestService:
     runtime = use_cases.runtime
     server = runtime.config.server
     return RestService(
         use_cases.backend,
         use_cases.identity,
         Operations(use_cases.backend, login_user=runtime.user, staleness_s=server.staleness_s),
-        _site(use_cases, metrics, health, logins),
+        site,
         report=observer.tell,
         request_prefix=f"{int(runtime.clock.now_s() * 1000):x}",
         is_shared=not runtime.clusters.guarded,
@@ -191,7 +196,7 @@ def _service(
     )
 
 
-def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogins) -> Site:
+def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogins, reloading: ReadsAnew) -> Site:
     """Pages, Heddle's own web services, and what monitoring asks."""
     runtime = use_cases.runtime
     server = runtime.config.server
@@ -203,7 +208,7 @@ def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogi
         states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
         health=health,
         identity=use_cases.identity,
-        api=_heddle_api(use_cases, logins.api_tokens),
+        api=_heddle_api(use_cases, logins.api_tokens, reloading),
         webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
         pages=_pages_of(server),
         logins=_provider_pages(use_cases, logins),
@@ -211,7 +216,7 @@ def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogi
     )
 
 
-def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
+def _heddle_api(use_cases: UseCases, api_tokens: APITokens, reloading: ReadsAnew) -> HeddleAPI:
     shares = use_cases.shares
     return HeddleAPI(
         use_cases.backend,
@@ -229,6 +234,7 @@ def _heddle_api(use_cases: UseCases, api_tokens: APITokens) -> HeddleAPI:
             ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
             ShadowAPI(use_cases.matching.shadows),
             RetirementAPI(use_cases.retirement),
+            ReloadAPI(reloading),
             UsageAPI(
                 use_cases.usage_reports,
                 use_cases.identity,

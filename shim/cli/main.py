@@ -14,6 +14,7 @@ _VERBS: Mapping[str, str] = {
     "serve": "shim.cli.serve:serve",
     "gm": "shim.cli.masters:gm",
     "lm": "shim.cli.masters:lm",
+    "reload": "shim.cli.reload:reload",
     "submit": "shim.cli.submit:submit",
     "doctor": "shim.cli.doctor:doctor",
     "top": "shim.cli.top:top",

@@ -1,14 +1,16 @@
 """`heddle gm` and `heddle lm`: masters in processes of their own, for more than one machine."""
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Protocol
 
 import typer
 
-from shim.app.process import hold_streams, say
+from shim.app.process import hold_streams, run_again, say
 from shim.cli.front import fail, fail_for_config
+from shim.cli.serve import tell_check
 from shim.config.loader import Config, load
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
@@ -20,7 +22,16 @@ _ConfigFile = Annotated[
 ]
 _DEFAULT_FILE = Path("heddle.toml")
 
-_Process = Callable[[Config], Coroutine[Any, Any, None]]
+_Check = Annotated[bool, typer.Option("--check", help="Read the configuration, say what is wrong with it, and end")]
+
+
+class _Process(Protocol):
+    begins_anew: bool
+
+    async def run(self, *, announce: Callable[[str], None]) -> None: ...
+
+
+_Read = Callable[[], Config]
 
 
 def gm(
@@ -32,6 +43,7 @@ def gm(
             "--name", envvar="HEDDLE_GM_NAME", help="Name among the Global Masters; made of host and port if empty"
         ),
     ] = "",
+    check: _Check = False,
 ) -> None:
     """Run one of several Global Masters, until SIGTERM or Ctrl-C.
 
@@ -42,20 +54,21 @@ def gm(
     when its lease has ended (masters.lease_s).
     """
 
-    async def run(settings: Config) -> None:
+    def made(settings: Config, read: _Read) -> _Process:
         # the other verbs need nothing of this, and shall not wait for it
         from shim.app.bootstrap import Heddle  # noqa: PLC0415 - see above
         from shim.app.peers import default_name  # noqa: PLC0415 - see above
 
-        await Heddle(settings, global_master=name or default_name(settings)).run(announce=say)
+        return Heddle(settings, global_master=name or default_name(settings), read=read)
 
-    _run(config, run)
+    _run(config, made, check=check, has_doors=True)
 
 
 def lm(
     config: _ConfigFile = _DEFAULT_FILE,
     *,
     subcluster: Annotated[str, typer.Option("--subcluster", "-s", help="Id of the sub-cluster", metavar="CLUSTER")],
+    check: _Check = False,
 ) -> None:
     """Run the Local Master of one sub-cluster, until SIGTERM or Ctrl-C.
 
@@ -64,22 +77,31 @@ def lm(
     has ended.
     """
 
-    async def run(settings: Config) -> None:
+    def made(settings: Config, read: _Read) -> _Process:
         from shim.app.peers import LocalMasterProcess  # noqa: PLC0415 - the other verbs shall not wait for it
 
-        await LocalMasterProcess(settings, subcluster).run(announce=say)
+        return LocalMasterProcess(settings, subcluster, read=read)
 
-    _run(config, run)
+    _run(config, made, check=check, has_doors=False)
 
 
-def _run(config: Path, process: _Process) -> None:
+def _run(config: Path, made: Callable[[Config, _Read], _Process], *, check: bool, has_doors: bool) -> None:
     import uvloop  # noqa: PLC0415 - the other verbs shall not wait for it
 
     hold_streams()
+    read = partial(load, config, os.environ)
     try:
-        settings = load(config, os.environ)
+        settings = read()
+        process = made(settings, read)
+        if check:
+            tell_check(config, settings, has_doors=has_doors)
+            return
         configure_logs(level=settings.log.level, style=settings.log.format)
-        uvloop.run(process(settings))
+        try:
+            uvloop.run(process.run(announce=say))
+        finally:  # what fails at the end of the one shall not be the end of the other
+            if process.begins_anew:
+                run_again()
     except ConfigError as exc:
         fail_for_config(exc)
     except HeddleError as exc:

@@ -4,12 +4,13 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shim.app.process import hold_streams, say
+from shim.app.process import hold_streams, run_again, say
 from shim.cli.front import fail, fail_for_config
 from shim.config.loader import Config, load
 from shim.errors import AddressTakenError, ConfigError, HeddleError
@@ -18,7 +19,7 @@ from shim.telemetry import configure_logs
 if TYPE_CHECKING:
     from shim.app.connections import SubCluster
 
-__all__ = ["serve"]
+__all__ = ["serve", "tell_check"]
 
 _SWITCH_S = 0.0002
 
@@ -50,20 +51,35 @@ def serve(
     try:
         settings = load(config, os.environ)
         if check:
-            found = _checked(settings)
-            typer.echo(f"{config}: in order; sub-clusters: {', '.join(each.id for each in found)}")
-            webs = [each.description.web for each in found]
-            for line in (*_told_of_tls(settings, webs), *_told_of_store(settings), *_told_of_policy(settings)):
-                typer.echo(line)
-            for line in _told_of_doors(settings, found):
-                typer.echo(line)
+            tell_check(config, settings)
             return
         configure_logs(level=settings.log.level, style=settings.log.format)
-        _run(settings)
+        _run(config, settings)
     except ConfigError as exc:
         fail_for_config(exc)
     except HeddleError as exc:
         fail(str(exc))
+
+
+def tell_check(file: Path, config: Config, *, has_doors: bool = True) -> None:
+    """Read what a configuration names, and print what is to be said of it.
+
+    Args:
+        file: Where it stands.
+        config: What stands there.
+        has_doors: Whether the process listens for clients.
+
+    Raises:
+        AddressTakenError: If another process has an address.
+        ConfigError: If something is not there, or not as it must be.
+    """
+    found = _checked(config)
+    typer.echo(f"{file}: in order; sub-clusters: {', '.join(each.id for each in found)}")
+    webs = [each.description.web for each in found]
+    for line in (*_told_of_tls(config, webs), *_told_of_store(config), *_told_of_policy(config)):
+        typer.echo(line)
+    for line in _told_of_doors(config, found) if has_doors else ():
+        typer.echo(line)
 
 
 def _checked(config: Config) -> "list[SubCluster]":
@@ -109,7 +125,7 @@ def _told_of_doors(config: Config, found: "Sequence[SubCluster]") -> list[str]:
     except AddressTakenError:
         if not is_served_by_heddle(config.server):
             raise
-        return [f"note: a Heddle serves at {config.server.rest}: what has changed counts once it is started again"]
+        return [f"note: a Heddle serves at {config.server.rest}: what has changed counts after `heddle reload`"]
     return []
 
 
@@ -143,7 +159,7 @@ def _told_of_policy(config: Config) -> list[str]:
     return [] if difference is None else [f"note: {difference}. `heddle policy release` lets the file's hold again"]
 
 
-def _run(config: Config) -> None:
+def _run(file: Path, config: Config) -> None:
     # the other verbs need nothing of this, and shall not wait for it
     import uvloop  # noqa: PLC0415 - see above
 
@@ -151,4 +167,9 @@ def _run(config: Config) -> None:
 
     # the store's thread needs the interpreter several times for one commit: by default it waits 5 ms each time for it
     sys.setswitchinterval(_SWITCH_S)
-    uvloop.run(Heddle(config).run(announce=say))
+    heddle = Heddle(config, read=partial(load, file, os.environ))
+    try:
+        uvloop.run(heddle.run(announce=say))
+    finally:  # what fails at the end of the one shall not be the end of the other
+        if heddle.begins_anew:
+            run_again()

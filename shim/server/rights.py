@@ -139,6 +139,8 @@ OWN: Mapping[str, Right] = _table(
             "POST clusters/{cluster}/{verb}",
             "GET clusters/{cluster}/drainage",
             "POST clusters/{cluster}/retire",
+            "GET reload",
+            "POST reload",
             "POST clusters/{cluster}/revive",
             "GET policy/shadow",
         ),

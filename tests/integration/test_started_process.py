@@ -16,7 +16,6 @@ from tests.support.heddle_process import until
 from tests.support.started import Started, configuration
 
 STAYS = (
-    signal.SIGHUP,
     signal.SIGUSR1,
     signal.SIGUSR2,
     signal.SIGPIPE,
@@ -57,6 +56,21 @@ def test_every_signal_is_answered_with_a_line_or_an_end_in_order(tmp_path, verb,
         assert verb == "lm" or is_well(url)
         assert heddle.ended(by=last) == 0
         assert "ending" in heddle.told()
+        assert not heddle.troubles()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_hangup_reads_the_configuration_anew_in_the_same_process(tmp_path, verb):
+    heddle, url = started(tmp_path, verb)
+    listens = "listens on" if verb == "lm" else " serves "
+    with heddle:
+        heddle.process.send_signal(signal.SIGHUP)
+        until(lambda: "is read anew" in heddle.told(), "it is told of")
+        for each in STAYS:  # while it is not there, too
+            heddle.process.send_signal(each)
+        until(lambda: heddle.told().count(listens) > 1, "it is there again")
+        assert verb == "lm" or is_well(url)
+        assert heddle.ended(by=signal.SIGTERM) == 0
         assert not heddle.troubles()
 
 

@@ -77,6 +77,8 @@ class Reception:
         names: Under which names the server may be asked for.
 
     Attributes:
+        linger_s: How long a connection without a request under way may still send one when the server ends: bytes that
+            are on their way are read, and answered, before it closes.
         connections: Who is here.
         held: What is kept for them.
         turns: Whose request is looked at next, while more come than can be served.
@@ -89,6 +91,7 @@ class Reception:
         names: HostNames,
     ) -> None:
         self.limits = limits
+        self.linger_s = 0.0
         self.names = names
         self.answer_at_once = answer_at_once
         self.connections: ConnectionRegistry[TrackedConnection] = ConnectionRegistry(
@@ -120,6 +123,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_in_head = True
         self._is_offer = False
         self._is_refused = False
+        self._is_last = False
         self._dropped_bytes = 0
         self._waiting: list[bytes] = []
 
@@ -188,7 +192,16 @@ class GuardedProtocol(HttpToolsProtocol):
         self._take_turn()
         if self._is_refused:
             self.transport.close()
-        super().shutdown()
+        cycle: RequestResponseCycle | None = self.cycle
+        if self._reception.linger_s and (cycle is None or cycle.response_complete):
+            self._is_last = True
+            self.loop.call_later(self._reception.linger_s, self._leave)
+        else:
+            super().shutdown()
+
+    def _leave(self) -> None:
+        if not self.transport.is_closing():
+            super().shutdown()
 
     def _keep(self, data: bytes) -> None:
         """Let it wait for its turn, and no more come meanwhile."""
@@ -307,12 +320,14 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_answered = self._is_answered_at_once()
         if not self._is_answered:
             super().on_headers_complete()
+            if self._is_last:
+                self.cycle.keep_alive = False
         self.headers = []  # what comes in trailers is none of the request's headers
 
     def _is_answered_at_once(self) -> bool:
         """Write the answer if it is ready, nothing stands before it, and uvicorn has nothing to decide."""
         method = self._http.get_method()
-        if method not in _AT_ONCE or has_body(self.headers) or not self._http.should_keep_alive():
+        if method not in _AT_ONCE or has_body(self.headers) or not self._http.should_keep_alive() or self._is_last:
             return False
         before: RequestResponseCycle | None = self.cycle
         if before is not None and not before.response_complete:

@@ -12,6 +12,7 @@ import structlog
 import uvicorn
 
 from shim.concurrency.keep_going import aside
+from shim.concurrency.listening_sockets import listening_socket
 from shim.domain.addresses import join_address
 from shim.server.rest.asgi import RequestHandler, application
 from shim.server.rest.connection import ConnectionLimits, GuardedProtocol, Reception
@@ -97,7 +98,7 @@ class RestServer:
             OSError: If the address cannot be bound.
         """
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        listening = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
+        listening = listening_socket(self._host, self._port, family=family, backlog=_BACKLOG)
         self._port = listening.getsockname()[1]
         sockets = [listening, *self._further_sockets()]
         self._ending.clear()
@@ -137,6 +138,10 @@ class RestServer:
             return make()
         within_s = self._limits.request_timeout_s
         return TLSGreeting(make, self._tls.context(), self._reception.connections, within_s=within_s)
+
+    def linger(self, for_s: float) -> None:
+        """Have clients without a request under way be heard for so long when it stops; otherwise they are cut."""
+        self._reception.linger_s = for_s
 
     async def stop(self, *, grace_s: float = 5.0) -> None:
         """Take no new connections, let requests under way end within `grace_s`, then cut."""

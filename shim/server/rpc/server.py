@@ -1,8 +1,10 @@
 """A server for Hadoop RPC on one address."""
 
 import asyncio
+import socket
 from collections.abc import Callable
 
+from shim.concurrency.listening_sockets import listening_socket
 from shim.domain.addresses import join_address
 from shim.protocol.hrpc import HadoopCall
 from shim.server.rpc.connection import LoginJudge, RPCConnection, RPCLimits, RPCReception, RPCService
@@ -88,7 +90,7 @@ class Listener:
         self._connect = connect
         self._host = host
         self.port = port
-        self._server: asyncio.Server | None = None
+        self._servers: list[asyncio.Server] = []
 
     @property
     def address(self) -> str:
@@ -102,12 +104,19 @@ class Listener:
             OSError: If the address cannot be bound.
         """
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connect, self._host, self.port, backlog=_BACKLOG)
-        self.port = self._server.sockets[0].getsockname()[1]
+        named = await loop.getaddrinfo(self._host or None, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        try:
+            for family, *_, where in dict.fromkeys(named):
+                listening = listening_socket(str(where[0]), self.port, family=family, backlog=_BACKLOG)
+                self.port = listening.getsockname()[1]
+                self._servers.append(await loop.create_server(self._connect, sock=listening))
+        except OSError:
+            self.close()
+            raise
 
     def close(self) -> bool:
         """Take no new connections; tell whether any were taken before."""
-        server, self._server = self._server, None
-        if server is not None:
+        servers, self._servers = self._servers, []
+        for server in servers:
             server.close()
-        return server is not None
+        return bool(servers)

@@ -1,0 +1,206 @@
+"""The configuration read anew while Heddle serves: all of it or nothing, and nobody is refused meanwhile.
+
+Heddle has nothing to lose, so it does not patch itself: what stands in the file is checked by the program that would
+run it (`--check`, in a process beside this one), then this process ends what it has under way and runs the program
+again, under its own number and with its listening sockets. So every key counts, and whatever fails at a start has
+failed before.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import structlog
+
+from shim.app.process import program
+from shim.concurrency.listening_sockets import copies, told
+from shim.config.loader import Config
+from shim.config.tree import key_of
+from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import Admission
+from shim.errors import ConfigError, ConflictError, HeddleError
+from shim.federation.administration import Drainage
+from shim.server.rest.reload_api import ReloadPlan
+
+__all__ = ["Reloading", "changed_keys"]
+
+_CHECKED_WITHIN_S = 120.0
+_MOST_TOLD = 4000
+_MOST_NAMED = 5
+_log = structlog.get_logger("heddle")
+
+
+class Reloading:
+    """Finds out whether the configuration may be read anew, and says when it shall be.
+
+    Args:
+        config: What runs.
+        read: Reads what stands there now.
+        still_there: What runs at a sub-cluster; None where no applications are known.
+        check: Has the program check what stands there, as it would at a start; returns what it says besides.
+
+    Attributes:
+        since_ms: When what runs was read.
+        agreed: Set once the process shall end what it has under way and run the program again.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        read: Callable[[], Config],
+        still_there: Callable[[SubClusterId], Awaitable[Drainage]] | None = None,
+        *,
+        check: Callable[[], Awaitable[tuple[str, ...]]] | None = None,
+    ) -> None:
+        self.since_ms = int(time.time() * 1000)
+        self._check = check or _checked
+        self._config = config
+        self._read = read
+        self._still_there = still_there
+        self._asked = asyncio.Event()
+        self._one_at_a_time = asyncio.Lock()
+        self.agreed = asyncio.Event()
+
+    def ask(self) -> None:
+        """Look at the configuration soon, as a signal asks for; what comes of it is logged."""
+        self._asked.set()
+
+    async def agreed_before(self, ended: asyncio.Event) -> bool:
+        """Wait for the end, or for a configuration that is to count; true for that."""
+        waits = [asyncio.ensure_future(each.wait()) for each in (ended, self.agreed)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for each in waits:
+                each.cancel()
+        return self.agreed.is_set() and not ended.is_set()
+
+    async def run(self) -> None:
+        """Answer signals until cancelled."""
+        while True:
+            await self._asked.wait()
+            self._asked.clear()
+            try:
+                await self.reload(by="a signal")
+            except HeddleError as exc:
+                _log.error("the configuration was not read anew; what runs goes on", reason=str(exc))
+
+    async def reload(self, *, by: str) -> ReloadPlan:
+        """Have what stands there count; it does within seconds.
+
+        Raises:
+            ConflictError: It cannot be used, or takes a sub-cluster away where something runs; nothing has changed.
+        """
+        plan = await self.plan()
+        self.agreed.set()
+        _log.info(
+            "the configuration is read anew",
+            by=by,
+            changed=list(plan.keys),
+            added=list(plan.added),
+            removed=list(plan.removed),
+        )
+        return plan
+
+    async def plan(self) -> ReloadPlan:
+        """What would change; raises as `reload`."""
+        async with self._one_at_a_time:
+            if self.agreed.is_set():
+                raise ConflictError("the configuration is being read anew already")
+            try:
+                new = await asyncio.to_thread(self._read)
+            except ConfigError as exc:
+                raise ConflictError(f"what stands there cannot be used: {exc}") from exc
+            said = await self._check()
+            plan = ReloadPlan(tuple(changed_keys(self._config, new)), *_clusters_between(self._config, new), said)
+            for id_ in plan.removed:
+                await self._may_go(SubClusterId(id_))
+            return plan
+
+    async def _may_go(self, subcluster: SubClusterId) -> None:
+        if self._still_there is None:
+            return
+        drainage = await self._still_there(subcluster)
+        left = drainage.still_running
+        if left and drainage.admission is not Admission.RETIRED:
+            named = ", ".join(map(str, left[:_MOST_NAMED])) + (", ..." if len(left) > _MOST_NAMED else "")
+            raise ConflictError(
+                f"{subcluster} would go, and {len(left)} applications are there ({named}): "
+                f"`heddle cluster drain {subcluster} --wait` first, or `heddle cluster retire {subcluster}`"
+            )
+
+
+def changed_keys(old: Any, new: Any, prefix: str = "") -> Iterator[str]:
+    """Keys whose values differ, as they are written: `poll.interval_s`, `subcluster west`, `queue root.prod`.
+
+    Args:
+        old: A configuration, or a section of one.
+        new: Another of its kind.
+        prefix: What stands before the keys of this section.
+    """
+    for each in fields(old):
+        before, after = getattr(old, each.name), getattr(new, each.name)
+        name = prefix + key_of(each).name
+        if before == after:
+            continue
+        if is_dataclass(before) and is_dataclass(after):
+            yield from changed_keys(before, after, f"{name}.")
+        elif name in _TABLES:
+            yield from _changed_tables(name, before, after)
+        else:
+            yield name
+
+
+_TABLES = {"subcluster": "id", "queue": "name", "mapping": "queue"}
+"""Lists of tables, and which of their keys tells one from another."""
+
+
+def _changed_tables(table: str, before: Any, after: Any) -> Iterator[str]:
+    name = _TABLES[table]
+    old = {str(getattr(each, name, number)): each for number, each in enumerate(before)}
+    new = {str(getattr(each, name, number)): each for number, each in enumerate(after)}
+    changed = [id_ for id_ in (old | new) if old.get(id_) != new.get(id_)]
+    yield from (f"{table} {id_}" for id_ in changed)
+    if not changed:
+        yield f"the order of {table}s"
+
+
+def _clusters_between(old: Config, new: Config) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    before, after = ([each.id for each in config.subclusters] for config in (old, new))
+    return tuple(id_ for id_ in after if id_ not in before), tuple(id_ for id_ in before if id_ not in after)
+
+
+async def _checked() -> tuple[str, ...]:
+    """Have the program check what stands there, as it would at a start; tells what it says besides.
+
+    Raises:
+        ConflictError: It cannot be used.
+    """
+    doors = copies()  # what this process listens on is not taken by another
+    try:
+        child = await asyncio.create_subprocess_exec(
+            *program(),
+            "--check",
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, **told(doors)},
+            pass_fds=doors,
+        )
+    finally:
+        for each in doors:
+            os.close(each)
+    try:
+        async with asyncio.timeout(_CHECKED_WITHIN_S):
+            output, _ = await child.communicate()
+    except TimeoutError as exc:
+        child.kill()
+        await child.wait()
+        raise ConflictError(f"the check of what stands there did not end within {_CHECKED_WITHIN_S:g} s") from exc
+    said = output.decode("utf-8", "replace")[-_MOST_TOLD:].strip()
+    if child.returncode:
+        raise ConflictError(f"what stands there cannot be used: {said}")
+    return tuple(line for line in said.splitlines() if line.startswith("warning:"))

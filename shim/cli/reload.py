@@ -1,0 +1,49 @@
+"""`heddle reload`: what stands in the configuration counts."""
+
+import time
+
+from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, Server, User, front
+from shim.cli.output import Output, OutputFormat, print_fields
+from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
+
+__all__ = ["EPILOG", "reload"]
+
+EPILOG = EXIT_CODES
+_PATH = "/heddle/v1/reload"
+_PAUSE_S = 0.5
+_COUNTS_WITHIN_S = 180.0
+
+
+def reload(
+    *,
+    dry_run: DryRun = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Have what stands in Heddle's configuration count: all of it, or nothing and an error.
+
+    Heddle checks it as `heddle serve --check` does, answers what it has under way, and begins anew under the same
+    process number. Connections that come meanwhile wait, so nobody is refused; ApplicationMasters register again. A
+    sub-cluster may be taken away once nothing runs there (`heddle cluster drain`). SIGHUP does the same.
+    """
+    with front(server, user) as heddle:
+        plan = heddle.post(_PATH, **dry_run_query(dry_run=dry_run))
+        if not dry_run and "server.rest" not in plan["changed"]:  # at another address nobody is asked
+            _wait(heddle, int(plan["since_ms"]))
+        print_fields({name: value for name, value in plan.items() if name != "since_ms"}, output)
+
+
+def _wait(heddle: Front, before_ms: int) -> None:
+    """Wait until a configuration counts that was read after another."""
+    deadline_s = time.monotonic() + _COUNTS_WITHIN_S
+    while True:
+        try:
+            if heddle.get(_PATH)["since_ms"] != before_ms:
+                return
+        except FrontError as exc:
+            if exc.code not in {ExitCode.UNREACHABLE, ExitCode.UNAVAILABLE}:
+                raise
+        if time.monotonic() > deadline_s:
+            raise FrontError(ExitCode.UNAVAILABLE, "Heddle does not serve by the new configuration yet: see its log")
+        time.sleep(_PAUSE_S)
