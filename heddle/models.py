@@ -163,6 +163,30 @@ class Revival(Model):
     masters_to_end: Sequence[str]
 
 
+class ConfigurationAge(Model):
+    """When the configuration was read that counts."""
+
+    since_ms: Moment
+
+
+class Reload(ConfigurationAge):
+    """What a configuration changes that is read anew.
+
+    Attributes:
+        changed: Keys that have another value, as the file has them; files that keys name are read anew, too, and not
+            compared.
+        added: Sub-clusters that come.
+        removed: Sub-clusters that go.
+        warnings: What the check said besides.
+    """
+
+    dry_run: bool
+    changed: Sequence[str]
+    added: Sequence[str]
+    removed: Sequence[str]
+    warnings: Sequence[str]
+
+
 # -- queues and shares -------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import structlog
 
+from heddle import models
 from shim.app.process import program
 from shim.concurrency.listening_sockets import copies, told
 from shim.config.loader import Config
@@ -23,7 +24,6 @@ from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError, ConflictError, HeddleError
 from shim.federation.administration import Drainage
-from shim.server.rest.reload_api import ReloadPlan
 
 __all__ = ["Reloading", "changed_keys"]
 
@@ -88,25 +88,28 @@ class Reloading:
             except HeddleError as exc:
                 _log.error("the configuration was not read anew; what runs goes on", reason=str(exc))
 
-    async def reload(self, *, by: str) -> ReloadPlan:
+    async def reload(self, *, by: str) -> models.Reload:
         """Have what stands there count; it does within seconds.
 
         Raises:
             ConflictError: It cannot be used, or takes a sub-cluster away where something runs; nothing has changed.
         """
-        plan = await self.plan()
+        plan = await self._planned(is_dry_run=False)
         self.agreed.set()
         _log.info(
             "the configuration is read anew",
             by=by,
-            changed=list(plan.keys),
+            changed=list(plan.changed),
             added=list(plan.added),
             removed=list(plan.removed),
         )
         return plan
 
-    async def plan(self) -> ReloadPlan:
+    async def plan(self) -> models.Reload:
         """What would change; raises as `reload`."""
+        return await self._planned(is_dry_run=True)
+
+    async def _planned(self, *, is_dry_run: bool) -> models.Reload:
         async with self._one_at_a_time:
             if self.agreed.is_set():
                 raise ConflictError("the configuration is being read anew already")
@@ -115,10 +118,18 @@ class Reloading:
             except ConfigError as exc:
                 raise ConflictError(f"what stands there cannot be used: {exc}") from exc
             said = await self._check()
-            plan = ReloadPlan(tuple(changed_keys(self._config, new)), *_clusters_between(self._config, new), said)
-            for id_ in plan.removed:
+            before, after = ([each.id for each in config.subclusters] for config in (self._config, new))
+            removed = [id_ for id_ in before if id_ not in after]
+            for id_ in removed:
                 await self._may_go(SubClusterId(id_))
-            return plan
+            return models.Reload(
+                since_ms=self.since_ms,
+                dry_run=is_dry_run,
+                changed=[*changed_keys(self._config, new)],
+                added=[id_ for id_ in after if id_ not in before],
+                removed=removed,
+                warnings=said,
+            )
 
     async def _may_go(self, subcluster: SubClusterId) -> None:
         if self._still_there is None:
@@ -166,11 +177,6 @@ def _changed_tables(table: str, before: Any, after: Any) -> Iterator[str]:
     yield from (f"{table} {id_}" for id_ in changed)
     if not changed:
         yield f"the order of {table}s"
-
-
-def _clusters_between(old: Config, new: Config) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    before, after = ([each.id for each in config.subclusters] for config in (old, new))
-    return tuple(id_ for id_ in after if id_ not in before), tuple(id_ for id_ in before if id_ not in after)
 
 
 async def _checked() -> tuple[str, ...]:

@@ -152,6 +152,7 @@ def test_properties_draw_a_part_of_their_examples_and_all_where_everything_is_tr
 BEGINS = {"create_task", "ensure_future", "Thread"}
 WAITED_FOR = {
     "adapters/yarn/rm_rpc.py::YarnRPC._channel",
+    "shim/app/reloading.py::Reloading.agreed_before",
     "shim/concurrency/off_loop.py::OffLoop._next_turn",
     "shim/concurrency/single_flight.py::SingleFlight.do",
     "shim/federation/poller.py::SubClusterPoller.poll",

@@ -9,26 +9,10 @@ from typing import Protocol
 
 from fastapi import Response
 
+from heddle import models
 from shim.server.rest.own_endpoints import Asker, DryRun, OwnEndpoint, as_json
 
-__all__ = ["ReadsAnew", "ReloadAPI", "ReloadPlan"]
-
-
-@dataclass(frozen=True, slots=True)
-class ReloadPlan:
-    """What a configuration changes.
-
-    Attributes:
-        keys: That have another value, as the file has them; files that keys name are read anew, too, and not compared.
-        added: Sub-clusters that come.
-        removed: Sub-clusters that go.
-        warnings: What the check said besides.
-    """
-
-    keys: tuple[str, ...]
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+__all__ = ["ReadsAnew", "ReloadAPI"]
 
 
 class ReadsAnew(Protocol):
@@ -42,7 +26,7 @@ class ReadsAnew(Protocol):
     def since_ms(self) -> int:  # noqa: D102 - see above
         ...
 
-    async def plan(self) -> ReloadPlan:
+    async def plan(self) -> models.Reload:
         """What would change.
 
         Raises:
@@ -50,7 +34,7 @@ class ReadsAnew(Protocol):
         """
         ...
 
-    async def reload(self, *, by: str) -> ReloadPlan:
+    async def reload(self, *, by: str) -> models.Reload:
         """Have it count, within seconds; raises as `plan`."""
         ...
 
@@ -64,13 +48,13 @@ class ReloadAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each."""
         return (
-            OwnEndpoint("GET", "reload", self.since),
-            OwnEndpoint("POST", "reload", self.reload, "reload"),
+            OwnEndpoint("GET", "reload", self.since, models.ConfigurationAge),
+            OwnEndpoint("POST", "reload", self.reload, models.Reload, "reload"),
         )
 
     async def since(self) -> Response:
         """Tell when the configuration was read that counts."""
-        return as_json({"since_ms": self.reloading.since_ms})
+        return as_json(models.ConfigurationAge(since_ms=self.reloading.since_ms))
 
     async def reload(
         self,
@@ -78,14 +62,4 @@ class ReloadAPI:
         is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
     ) -> Response:
         """Read the configuration anew; the answer comes before it counts."""
-        plan = await (self.reloading.plan() if is_dry_run else self.reloading.reload(by=asker.user))
-        return as_json(
-            {
-                "dry_run": is_dry_run,
-                "since_ms": self.reloading.since_ms,
-                "changed": plan.keys,
-                "added": plan.added,
-                "removed": plan.removed,
-                "warnings": plan.warnings,
-            }
-        )
+        return as_json(await (self.reloading.plan() if is_dry_run else self.reloading.reload(by=asker.user)))

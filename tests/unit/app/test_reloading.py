@@ -59,13 +59,13 @@ async def test_a_cluster_where_something_runs_does_not_go() -> None:
 async def test_one_that_is_drained_or_dead_goes(running: tuple[ApplicationId, ...], admission: Admission) -> None:
     asked = reloading(config(EAST), *running, admission=admission)
     plan = await asked.reload(by="ops")
-    assert (plan.removed, plan.keys, plan.warnings) == (("west",), ("subcluster west",), ("warning: old",))
+    assert (plan.removed, plan.changed, plan.warnings) == (["west"], ["subcluster west"], ("warning: old",))
     assert await asked.agreed_before(asyncio.Event())
 
 
 async def test_a_dry_run_agrees_to_nothing_and_a_second_one_waits_for_no_third() -> None:
     asked = reloading(config(EAST))
-    assert (await asked.plan()).removed == ("west",)
+    assert (await asked.plan()).removed == ["west"]
     assert not asked.agreed.is_set()
     await asked.reload(by="ops")
     with pytest.raises(ConflictError, match="already"):
