@@ -1,5 +1,7 @@
 """`heddle lab`: real YARN clusters on this machine."""
 
+import json
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -26,6 +28,8 @@ from shim.lab import (
     Tuning,
     default_folder,
 )
+from shim.lab.jars import ensure_jars
+from shim.lab.java_options import find_java
 from shim.lab.presets import bring_about, mixed
 from shim.lab.secured import administrator_keytab
 from shim.lab.spec import LAB_REALM, PROTECTIONS
@@ -156,6 +160,48 @@ def status(*, folder: Folder = None, output: Output = OutputFormat.TABLE) -> Non
             for row in Lab(_folder(folder)).status()
         ]
     print_rows(rows, _DAEMON_COLUMNS, output)
+
+
+@app.command()
+def where(*, folder: Folder = None) -> None:
+    """Print where everything of a running lab is, as JSON for programs."""
+    lab = Lab(_folder(folder))
+    with _errors_shown():
+        clusters = lab.clusters
+        server = tomllib.loads(lab.heddle_toml.read_text(encoding="utf-8"))["server"]
+        found = {
+            "host": lab.host,
+            "hasHosts": lab.has_hosts,
+            "java": str(find_java()),
+            "heddle": {name: server[name] for name in ("rest", "client_rpc", "scheduler_rpc", "admin_rpc", "proxy")},
+            "heddleToml": str(lab.heddle_toml),
+            "clientConf": str(lab.client_conf),
+            "clusters": {
+                id_: {
+                    "version": cluster.version,
+                    "nodes": cluster.record.spec.nodes,
+                    "web": cluster.url,
+                    "clientRpc": cluster.client_rpc,
+                    "schedulerRpc": cluster.scheduler_rpc,
+                    "conf": str(cluster.conf_dir),
+                    "jars": str(cluster.jars),
+                    "folder": str(cluster.folder),
+                }
+                for id_, cluster in clusters.items()
+            },
+        }
+    say(json.dumps(found, indent=2))
+
+
+@app.command()
+def jars(
+    version: Annotated[str, typer.Argument(help=f"One of {', '.join(SUPPORTED_VERSIONS)}")] = DEFAULT_VERSION,
+) -> None:
+    """Fetch the jars of a version of Hadoop, if need be, and print their folder."""
+    with _errors_shown():
+        if version not in SUPPORTED_VERSIONS:
+            raise LabError(f"Hadoop {version} is not supported: choose one of {', '.join(SUPPORTED_VERSIONS)}")
+        say(str(ensure_jars(version, lambda text: typer.echo(text, err=True))))
 
 
 @app.command()

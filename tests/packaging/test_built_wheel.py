@@ -65,10 +65,20 @@ def metadata(wheel):
 @pytest.fixture(scope="session")
 def installed(wheel, tmp_path_factory):
     """A fresh environment that holds the wheel, its dependencies and nothing else."""
-    folder = tmp_path_factory.mktemp("empty") / "venv"
-    run("uv", "venv", "--quiet", "--python", sys.executable, str(folder))
-    run("uv", "pip", "install", "--quiet", "--python", str(folder / "bin" / "python"), str(wheel))
-    return folder / "bin"
+    return environment(tmp_path_factory.mktemp("empty"), str(wheel))
+
+
+@pytest.fixture(scope="session")
+def equipped(wheel, tmp_path_factory):
+    """One for whoever tests jobs."""
+    return environment(tmp_path_factory.mktemp("equipped"), f"{wheel}[testing]")
+
+
+def environment(folder, *wanted):
+    """The programs of a fresh environment with some packages, and what they need."""
+    run("uv", "venv", "--quiet", "--python", sys.executable, str(folder / "venv"))
+    run("uv", "pip", "install", "--quiet", "--python", str(folder / "venv" / "bin" / "python"), *wanted)
+    return folder / "venv" / "bin"
 
 
 def test_the_wheel_holds_every_module_and_nothing_else(wheel):
@@ -125,10 +135,10 @@ def test_the_environment_has_one_import_name_of_this_distribution(installed, tmp
 
 
 @pytest.fixture
-def namesake(installed, tmp_path):
+def namesake(equipped, tmp_path):
     """A project with packages of all four names, in its folder and in the environment; and how to run its programs."""
     project = tmp_path / "project"
-    packages = run(str(installed / "python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    packages = run(str(equipped / "python"), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     theirs = Path(packages, "namesake.pth")
     theirs.write_text(f"{project}\n")
     for name in INSIDE:
@@ -138,7 +148,7 @@ def namesake(installed, tmp_path):
     theirs.unlink()
 
 
-def test_what_users_import_leaves_a_projects_own_packages_to_it(installed, namesake):
+def test_what_users_import_leaves_a_projects_own_packages_to_it(equipped, namesake):
     paths = [Path(name).with_suffix("") for name in tracked() if name.startswith("heddle/") and name.endswith(".py")]
     modules = [".".join(path.parts).removesuffix(".__init__") for path in paths if path.name != "__main__"]
     code = (
@@ -147,19 +157,19 @@ def test_what_users_import_leaves_a_projects_own_packages_to_it(installed, names
         f"for name in {INSIDE!r}:\n"
         "    print(__import__(name).WHOSE)\n"
     )
-    told = run(str(installed / "python"), "-c", code, cwd=namesake)
+    told = run(str(equipped / "python"), "-c", code, cwd=namesake)
     assert told.splitlines() == [f"the {name} of the project" for name in INSIDE]
 
 
 @pytest.mark.parametrize("command", [("heddle",), ("python", "-m", "heddle")], ids=" ".join)
-def test_the_daemon_has_its_own_packages_beside_a_projects(installed, namesake, command):
+def test_the_daemon_has_its_own_packages_beside_a_projects(equipped, namesake, command):
     config = namesake / "heddle.toml"
     config.write_text('[[subcluster]]\nid = "east"\nweb = "http://127.0.0.1:8"\n')
-    program = (str(installed / command[0]), *command[1:])
+    program = (str(equipped / command[0]), *command[1:])
     assert "in order; sub-clusters: east" in run(*program, "serve", "-c", str(config), "--check", cwd=namesake)
 
 
-def test_a_spawned_child_has_the_daemons_packages_beside_a_projects(installed, namesake):
+def test_a_spawned_child_has_the_daemons_packages_beside_a_projects(equipped, namesake):
     (namesake / "solve.py").write_text(
         "import sys\n"
         "from heddle.__main__ import main\n"
@@ -174,7 +184,7 @@ def test_a_spawned_child_has_the_daemons_packages_beside_a_projects(installed, n
         "        print(child.pid is not None, child.killed)\n"
         "        child.close()\n"
     )
-    assert run(str(installed / "python"), "solve.py", cwd=namesake).splitlines()[-1] == "True 0"
+    assert run(str(equipped / "python"), "solve.py", cwd=namesake).splitlines()[-1] == "True 0"
 
 
 def test_it_checks_a_configuration_and_serves_from_an_empty_environment(installed, tmp_path):
