@@ -26,9 +26,14 @@ Sources = Mapping[str, str]
 
 
 def twice_named_classes(sources: Sources) -> Iterator[str]:
-    """Yield each public class name that more than one module of the packages defines."""
+    """Yield each public class name that more than one module of the packages defines.
+
+    Forms of the API in `heddle/` bear the names of what they tell of, and are used by those of their module.
+    """
     modules = defaultdict(set)
     for path, tree in _packages(sources):
+        if path.startswith("heddle/"):
+            continue
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 modules[node.name].add(path)
