@@ -1,20 +1,28 @@
 """`heddle cluster`: the sub-clusters, and whether they take new applications."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from difflib import unified_diff
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from shim.cli.draining import wait_until_drained
-from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, Strict, User, front
+from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, Strict, User, fail, fail_for_config, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
+from shim.config.editing import replace_file, value_of, with_cluster, with_cluster_changed, without_cluster
+from shim.config.loader import parse
+from shim.errors import ConfigError, HeddleError, NotFoundError
 
 __all__ = ["app"]
 
+_OF_FILES = "Exit codes: 0 done, 1 refused, 2 wrong usage or configuration, 3 no such cluster or key."
+
 app = typer.Typer(
-    help="The sub-clusters: list, stop or let in new applications, declare one dead.",
+    help="The sub-clusters: list, add, change, remove; stop or let in new applications, declare one dead.",
     no_args_is_help=True,
     epilog=EXIT_CODES,
 )
@@ -22,6 +30,18 @@ app = typer.Typer(
 ClusterId = Annotated[str, typer.Argument(help="Id of a sub-cluster", metavar="CLUSTER")]
 
 Message = Annotated[str, typer.Option("--message", "-m", help="Why, for who looks at the list later", metavar="TEXT")]
+
+ConfigFile = Annotated[
+    Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="Heddle's configuration", metavar="FILE")
+]
+Write = Annotated[bool, typer.Option("--write", help="Write the file, instead of showing what would change")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", help="A key of its [[subcluster]], once for each: filesystems='[\"hdfs://ns1\"]'", metavar="K=V"
+    ),
+]
+_DEFAULT_FILE = Path("heddle.toml")
 
 _COLUMNS = (
     ("CLUSTER", "id"),
@@ -158,6 +178,79 @@ def _why(row: Mapping[str, Any]) -> str:
         because = f": {row['said_why']}" if row.get("said_why") else ""
         said = f"{row['admission']} since {since} by {row['said_by']}{because}"
     return "; ".join(filter(None, (said, row.get("failure"))))
+
+
+@app.command(epilog=_OF_FILES)
+def add(
+    cluster: ClusterId,
+    *,
+    conf: Annotated[str, typer.Option("--conf", help="Folder with its yarn-site.xml", metavar="FOLDER")] = "",
+    web: Annotated[str, typer.Option("--web", help="Its ResourceManager, without a folder", metavar="URL")] = "",
+    settings: Set = None,
+    write: Write = False,
+    config: ConfigFile = _DEFAULT_FILE,
+) -> None:
+    """Write one more cluster into Heddle's configuration, once everything about it is in order.
+
+    `heddle reload` makes it count.
+    """
+    keys = {name: value for name, value in (("conf", conf), ("web", web)) if value}
+    _edit(config, lambda text: with_cluster(text, cluster, {**keys, **_pairs(settings)}), write=write)
+
+
+@app.command(epilog=_OF_FILES)
+def edit(
+    cluster: ClusterId,
+    *,
+    settings: Set = None,
+    unset: Annotated[list[str] | None, typer.Option("--unset", help="A key that goes", metavar="K")] = None,
+    write: Write = False,
+    config: ConfigFile = _DEFAULT_FILE,
+) -> None:
+    """Change what Heddle's configuration says of a cluster; comments stay. `heddle reload` makes it count."""
+    pairs = _pairs(settings)
+    _edit(config, lambda text: with_cluster_changed(text, cluster, pairs, unset or ()), write=write)
+
+
+@app.command(epilog=_OF_FILES)
+def remove(cluster: ClusterId, *, write: Write = False, config: ConfigFile = _DEFAULT_FILE) -> None:
+    """Take a cluster out of Heddle's configuration, and `heddle cluster drain` it before.
+
+    `heddle reload` makes it count, and refuses while applications are there.
+    """
+    _edit(config, lambda text: without_cluster(text, cluster), write=write)
+
+
+def _pairs(settings: Sequence[str] | None) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for each in settings or ():
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise typer.BadParameter(f"{each!r} is not KEY=VALUE", param_hint="--set")
+        pairs[name.strip()] = value_of(value.strip())
+    return pairs
+
+
+def _edit(file: Path, change: Callable[[str], str], *, write: bool) -> None:
+    """Change a configuration file, or show how it would be changed; refused if Heddle could not serve by it."""
+    from shim.cli.serve import checked  # noqa: PLC0415 - the other verbs shall not wait for it
+
+    try:
+        before = file.read_text("utf-8")
+        after = change(before)
+        checked(parse(after, source=str(file), environment=os.environ))
+        if write:
+            replace_file(file, after)
+    except OSError as exc:
+        fail(f"{file} cannot be read: {exc}", ExitCode.USAGE)
+    except ConfigError as exc:
+        fail_for_config(exc)
+    except HeddleError as exc:
+        fail(str(exc), ExitCode.NOT_FOUND if isinstance(exc, NotFoundError) else ExitCode.FAILED)
+    lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))
+    typer.echo("".join(unified_diff(*lines, str(file), str(file))), nl=False)
+    told = f"{file} is written; `heddle reload` makes it count" if write else "nothing is written: add --write"
+    typer.echo(told, err=True)
 
 
 def _admit(

@@ -19,7 +19,7 @@ from shim.telemetry import configure_logs
 if TYPE_CHECKING:
     from shim.app.connections import SubCluster
 
-__all__ = ["serve", "tell_check"]
+__all__ = ["checked", "serve", "tell_check"]
 
 _SWITCH_S = 0.0002
 
@@ -73,7 +73,7 @@ def tell_check(file: Path, config: Config, *, has_doors: bool = True) -> None:
         AddressTakenError: If another process has an address.
         ConfigError: If something is not there, or not as it must be.
     """
-    found = _checked(config)
+    found = checked(config)
     typer.echo(f"{file}: in order; sub-clusters: {', '.join(each.id for each in found)}")
     webs = [each.description.web for each in found]
     for line in (*_told_of_tls(config, webs), *_told_of_store(config), *_told_of_policy(config)):
@@ -82,7 +82,7 @@ def tell_check(file: Path, config: Config, *, has_doors: bool = True) -> None:
         typer.echo(line)
 
 
-def _checked(config: Config) -> "list[SubCluster]":
+def checked(config: Config) -> "list[SubCluster]":
     """Read what the configuration names: folders of clusters, the secret, the keytab, TLS; the clusters.
 
     Raises:

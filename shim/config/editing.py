@@ -1,0 +1,155 @@
+"""Changes to a configuration file that keep its comments, its order and whatever else its owner wrote."""
+
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.items import AoT, Table
+
+from shim.errors import ConfigError, ConflictError, NotFoundError
+
+__all__ = ["replace_file", "value_of", "with_cluster", "with_cluster_changed", "without_cluster"]
+
+_TABLE = "subcluster"
+
+
+def with_cluster(text: str, id_: str, keys: Mapping[str, Any]) -> str:
+    """The text with one more `[[subcluster]]`, behind the last one.
+
+    Args:
+        text: Of a configuration file.
+        id_: Of the new cluster.
+        keys: Its other keys.
+
+    Raises:
+        ConfigError: The text is not TOML.
+        ConflictError: There is such a cluster.
+    """
+    document = _parsed(text)
+    if _place(document, id_) is not None:
+        raise ConflictError(f"there is a sub-cluster {id_!r} already; `heddle cluster edit {id_}` changes it")
+    table = tomlkit.table()
+    table.update({"id": id_, **_written(keys)})
+    clusters = document.get(_TABLE)
+    if isinstance(clusters, AoT):
+        _part_from_next(clusters[-1])
+        clusters.append(table)
+        if list(document)[-1] != _TABLE:
+            table.add(tomlkit.nl())
+    else:
+        new = tomlkit.aot()
+        new.append(table)
+        document.append(_TABLE, new)
+    return tomlkit.dumps(document)
+
+
+def with_cluster_changed(text: str, id_: str, keys: Mapping[str, Any], without: Sequence[str] = ()) -> str:
+    """The text with other keys of a cluster; raises as `without_cluster`, and a `NotFoundError` for a key that is not.
+
+    Args:
+        text: Of a configuration file.
+        id_: Of the cluster.
+        keys: Keys with their new values.
+        without: Keys that go.
+    """
+    document = _parsed(text)
+    table = _table(document, id_)
+    table.update(_written(keys))
+    for key in without:
+        if key not in table:
+            raise NotFoundError(f"sub-cluster {id_} has no key {key!r}; it has {', '.join(table)}")
+        table.remove(key)
+    return tomlkit.dumps(document)
+
+
+def without_cluster(text: str, id_: str) -> str:
+    """The text without a cluster.
+
+    Raises:
+        ConfigError: The text is not TOML.
+        NotFoundError: There is no such cluster.
+        ConflictError: It is the only one.
+    """
+    document = _parsed(text)
+    _table(document, id_)
+    if len(document[_TABLE]) == 1:
+        raise ConflictError(f"{id_} is the only sub-cluster: Heddle serves none without")
+    clusters = document[_TABLE]
+    del clusters[_place(document, id_)]
+    return tomlkit.dumps(document)
+
+
+def value_of(text: str) -> Any:
+    """What a word of a command line means: a value of TOML (`30.0`, `true`, `["a", "b"]`), or itself as a string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put a text in the place of a file's, whole or not at all, with the same owner and mode.
+
+    Raises:
+        ConfigError: It cannot be written.
+    """
+    real = path.resolve()  # a link stays one
+    try:
+        before = real.stat()
+        number, name = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
+        try:
+            with os.fdopen(number, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fchmod(file.fileno(), before.st_mode & 0o7777)
+                if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+                os.fsync(file.fileno())
+            Path(name).replace(real)
+        except BaseException:
+            Path(name).unlink()
+            raise
+    except OSError as exc:
+        raise ConfigError(str(path), "(file)", f"cannot be written: {exc}") from exc
+
+
+def _parsed(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except tomlkit.exceptions.TOMLKitError as exc:
+        raise ConfigError("the configuration", "(file)", f"is not TOML: {exc}") from exc
+
+
+def _place(document: tomlkit.TOMLDocument, id_: str) -> int | None:
+    ids = [str(each.get("id")) for each in document.get(_TABLE, ())]
+    return ids.index(id_) if id_ in ids else None
+
+
+def _table(document: tomlkit.TOMLDocument, id_: str) -> Table:
+    place = _place(document, id_)
+    if place is None:
+        known = ", ".join(str(each.get("id")) for each in document.get(_TABLE, ()))
+        raise NotFoundError(f"the file names no sub-cluster {id_!r}; it names {known or 'none'}")
+    found: Table = document[_TABLE][place]
+    return found
+
+
+def _written(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Values as they stand on one line, tables too."""
+    written: dict[str, Any] = {}
+    for name, value in keys.items():
+        written[name] = value
+        if isinstance(value, Mapping):
+            written[name] = tomlkit.inline_table()
+            written[name].update(value)
+    return written
+
+
+def _part_from_next(table: Table) -> None:
+    """Leave an empty line behind a table that has none."""
+    if not tomlkit.dumps(table).endswith("\n\n"):
+        table.add(tomlkit.nl())
