@@ -10,6 +10,7 @@ import pytest
 
 from adapters.yarn.rm_rpc import DualResourceManager
 from shim.calls.client import CallSettings, ClientCalls
+from shim.concurrency.fair_turns import FairTurns
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.roles import Role
@@ -34,6 +35,7 @@ from shim.protocol.hrpc import (
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
+    ApplicationReportProto,
     ApplicationsRequestScopeProto,
     ApplicationSubmissionContextProto,
     CancelDelegationTokenRequestProto,
@@ -114,6 +116,7 @@ class ClientServiceFixture:
             view=heddle.view,
             clock=clock,
             settings=usual(CallSettings, guarded=self.guarded),
+            turns=FairTurns(lambda work: asyncio.get_running_loop().call_soon(work), each_pass=1),
         )
         rules = usual(
             IdentityRules, admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))}
@@ -1231,3 +1234,35 @@ async def test_what_waits_in_heddle_has_no_attempt_and_nobody_is_told_to_try_aga
         refused = await server.ask(method, request(method))
         assert isinstance(refused, Failure), method
         assert refused.java_class == JavaClass.APPLICATION_ATTEMPT_NOT_FOUND, method
+
+
+class ListsMuch(ScriptedRPC):
+    """Lists applications by the thousand."""
+
+    listed = b""
+
+    async def call(self, call, *, timeout_s=None):
+        is_list = call.method == "getApplications"
+        return RPCAnswer(self.listed) if is_list else await super().call(call, timeout_s=timeout_s)
+
+
+@pytest.mark.parametrize("count", [10, 3000], ids=["put together on the loop", "put together beside it"])
+async def test_one_list_is_made_long_before_the_hundreds_of_somebody_else(count):
+    """Each of the flood has a field of its own, so that none is the answer to another."""
+    report = ApplicationReportProto(applicationId=application_message(APP), name="n" * 500)
+    ListsMuch.listed = GetApplicationsResponseProto(applications=[report] * count).SerializeToString()
+    server = ClientServiceFixture(ScriptedFederation(), is_limited=False)
+    server.rpcs = {name: ListsMuch(manager) for name, manager in server.federation.managers.items()}
+    await server.open()
+    told = []
+
+    async def list_(user, number):
+        payload = GetApplicationsRequestProto().SerializeToString() + b"\xfa\x7f\x02%02d" % number
+        call = HadoopCall(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, "getApplications", 1, payload)
+        assert isinstance(await server.server.answer(call, Caller(user, user)), bytes)
+        told.append(user)
+
+    flood = [asyncio.create_task(list_("mallory", number)) for number in range(60)]
+    await asyncio.sleep(0)
+    await asyncio.gather(list_("alice", 99), *flood)
+    assert told.index("alice") <= 3
