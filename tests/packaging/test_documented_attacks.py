@@ -12,13 +12,16 @@ PAGES = ATTACKS.read_text("utf-8") + THREATS.read_text("utf-8")
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAGES)))
 PROMISES = [line for line in THREATS.read_text("utf-8").splitlines() if re.match(r"\| S\d", line)]
 ROWS = [line for line in ATTACKS.read_text("utf-8").splitlines() if line.startswith("| ") and "|---" not in line]
+HEADERS = ("| attack ", "| surface ", "| n ", "| suite ")
 
 
 def test_there_are_attacks():
     assert len(ROWS) > 40
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if not row.startswith("| attack ")])
+@pytest.mark.parametrize(
+    "row", [row for row in ROWS if not row.startswith(HEADERS) and not re.search(r"\| \d{4}-", row)]
+)
 def test_each_attack_names_a_test(row: str):
     assert "`tests/" in row
 
@@ -38,3 +41,37 @@ def test_each_promise_names_tests_and_says_what_is_not_held(row: str):
 def test_each_named_test_exists(file: str, name: str):
     text = (ROOT / file).read_text("utf-8")
     assert re.search(rf"def {name}\(" if name else r"def test_", text), f"{file} has no {name}"
+
+
+def rows_below(heading: str) -> list[list[str]]:
+    """Cells of the rows of the first table whose header begins so."""
+    lines = ATTACKS.read_text("utf-8").splitlines()
+    begin = next(at for at, line in enumerate(lines) if line.startswith(heading)) + 2
+    end = next(at for at, line in enumerate(lines[begin:], begin) if not line.startswith("|"))
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[begin:end]]
+
+
+def test_what_was_tried_adds_up_by_surface():
+    rows = rows_below("| surface | tried |")
+    counts = [[int(cell) for cell in row[1:4]] for row in rows]
+    assert [sum(column) for column in zip(*counts[:-1], strict=True)] == counts[-1]
+    assert all(tried == held + fell for tried, held, fell in counts)
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", row[4]) and row[5] in ("held", "mended") for row in rows)
+
+
+def test_all_that_fell_has_a_number_a_verdict_and_a_test():
+    rows = rows_below("| n | surface |")
+    assert [int(row[0]) for row in rows] == [*range(1, 15), *range(21, 33)]
+    assert {row[4] for row in rows} == {"mended", "bounded"}
+    assert all("`tests/" in row[5] for row in rows)
+
+
+def test_every_suite_that_only_attacks_is_named():
+    named = {file for row in rows_below("| suite |") for file in re.findall(r"`(tests/[^`]+)`", row[0])}
+    words = ("hostile", "red_team", "bombs", "lying", "loop_holds", "started")
+    found = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py") if has_any(file.name, words)}
+    assert found == named
+
+
+def has_any(name: str, words: tuple[str, ...]) -> bool:
+    return any(word in name for word in words)
