@@ -37,9 +37,9 @@ from shim.queues.altruism import AltruismService
 from shim.queues.container_limits import ContainerLimits
 from shim.queues.usage import UsageKeeping
 from shim.scheduling.global_master.capacity_bids import CapacityBidder
+from shim.submission.application_ids import IntentIds
 from shim.submission.gate import Gate
 from shim.submission.homes import Homes, out_of_reach
-from shim.submission.intent_ids import IntentIds
 from shim.submission.lost_time import LostTime, LostTimeSettings, Past
 from shim.submission.repair import Repair
 from shim.submission.reservations import Reservations

@@ -19,9 +19,7 @@ import structlog
 import shim
 from adapters.kerberos import WebTickets
 from adapters.yarn.rm_rpc import addresses_of
-from shim.app.admin_server import serve_admins
 from shim.app.background import begin, lasting_work
-from shim.app.client_server import serve_clients
 from shim.app.connections import connect
 from shim.app.directory import open_groups
 from shim.app.host_limits import (
@@ -40,8 +38,8 @@ from shim.app.peers import GlobalMasterParts, open_global_master
 from shim.app.process import answer_signals
 from shim.app.reloading import Reloading
 from shim.app.rest_server import WebLogins, serve_pages, serve_web
+from shim.app.rpc_servers import serve_admins, serve_clients, serve_masters
 from shim.app.runtime import Runtime, new_view
-from shim.app.scheduler_server import serve_masters
 from shim.app.settings import keeps_tokens, rate_limits, token_limits
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.keep_going import Work, keep_going

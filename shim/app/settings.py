@@ -35,7 +35,7 @@ from shim.scheduling.reading_costs import DataRules
 from shim.server.rest import ConnectionLimits
 from shim.server.rest.cache import CacheLimits
 from shim.submission.core.home import HomeSettings
-from shim.submission.data_homes import data_parts
+from shim.submission.homes import data_parts
 from shim.submission.reconciliation import ReconciliationSettings
 
 __all__ = [

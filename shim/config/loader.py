@@ -4,8 +4,6 @@
 sections are the reference: docs/configuration.md is made of them by scripts/configuration_page.py.
 """
 
-# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
-
 import ipaddress
 import re
 import tomllib
@@ -15,11 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from shim.config.environment import overlay
 from shim.config.job_graphs import HDFSConfig, SparkConfig, TezConfig
 from shim.config.kerberos import KerberosConfig
 from shim.config.ldap import check_ldap
-from shim.config.lines import line_of, lines_of_keys
 from shim.config.masters import MastersConfig
 from shim.config.oidc import OIDCConfig
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
@@ -35,12 +31,27 @@ from shim.config.sections import (
     StoreConfig,
 )
 from shim.config.subclusters import PollConfig, SubClusterConfig
-from shim.config.tree import Key, key, read, section
+from shim.config.tree import (
+    Key,
+    Origin,
+    declared_keys,
+    is_table,
+    item_type,
+    key,
+    key_of,
+    read,
+    removed_keys,
+    section,
+    unknown_name,
+)
 from shim.domain.addresses import split_address
 from shim.domain.users import USER_NAME
 from shim.errors import ConfigError
 
-__all__ = ["VARIABLE_PREFIX", "Config", "is_loopback", "load", "parse"]
+__all__ = ["VARIABLE_PREFIX", "Config", "is_loopback", "line_of", "lines_of_keys", "load", "overlay", "parse"]
+
+# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
+
 
 _LONGEST_WAIT_S = 3600
 
@@ -282,3 +293,179 @@ _CHECKS: Sequence[Callable[[Config, str], Iterator[ConfigError]]] = (
     lambda config, source: _check_binding(config.server, config.masters, source),
     _check_own_origin,
 )
+
+
+# Lines of a TOML file in which keys stand: `tomllib` does not tell them.
+
+_PART = r"""(?:[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_NAME = rf"{_PART}(?:[\t ]*\.[\t ]*{_PART})*"
+_HEADER = re.compile(rf"[\t ]*(\[\[?)[\t ]*({_NAME})[\t ]*\]")
+_KEY = re.compile(rf"[\t ]*({_NAME})[\t ]*=")
+_PARTS = re.compile(_PART)
+_LONG_TEXT = re.compile(r"\"{3}|'{3}")
+_LONGEST_LINE = 4096
+
+
+def lines_of_keys(text: str) -> dict[str, int]:
+    """Lines of tables and keys by dotted path, as messages have it: `subcluster[1].reads_from.west`.
+
+    Keys within inline tables and lists have the line of what they are in; see `line_of`.
+    """
+    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    table, inside = "", ""
+    for number, line in enumerate(text.split("\n"), start=1):
+        content = line[:_LONGEST_LINE]
+        if inside:
+            inside = "" if inside in content else inside
+            continue
+        if header := _HEADER.match(content):
+            table = _place(header[2], counts, is_item=header[1] == "[[")
+            found.setdefault(table, number)
+        elif key := _KEY.match(content):
+            names = ".".join(_bare(part) for part in _PARTS.findall(key[1]))
+            found.setdefault(f"{table}.{names}" if table else names, number)
+        marks = _LONG_TEXT.findall(content.partition("#")[0] if content.lstrip().startswith("#") else content)
+        if len(marks) % 2:
+            inside = marks[-1]
+    return found
+
+
+def line_of(lines: dict[str, int], path: str) -> int:
+    """Line of a key, or of the nearest table that it is in or belongs into; 0 if there is none."""
+    while path:
+        if path in lines:
+            return lines[path]
+        below = [line for known, line in lines.items() if known.startswith((f"{path}.", f"{path}["))]
+        if below:
+            return min(below)
+        path = path[: max(path.rfind("."), path.rfind("["), 0)]
+    return 0
+
+
+def _place(name: str, counts: dict[str, int], *, is_item: bool) -> str:
+    """Path of a table, in which each list of tables before it stands for its last one."""
+    path = ""
+    parts = [_bare(part) for part in _PARTS.findall(name)]
+    for depth, part in enumerate(parts, start=1):
+        path = f"{path}.{part}" if path else part
+        if is_item and depth == len(parts):
+            counts[path] = counts.get(path, -1) + 1
+        if path in counts:
+            path = f"{path}[{counts[path]}]"
+    return path
+
+
+def _bare(part: str) -> str:
+    return part[1:-1] if part[0] in "\"'" else part
+
+
+# Values of environment variables, put into the tree of TOML tables before it is read.
+
+
+def overlay(
+    cls: type,
+    table: dict[str, Any],
+    prefix: str,
+    environment: Mapping[str, str],
+    source: str,
+    mistakes: list[ConfigError] | None = None,
+) -> Origin:
+    """Put the values of environment variables into a tree of TOML tables, in place.
+
+    `PREFIX_SECTION_KEY` sets `section.key`. Items of an array of tables are named by their first key
+    (`PREFIX_SUBCLUSTER_EAST_WEB`), with anything but letters and digits written `_`. A variable of a section that does
+    not exist is somebody else's (Kubernetes sets `HEDDLE_PORT` for a service called heddle) and left alone.
+
+    Mistakes are kept in `mistakes`, if there is such a list; see `Origin`.
+
+    Raises:
+        ConfigError: If a variable names a section, but no key of it, and mistakes are not kept.
+    """
+    variables: dict[str, str] = {}
+    origin = Origin(source, Path(source).resolve().parent, variables, mistakes)
+    sections = declared_keys(cls)
+    for variable in sorted(environment):
+        words = variable.removeprefix(prefix).lower()
+        section = next((name for name in sections if words.startswith(f"{name}_")), None)
+        if not variable.startswith(prefix) or section is None:
+            continue
+        path = _place_environment(cls, table, words, environment[variable])
+        if path is None:
+            known = _spellings(sections[section][1], table.get(section), section)
+            told = unknown_name("variable", variable, [prefix + n.upper() for n in known])
+            origin.note(ConfigError(variable, section, told))
+            continue
+        variables[path] = variable
+    return origin
+
+
+def _variable_name(text: str) -> str:
+    return re.sub("[^a-z0-9]", "_", text.lower())
+
+
+def _place_environment(cls: Any, table: dict[str, Any], words: str, value: str) -> str | None:
+    """Set the key that `words` spells and return its dotted path, or None if there is none."""
+    if words in removed_keys(cls):
+        table[words] = value
+        return words
+    for name, (field, type_) in declared_keys(cls).items():
+        item, rest, was = item_type(type_), words.removeprefix(f"{name}_"), key_of(field).was
+        if words in {name, was} - {""} and not is_table(type_) and not is_table(item):
+            for spelling in (name, was):  # a variable goes before the file, whichever name each of them uses
+                table.pop(spelling, None)
+            table[words] = value
+            return words
+        if rest == words:
+            continue
+        if is_table(type_):
+            below = _place_environment(type_, _as_table(table.setdefault(name, {})), rest, value)
+        elif is_table(item):
+            below = _place_in_items(item, table.get(name), rest, value)
+        else:
+            below = None
+        if below is not None:
+            return name + below if below.startswith("[") else f"{name}.{below}"
+    return None
+
+
+def _place_in_items(item: Any, tables: Any, words: str, value: str) -> str | None:
+    named = _named_items(item, tables)
+    for label, (path, table) in named.items():
+        if words.startswith(f"{label}_"):
+            below = _place_environment(item, table, words.removeprefix(f"{label}_"), value)
+            if below is not None:
+                return f"{path}.{below}"
+    return None
+
+
+def _as_table(value: Any) -> dict[str, Any]:
+    """The table, or an empty one in the place of something else: `read` refuses that later, with its place."""
+    return value if isinstance(value, dict) else {}
+
+
+def _named_items(item: Any, tables: Any) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Tables of an array or mapping by the name they have in variables, with their place in a dotted path."""
+    if isinstance(tables, list):
+        first = next(iter(declared_keys(item)))
+        items = [(f"[{number}]", _as_table(table)) for number, table in enumerate(tables)]
+        return {_variable_name(str(table.get(first))): (path, table) for path, table in items}
+    return {_variable_name(name): (name, _as_table(table)) for name, table in _as_table(tables).items()}
+
+
+def _spellings(type_: Any, table: Any, prefix: str) -> list[str]:
+    """Names of all variables below a section, in lower case."""
+    item = item_type(type_)
+    if is_table(type_):
+        return [
+            spelling
+            for name, (_, below) in declared_keys(type_).items()
+            for spelling in _spellings(below, _as_table(table).get(name), f"{prefix}_{name}")
+        ]
+    if is_table(item):
+        return [
+            spelling
+            for label, (_, one) in _named_items(item, table).items()
+            for spelling in _spellings(item, one, f"{prefix}_{label}")
+        ]
+    return [prefix]

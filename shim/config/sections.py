@@ -3,8 +3,6 @@
 Those about queues are in `shim.config.queues`, as policies have them too.
 """
 
-# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import ClassVar
 
 from shim.config.addresses import ADDRESS, ADDRESS_FORM, WEB_ADDRESS, address_key
 from shim.config.security import ProxyUserConfig, SecurityConfig
-from shim.config.tls import TLSConfig
 from shim.config.tree import Key, key, section
 
 __all__ = [
@@ -26,7 +23,41 @@ __all__ = [
     "ServerConfig",
     "SharesConfig",
     "StoreConfig",
+    "TLSConfig",
 ]
+
+# The section `[server.tls]` of the configuration.
+
+# ruff: noqa: RUF009 - `key` describes a field, as dataclasses.field does
+
+
+@dataclass(frozen=True, slots=True)
+class TLSConfig:
+    """TLS 1.2 and newer at the web services and pages. Without a certificate they speak plain HTTP."""
+
+    certificate: Path | None = key(
+        None,
+        about=Key(
+            "File with the certificate and those between it and its CA, in PEM form. It, `key` and `client_ca` are "
+            "read again when they change, for connections that come then; a broken change is logged and not used."
+        ),
+    )
+    key_file: Path | None = key(
+        None, about=Key("File (mode 0600) with the certificate's key, without a passphrase.", name="key")
+    )
+    client_ca: Path | None = key(
+        None, about=Key("CA of clients: who has no certificate of it is not let in. Without it nobody needs one.")
+    )
+    hsts_s: int = key(
+        31_536_000,
+        about=Key(
+            "For how long browsers are told to come by https only (`Strict-Transport-Security`); 0: not.", least=0
+        ),
+    )
+
+
+# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
+
 
 _MIB = 1024 * 1024
 

@@ -1,13 +1,10 @@
 """The section `[security]` of the configuration."""
 
-# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from shim.config.delegation_tokens import DelegationTokensConfig
 from shim.config.kerberos import KerberosConfig
 from shim.config.ldap import LDAPConfig
 from shim.config.masters import WHILE_CHANGED
@@ -16,7 +13,35 @@ from shim.config.roles import GROUP_OVERRIDES, RolesConfig
 from shim.config.tree import Key, key, section
 from shim.domain.users import USER_NAME
 
-__all__ = ["USER_FORM", "ProxyUserConfig", "SecurityConfig"]
+__all__ = ["USER_FORM", "DelegationTokensConfig", "ProxyUserConfig", "SecurityConfig"]
+
+# The section `[security.delegation_tokens]` of the configuration.
+
+_DAY_S = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class DelegationTokensConfig:
+    """Lives of the delegation tokens that Heddle issues; the defaults are a ResourceManager's."""
+
+    renewal_s: float = key(
+        _DAY_S,
+        about=Key(
+            "How long a token is good from its issue, and from each renewal, as "
+            "`yarn.resourcemanager.delegation.token.renew-interval` has it.",
+            least=1,
+        ),
+    )
+    lifetime_s: float = key(
+        7 * _DAY_S,
+        about=Key(
+            "How long at most from its issue, as `yarn.resourcemanager.delegation.token.max-lifetime` has it.", least=1
+        ),
+    )
+
+
+# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
+
 
 USER_FORM = "a user name; write the short one, without host and realm"
 _USERS = rf"{USER_NAME}|\*"

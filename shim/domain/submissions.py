@@ -262,7 +262,8 @@ class SubmissionRecord:
 
     Attributes:
         submission: Its body is empty once the application was seen final: nobody needs it any more.
-        content_hash: Of the context, see `shim.submission.same_content`; the same id with another content is refused.
+        content_hash: Of the context, by `shim.submission.known_applications`; the same id with another content is
+            refused.
         home_started_on_ms: `startedOn` of the home when the intent was written, or when the home was last seen to
             know the application: another value, with the id unknown there, proves that the request is gone.
         intended_at_ms: When the intent for this home was written; milliseconds since the epoch by Heddle's clock.

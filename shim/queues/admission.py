@@ -37,7 +37,7 @@ from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
 from shim.queues.waiting_place import WaitingPlace
 from shim.scheduling.global_master.recurring_jobs import FormerRuns, recurring_key, recurring_key_of
-from shim.submission.queue_names import put_into
+from shim.submission.homes import put_into
 from shim.telemetry.application_life import LifeEvent, tell
 
 __all__ = ["AdmissionQueue", "Kills"]

@@ -5,14 +5,16 @@ what was reserved. The numbers are shared by all processes of a federation: peop
 """
 
 import asyncio
+import itertools
 from collections import deque
 from collections.abc import Callable, Collection
 
 from shim.domain.ids import ApplicationId
 from shim.errors import StoreUnavailableError, UnavailableError
+from shim.ports.random_source import RandomSource
 from shim.ports.state_store import StateStore
 
-__all__ = ["ApplicationIds"]
+__all__ = ["ApplicationIds", "IntentIds"]
 
 _BLOCK = 100
 _LARGEST_BLOCK = (
@@ -127,3 +129,24 @@ def _hear(task: "asyncio.Task[None]") -> None:
     """Take note of a failure that nobody waits for: the next caller without a number tries again."""
     if not task.cancelled():
         task.exception()
+
+
+# Names of intents: no two are the same, whichever Heddle writes them.
+
+_BYTES = 10
+
+
+class IntentIds:
+    """Names of the intents of one process; call it for the next.
+
+    Args:
+        random: Asked once, as true randomness can cost half a millisecond.
+    """
+
+    def __init__(self, random: RandomSource) -> None:
+        self._process = random.randbytes(_BYTES).hex()
+        self._numbers = itertools.count(1)
+
+    def __call__(self) -> str:
+        """A name that was never given before."""
+        return f"{self._process}-{next(self._numbers):x}"

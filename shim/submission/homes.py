@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from shim.domain.file_systems import FileSystems
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import HomeVerdict, Verdict
 from shim.domain.resources import ResourceVector
@@ -19,11 +20,14 @@ from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision, HomeProposal, Submission
 from shim.federation.core.federation_view import FederationView, PendingPlacement
 from shim.ports.clock import Clock
+from shim.protocol.rest import submission_context
+from shim.protocol.rest.submission_context import resources_of as resources_by_rest
 from shim.protocol.yarn import RPC_SUBMISSION
+from shim.protocol.yarn import submissions as rpc_context
+from shim.protocol.yarn.submissions import resources_of as resources_by_rpc
 from shim.submission.core.home import HomeSettings, choose_home, next_best
-from shim.submission.queue_names import put_into
 
-__all__ = ["Homes", "VerifiesHomes", "out_of_reach"]
+__all__ = ["Homes", "VerifiesHomes", "data_parts", "out_of_reach", "put_into"]
 
 _MOST_REJECTIONS = 3
 _MOST_PLACED = 10_000  # of a kind: what a Local Master says is limited, too
@@ -157,3 +161,34 @@ def out_of_reach(rpcs: Mapping[SubClusterId, object]) -> Callable[[SubClusterId,
         return "" if is_reached else "has no client_rpc: what comes by Hadoop RPC cannot go there"
 
     return why
+
+
+# File systems that a submission's local resources name, and the sub-clusters where they are.
+
+
+def data_parts(file_systems: FileSystems) -> Callable[[Submission], Mapping[SubClusterId, float]]:
+    """Parts of a submission's files that lie in each sub-cluster's own file systems; none for a body that is gone."""
+
+    def parts(submission: Submission) -> Mapping[SubClusterId, float]:
+        if not file_systems or not submission.body:
+            return {}
+        if submission.content_type == RPC_SUBMISSION:
+            return file_systems.parts_of(resources_by_rpc(submission.body))
+        return file_systems.parts_of(resources_by_rest(submission.body, media_type=submission.content_type))
+
+    return parts
+
+
+# A submission put into another queue: the field that says so is changed, everything else travels as it came.
+
+
+def put_into(submission: Submission, queue: str) -> Submission:
+    """The submission for another queue, body and all."""
+    if queue == submission.queue:
+        return submission
+    kind = submission.content_type
+    if kind == RPC_SUBMISSION:
+        body = rpc_context.with_queue(submission.body, queue)
+    else:
+        body = submission_context.with_queue(submission.body, media_type=kind, queue=queue)
+    return replace(submission, queue=queue, body=body)

@@ -1,7 +1,16 @@
-"""Submissions of applications that are known already: the second try of a client, or an id that somebody else has."""
+"""Submissions of applications that are known already: the second try of a client, or an id that somebody else has.
 
+Comparison of a submission under a known id with what was submitted before.
+
+A digest is over the context as Heddle writes it. A newer Heddle may write the same context otherwise, so each digest
+begins with the version of the writing. A repetition that comes after an upgrade is compared by meaning: both contexts
+are read and written by the present rules. Where the old one is gone, as its application has ended, what the record
+tells of it is compared.
+"""
+
+import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId
@@ -12,16 +21,19 @@ from shim.errors import (
     NoUsableSubClusterError,
     ResourceRequestError,
     UnavailableError,
+    UserError,
 )
 from shim.federation.core.federation_view import FederationView
 from shim.ports.state_store import StateStore
+from shim.protocol.rest import submission_context
+from shim.protocol.yarn import submissions as rpc_context
+from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.core.home_refusals import INVALID_RESOURCE
 from shim.submission.entrance import Accepted
 from shim.submission.lost_time import Past
-from shim.submission.same_content import content_hash, is_same_content
 from shim.submission.tools import Listing
 
-__all__ = ["KnownApplications"]
+__all__ = ["CONTENT_VERSION", "KnownApplications", "content_hash", "is_same_content"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,3 +172,49 @@ def _refuse_another(submission: Submission, seen: ApplicationSummary, *, with_qu
 def _refuse_other_user(owner: str, submission: Submission) -> None:
     if owner != submission.user:
         raise ConflictError(f"{submission.application_id} is known and belongs to another user; ask for a new id")
+
+
+CONTENT_VERSION = 2
+"""Raised when the same context is written otherwise than before. Digests of version 1 have no version before them."""
+
+_LENGTH = 1 + hashlib.sha256().digest_size
+
+
+def content_hash(submission: Submission) -> bytes:
+    """The version of the writing, and SHA-256 of the context and its representation."""
+    text = submission.content_type.encode() + b"\0" + submission.body
+    return bytes([CONTENT_VERSION]) + hashlib.sha256(text).digest()
+
+
+def is_same_content(record: SubmissionRecord, wanted: Submission, digest: bytes) -> bool:
+    """True if a submission repeats a record; users are compared by the caller.
+
+    Args:
+        record: What is in the store.
+        wanted: As the client sent it, before its queue was mapped.
+        digest: `content_hash` of `wanted`.
+    """
+    if record.content_hash == digest:
+        return True
+    if len(record.content_hash) == _LENGTH and record.content_hash[0] == CONTENT_VERSION:
+        return False
+    if record.submission.content_type != wanted.content_type:
+        return False
+    if not record.submission.body:
+        return _as_told(record.submission) == _as_told(wanted)
+    try:
+        return _as_written_now(record.submission) == _as_written_now(wanted)
+    except UserError:
+        return False  # what cannot be read any more cannot have been sent again
+
+
+def _as_told(submission: Submission) -> Submission:
+    """The part of a submission that a record keeps for good; not the queue, which may have been mapped."""
+    return replace(submission, queue="", body=b"")
+
+
+def _as_written_now(submission: Submission) -> bytes:
+    """The context by the present rules, without its queue: that of the record is the one it was mapped to."""
+    if submission.content_type == RPC_SUBMISSION:
+        return rpc_context.canonical(submission.body)
+    return submission_context.canonical(submission.body, media_type=submission.content_type)

@@ -36,8 +36,7 @@ from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.resending import Resending
 from shim.submission.reservations import reservation_of
-from shim.submission.standing import find_standing
-from shim.submission.tools import SubmissionTools
+from shim.submission.tools import SubmissionTools, find_standing
 
 __all__ = ["Move", "Rehoming", "RehomingSettings"]
 

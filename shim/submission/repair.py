@@ -9,7 +9,8 @@ once: who writes the new intent first sends.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import structlog
@@ -18,16 +19,17 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import StoreError, VersionConflictError
 from shim.federation.home_questions import HomeKnows, Life, Uncertain, ask_home, ask_life
+from shim.ports.clock import Clock
+from shim.ports.state_store import StateStore
 from shim.submission.claims import Claims
 from shim.submission.delivery_attempts import DeliveryAttempts
-from shim.submission.kept_failures import KeptFailures
 from shim.submission.rehoming import Rehoming, RehomingSettings
 from shim.submission.resending import Resending, show_as_failed
 from shim.submission.service import SubmissionService
 from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["Repair", "RepairSettings"]
+__all__ = ["KeptFailures", "Repair", "RepairSettings"]
 
 _log = structlog.get_logger("heddle.repair")
 _LONGEST_REASON = 1000  # characters of an error that are kept
@@ -313,3 +315,59 @@ class Repair:
 
     def _now_ms(self) -> int:
         return int(self._clock.now_s() * 1000)
+
+
+# Failures of applications, kept in the store: a process that starts goes on where the last one stopped.
+
+
+class KeptFailures:
+    """Writes failures down, recalls those of earlier processes once, and forgets those that are settled.
+
+    Bounded by the INTENDED records: nothing is remembered of others.
+    """
+
+    def __init__(self, store: StateStore, attempts: DeliveryAttempts, clock: Clock) -> None:
+        self._store = store
+        self._attempts = attempts
+        self._clock = clock
+        self._asked: set[ApplicationId] = set()
+        self._written: set[ApplicationId] = set()
+
+    async def recalled(
+        self, list_intended: Callable[[], Awaitable[Sequence[SubmissionRecord]]]
+    ) -> Sequence[SubmissionRecord]:
+        """List what is INTENDED, and recall what is kept of it.
+
+        Raises:
+            StoreUnavailableError: Nothing was recalled.
+        """
+        written = frozenset(self._written)  # what is written from here on is of a record that stands
+        records = await list_intended()
+        progress = {record.submission.application_id for record in records}
+        settled = written - progress
+        if settled:
+            await self._store.forget_delivery_failures(settled)
+            self._written -= settled
+        self._asked &= progress
+        unknown = progress - self._asked
+        if unknown:
+            await self._recall(unknown)
+            self._asked |= unknown
+        return records
+
+    async def keep(self, application_id: ApplicationId) -> None:
+        """Write down how an application fails; a store that does not take it is told of the next failure."""
+        now_s, now_ms = self._clock.monotonic_s(), int(self._clock.now_s() * 1000)
+        failure = self._attempts.kept(application_id, now_s=now_s, now_ms=now_ms)
+        if failure is None:
+            return
+        with suppress(StoreError):
+            await self._store.note_delivery_failure(failure)
+            self._written.add(application_id)
+
+    async def _recall(self, application_ids: set[ApplicationId]) -> None:
+        found = await self._store.delivery_failures(sorted(application_ids))
+        now_s, now_ms = self._clock.monotonic_s(), int(self._clock.now_s() * 1000)
+        for failure in found:
+            self._attempts.recall(failure, now_s=now_s, now_ms=now_ms)
+            self._written.add(failure.application_id)

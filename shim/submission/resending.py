@@ -22,8 +22,7 @@ from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.reservations import reservation_of
-from shim.submission.standing import find_standing
-from shim.submission.tools import SubmissionTools
+from shim.submission.tools import SubmissionTools, find_standing
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
 __all__ = ["Resending", "as_failed", "show_as_failed"]

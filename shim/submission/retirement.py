@@ -43,8 +43,7 @@ from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager import ResourceManager
 from shim.submission.resending import Resending, as_failed
 from shim.submission.service import SubmissionService
-from shim.submission.standing import find_standing
-from shim.submission.tools import SubmissionTools
+from shim.submission.tools import SubmissionTools, find_standing
 from shim.telemetry.application_life import LifeEvent, tell
 
 __all__ = ["RetirementPlan", "RetirementService", "RetirementSettings"]

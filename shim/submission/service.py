@@ -39,12 +39,10 @@ from shim.submission.core.home_refusals import INVALID_RESOURCE, refused_for_siz
 from shim.submission.core.own_tags import check_tags
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Delivery, NotSent, Refused, Taken, deliver
-from shim.submission.delivery_attempts import DeliveryAttempts
+from shim.submission.delivery_attempts import DeliveryAttempts, Settling
 from shim.submission.entrance import Accepted, Rejected
 from shim.submission.gate import Gate, OpenGate
-from shim.submission.known_applications import KnownApplications
-from shim.submission.same_content import content_hash
-from shim.submission.settling import Settling
+from shim.submission.known_applications import KnownApplications, content_hash
 from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 

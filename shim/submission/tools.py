@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.submissions import Submission
+from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord
 from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
@@ -15,7 +15,7 @@ from shim.submission.homes import Homes
 from shim.submission.lost_time import NOTHING_LOST, Past
 from shim.submission.reservations import Reservations
 
-__all__ = ["Listing", "SubmissionTools"]
+__all__ = ["Listing", "SubmissionTools", "find_standing"]
 
 
 class Listing(Protocol):
@@ -57,3 +57,16 @@ class SubmissionTools:
     reservations: Reservations
     crash_points: CrashPoints = nothing_happens
     past: Past = NOTHING_LOST
+
+
+# Records that stand as they were seen: whoever works on one may have been overtaken by another Heddle.
+
+
+async def find_standing(store: StateStore, progress: SubmissionProgress) -> SubmissionRecord | None:
+    """The whole record of a submission, with its body; None if it stands otherwise by now, or is gone.
+
+    Raises:
+        StoreUnavailableError: Nobody can tell.
+    """
+    record = await store.find(progress.application_id)
+    return record if record is not None and record.progress == progress else None

@@ -7,8 +7,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from shim.app.tls import master_tls_facts, tls_facts
 from shim.config.masters import MastersConfig, MastersTLSConfig
-from shim.config.sections import ServerConfig
-from shim.config.tls import TLSConfig
+from shim.config.sections import ServerConfig, TLSConfig
 from shim.federation.findings import Level
 from shim.federation.tls_findings import NO_TLS, tls_findings
 from tests.support.certificates import TestAuthority

@@ -7,10 +7,10 @@ import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.submission.delivery_attempts import Settling
 from shim.submission.entrance import Accepted, Rejected
 from shim.submission.reconciliation import Reconciliation, ReconciliationSettings
 from shim.submission.repair import Repair, RepairSettings
-from shim.submission.settling import Settling
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.failing_stores import TakesItsTime

@@ -11,7 +11,7 @@ from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.protocol.proto.messages import SubmitApplicationRequestProto
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.core.home import HomeSettings, choose_home, next_best
-from shim.submission.data_homes import data_parts
+from shim.submission.homes import data_parts
 from shim.testing.builders import a_submission
 from shim.testing.reports import a_report
 from shim.testing.settings import usual

@@ -6,7 +6,7 @@ import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import SubmissionState
-from shim.submission.standing import find_standing
+from shim.submission.tools import find_standing
 from shim.testing.builders import a_record
 from shim.testing.state_stores import InMemoryStateStore
 

@@ -3,9 +3,9 @@ import zipfile
 import pytest
 
 from shim.errors import LabError
-from shim.lab import native
+from shim.lab import secured
 from shim.lab.jars import build_folder
-from shim.lab.native import library_of
+from shim.lab.secured import library_of
 
 
 @pytest.mark.parametrize(("machine", "folder"), [("x86_64", "Linux-amd64"), ("AArch64", "Linux-aarch64")])
@@ -27,7 +27,7 @@ def test_the_library_is_taken_out_of_the_jar(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "hadoop-apache-3.3.5-3.jar", "w") as archive:
         archive.writestr("nativelib/Linux-amd64/libhadoop.so", b"of this machine")
         archive.writestr("nativelib/Linux-ppc64le/libhadoop.so", b"of another")
-    monkeypatch.setattr(native, "ensure", lambda _jars, _say: tmp_path)
-    monkeypatch.setattr(native.platform, "machine", lambda: "x86_64")
-    native.write_native_library(tmp_path / "a" / "native", print)
+    monkeypatch.setattr(secured, "ensure", lambda _jars, _say: tmp_path)
+    monkeypatch.setattr(secured.platform, "machine", lambda: "x86_64")
+    secured.write_native_library(tmp_path / "a" / "native", print)
     assert (tmp_path / "a" / "native" / "libhadoop.so").read_bytes() == b"of this machine"

@@ -16,7 +16,7 @@ from shim.protocol.rest.submission_context import decode_submission, with_queue
 from shim.protocol.yarn import submissions as rpc
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.entrance import Accepted
-from shim.submission.same_content import CONTENT_VERSION, content_hash, is_same_content
+from shim.submission.known_applications import CONTENT_VERSION, content_hash, is_same_content
 from shim.testing.builders import a_record
 from shim.testing.federation import ScriptedFederation
 
