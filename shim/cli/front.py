@@ -6,12 +6,14 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from enum import IntEnum
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import httpx
 import typer
 
 from shim.cli.completeness import ClusterAge, ages_of, told_of_missing
+from shim.cli.settings import CONFIG_FILE, server_of
 from shim.cli.shown_tokens import TokenFileError, TokenShown, shown_token
 from shim.cli.tickets import TicketMissingError, TicketShown, asks_for_ticket
 from shim.errors import ConfigError, HeddleError
@@ -70,8 +72,22 @@ _CODE_BY_STATUS = {
     503: ExitCode.UNAVAILABLE,
 }
 
+
+def _near(context: typer.Context, value: str) -> str:
+    """The address of a heddle.toml beside whoever names none."""
+    source = context.get_parameter_source("server")
+    return server_of(Path(CONFIG_FILE), value) if source is not None and source.name == "DEFAULT" else value
+
+
 Server = Annotated[
-    str, typer.Option("--server", envvar="HEDDLE_SERVER", help="Where Heddle serves REST", metavar="URL")
+    str,
+    typer.Option(
+        "--server",
+        envvar="HEDDLE_SERVER",
+        help="Where Heddle serves REST; a heddle.toml in this folder goes before the default",
+        metavar="URL",
+        callback=_near,
+    ),
 ]
 User = Annotated[
     str,

@@ -11,7 +11,30 @@ import { addressOf, changed, routeOf } from "../../shim/server/web/static/route.
 import { linesOf } from "../../shim/server/web/static/series.js";
 import { boundsOf, chosenMoment, shownMoment } from "../../shim/server/web/static/time_range.js";
 import { barsOf, seen } from "../../shim/server/web/static/timeline.js";
-import { merged, opened, treeOf } from "../../shim/server/web/static/trees.js";
+import { amountsOf, dominant, merged, opened, together, treeOf } from "../../shim/server/web/static/trees.js";
+
+describe("amounts", () => {
+  const part = (cluster, used_mib, used_vcores) => ({
+    ...{ cluster, used_mib, used_vcores, pending_mib: 512, pending_vcores: 1, capacity_mib: 4096, capacity_vcores: 4 },
+  });
+  const queues = [
+    { queue: "root.a", parts: [part("east", 1024, 4), part("west", 2048, 1)] },
+    { queue: "root.b", parts: [part("east", 0, 0)] },
+  ];
+  it("are of each cluster, cores beside memory, and of all together", () => {
+    const found = amountsOf(queues);
+    assert.deepEqual(found.get("east"), {
+      memory: { used: 1024, pending: 1024, capacity: 8192 },
+      cores: { used: 4, pending: 2, capacity: 8 },
+    });
+    assert.deepEqual(together(found.values()).cores, { used: 5, pending: 3, capacity: 12 });
+  });
+  it("are told by what is used more", () => {
+    const found = amountsOf(queues);
+    assert.deepEqual([dominant(found.get("east")), dominant(found.get("west"))], ["cores", "memory"]);
+    assert.equal(dominant(together([])), "memory");
+  });
+});
 
 describe("format", () => {
   it("tells amounts in the largest unit that fits", () => {

@@ -147,7 +147,9 @@ class Site:
     # -- pages -------------------------------------------------------------------------------------------------------
 
     async def _root(self, request: Request, _: Caller, extra: Headers) -> Answer:
-        return self._writer.redirect(public_url(request, "/cluster"), extra=extra)
+        """Lead browsers to the console, and programs where a ResourceManager leads them."""
+        is_browser = "text/html" in request.joined("accept")
+        return self._writer.redirect(public_url(request, f"{CONSOLE}/" if is_browser else "/cluster"), extra=extra)
 
     async def _style(self, _: Request, __: Caller, extra: Headers) -> Answer:
         return self._writer.raw(STYLE.encode(), "text/css;charset=utf-8", extra=extra)

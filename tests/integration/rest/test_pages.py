@@ -87,6 +87,16 @@ async def test_what_one_resource_manager_knows_is_at_its_own_page(server: Script
 
 
 @pytest.mark.parametrize(
+    ("accept", "leads_to"),
+    [("text/html,application/xhtml+xml,*/*;q=0.8", "/console/"), ("*/*", "/cluster"), ("application/json", "/cluster")],
+)
+async def test_browsers_are_led_to_the_console(server: ScriptedServer, accept: str, leads_to: str) -> None:
+    answer = await server.ask("GET", "/", accept=accept)
+    assert answer.status == 302
+    assert dict(answer.headers)["Location"].endswith(leads_to)
+
+
+@pytest.mark.parametrize(
     ("path", "status"),
     [
         ("/apps/NOSUCH", 400),

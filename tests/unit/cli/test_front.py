@@ -1,8 +1,11 @@
 import httpx
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, front
+from shim.cli.main import app
+from shim.cli.settings import server_of
 
 
 def a_front(answer):
@@ -94,3 +97,40 @@ def test_a_failure_ends_the_command_with_its_code_and_one_line(capsys):
 
 def test_help_tells_every_exit_code():
     assert all(f"{code.value} " in EXIT_CODES for code in ExitCode)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('[server]\nrest = "10.0.0.7:9088"\n', "http://10.0.0.7:9088"),
+        ('[server]\nrest = "0.0.0.0:9088"\n', "http://127.0.0.1:9088"),
+        ('[server]\nrest = "[::]:9088"\n', "http://127.0.0.1:9088"),
+        ('[server]\nrest = "h:9088"\n[server.tls]\ncertificate = "c"\n', "https://h:9088"),
+        ('[server]\nrest = "127.0.0.1:0"\n', "else"),
+        ("[server]\n", "else"),
+        ("server = 7\n", "else"),
+        ("not toml", "else"),
+        (None, "else"),
+    ],
+)
+def test_a_configuration_in_the_folder_says_where_heddle_is(tmp_path, text, told):
+    config = tmp_path / "heddle.toml"
+    if text is not None:
+        config.write_text(text)
+    assert server_of(config, "else") == told
+
+
+def test_a_configuration_that_others_may_write_is_shown_no_token(tmp_path):
+    config = tmp_path / "heddle.toml"
+    config.write_text('[server]\nrest = "10.0.0.7:9088"\n')
+    config.chmod(0o666)
+    assert server_of(config, "else") == "else"
+
+
+def test_a_server_that_is_named_goes_before_the_folders(tmp_path, monkeypatch):
+    (tmp_path / "heddle.toml").write_text('[server]\nrest = "127.0.0.1:1"\n')
+    monkeypatch.chdir(tmp_path)
+    by_folder = CliRunner().invoke(app, ["cluster", "list"])
+    assert "http://127.0.0.1:1" in by_folder.stderr
+    named = CliRunner().invoke(app, ["cluster", "list", "--server", "http://127.0.0.1:2"])
+    assert "http://127.0.0.1:2" in named.stderr

@@ -17,7 +17,7 @@ const LONGEST_PAUSE_MS = 30_000;
 function refusalOf(status, text) {
   try {
     const body = JSON.parse(text);
-    return body.RemoteException?.message ?? body.error ?? text;
+    return String(body.RemoteException?.message ?? body.error ?? text).replace(/^java\.lang\.Exception: /, "");
   } catch {
     return `the server answered ${status}`;
   }
@@ -29,7 +29,9 @@ function refusalOf(status, text) {
  * @returns {Promise<any>}
  */
 async function answerOf(path, options) {
-  const answer = await fetch(new URL(path, ROOT), { credentials: "same-origin", ...options });
+  const answer = await fetch(new URL(path, ROOT), { credentials: "same-origin", ...options }).catch((error) => {
+    throw options.signal?.aborted ? error : new Error("Heddle does not answer.");
+  });
   const text = await answer.text();
   if (!answer.ok) throw new Error(refusalOf(answer.status, text));
   return text ? JSON.parse(text) : {};

@@ -16,6 +16,8 @@ import { html, useRef, useState } from "./vendor/htm-preact.js";
 const MOST_SQUARES = 3000;
 const MOST_NAMED = 5;
 const DRAINAGE_MS = 3000;
+/** In all other states nodes are as they were when the cluster was last heard of. */
+const HEARD = new Set(["RUNNING", "CORDONED", "DRAINING"]);
 const UP = new Set(["RUNNING", "DECOMMISSIONING"]);
 
 /** What may be done to a cluster, by what holds for it. @type {Record<string, string[]>} */
@@ -41,7 +43,7 @@ export function Clusters({ caller }) {
   return html`<h1>Clusters and nodes</h1>
     <${Trouble} error=${clusters.error || nodes.error} at=${clusters.at} />
     <${Scale} />
-    ${shown.map((each) => html`<${One} key=${each.id} of=${each} nodes=${byCluster.get(each.id) ?? []} caller=${caller} setAsk=${setAsk} />`)}
+    ${shown.map((each) => html`<${One} key=${each.id} of=${each} nodes=${byCluster.get(each.id) ?? []} caller=${caller} setAsk=${setAsk} isOld=${Boolean(clusters.error)} />`)}
     <${Confirm} ask=${ask} close=${() => setAsk(null)} />`;
 }
 
@@ -50,11 +52,11 @@ const Scale = () =>
     (level) => html`<span><i class=${`u${level}`}></i>${level ? `${20 * level - 20}–${20 * level} %` : "idle"}</span>`,
   )}<span><i class="down"></i>not in service</span></p>`;
 
-/** @param {{ of: Cluster, nodes: ClusterNode[], caller: Caller | null, setAsk: SetAsk }} props */
-function One({ of, nodes, caller, setAsk }) {
+/** @param {{ of: Cluster, nodes: ClusterNode[], caller: Caller | null, setAsk: SetAsk, isOld: boolean }} props */
+function One({ of, nodes, caller, setAsk, isOld }) {
   const age = of.age_s === null || of.is_heard === false ? "never" : `${of.age_s.toFixed(1)} s ago`;
   const web = httpOnly(of.web);
-  return html`<section class="card wide">
+  return html`<section class=${isOld || !HEARD.has(of.state) ? "card wide old" : "card wide"}>
     <h2>${of.id} <${State} of=${of.state} />${["open", of.state.toLowerCase()].includes(of.admission) ? "" : ` (${of.admission})`}</h2>
     <p class="note">Hadoop ${of.version}, ${of.scheduler}; heard of ${age}; <a
       href=${addressOf("applications", "", new URLSearchParams({ where: `cluster=${of.id}` }))}>${count(of.running)} live applications</a>${
@@ -103,7 +105,7 @@ async function look(cluster, verb, setAsk) {
   try {
     setAsk({ title, text: foretold(verb, await send("POST", `${path}?dryRun=true`)), act });
   } catch (error) {
-    setAsk({ title, text: wordsOf(error), act });
+    setAsk({ title, text: wordsOf(error) });
   }
 }
 

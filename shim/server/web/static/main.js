@@ -9,12 +9,13 @@ import { Decisions } from "./decisions.js";
 import { Logs } from "./logs.js";
 import { Masters } from "./masters.js";
 import { Overview } from "./overview.js";
+import { Confirm } from "./parts.js";
 import { Policies } from "./policies.js";
 import { Queues } from "./queues.js";
 import { may } from "./rights.js";
 import { addressOf, useRoute } from "./route.js";
 import { Simulate } from "./simulate.js";
-import { html, render, useEffect } from "./vendor/htm-preact.js";
+import { html, render, useEffect, useState } from "./vendor/htm-preact.js";
 
 /** @typedef {{ title: string, view: (props: any) => any, right?: string, isInner?: boolean }} View */
 
@@ -39,7 +40,17 @@ async function logOut() {
   location.assign(told.location || "../oidc/login");
 }
 
+/** The server believes the name, and keeps it in a cookie. @type {import("./types.js").Ask} */
+const WHO = {
+  title: "Who are you?",
+  text: "Heddle believes the name, as a ResourceManager without Kerberos does.",
+  field: "User",
+  verb: "That is me",
+  act: async (name) => location.assign(`?user.name=${encodeURIComponent(name.trim())}${location.hash}`),
+};
+
 function Console() {
+  const [ask, setAsk] = useState(/** @type {import("./types.js").Ask | null} */ (null));
   const route = useRoute();
   const caller = useLive("console/caller", 60000);
   const shown = Object.hasOwn(VIEWS, route.page) ? VIEWS[route.page] : undefined;
@@ -64,13 +75,15 @@ function Console() {
       )}
         <a href="../cluster">Plain pages</a></nav>
       <span class="who">${who}</span>
+      ${caller.data?.is_anonymous && html`<button onClick=${() => setAsk(WHO)}>Who are you?</button>`}
       ${caller.data?.has_session && html`<button onClick=${logOut}>Log out</button>`}
     </header>
     <main id="main" tabindex="-1">${
       shown
         ? html`<${shown.view} key=${route.page + route.item} route=${route} caller=${caller.data} />`
         : html`<h1>Nothing here</h1><p><a href="#/">To the overview</a></p>`
-    }</main>`;
+    }</main>
+    <${Confirm} ask=${ask} close=${() => setAsk(null)} />`;
 }
 
 const root = document.getElementById("console");

@@ -7,11 +7,12 @@ import { Bar, kindOf, State, Table, Trouble } from "./parts.js";
 import { may } from "./rights.js";
 import { addressOf } from "./route.js";
 import { SharesOverTime } from "./share_lines.js";
+import { amountsOf, dominant, partOf, together } from "./trees.js";
 import { html } from "./vendor/htm-preact.js";
 
 /** @typedef {import("./types.js").Cluster} ClusterTold */
 /** @typedef {import("./types.js").Queue} Queue */
-/** @typedef {{ used: number, pending: number, capacity: number }} Amount */
+/** @typedef {import("./trees.js").Amounts} Amounts */
 /** @typedef {import("./findings.js").Finding} Finding */
 
 /** @param {{ route: import("./types.js").Route, caller: import("./types.js").Caller | null }} props */
@@ -29,7 +30,7 @@ export function Overview({ route, caller }) {
     ${may(caller, "diagnose") && html`<${WhatIsWrong} />`}
     <h2>Clusters</h2>
     <div class="cards">
-      ${shown.map((each) => html`<${Cluster} key=${each.id} of=${each} amount=${amounts.get(each.id)} />`)}
+      ${shown.map((each) => html`<${Cluster} key=${each.id} of=${each} amount=${amounts.get(each.id)} isOld=${Boolean(clusters.error)} />`)}
     </div>
     <h2>Queues: used, and what they are entitled to</h2>
     <${Shares} told=${shares} route=${route} />`;
@@ -45,15 +46,11 @@ function WhatIsWrong() {
 
 /**
  * The federation in six numbers, each a way to where more is told.
- * @param {{ told: any, clusters: ClusterTold[], shares: Queue[], amounts: Map<string, Amount> }} props
+ * @param {{ told: any, clusters: ClusterTold[], shares: Queue[], amounts: Map<string, Amounts> }} props
  */
 function Counts({ told, clusters, shares, amounts }) {
   if (!told) return html`<p class="note">Asking…</p>`;
-  const sum = { used: 0, capacity: 0 };
-  for (const each of amounts.values()) {
-    sum.used += each.used;
-    sum.capacity += each.capacity;
-  }
+  const sum = together(amounts.values());
   const states = Object.entries(/** @type {Record<string, number>} */ (told.states)).sort(
     (one, other) => other[1] - one[1],
   );
@@ -62,7 +59,7 @@ function Counts({ told, clusters, shares, amounts }) {
   const usable = clusters.filter((each) => kindOf(each.state) === "good").length;
   return html`<div class="tiles">
       <a href=${addressOf("clusters")}><b>${usable} of ${clusters.length}</b> clusters in service</a>
-      <a href=${addressOf("queues")}><b>${percent(sum.capacity ? sum.used / sum.capacity : 0) || "0 %"}</b> of ${memory(sum.capacity) || "no memory"} used</a>
+      <a href=${addressOf("queues")}>${used(sum)}</a>
       <a href=${addressOf("applications")}><b>${count(told.total)}</b> applications</a>
       <a href=${addressOf("queues")}><b>${count(waiting)}</b> wait for their queue's turn</a>
       <a href=${addressOf("queues")}><b>${count(preempted)}</b> containers preempted</a>
@@ -74,30 +71,28 @@ function Counts({ told, clusters, shares, amounts }) {
 }
 
 /**
- * What leaf queues of each cluster have, use and wait for, in MiB.
- * @param {Queue[]} queues
- * @returns {Map<string, Amount>}
+ * What is used most first: with all cores in use it does not matter that memory is left.
+ * @param {Amounts} sum
  */
-function amountsOf(queues) {
-  const found = new Map();
-  for (const part of queues.flatMap((queue) => queue.parts)) {
-    const sum = found.get(part.cluster) ?? { used: 0, pending: 0, capacity: 0 };
-    sum.used += part.used_mib;
-    sum.pending += part.pending_mib;
-    sum.capacity += part.capacity_mib;
-    found.set(part.cluster, sum);
-  }
-  return found;
+function used(sum) {
+  const told = {
+    cores: [`${count(sum.cores.used)} of ${count(sum.cores.capacity)}`, " cores"],
+    memory: [percent(partOf(sum.memory)), ` of ${memory(sum.memory.capacity) || "no memory"}`],
+  };
+  const [first, second] = dominant(sum) === "cores" ? [told.cores, told.memory] : [told.memory, told.cores];
+  return html`<b>${first[0]}</b>${first[1]} and ${second.join("")} used`;
 }
 
-/** @param {{ of: ClusterTold, amount?: Amount }} props */
-function Cluster({ of, amount }) {
-  return html`<section class="card">
+/** @param {{ of: ClusterTold, amount?: Amounts, isOld: boolean }} props */
+function Cluster({ of, amount, isOld }) {
+  const most = amount ? dominant(amount) : "memory";
+  return html`<section class=${isOld ? "card old" : "card"}>
     <h3><a href=${addressOf("clusters")}>${of.id}</a> <${State} of=${of.state} /></h3>
-    ${amount && html`<${Bar} used=${amount.used} of=${amount.capacity} label=${`memory used in ${of.id}`} />`}
+    ${amount && html`<${Bar} used=${amount[most].used} of=${amount[most].capacity} label=${`${most} used in ${of.id}`} />`}
     <dl>
-      ${amount && html`<dt>Memory</dt><dd>${memory(amount.used)} of ${memory(amount.capacity)}</dd>`}
-      ${amount && amount.pending > 0 && html`<dt>Waiting</dt><dd>${memory(amount.pending)}</dd>`}
+      ${amount && html`<dt>Cores</dt><dd>${count(amount.cores.used)} of ${count(amount.cores.capacity)}</dd>`}
+      ${amount && html`<dt>Memory</dt><dd>${memory(amount.memory.used)} of ${memory(amount.memory.capacity)}</dd>`}
+      ${amount && amount.memory.pending > 0 && html`<dt>Waiting</dt><dd>${count(amount.cores.pending)} cores, ${memory(amount.memory.pending)}</dd>`}
       <dt>Nodes</dt><dd>${of.nodes}</dd>
       <dt>Live applications</dt><dd>${of.running}</dd>
       <dt>Heard of</dt><dd>${of.age_s === null || of.is_heard === false ? "never" : `${of.age_s.toFixed(1)} s ago`}</dd>

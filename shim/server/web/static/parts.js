@@ -103,7 +103,7 @@ export function Confirm({ ask, close }) {
   if (!ask) return null;
   async function act() {
     try {
-      await ask?.act(input.current?.value ?? "");
+      await ask?.act?.(input.current?.value ?? "");
       close();
     } catch (error) {
       fail(wordsOf(error));
@@ -114,6 +114,6 @@ export function Confirm({ ask, close }) {
     <p>${ask.text}</p>
     ${ask.field && html`<label>${ask.field} <input ref=${input} value=${ask.value ?? ""} /></label>`}
     <p class="trouble" role="alert">${failure}</p>
-    <div class="row"><button class="danger" onClick=${act}>${ask.verb ?? ask.title}</button><button onClick=${close}>Leave it</button></div>
+    <div class="row">${ask.act && html`<button class="danger" onClick=${act}>${ask.verb ?? ask.title}</button>`}<button onClick=${close}>Leave it</button></div>
   </dialog>`;
 }

@@ -200,6 +200,6 @@ async function rollBack(version, setAsk) {
         : "Its text holds again, as a new version.";
     setAsk({ ...ask, text: [which, ...dry.not_at_once].join(" ") });
   } catch (wrong) {
-    setAsk({ ...ask, text: wordsOf(wrong) });
+    setAsk({ ...ask, text: wordsOf(wrong), act: undefined });
   }
 }

@@ -87,6 +87,56 @@ function partsOf(leaves) {
   return [...found.values()];
 }
 
+/** @typedef {{ used: number, pending: number, capacity: number }} Amount */
+/** @typedef {{ memory: Amount, cores: Amount }} Amounts Memory is in MiB. */
+
+/**
+ * What leaf queues of each cluster have, use and wait for.
+ * @param {Queue[]} queues
+ * @returns {Map<string, Amounts>}
+ */
+export function amountsOf(queues) {
+  const found = new Map();
+  for (const part of queues.flatMap((queue) => queue.parts)) {
+    const { memory, cores } = found.get(part.cluster) ?? together([]);
+    added(memory, part.used_mib, part.pending_mib, part.capacity_mib);
+    added(cores, part.used_vcores, part.pending_vcores, part.capacity_vcores);
+    found.set(part.cluster, { memory, cores });
+  }
+  return found;
+}
+
+/**
+ * The amounts of several clusters in one.
+ * @param {Iterable<Amounts>} each
+ * @returns {Amounts}
+ */
+export function together(each) {
+  const sum = { memory: { used: 0, pending: 0, capacity: 0 }, cores: { used: 0, pending: 0, capacity: 0 } };
+  for (const { memory, cores } of each) {
+    added(sum.memory, memory.used, memory.pending, memory.capacity);
+    added(sum.cores, cores.used, cores.pending, cores.capacity);
+  }
+  return sum;
+}
+
+/** @param {Amount} sum @param {number} used @param {number} pending @param {number} capacity */
+function added(sum, used, pending, capacity) {
+  sum.used += used;
+  sum.pending += pending;
+  sum.capacity += capacity;
+}
+
+/**
+ * Cores or memory: whichever is used more; that is what the next container waits for.
+ * @param {Amounts} of
+ * @returns {"memory" | "cores"}
+ */
+export const dominant = ({ memory, cores }) => (partOf(cores) > partOf(memory) ? "cores" : "memory");
+
+/** @param {Amount} of */
+export const partOf = ({ used, capacity }) => (capacity > 0 ? used / capacity : 0);
+
 /**
  * The rows that are seen where some parents are closed.
  * @param {TreeRow[]} rows

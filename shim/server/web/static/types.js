@@ -20,9 +20,9 @@
  */
 
 /**
- * A question before something is changed; `act` gets what was typed.
+ * A question before something is changed; `act` gets what was typed, and is missing where it would be refused.
  * @typedef {{
- *   title: string, text: string, act: (typed: string) => Promise<unknown>, field?: string, value?: string | number,
+ *   title: string, text: string, act?: (typed: string) => Promise<unknown>, field?: string, value?: string | number,
  *   verb?: string,
  * }} Ask
  */
@@ -43,7 +43,7 @@
  * }} ClusterNode
  */
 
-/** @typedef {{ cluster: string, state: string, used_mib: number, capacity_mib: number, pending_mib: number, applications: number }} QueuePart */
+/** @typedef {{ cluster: string, state: string, used_mib: number, capacity_mib: number, pending_mib: number, used_vcores: number, capacity_vcores: number, pending_vcores: number, applications: number }} QueuePart */
 
 /**
  * A queue as clusters have it, with what the policy says of it.
