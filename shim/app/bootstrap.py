@@ -48,6 +48,7 @@ from shim.concurrency.solver_child import SolverBeside, SolverChild, serve_in_sh
 from shim.config.loader import Config
 from shim.config.roles import stated_groups
 from shim.errors import ConfigError, InvariantViolationError, StoreError
+from shim.federation.doctor_rounds import DoctorRounds
 from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
@@ -68,7 +69,7 @@ from shim.store import body_secrets, open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges, TracedRPC
 from shim.telemetry.application_life import listen
-from shim.telemetry.metrics import PollCounter, RepairCollector
+from shim.telemetry.metrics import FindingCollector, PollCounter, RepairCollector
 from shim.telemetry.shares import ShareCollector
 from shim.telemetry.tracing import is_tracing, open_tracing
 
@@ -357,7 +358,9 @@ class Heddle:
         kept = (use_cases.matching.close, use_cases.asks.close, use_cases.credits.turn)
         for close in (*kept, use_cases.spans.service.close):
             stack.push_async_callback(close)
-        for name, work in lasting_work(use_cases).items():
+        doctor = DoctorRounds(use_cases.inspection, self._clock)
+        metrics.register(FindingCollector(lambda: doctor.counts, doctor.certificates))
+        for name, work in (*lasting_work(use_cases).items(), ("doctor", doctor.run)):
             self._run_beside(name, work, metrics, stack)
 
     async def _open_client_server(

@@ -99,6 +99,18 @@ EVENT_LOOP_LAG_SECONDS = MetricDefinition(
     _LATE,
     notes="whatever a client asks for waits as long: see [operations](../operations.md#look)",
 )
+DOCTOR_FINDINGS = MetricDefinition(
+    "heddle_doctor_findings",
+    "Findings of the doctor's newest round",
+    ("check", "level"),
+    notes="`warning` or `error`; a round is made every five minutes",
+)
+CERTIFICATE_SECONDS = MetricDefinition(
+    "heddle_certificate_seconds",
+    "Until a certificate that Heddle shows or believes ends",
+    ("of", "file"),
+    notes="negative if it has ended",
+)
 STORE_SECONDS = MetricDefinition(
     "heddle_store_seconds",
     "Store operations",
@@ -319,6 +331,8 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             HTTP_REQUEST_SECONDS,
             RATE_LIMITED,
             EVENT_LOOP_LAG_SECONDS,
+            DOCTOR_FINDINGS,
+            CERTIFICATE_SECONDS,
             STORE_SECONDS,
             BACKGROUND_FAILURES,
             BUILD_INFO,

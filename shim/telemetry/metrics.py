@@ -28,6 +28,7 @@ from shim.telemetry.definitions import EVENT_LOOP_LAG_SECONDS, OVERTAKEN_APPLICA
 
 __all__ = [
     "CallTimes",
+    "FindingCollector",
     "LoopLag",
     "Metrics",
     "PollCounter",
@@ -324,6 +325,28 @@ class LoopLag:
 
 
 # Metrics of applications that cannot be brought to their homes, or do not start there, at a scrape.
+
+
+class FindingCollector(Collector):
+    """What the doctor finds on its rounds, at a scrape.
+
+    Args:
+        counts: Findings by check and level.
+        certificates: Seconds until each ends, by whose it is and its file.
+    """
+
+    def __init__(
+        self,
+        counts: Callable[[], Mapping[tuple[str, str], int]],
+        certificates: Callable[[], Mapping[tuple[str, str], float]],
+    ) -> None:
+        self._counts = counts
+        self._certificates = certificates
+
+    def collect(self) -> Iterator[Metric]:
+        """The families."""
+        yield definitions.DOCTOR_FINDINGS.gauges(self._counts())
+        yield definitions.CERTIFICATE_SECONDS.gauges(self._certificates())
 
 
 class RepairCollector(Collector):

@@ -15,7 +15,7 @@ from shim.multicluster.splitters import MatchingStatus
 from shim.peers.overview import MastersStatus
 from shim.server.peers import MastersCollector, MatchingCollector
 from shim.telemetry.definitions import SUBJECTS
-from shim.telemetry.metrics import Metrics, RepairCollector, SubClusterGauges
+from shim.telemetry.metrics import FindingCollector, Metrics, RepairCollector, SubClusterGauges
 from shim.telemetry.shares import QueueGauges, ShareCollector
 from shim.testing.clock import FakeClock
 
@@ -43,6 +43,7 @@ def a_scrape():
         )
     )
     metrics.register(RepairCollector(lambda: 0, lambda: 0))
+    metrics.register(FindingCollector(lambda: {("clocks", "error"): 1}, lambda: {("the web services", "tls.pem"): 1e6}))
     metrics.register(MatchingCollector(MatchingStatus))
     metrics.register(MastersCollector(lambda: MastersStatus(name="gm/a", masters=(), queues=(), links=())))
     return metrics.scrape().decode()
