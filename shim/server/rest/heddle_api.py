@@ -76,6 +76,7 @@ from shim.server.rest.openapi import described
 from shim.server.rest.own_endpoints import (
     ApplicationName,
     Asker,
+    Audited,
     ClusterName,
     DryRun,
     EndpointGroup,
@@ -226,14 +227,14 @@ class HeddleAPI:
         """Return what programs are told of all web services, in OpenAPI."""
         return described(self._endpoints, PREFIX, self._application_of_fastapi.openapi())
 
-    def audit_name(self, request: Request) -> str:
-        """Return the audit's name of a request below the prefix; empty for a read, and for an unknown path."""
+    def audited(self, request: Request) -> Audited:
+        """Return what the audit says of a request below the prefix."""
         try:
             path = decoded_path(request.raw_path).removeprefix(PREFIX)
         except HTTPException:
-            return ""
-        names = (each.audit_name(request.method, path) for each in self._endpoints)
-        return next((name for name in names if name is not None), "")
+            return Audited()
+        found = (each.audited(request.method, path) for each in self._endpoints)
+        return next((each for each in found if each is not None), Audited())
 
     async def run(self, request: Request, caller: Caller) -> Document:
         """Answer a request whose path begins with `PREFIX`.

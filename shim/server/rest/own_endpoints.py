@@ -61,6 +61,19 @@ Limit = Annotated[int, Query(ge=1, le=500)]
 
 
 _WORD = re.compile(r"[a-z-]{1,32}")
+_CLUSTER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+class Audited(NamedTuple):
+    """Words of the audit on a request.
+
+    Attributes:
+        name: Of the change; empty for a read, and for an unknown path.
+        cluster: That its path names; empty for none.
+    """
+
+    name: str = ""
+    cluster: str = ""
 
 
 class OwnEndpoint(NamedTuple):
@@ -107,18 +120,20 @@ class OwnEndpoint(NamedTuple):
 
         return check
 
-    def audit_name(self, method: str, path: str) -> str | None:
-        """The audit's name of a request; None if it is not this endpoint's."""
+    def audited(self, method: str, path: str) -> Audited | None:
+        """What the audit says of a request; None if it is not this endpoint's."""
         wanted, given = self.path.split("/"), path.strip("/").split("/")
         if method != self.method or len(wanted) != len(given):
             return None
         values: dict[str, str] = {}
+        cluster = ""
         for want, got in zip(wanted, given, strict=True):
             if want.startswith("{"):
                 values[want[1:-1]] = got if _WORD.fullmatch(got) else ""
+                cluster = got if want == "{cluster}" and _CLUSTER.fullmatch(got) else cluster
             elif want != got:
                 return None
-        return self.audit.format_map(values)
+        return Audited(self.audit.format_map(values), cluster)
 
 
 class EndpointGroup(Protocol):

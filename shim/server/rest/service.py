@@ -36,6 +36,7 @@ from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.new_ids import NewIdAnswers
 from shim.server.rest.operations import Call, Operations, Outcome
+from shim.server.rest.own_endpoints import Audited
 from shim.server.rest.refusals import refused
 from shim.server.rest.request_bodies import LARGE_BYTES, understood
 from shim.server.rest.request_checks import (
@@ -67,8 +68,8 @@ _LONGEST_REASON = 1000  # characters of what a client sent may be in it
 class SitePaths(Protocol):
     """Paths outside of the base path: pages, `/jmx`, `/conf`."""
 
-    def audit_name(self, request: Request) -> str:
-        """Return the audit's name of a request, if it is a change; empty if it has no name."""
+    def audited(self, request: Request) -> Audited:
+        """Return what the audit says of a request, if it is a change."""
         ...
 
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
@@ -229,7 +230,7 @@ class RestService:
         record.operation = f"{request.method} {request.raw_path.lstrip('/').partition('/')[0][:32]}"
         record.is_change, record.target = request.method not in _SAFE, request.raw_path[:200]
         refuse_other_sites(request, changes=record.is_change)
-        record.audit = self._site.audit_name(request)
+        record.audit, record.subcluster = self._site.audited(request)
         found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
         if found is not None:
             if found.session is not None:

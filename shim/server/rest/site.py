@@ -26,6 +26,7 @@ from shim.server.rest.forwarding import public_url
 from shim.server.rest.heddle_api import PREFIX, HeddleAPI
 from shim.server.rest.live import EVENT_STREAM, FOR_ALL, FOR_ALL_WITHOUT_GUARDS, LiveDocuments
 from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.own_endpoints import Audited
 from shim.server.rest.pages import STYLE, Pages
 from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.rm_pages import RMPages
@@ -118,11 +119,11 @@ class Site:
         self._handlers = {**self._fixed, **self._below}
         self._rights = rights_of(self._handlers, PAGES)
 
-    def audit_name(self, request: Request) -> str:
-        """Return the audit's name of a change by Heddle's own web services."""
+    def audited(self, request: Request) -> Audited:
+        """Return what the audit says of a change by Heddle's own web services."""
         if self._api is None or not request.raw_path.startswith(PREFIX):
-            return ""
-        return self._api.audit_name(request)
+            return Audited()
+        return self._api.audited(request)
 
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that is not served here, or a method that it does not take."""

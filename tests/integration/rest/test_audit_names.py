@@ -73,6 +73,23 @@ async def test_the_server_tells_the_name(method: str, target: str, name: str) ->
     assert (server.exchanges[-1].audit, server.exchanges[-1].is_change) == (name, True)
 
 
+@pytest.mark.parametrize(
+    ("target", "cluster"),
+    [
+        ("/heddle/v1/clusters/east/drain", "east"),
+        ("/heddle/v1/clusters/%65ast/cordon", "east"),
+        ("/heddle/v1/clusters/nosuch/drain", "nosuch"),
+        ("/heddle/v1/clusters/e%0aast/drain", ""),
+        ("/heddle/v1/choose-home", ""),
+    ],
+)
+async def test_the_audit_names_the_cluster_that_is_changed(target: str, cluster: str) -> None:
+    server = ScriptedServer(rules=usual(IdentityRules, admins=("queen",)))
+    await server.poll()
+    await server.ask("POST", f"{target}?user.name=queen", body=b"{}", content_type="application/json")
+    assert server.exchanges[-1].subcluster == cluster
+
+
 async def test_no_spelling_of_a_path_does_what_the_audit_has_no_name_for() -> None:
     """Whatever is written with an escape: who gets through is called by the name of what was done."""
     server = ScriptedServer(rules=usual(IdentityRules, admins=("queen",)))
