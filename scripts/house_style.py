@@ -20,6 +20,11 @@ BASELINE = ROOT / "scripts" / "house_style.json"
 PACKAGES = ("heddle/", "shim/", "adapters/", "fairness/", "altruism/")
 MOST_COLUMNS = 120
 FEWEST_LINES = 40
+MOST_LINES = 700
+MOST_FUNCTION_LINES = 60
+REQUEST_FORMS = frozenset(
+    ("Ask", "AskGroup", "Demand", "DemandLook", "AllocationGroup", "PendingRequest", "Waiting", "Turn", "PlannedGrant")
+) | {"RequestPlan", "TentativeAllocation", "LaunchProposal"}
 
 Sources = Mapping[str, str]
 """The text of each tracked file, by its path from the root."""
@@ -53,17 +58,56 @@ def long_docs_lines(sources: Sources) -> Iterator[str]:
                 yield f"{path}:{number}: {len(line)} columns"
 
 
-def short_modules(sources: Sources) -> Iterator[str]:
-    """Yield modules under 40 lines that exactly one module of the packages imports: they belong into it."""
+def one_importer_modules(sources: Sources) -> Iterator[str]:
+    """Yield modules that exactly one module of the packages imports: a reader of that one has to open both."""
     importers = defaultdict(set)
     for path, tree in _packages(sources):
         for node in ast.walk(tree):
             for name in _imported(node):
                 importers[name].add(path)
     for path, _ in _packages(sources):
-        name = path.removesuffix(".py").replace("/", ".")
-        if len(sources[path].splitlines()) < FEWEST_LINES and len(importers[name] - {path}) == 1:
+        if len(importers[path.removesuffix(".py").replace("/", ".")] - {path}) == 1:
             yield path
+
+
+def short_modules(sources: Sources) -> Iterator[str]:
+    """Yield modules under 40 lines that exactly one module of the packages imports: they belong into it."""
+    for path in one_importer_modules(sources):
+        if len(sources[path].splitlines()) < FEWEST_LINES:
+            yield path
+
+
+def long_modules(sources: Sources) -> Iterator[str]:
+    """Yield modules above 700 lines."""
+    for path, _ in _packages(sources):
+        if (lines := len(sources[path].splitlines())) > MOST_LINES:
+            yield f"{path}: {lines} lines"
+
+
+def long_functions(sources: Sources) -> Iterator[str]:
+    """Yield functions above 60 lines, docstrings not counted."""
+    for path, tree in _packages(sources):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                told = node.body[0] if ast.get_docstring(node) is not None else None
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if told is not None:
+                    lines -= (told.end_lineno or 0) - told.lineno + 1
+                if lines > MOST_FUNCTION_LINES:
+                    yield f"{path}:{node.lineno}: {node.name} has {lines} lines"
+
+
+def request_forms(sources: Sources) -> Iterator[str]:
+    """Yield the forms that one ask takes between the relay and the plan, by the names of their classes."""
+    for path, tree in _packages(sources):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and node.name in REQUEST_FORMS and not path.startswith("heddle/"):
+                yield f"{path}:{node.lineno}: {node.name}"
+
+
+def ledger_modules(sources: Sources) -> Iterator[str]:
+    """Yield the modules of the pure state of an attempt."""
+    return (path for path, _ in _packages(sources) if path.startswith("shim/multicluster/core/"))
 
 
 def _imported(node: ast.AST) -> Iterator[str]:
@@ -91,6 +135,11 @@ RULES: Mapping[str, Callable[[Sources], Iterator[str]]] = {
     "twice-named-class": twice_named_classes,
     "long-docs-line": long_docs_lines,
     "short-module": short_modules,
+    "one-importer-module": one_importer_modules,
+    "long-module": long_modules,
+    "long-function": long_functions,
+    "request-form": request_forms,
+    "ledger-module": ledger_modules,
     "private-member-in-test": private_members_in_tests,
 }
 

@@ -23,6 +23,23 @@ FOUND = {
             "altruism/c.py": "import shim.shared\n" + "y = 1\n" * 40,
         },
     ),
+    "one-importer-module": (
+        {"shim/a.py": "x = 1\n", "shim/b.py": "from shim import a\n", "tests/c.py": "import shim.a\n"},
+        {"shim/a.py": "x = 1\n", "shim/b.py": "import shim.a\n", "shim/c.py": "from shim.a import x\n"},
+    ),
+    "long-module": (
+        {"shim/a.py": "x = 1\n" * 701},
+        {"shim/a.py": "x = 1\n" * 700, "tests/a.py": "x = 1\n" * 701},
+    ),
+    "long-function": (
+        {"shim/a.py": "def a():\n" + "    x = 1\n" * 60},
+        {"shim/a.py": 'def a():\n    """Do.\n\n    Well.\n    """\n' + "    x = 1\n" * 59},
+    ),
+    "request-form": (
+        {"shim/a.py": "class Ask: ...\nclass Asked: ...\n"},
+        {"heddle/a.py": "class Ask: ...\n", "tests/a.py": "class Ask: ...\n", "shim/a.py": "Ask = 1\n"},
+    ),
+    "ledger-module": ({"shim/multicluster/core/a.py": ""}, {"shim/multicluster/a.py": "", "shim/queues/core/a.py": ""}),
     "private-member-in-test": (
         {"tests/a.py": "view._apps\n"},
         {"tests/a.py": "self._apps\nsuper()._apps\nview.__dict__\nview.apps_\n", "shim/a.py": "view._apps\n"},
