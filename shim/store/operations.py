@@ -149,7 +149,7 @@ def reject(connection: Connection, *, was: SubmissionProgress, reason: str, now_
 def waited(connection: Connection) -> dict[ApplicationId, int]:
     """Submit times of those that waited and have started, oldest first."""
     found = connection.execute(sql.WAITED).mappings().all()
-    return {rows.id_of_row(row): int(row["waited"]["since_ms"]) for row in reversed(found)}
+    return dict(rows.readable(reversed(found), lambda row: (rows.id_of_row(row), int(row["waited"]["since_ms"]))))
 
 
 def confirm(
@@ -169,31 +169,34 @@ def confirm(
 def find(connection: Connection, *, application_id: ApplicationId) -> SubmissionRecord | None:
     """The record of an id."""
     row = connection.execute(sql.FIND, _key(application_id)).mappings().first()
-    return None if row is None else rows.record_of_row(row)
+    return None if row is None else rows.read(row, rows.record_of_row)
 
 
 def described(connection: Connection, *, application_ids: Collection[ApplicationId]) -> dict[ApplicationId, Submission]:
     """Submissions under ids, without the bodies."""
     return {
-        rows.id_of_row(row): rows.submission_of_row({**row, "body": b""})
+        each.application_id: each
         for chunk in _chunks(application_ids)
-        for row in connection.execute(sql.DESCRIBED.where(chunk)).mappings()
+        for each in rows.readable(
+            connection.execute(sql.DESCRIBED.where(chunk)).mappings(),
+            lambda row: rows.submission_of_row({**row, "body": b""}),
+        )
     }
 
 
 def intended(connection: Connection) -> Sequence[SubmissionRecord]:
     """Every sql.INTENDED record."""
-    return [rows.record_of_row(row) for row in connection.execute(sql.INTENDED).mappings()]
+    return rows.readable(connection.execute(sql.INTENDED).mappings(), rows.record_of_row)
 
 
 def unfinished(connection: Connection, *, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
     """Standings of a home's submissions that somebody still has to look after."""
-    return [rows.progress_of_row(row) for row in connection.execute(sql.UNFINISHED, {"home": subcluster}).mappings()]
+    return rows.readable(connection.execute(sql.UNFINISHED, {"home": subcluster}).mappings(), rows.progress_of_row)
 
 
 def waiting(connection: Connection) -> Sequence[SubmissionProgress]:
     """Standings of what waits."""
-    return [rows.progress_of_row(row) for row in connection.execute(sql.WAITING).mappings()]
+    return rows.readable(connection.execute(sql.WAITING).mappings(), rows.progress_of_row)
 
 
 def withdraw(connection: Connection, *, application_id: ApplicationId, reason: str, now_ms: int) -> None:
@@ -249,14 +252,19 @@ def set_admission(
 def list_admissions(connection: Connection) -> dict[SubClusterId, Admission]:
     """Every word that is kept."""
     found = connection.execute(select(admissions.c.subcluster, admissions.c.admission))
-    return {SubClusterId(subcluster): Admission(admission) for subcluster, admission in found}
+    return {SubClusterId(subcluster): _admission(admission) for subcluster, admission in found}
+
+
+def _admission(word: str) -> Admission:
+    """A kept word; of one that no Heddle of this version says it is safe to believe that nothing new goes there."""
+    return Admission(word) if word in {each.value for each in Admission} else Admission.CORDONED
 
 
 def list_admission_words(connection: Connection) -> dict[SubClusterId, AdmissionWord]:
     """Every word that is kept, with who said it."""
     return {
         SubClusterId(row.subcluster): AdmissionWord(
-            Admission(row.admission), row.said_by, row.said_at_ms, row.reason or ""
+            _admission(row.admission), row.said_by, row.said_at_ms, row.reason or ""
         )
         for row in connection.execute(select(admissions))
     }

@@ -1,9 +1,12 @@
 """Between domain values and rows. JSON holds only plain values; nothing is pickled."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
+import structlog
 
 from shim.domain.access_lists import NO_ACLS, ApplicationACLs
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -18,10 +21,13 @@ from shim.domain.submissions import (
     SubmissionState,
     Waited,
 )
+from shim.errors import StoreUnavailableError
 
 __all__ = [
     "id_of_row",
     "progress_of_row",
+    "read",
+    "readable",
     "record_of_row",
     "row_of_progress",
     "row_of_record",
@@ -30,6 +36,42 @@ __all__ = [
 ]
 
 Row = Mapping[Any, Any]
+T = TypeVar("T")
+_R = TypeVar("_R")
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, StoreUnavailableError)
+_SAID = 300
+"""Characters of an error that are told."""
+_log = structlog.get_logger("heddle.store")
+
+
+def readable(found: Iterable[_R], make: Callable[[_R], T]) -> list[T]:
+    """What rows tell, but for those that no Heddle wrote: one of them hides none of the others, and is told."""
+    made: list[T] = []
+    for row in found:
+        try:
+            made.append(make(row))
+        except _UNREADABLE as exc:
+            _log.error("a row of the store cannot be read, and is left out", row=_named(row), reason=str(exc)[:_SAID])
+    return made
+
+
+def read(row: Row, make: Callable[[Row], T]) -> T:
+    """What a row tells.
+
+    Raises:
+        StoreUnavailableError: No Heddle wrote it: nothing is concluded from it.
+    """
+    try:
+        return make(row)
+    except _UNREADABLE as exc:
+        raise StoreUnavailableError(f"the row of {_named(row)} in the store cannot be read: {exc}"[:_SAID]) from exc
+
+
+def _named(row: Any) -> str:
+    try:
+        return str(id_of_row(getattr(row, "_mapping", row)))
+    except _UNREADABLE:
+        return "unknown"
 
 
 def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
@@ -73,7 +115,7 @@ def record_of_row(row: Row) -> SubmissionRecord:
         decision=_decision_of_json(row["decision"]),
         rejection=row["rejection"],
         intent_id=row["intent_id"],
-        waited=None if row["waited"] is None else Waited(**row["waited"]),
+        waited=None if row["waited"] is None else msgspec.convert(row["waited"], Waited),
     )
 
 
@@ -90,8 +132,8 @@ def submission_of_row(row: Row) -> Submission:
         body=row["body"],
         content_type=row["content_type"],
         application_type=row["application_type"],
-        tags=tuple(row["tags"]),
-        acls=NO_ACLS if row["acls"] is None else ApplicationACLs(**row["acls"]),
+        tags=msgspec.convert(row["tags"], tuple[str, ...]),
+        acls=NO_ACLS if row["acls"] is None else msgspec.convert(row["acls"], ApplicationACLs),
     )
 
 
@@ -139,7 +181,7 @@ def _resource_to_json(resource: ResourceVector) -> dict[str, Any]:
 
 
 def _resource_of_json(value: Mapping[str, Any]) -> ResourceVector:
-    return ResourceVector(value["memory_mib"], value["vcores"], value["others"])
+    return msgspec.convert(value, ResourceVector)
 
 
 def _decision_to_json(decision: HomeDecision) -> dict[str, Any]:

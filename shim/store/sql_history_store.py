@@ -116,7 +116,7 @@ def lost_of(
 def _disputed(connection: Connection) -> Sequence[SubmissionRecord]:
     is_disputed = _C.rejection.startswith(DISPUTED)
     found = connection.execute(select(submissions).where(_C.state == SubmissionState.LOST.value, is_disputed))
-    return [rows.record_of_row(row) for row in found.mappings()]
+    return rows.readable(found.mappings(), rows.record_of_row)
 
 
 def _note_lineage(connection: Connection, *, at_ms: int) -> bool:

@@ -41,6 +41,7 @@ from shim.ports.queue_stores import (
     UsageTotal,
 )
 from shim.store.executors import Executor
+from shim.store.rows import readable
 from shim.store.tables import altruism_credits, policies, preemption_acts, preemption_counts, usage_parts
 
 __all__ = ["SqlActStore", "SqlCreditStore", "SqlPolicyStore", "SqlUsageStore", "newest_of"]
@@ -86,7 +87,7 @@ def _keep_credits(connection: Connection, *, rows: Sequence[Mapping[str, Any]]) 
 
 def _of_credits(connection: Connection, *, application: ApplicationId) -> Sequence[CreditRow]:
     mine = (_C.cluster_timestamp == application.cluster_timestamp, _C.sequence == application.sequence)
-    return [_credit_row(row) for row in connection.execute(select(altruism_credits).where(*mine).order_by(_C.part))]
+    return readable(connection.execute(select(altruism_credits).where(*mine).order_by(_C.part)), _credit_row)
 
 
 def _totals_credits(connection: Connection, *, question: CreditQuestion) -> Sequence[tuple[tuple[str, ...], Credits]]:
@@ -106,7 +107,7 @@ def _totals_credits(connection: Connection, *, question: CreditQuestion) -> Sequ
         .limit(MOST_GROUPS)
     )
     rows = [row for row in connection.execute(found) if row.given_s is not None]
-    return [(tuple(row[: len(groups)]), _amounts(row)) for row in rows]
+    return readable(rows, lambda row: (tuple(row[: len(groups)]), _amounts(row)))
 
 
 def _forget_credits(connection: Connection, *, before_ms: int, most: int) -> None:
@@ -188,17 +189,17 @@ def _of(connection: Connection, *, application: ApplicationId) -> Sequence[Preem
         .order_by(_ACT_COLUMN.number.desc())
         .limit(MOST_OF_ONE)
     )
-    return [_act(row) for row in reversed(connection.execute(found).all())]
+    return readable(reversed(connection.execute(found).all()), _act)
 
 
 def _since(connection: Connection, *, at_ms: int) -> Sequence[PreemptionAct]:
     found = select(preemption_acts).where(_ACT_COLUMN.at_ms >= at_ms).order_by(_ACT_COLUMN.number)
-    return [_act(row) for row in connection.execute(found)]
+    return readable(connection.execute(found), _act)
 
 
 def _counts(connection: Connection) -> Mapping[tuple[str, PreemptionStage], int]:
     rows = connection.execute(select(preemption_counts))
-    return {(row.queue, PreemptionStage(row.stage)): row.acts for row in rows}
+    return dict(readable(rows, lambda row: ((row.queue, PreemptionStage(row.stage)), row.acts)))
 
 
 def _act_row(act: PreemptionAct) -> dict[str, Any]:
@@ -295,7 +296,7 @@ def _spanning(connection: Connection, *, most: int) -> Sequence[UsageRow]:
     )
     same = and_(_COLUMN.cluster_timestamp == beyond.c.cluster_timestamp, _COLUMN.sequence == beyond.c.sequence)
     found = select(usage_parts).join(beyond, same).order_by(*usage_parts.primary_key).limit(most)
-    return [_usage_row(row) for row in connection.execute(found)]
+    return readable(connection.execute(found), _usage_row)
 
 
 def _totals(connection: Connection, *, question: UsageQuestion) -> Sequence[UsageTotal]:
@@ -318,7 +319,8 @@ def _totals(connection: Connection, *, question: UsageQuestion) -> Sequence[Usag
         .order_by(sums[0].desc(), *groups)
         .limit(MOST_GROUPS + 1)
     )
-    return [_total(row, len(groups)) for row in connection.execute(found) if row.applications is not None]
+    rows = (row for row in connection.execute(found) if row.applications is not None)
+    return readable(rows, lambda row: _total(row, len(groups)))
 
 
 def _total(row: Any, count: int) -> UsageTotal:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 from shim.domain.roles import TokenScope
 from shim.ports.token_store import APIToken, StoredToken, TooManyTokensError
 from shim.store.executors import Executor
+from shim.store.rows import readable
 from shim.store.tables import api_tokens, delegation_tokens
 
 __all__ = ["SqlAPITokenStore", "SqlTokenStore"]
@@ -138,7 +139,7 @@ def _find_api(connection: Connection, *, token_id: str) -> APIToken | None:
 
 def _of(connection: Connection, *, owner: str | None) -> Sequence[APIToken]:
     wanted = _NEWEST_FIRST if owner is None else _NEWEST_FIRST.where(_API.owner == owner)
-    return [_token(row) for row in connection.execute(wanted)]
+    return readable(connection.execute(wanted), _token)
 
 
 def _remove_api(connection: Connection, *, token_id: str, owner: str | None) -> bool:
