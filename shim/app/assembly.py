@@ -36,6 +36,7 @@ from shim.protocol.rest.usage import UsageForm
 from shim.queues.altruism import AltruismService
 from shim.queues.container_limits import ContainerLimits
 from shim.queues.usage import UsageKeeping
+from shim.queues.work_ahead import WorkAhead
 from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.submission.application_ids import IntentIds
 from shim.submission.gate import Gate
@@ -172,8 +173,12 @@ def submitting_on(base: Foundation) -> Submitting:
     limits = ContainerLimits(
         view, base.administration.current, clock, shares.policy, queue_of_user=shares.room.queue_of_user
     )
+    ahead = WorkAhead(view, clock, shares.room.expected_of, shares.room.expected_of_submission)
     homes = replace(
         home_settings(runtime.config, shares.name_at),
+        expected=ahead.expected,
+        work_in=ahead.work_in,
+        note_sent=ahead.note_sent,
         out_of_reach=out_of_reach(runtime.clusters.rpcs),
         reserved_at=reservations.issuer_of,
         containers_up_to=limits.up_to,

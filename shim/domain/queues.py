@@ -82,6 +82,7 @@ class QueueReport:
         maximum_applications_of_user: How many one user may have there; 0 for no limit.
         masters_of_user: Most that one user's ApplicationMasters may hold together; empty where that is not told.
         counts_all: Whether its limits are of every resource type, or of memory alone; None where that is not told.
+        is_fair: Whether its applications are ordered by what they hold, the least first; else by arrival.
     """
 
     path: str
@@ -105,6 +106,7 @@ class QueueReport:
     maximum_applications_of_user: int = 0
     masters_of_user: ResourceVector = field(default_factory=ResourceVector)
     counts_all: bool | None = None
+    is_fair: bool = False
 
     def in_partition(self, label: str) -> PartitionReport:
         """Its part of a partition; where partitions are not told, `maximum` and `used` are of the one without label."""

@@ -176,6 +176,8 @@ class Candidate:
         reason: Why not, or what the score is made of; for people.
         age_s: How old the view of it was.
         for_data: The part of the score that is for the application's files: what lies there.
+        room: The score by free shares alone, which whoever knows nothing of work can compare; None where that is
+            `score`.
     """
 
     subcluster: SubClusterId
@@ -183,6 +185,7 @@ class Candidate:
     reason: str
     age_s: float
     for_data: float = 0.0
+    room: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

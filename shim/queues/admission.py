@@ -30,7 +30,7 @@ from shim.queues.core.entitle import (
     decide_starts,
     division_of,
 )
-from shim.queues.core.expected_work import WorkHistory
+from shim.queues.core.expected_work import ExpectedWork, WorkHistory
 from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import LoadMeter
@@ -217,15 +217,29 @@ class AdmissionQueue:
             self.forget(application_id, record if is_killed else None)
 
     def _expected(self, summary: ApplicationSummary) -> float:
-        queue = self._policy().find_at(summary.home_subcluster, summary.queue)
-        return 0.0 if queue is None else self.work.expected(queue.path, recurring_key(summary)).mib_s
+        return self.expected_of(summary).mib_s
+
+    def expected_of(self, summary: ApplicationSummary) -> ExpectedWork:
+        """Expect the work of an application that has a home, whether the policy names its queue or not."""
+        return self.work.expected(self._learnt_in(summary), recurring_key(summary))
+
+    def expected_of_submission(self, submission: Submission) -> ExpectedWork:
+        """Expect the work of an application that is submitted."""
+        queue = self._queue_named(submission.queue)
+        path = queue.path if queue is not None else _last_part(submission.queue or DEFAULT_QUEUE)
+        job = recurring_key_of(submission.user, submission.application_type, submission.name)
+        return self.work.expected(path, job)
 
     def learn(self, document: ApplicationDocument, mib_s: float) -> None:
         """Learn how much work an application was that has ended."""
         summary = document.summary
+        if summary.final_status is FinalStatus.SUCCEEDED:
+            self.work.learn(self._learnt_in(summary), recurring_key(summary), mib_s)
+
+    def _learnt_in(self, summary: ApplicationSummary) -> str:
+        """Path in the policy; where it has none, the last part of what schedulers tell, as some tell no more."""
         queue = self._policy().find_at(summary.home_subcluster, summary.queue)
-        if queue is not None and summary.final_status is FinalStatus.SUCCEEDED:
-            self.work.learn(queue.path, recurring_key(summary), mib_s)
+        return queue.path if queue is not None else _last_part(summary.queue)
 
     def note_start(self, submission: Submission) -> None:
         """Note a start: counted until the view shows it, and for the rate of its queue."""
@@ -387,3 +401,7 @@ class AdmissionQueue:
             return
         self._told[application_id] = diagnostics
         self._view.mark_waiting(unplaced_document(record, diagnostics, self._clock.now_s()))
+
+
+def _last_part(queue: str) -> str:
+    return queue.rpartition(".")[2]

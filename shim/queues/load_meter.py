@@ -18,7 +18,7 @@ from shim.ports.clock import Clock
 from shim.protocol.rest.wire_values import WireNumber, whole
 from shim.queues.core.share_load import FederationLoad, LiveApplication, measure
 
-__all__ = ["LoadMeter", "MeterSnapshot"]
+__all__ = ["LoadMeter", "MeterSnapshot", "has_started", "memory_seconds"]
 
 _RATE_OVER_S = 120.0
 _FEWEST_STARTS = 3
@@ -32,7 +32,7 @@ class _Amounts(msgspec.Struct):
 
     allocatedMB: WireNumber = 0  # noqa: N815 - Hadoop's name
     allocatedVCores: WireNumber = 0  # noqa: N815 - Hadoop's name
-    memorySeconds: WireNumber = 0  # noqa: N815 - Hadoop\'s name
+    memorySeconds: WireNumber = 0  # noqa: N815 - Hadoop's name
 
 
 _AMOUNTS = msgspec.json.Decoder(_Amounts, strict=False)
@@ -198,12 +198,22 @@ def _live(
     """Applications on sub-clusters; documents are decoded only where it matters what they hold."""
     for document in documents:
         summary = document.summary
-        is_running = summary.state.value not in _NOT_RUNNING
+        is_running = has_started(summary)
         told = _amounts(document) if needs_amounts or not is_running else _Amounts()
         used = ResourceVector(whole(told.allocatedMB), whole(told.allocatedVCores))
-        has_started = is_running or used.memory_mib > 0
+        is_started = is_running or used.memory_mib > 0
         left = max(1.0, expected(summary) - whole(told.memorySeconds)) if needs_amounts else 0.0
-        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, has_started, used, left)
+        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, is_started, used, left)
+
+
+def has_started(summary: ApplicationSummary) -> bool:
+    """True if an application's ApplicationMaster runs, as its state tells."""
+    return summary.state.value not in _NOT_RUNNING
+
+
+def memory_seconds(document: ApplicationDocument) -> int:
+    """Memory times time that an application has used so far, in MiB x s; 0 if its document does not tell."""
+    return whole(_amounts(document).memorySeconds)
 
 
 def _amounts(document: ApplicationDocument) -> _Amounts:

@@ -123,6 +123,7 @@ class Homes:
             queue = self._named(decision.home_subcluster, submission)
             placement = PendingPlacement(queue, submission.resource, now_s)
             self._view.note_placed(decision.home_subcluster, placement)
+            self._settings.note_sent(decision.home_subcluster, submission)
         return decision
 
     def as_sent_to(self, home: SubClusterId, submission: Submission) -> Submission:

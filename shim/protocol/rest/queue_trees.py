@@ -29,6 +29,10 @@ __all__ = ["SchedulerDocument", "open_scheduler", "read_scheduler"]
 _UNLIMITED = 2**31 - 1
 _PERCENT = 100.0
 _MOST_LEVELS = 32
+_FAIR_ORDER = "fair"
+"""In `orderingPolicyInfo`, which is the name of the policy (`fair`) or of its class (`FairOrderingPolicy`)."""
+_FIFO_POLICY = "fifo"
+"""The one `schedulingPolicy` of a FairScheduler that orders by arrival (`FifoPolicy.NAME`)."""
 _Q = TypeVar("_Q")
 
 
@@ -112,6 +116,7 @@ class _CapacityQueue(msgspec.Struct):
     AMResourceLimit: WireResource | None = None
     usedAMResource: WireResource | None = None  # noqa: N815 - Hadoop's name
     userAMResourceLimit: WireResource | None = None  # noqa: N815 - Hadoop's name
+    orderingPolicyInfo: str = ""  # noqa: N815 - Hadoop's name
     autoCreateChildQueueEnabled: bool = False  # noqa: N815 - Hadoop's name
     autoCreationEligibility: str = "off"  # noqa: N815 - Hadoop's name
     queues: _CapacityQueues | Literal[""] | None = None
@@ -128,6 +133,7 @@ class _FairQueue(msgspec.Struct):
     numPendingApps: WireNumber = 0  # noqa: N815 - Hadoop's name
     numActiveApps: WireNumber = 0  # noqa: N815 - Hadoop's name
     pendingContainers: WireNumber = 0  # noqa: N815 - Hadoop's name
+    schedulingPolicy: str = ""  # noqa: N815 - Hadoop's name
     maxResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     usedResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     demandResources: WireResource | None = None  # noqa: N815 - Hadoop's name
@@ -292,6 +298,7 @@ def _walk_capacity(
         maximum_applications_of_user=whole(queue.maxApplicationsPerUser),
         masters_of_user=vector(queue.userAMResourceLimit),
         counts_all=counts_all,
+        is_fair=_FAIR_ORDER in queue.orderingPolicyInfo.lower(),
     )
     for child in children:
         yield from _walk_capacity(child, path, total, counts_all=counts_all)
@@ -428,6 +435,7 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
         ),
         most_running=_limit(queue.maxApps),
         counts_all=True,
+        is_fair=queue.schedulingPolicy.lower() != _FIFO_POLICY,
     )
     for child in children:
         yield from _walk_fair(child)

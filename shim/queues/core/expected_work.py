@@ -39,10 +39,14 @@ class ExpectedWork:
     runs: int = 0
     of_queue: int = 0
 
+    @property
+    def ground(self) -> str:
+        """What it rests on, for people."""
+        return f"its last {self.runs} runs" if self.runs else f"{self.of_queue} applications of its queue"
+
     def told(self) -> str:
         """Expectation and its ground, for people."""
-        ground = f"its last {self.runs} runs" if self.runs else f"{self.of_queue} applications of its queue"
-        return f"it is expected to take {self.mib_s / _GIB_HOUR:.3g} GiB x h, by {ground}"
+        return f"it is expected to take {self.mib_s / _GIB_HOUR:.3g} GiB x h, by {self.ground}"
 
 
 NO_EXPECTATION = ExpectedWork()

@@ -50,8 +50,13 @@ class FairScheduler(CapacityScheduler):
     def may_start_master(self, queue: str, amount: ResourceVector) -> bool:
         """True if one more ApplicationMaster is within the part for them of the queue's fair share, by memory."""
         state = self.queues[queue]
-        most_mib = self.fair_share(state).memory_mib * state.spec.am_share
-        return state.masters.memory_mib + amount.memory_mib <= most_mib
+        return state.masters.memory_mib + amount.memory_mib <= self.room_for_masters(state).memory_mib
+
+    def room_for_masters(self, queue: ModelledQueue) -> ResourceVector:
+        """See `CapacityScheduler`: of the fair share that the queue has now."""
+        share = self.fair_share(queue)
+        part = queue.spec.am_share
+        return ResourceVector(int(share.memory_mib * part), int(share.vcores * part))
 
     def headroom(self, attempt: ApplicationAttemptId) -> ResourceVector:
         """Amount that an attempt may still have: its queue's fair share, and what nodes have free."""

@@ -212,8 +212,11 @@ class CapacityScheduler:
         state = self.queues[queue]
         if state.masters == _NOTHING:
             return True
-        most = self.share(max(state.spec.percent, state.spec.most_percent) * state.spec.am_share)
-        return (state.masters + amount).fits_in(most)
+        return (state.masters + amount).fits_in(self.room_for_masters(state))
+
+    def room_for_masters(self, queue: ModelledQueue) -> ResourceVector:
+        """Part of a queue that its ApplicationMasters may have together."""
+        return self.share(max(queue.spec.percent, queue.spec.most_percent) * queue.spec.am_share)
 
     def headroom(self, attempt: ApplicationAttemptId) -> ResourceVector:
         """Amount that an attempt may still have, by its user's limit and its queue's maximum."""

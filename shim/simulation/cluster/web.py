@@ -129,6 +129,8 @@ class WebService(ResourceManager):
             "partitionName": "",
             "used": _resource(queue.used),
             "pending": _resource(sum(waiting, ResourceVector())),
+            "amUsed": _resource(queue.masters),
+            "amLimit": _resource(scheduler.room_for_masters(queue)),
         }
         return {
             "type": "capacitySchedulerLeafQueueInfo",

@@ -1,11 +1,12 @@
 """The choice of the home sub-cluster of an application.
 
-First who may have it at all (`home_rules.py`). Then who is best: the mean of the free share of the queue and of the
-whole sub-cluster there, counting what waits there and what was sent since the last report. Whoever can start its
-ApplicationMaster now goes before whoever cannot, however free, and who perhaps never can comes after both. An
-application that waits for its ApplicationMaster has asked for no more than that yet: in its queue it counts as much as
-one takes there on average. Equal scores go to the sub-cluster that is configured first, so that the choice can be
-repeated.
+First who may have it at all (`home_rules.py`). Then who is best: where it is expected to end first (`completion.py`),
+as far as the work of applications is known. Before anything of the kind has ended it goes by free shares: the mean of
+the free share of the queue and of the whole sub-cluster there, counting what waits there and what was sent since the
+last report. By those, whoever can start its ApplicationMaster now goes before whoever cannot, however free. Who perhaps
+never can start it comes last in any case. An application that waits for its ApplicationMaster has asked for no more
+than that yet: in its queue it counts as much as one takes there on average. Equal scores go to the sub-cluster that is
+configured first, so that the choice can be repeated.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.queue_names import find_queue
 from shim.federation.core.subcluster_view import SubClusterView
+from shim.submission.core.completion import Expectation, QueueWork, expected_completion
 from shim.submission.core.home_refusals import refusal_of
 from shim.submission.core.home_rules import Effect, HomeReason, Question, reasons_against, types_told
 
@@ -32,6 +34,9 @@ _LATER: Mapping[Effect, float] = {Effect.WAITS: -4.0, Effect.MAY_WAIT_FOR_EVER: 
 """Added to the score where its ApplicationMaster cannot start now: what its queue is guaranteed there is of use only
 when something ends, and the container can be had nowhere else afterwards. More than free shares (over -1, at most 1)
 and files (at most 1) make up for."""
+
+_AS_LONG_AS_S = 60.0
+"""Expected completion that halves the score of one that would end at once."""
 
 _NOTHING = ResourceVector()
 
@@ -49,6 +54,9 @@ class HomeSettings:
         out_of_reach: Why a submission cannot be sent to a sub-cluster in the form in which it came; empty if it can.
         containers_up_to: The largest containers that a submission says it will ask for; empty if it says nothing.
         reserved_at: The sub-cluster of the reservation that a submission is to run in; None if it may run anywhere.
+        expected: Work that an application is expected to be.
+        work_in: What is left of the applications of a sub-cluster's queue; None where that is not known.
+        note_sent: Told of each choice at once: its work is in no report yet.
     """
 
     default_queue: str = "default"
@@ -59,6 +67,9 @@ class HomeSettings:
     home_with_data: float = 0.0
     reserved_at: Callable[[Submission], SubClusterId | None] = lambda _: None
     containers_up_to: Callable[[Submission], ResourceVector] = lambda _: ResourceVector()
+    expected: Callable[[Submission], Expectation] = lambda _: Expectation()
+    work_in: Callable[[SubClusterView, QueueReport], QueueWork | None] = lambda _, __: None
+    note_sent: Callable[[SubClusterId, Submission], None] = lambda _, __: None
 
 
 def choose_home(
@@ -90,6 +101,7 @@ def choose_home(
     data_parts = settings.data_parts(submission) if settings.home_with_data > 0.0 else {}
     reserved_at = settings.reserved_at(submission)
     up_to = settings.containers_up_to(submission)
+    expected = settings.expected(submission)
     looks = [view.look(subcluster, now_s) for subcluster in view.subclusters]
     has_others = submission.resource.others or up_to.others
     types = frozenset[str]().union(*map(types_told, looks)) if has_others else frozenset[str]()
@@ -118,7 +130,9 @@ def choose_home(
         worst = reasons[0] if reasons else None
         against.append((question, worst))
         is_out = worst is not None and worst.effect not in _LATER
-        weighed = _refused(seen, worst.text) if worst and is_out else _weighed(question, worst, on_way, settings)
+        weighed = (
+            _refused(seen, worst.text) if worst and is_out else _weighed(question, reasons, on_way, settings, expected)
+        )
         candidates.append(_with_data(weighed, data_parts.get(subcluster, 0.0), settings.home_with_data))
     return _decide(submission, asked, tuple(candidates), against)
 
@@ -126,18 +140,33 @@ def choose_home(
 def next_best(decision: HomeDecision) -> float | None:
     """The score that the home has to keep to stay the best: that of the second; None if it is the only one.
 
-    Its Local Master knows nothing of the application's files: what they are worth is taken off.
+    Its Local Master knows nothing of the application's files: what they are worth is taken off. Nor does it know of
+    work: where that decided, the home has to keep the room that it was believed to have, or more than the best other.
     """
-    others = (each.score for each in decision.candidates if each.subcluster != decision.home_subcluster)
-    best = max((score for score in others if score is not None), default=None)
-    own = sum(each.for_data for each in decision.candidates if each.subcluster == decision.home_subcluster)
-    return None if best is None else best - own
+    home = next((each for each in decision.candidates if each.subcluster == decision.home_subcluster), None)
+    others = (each for each in decision.candidates if each.subcluster != decision.home_subcluster)
+    best = max((score for each in others if (score := _by_room(each)) is not None), default=None)
+    if best is None or home is None:
+        return best
+    own = _by_room(home)
+    return (best if home.room is None or own is None else min(best, own)) - home.for_data
+
+
+def _by_room(candidate: Candidate) -> float | None:
+    return candidate.score if candidate.room is None else candidate.room
 
 
 # ---------------------------------------------------------------------- who is best
 
 
-def _weighed(question: Question, reason: HomeReason | None, on_way: "_OnWay", settings: HomeSettings) -> Candidate:
+def _weighed(
+    question: Question,
+    reasons: Sequence[HomeReason],
+    on_way: "_OnWay",
+    settings: HomeSettings,
+    expected: Expectation,
+) -> Candidate:
+    reason = reasons[0] if reasons else None
     seen, queue, submission = question.subcluster, question.queue, question.submission
     ahead = _ahead(seen, queue, submission)
     load = seen.used + seen.pending + on_way.cluster + ahead
@@ -159,8 +188,57 @@ def _weighed(question: Question, reason: HomeReason | None, on_way: "_OnWay", se
     if seen.placements:
         told += f", {sum(seen.placements.values())} on the way"
     if not any(node.state == "RUNNING" for node in seen.nodes):
-        score, told = _LAST_RESORT, "no node is RUNNING: it would wait there"
-    return Candidate(seen.subcluster, score, told, seen.age_s)
+        return Candidate(seen.subcluster, _LAST_RESORT, "no node is RUNNING: it would wait there", seen.age_s)
+    work = settings.work_in(seen, queue) if queue is not None and expected.mib_s > 0 else None
+    if work is None or queue is None:
+        return Candidate(seen.subcluster, score, told, seen.age_s)
+    is_held = not has_room or any(each.effect is Effect.WAITS for each in reasons)
+    completion = expected_completion(
+        work,
+        expected.mib_s,
+        is_fair=queue.is_fair,
+        power_mib=_power_mib(seen, queue),
+        free_mib=0.0 if is_held else _free_mib(seen, queue, on_way),
+        masters_ahead=_masters_ahead(queue, reasons, on_way),
+    )
+    room, score = score, _AS_LONG_AS_S / (_AS_LONG_AS_S + completion.total_s)
+    if reason is not None and reason.effect is Effect.MAY_WAIT_FOR_EVER:
+        score += _LATER[reason.effect]
+    ordering = "fair" if queue.is_fair else "fifo"
+    return Candidate(
+        seen.subcluster, score, f"{completion.told(ordering, expected.ground)}; {told}", seen.age_s, room=room
+    )
+
+
+def _masters_ahead(queue: QueueReport, reasons: Sequence[HomeReason], on_way: "_OnWay") -> int:
+    """Applications that have to end before its ApplicationMaster may start."""
+    if not queue.waiting_applications and not any(each.until_one_ends for each in reasons):
+        return 0
+    return queue.waiting_applications + on_way.count + 1
+
+
+def _power_mib(seen: SubClusterView, queue: QueueReport) -> float:
+    """Memory that a queue may hold beside what others hold and want; less where virtual cores run out before."""
+    load = seen.used + seen.pending
+    part = _part_before_others(seen, queue, load)
+    others = max(0, load.memory_mib - queue.used.memory_mib - queue.pending.memory_mib)
+    power = max(queue.capacity.memory_mib * part, seen.capacity.memory_mib * part - others)
+    return min(power, queue.maximum.memory_mib * part) if queue.maximum.memory_mib > 0 else power
+
+
+def _free_mib(seen: SubClusterView, queue: QueueReport, on_way: "_OnWay") -> float:
+    """Memory that a queue may have at once, as nobody wants it."""
+    load = seen.used + seen.pending + on_way.cluster
+    part = _part_before_others(seen, queue, load)
+    return min(_power_mib(seen, queue), seen.capacity.memory_mib * part - load.memory_mib)
+
+
+def _part_before_others(seen: SubClusterView, queue: QueueReport, load: ResourceVector) -> float:
+    """Part of the memory that is in use when the dominant type is used up: all of it where that is memory."""
+    dominant = load.dominant_share_of(seen.capacity)
+    if queue.counts_all is False or dominant <= 0 or load.memory_mib <= 0:
+        return 1.0
+    return min(1.0, load.memory_mib / max(1, seen.capacity.memory_mib) / dominant)
 
 
 def _squeezed(free: float) -> float:
@@ -173,7 +251,8 @@ def _with_data(candidate: Candidate, part: float, worth: float) -> Candidate:
     if candidate.score is None or not part:
         return candidate
     told = f"{candidate.reason}, {part:.0%} of its files are in its file systems (home_with_data)"
-    return replace(candidate, score=candidate.score + part * worth, reason=told, for_data=part * worth)
+    room = None if candidate.room is None else candidate.room + part * worth
+    return replace(candidate, score=candidate.score + part * worth, reason=told, for_data=part * worth, room=room)
 
 
 @dataclass(frozen=True, slots=True)

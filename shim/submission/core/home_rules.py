@@ -68,6 +68,8 @@ class HomeReason:
     text: str
     effect: Effect
     voice: Voice | None = None
+    until_one_ends: bool = False
+    """Whether it stands until another application of its queue has ended."""
 
     @property
     def may_last(self) -> bool:
@@ -127,6 +129,7 @@ class _Rule:
         has_master: Whether it is against ApplicationMasters that the sub-cluster has to start.
         keeps_waiting: Whether what is there already waits for it: an ApplicationMaster, and other containers too.
         other_containers: Whether it is against other containers, too.
+        until_one_ends: See `HomeReason`.
     """
 
     objection: Callable[[Question], str | None]
@@ -135,13 +138,14 @@ class _Rule:
     keeps_waiting: bool = False
     other_containers: bool = False
     voice: Voice | None = None
+    until_one_ends: bool = False
 
 
 def reasons_against(question: Question) -> list[HomeReason]:
     """The reasons against a sub-cluster: those that last first, and of equals in the order of the rules."""
     is_managed = not question.submission.is_unmanaged
     reasons = [
-        HomeReason(text, rule.effect, rule.voice)
+        HomeReason(text, rule.effect, rule.voice, rule.until_one_ends)
         for rule in _RULES
         if (is_managed or not rule.has_master) and (text := rule.objection(question))
     ]
@@ -488,10 +492,10 @@ _RULES = (
     _Rule(_lacks_type, Effect.MAY_WAIT_FOR_EVER, has_master=True),
     _Rule(_fills_share_of_masters_alone, Effect.MAY_WAIT_FOR_EVER, has_master=True, keeps_waiting=True),
     _Rule(_fills_queue, Effect.WAITS, has_master=True, keeps_waiting=True, other_containers=True),
-    _Rule(_fills_share_of_masters, Effect.WAITS, has_master=True, keeps_waiting=True),
-    _Rule(_fills_users_share_of_masters, Effect.WAITS, has_master=True, keeps_waiting=True),
+    _Rule(_fills_share_of_masters, Effect.WAITS, has_master=True, keeps_waiting=True, until_one_ends=True),
+    _Rule(_fills_users_share_of_masters, Effect.WAITS, has_master=True, keeps_waiting=True, until_one_ends=True),
     _Rule(_exceeds_users_limit, Effect.WAITS, has_master=True, keeps_waiting=True, other_containers=True),
-    _Rule(_runs_its_most, Effect.WAITS, keeps_waiting=True),
+    _Rule(_runs_its_most, Effect.WAITS, keeps_waiting=True, until_one_ends=True),
     _Rule(_has_no_free_node, Effect.WAITS, has_master=True, keeps_waiting=True, other_containers=True),
 )
 

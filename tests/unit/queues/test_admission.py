@@ -24,7 +24,7 @@ from shim.queues.waiting_place import WaitingPlace
 from shim.submission.entrance import Accepted
 from shim.submission.service import SubmissionService, SubmissionSettings
 from shim.testing import reports
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS
+from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.failing_stores import SwitchableStore
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import RejectsSubmissions
@@ -435,6 +435,16 @@ async def test_who_waits_for_as_long_as_its_tokens_last_is_held_by_no_order() ->
         await front.federation.clock.advance(waited_s)
         (pending,) = front.room._applications(9)
         assert pending.is_released is is_released
+
+
+@pytest.mark.parametrize(("told", "asked_for"), [("ml", "root.ml"), ("root.ml", "ml"), ("default", "")])
+async def test_work_is_learnt_also_in_queues_that_the_policy_does_not_name(told: str, asked_for: str) -> None:
+    room = (await a_front(SharePolicy())).room
+    past = reports.a_document(1, "east", "FINISHED")
+    room.learn(replace(past, summary=replace(past.summary, queue=told)), 100.0)
+    again = a_submission(2, queue=asked_for, name=past.summary.name, user=past.summary.user, application_type="YARN")
+    assert room.expected_of_submission(again).runs == 1
+    assert room.expected_of(replace(past.summary, queue=told)).runs == 1
 
 
 async def test_what_failed_teaches_nothing_of_its_work() -> None:

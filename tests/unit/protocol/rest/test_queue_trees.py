@@ -213,6 +213,26 @@ def test_hadoop_2_tells_the_share_of_application_masters_and_percentages():
 LEAF = {"type": "capacitySchedulerLeafQueueInfo", "queueName": "dev"}
 
 
+@pytest.mark.parametrize(
+    ("told", "is_fair"),
+    [
+        ({}, False),  # Hadoop 2 and 3.1 do not tell it
+        ({"orderingPolicyInfo": "fifo"}, False),
+        ({"orderingPolicyInfo": "fifo-with-partitions"}, False),
+        ({"orderingPolicyInfo": "fair"}, True),
+        ({"orderingPolicyInfo": "FairOrderingPolicy with sizeBasedWeight"}, True),
+    ],
+)
+def test_the_order_of_a_leafs_applications_is_told_by_newer_versions(told, is_fair):
+    assert read(capacity(LEAF | told))[1]["root.dev"].is_fair is is_fair
+
+
+def test_queues_of_a_fair_scheduler_are_fair_unless_their_policy_is_by_arrival():
+    body = recorded_exchange("fair/scheduler_apps.json").body
+    assert read(body)[1]["root.default"].is_fair
+    assert not read(body.replace(b'"schedulingPolicy":"fair"', b'"schedulingPolicy":"fifo"'))[1]["root.default"].is_fair
+
+
 def in_partition(label, **fields):
     return {"capacities": {"queueCapacitiesByPartition": {"partitionName": label, **fields}}}
 

@@ -8,7 +8,8 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState
 from shim.federation.core.federation_view import FederationView, PendingPlacement, ViewSettings
 from shim.federation.core.queue_names import find_queue
-from shim.submission.core.home import choose_home, next_best
+from shim.submission.core.completion import Expectation, QueueWork
+from shim.submission.core.home import HomeSettings, choose_home, next_best
 from shim.testing.builders import a_submission
 from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
 from shim.testing.settings import usual
@@ -320,3 +321,111 @@ def test_the_score_to_beat_is_the_second_of_all():
     scores = {candidate.subcluster: candidate.score for candidate in decision.candidates}
     assert decision.home_subcluster == EAST
     assert next_best(decision) == scores[WEST] > scores[NORTH]
+
+
+GIB_S = 1024.0
+
+
+def by_work(view, own_gib_s, submission=None, **left_gib_s):
+    """A choice where each sub-cluster's queue has such applications left, all started, in GiB x s."""
+    works = {SubClusterId(name): QueueWork.of((each * GIB_S, True) for each in of) for name, of in left_gib_s.items()}
+    settings = HomeSettings(
+        expected=lambda _: Expectation(own_gib_s * GIB_S, "its last 3 runs"),
+        work_in=lambda seen, _: works.get(seen.subcluster),
+    )
+    return choose_home(submission or asked(), view, {}, NOW_S, settings)
+
+
+def full(*, is_fair=True, **fields):
+    """Nothing free, and its one queue may have all of it; 8 GiB of work are done in a second."""
+    size = ResourceVector(8192, 8)
+    queue = {"capacity": size, "used": size, "is_fair": is_fair, "pending": ResourceVector(1024, 1)}
+    return {"used": size, "queues": (a_queue_report(**(queue | fields)),)}
+
+
+def test_a_backlog_that_is_soon_done_is_better_than_a_full_cluster_that_is_not():
+    """By free shares the backlog made the half-empty one negative, and the full one got the application."""
+    used = ResourceVector(4096, 4)
+    half = full(is_fair=False, used=used, pending=ResourceVector(8192, 8)) | {"used": used}
+    view = a_view(east=full(is_fair=False, pending=ResourceVector()), west=half)
+    assert choose_home(asked(), view, {}, NOW_S).home_subcluster == EAST
+    assert by_work(view, 20, east=[4000], west=[8] * 8).home_subcluster == WEST
+
+
+def test_in_a_fair_queue_a_small_one_goes_beside_a_giant_and_a_giant_goes_where_little_is_left():
+    view = a_view(east=full(), west=full())
+    assert by_work(view, 10, east=[5000], west=[100, 100]).home_subcluster == EAST
+    assert by_work(view, 5000, east=[5000], west=[100, 100]).home_subcluster == WEST
+
+
+def test_in_a_queue_by_arrival_all_of_a_giant_is_ahead():
+    view = a_view(east=full(is_fair=False), west=full(is_fair=False))
+    assert by_work(view, 10, east=[5000], west=[100, 100]).home_subcluster == WEST
+
+
+def test_what_is_free_and_wanted_by_nobody_is_had_at_once_whatever_is_ahead():
+    half = ResourceVector(4096, 4)
+    free = full(is_fair=False, used=half, pending=ResourceVector()) | {"used": half}
+    view = a_view(east=free, west=full(is_fair=False))
+    assert by_work(view, 10, east=[5000], west=[100]).home_subcluster == EAST
+
+
+def test_where_cores_are_used_up_nothing_is_free_however_much_memory_is():
+    """46 % of its memory is used, and all of its cores."""
+    used = ResourceVector(3768, 8)
+    busy = full(is_fair=False, used=used, pending=ResourceVector()) | {"used": used}
+    view = a_view(east=busy, west=full(is_fair=False))
+    assert by_work(view, 10, east=[5000], west=[100]).home_subcluster == WEST
+
+
+def test_work_takes_as_long_as_the_scarcest_type_lets_it():
+    """Half of the memory is all that can be used while cores are used up."""
+    cores = full(used=ResourceVector(4096, 8), pending=ResourceVector()) | {"used": ResourceVector(4096, 8)}
+    decision = by_work(a_view(east=cores, west=full()), 80, east=[], west=[])
+    assert [each.reason.partition(";")[0].rpartition(", ")[2] for each in decision.candidates] == [
+        "20 s of its own by its last 3 runs",
+        "10 s of its own by its last 3 runs",
+    ]
+
+
+def test_memory_alone_counts_where_the_scheduler_counts_nothing_else():
+    cores = full(used=ResourceVector(4096, 8), pending=ResourceVector(), counts_all=False)
+    decision = by_work(a_view(east=cores | {"used": ResourceVector(4096, 8)}), 80, east=[])
+    assert "10 s of its own" in decision.reason
+
+
+def test_what_other_queues_hold_is_not_there_but_for_what_the_queue_is_guaranteed():
+    size = ResourceVector(8192, 8)
+    queues = (a_queue_report(capacity=ResourceVector(2048, 2)), a_queue_report("root.ml", used=size))
+    assert "40 s of its own" in by_work(a_view(east={"used": size, "queues": queues}), 80, east=[]).reason
+
+
+def test_a_start_that_waits_for_others_to_end_is_part_of_the_completion():
+    waiting = full(applications=5, waiting_applications=2)
+    decision = by_work(a_view(east=waiting, west=full()), 8, east=[80, 80, 80], west=[80, 80, 80])
+    assert decision.home_subcluster == WEST
+    told = decision.candidates[0].reason.partition(";")[0]
+    assert told == (
+        "would end in 31 s: 30 s until it starts, 0.0 s for what is ahead in its fair queue, "
+        "1.0 s of its own by its last 3 runs"
+    )
+
+
+def test_where_it_may_wait_for_ever_it_goes_last_however_little_is_ahead():
+    odd = {"nodes": (a_node_report(labels=["gpu"]),), "labels": ("gpu",)}
+    decision = by_work(a_view(east=odd, west=full()), 8, east=[], west=[10_000] * 9)
+    assert decision.home_subcluster == WEST
+
+
+def test_nothing_is_decided_by_work_before_any_is_known():
+    view = a_view(east={"used": ResourceVector(1024, 1)}, west={})
+    assert by_work(view, 0, east=[], west=[5000]).home_subcluster == WEST
+
+
+def test_a_local_master_is_asked_for_the_room_that_was_believed_where_work_decided():
+    """It knows nothing of work: the home has less room than the other, and that is no reason against it."""
+    view = a_view(east=full(is_fair=False), west={"used": ResourceVector(1024, 1)})
+    decision = by_work(view, 10_000, east=[1], west=[5000] * 9)
+    room = {each.subcluster: each.room for each in decision.candidates}
+    assert decision.home_subcluster == EAST
+    assert next_best(decision) == room[EAST] < room[WEST]

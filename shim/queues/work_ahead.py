@@ -1,0 +1,121 @@
+"""What is left of the applications that live in a sub-cluster's queue: known to whoever chooses homes.
+
+Expected work is learnt (`core/expected_work.py`), what an application has used so far is in its document. What an
+application is expected to be and has used up already tells that it is more: then a part of what it has used is
+expected to be left, as of what has lasted long much is left where few are large.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from shim.domain.applications import ApplicationSummary
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.queues import QueueReport
+from shim.domain.submissions import Submission
+from shim.federation.core.federation_view import FederationView
+from shim.federation.core.queue_names import find_queue
+from shim.federation.core.subcluster_view import SubClusterView
+from shim.ports.clock import Clock
+from shim.queues.core.expected_work import ExpectedWork
+from shim.queues.load_meter import has_started, memory_seconds
+from shim.submission.core.completion import Expectation, QueueWork
+
+__all__ = ["WorkAhead"]
+
+_LEFT_OF_USED = 0.25
+_EVERY_S = 1.0
+_MEASURED_IN_A_SECOND = 2000
+_ON_THEIR_WAY_S = 10.0  # an application that was sent is in the view by then, or was refused
+
+
+@dataclass(slots=True)
+class _Sent:
+    """An application that was sent to a sub-cluster and that the view may not show."""
+
+    queue: str
+    mib_s: float
+    at_s: float
+
+
+@dataclass(slots=True)
+class _Known:
+    """What was measured of one sub-cluster; it is good until some moment."""
+
+    until_s: float = float("-inf")
+    by_queue: dict[str, QueueWork] = field(default_factory=dict)
+    sent: dict[ApplicationId, _Sent] = field(default_factory=dict)
+
+
+class WorkAhead:
+    """Measures the work of live applications, at most once a second and sub-cluster.
+
+    Args:
+        view: What is known of applications.
+        clock: The machine's.
+        of_live: Work that a live application is expected to be.
+        of_submission: The same of one that is submitted.
+    """
+
+    def __init__(
+        self,
+        view: FederationView,
+        clock: Clock,
+        of_live: Callable[[ApplicationSummary], ExpectedWork],
+        of_submission: Callable[[Submission], ExpectedWork],
+    ) -> None:
+        self._view = view
+        self._clock = clock
+        self._of_live = of_live
+        self._of_submission = of_submission
+        self._known: dict[SubClusterId, _Known] = {}
+
+    def expected(self, submission: Submission) -> Expectation:
+        """Work that a submission is expected to be; see `HomeSettings`."""
+        found = self._of_submission(submission)
+        return Expectation(found.mib_s, found.ground)
+
+    def work_in(self, seen: SubClusterView, queue: QueueReport) -> QueueWork:
+        """What is left in a queue; see `HomeSettings`."""
+        known = self._known.setdefault(seen.subcluster, _Known())
+        now_s = self._clock.now_s()
+        if now_s >= known.until_s:
+            self._measure(known, seen, now_s)
+        return known.by_queue.setdefault(queue.path, QueueWork())
+
+    def note_sent(self, subcluster: SubClusterId, submission: Submission) -> None:
+        """Count a submission that goes to a sub-cluster, until the view shows it; see `HomeSettings`."""
+        now_s = self._clock.now_s()
+        seen = self._view.look(subcluster, now_s)
+        queue = find_queue(seen, submission.queue or "default")
+        mib_s = self._of_submission(submission).mib_s
+        if queue is None or mib_s <= 0:
+            return
+        self.work_in(seen, queue).add(mib_s)
+        self._known[subcluster].sent[submission.application_id] = _Sent(queue.path, mib_s, now_s)
+
+    def _measure(self, known: _Known, seen: SubClusterView, now_s: float) -> None:
+        live = self._view.live(seen.subcluster)
+        known.until_s = now_s + _EVERY_S * max(1.0, len(live) / _MEASURED_IN_A_SECOND)
+        known.sent = {
+            name: sent for name, sent in known.sent.items() if name not in live and now_s - sent.at_s <= _ON_THEIR_WAY_S
+        }
+        found: dict[str, list[tuple[float, bool]]] = {}
+        for path, left, is_running in self._left(seen, sorted(live)):
+            found.setdefault(path, []).append((left, is_running))
+        for sent in known.sent.values():
+            found.setdefault(sent.queue, []).append((sent.mib_s, False))
+        known.by_queue = {path: QueueWork.of(each) for path, each in found.items()}
+
+    def _left(self, seen: SubClusterView, live: list[ApplicationId]) -> Iterator[tuple[str, float, bool]]:
+        paths: dict[str, str] = {}
+        for name in live:
+            document = self._view.find(name)
+            if document is None:
+                continue
+            summary = document.summary
+            if summary.queue not in paths:
+                queue = find_queue(seen, summary.queue)
+                paths[summary.queue] = "" if queue is None else queue.path
+            used = memory_seconds(document)
+            left = max(self._of_live(summary).mib_s - used, _LEFT_OF_USED * used, 1.0)
+            yield paths[summary.queue], left, has_started(summary)
