@@ -71,11 +71,16 @@ _Kind = tuple[str, str, int, float]
 """Name, user, tasks and mean seconds of a task."""
 
 
+def _letters(number: int) -> str:
+    """A word for a number: kinds of jobs differ by more than numbers, which a run's date is, too."""
+    return "".join(chr(ord("a") + int(digit)) for digit in str(number))
+
+
 def _heavy(rng: random.Random, number: int) -> _Kind:
     """Draw a kind of jobs: three of four have a few tasks, one of twenty about a hundred."""
     fewest, most = rng.choices(_SIZES, weights=(75, 20, 5))[0]
     tasks = rng.randint(fewest, most)
-    return f"etl-{number}", rng.choice(_USERS), tasks, rng.lognormvariate(math.log(15.0), 0.6)
+    return f"etl-{_letters(number)}", rng.choice(_USERS), tasks, rng.lognormvariate(math.log(15.0), 0.6)
 
 
 def _run_of(rng: random.Random, kind: _Kind, number: int) -> ModelledJob:
@@ -99,13 +104,16 @@ def _without_history(rng: random.Random, count: int) -> list[ModelledJob]:
 
 
 def _uniform_short(rng: random.Random, count: int) -> list[ModelledJob]:
-    kinds = [(f"short-{number}", rng.choice(_USERS), 4, 8.0) for number in range(10)]
+    kinds = [(f"short-{_letters(number)}", rng.choice(_USERS), 4, 8.0) for number in range(10)]
     return [_run_of(rng, rng.choice(kinds), number) for number in range(count)]
 
 
 def _giants(rng: random.Random, count: int) -> list[ModelledJob]:
     """Small jobs, and one of fifty that has four hundred tasks."""
-    small = [(f"small-{number}", rng.choice(_USERS), rng.randint(1, 4), rng.uniform(5.0, 20.0)) for number in range(20)]
+    small = [
+        (f"small-{_letters(number)}", rng.choice(_USERS), rng.randint(1, 4), rng.uniform(5.0, 20.0))
+        for number in range(20)
+    ]
     giant = ("giant", _USERS[0], 400, 15.0)
     kinds = [rng.choice(small) if number % _GIANT_EVERY else giant for number in range(1, count + 1)]
     return [_run_of(rng, kind, number) for number, kind in enumerate(kinds)]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
@@ -13,6 +14,7 @@ from shim.federation.core.subcluster_view import SubClusterView
 __all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "nowhere", "owner_of"]
 
 _NOTHING = ResourceVector()
+_ANY_NUMBER = 2**31
 _FORGOTTEN = 200
 """Measurements, of two a second, in which most of what was learnt is forgotten."""
 
@@ -49,6 +51,7 @@ class QueueLoad:
         user_used: What each user's applications hold.
         learnt: What an application of the queue holds once it has what it wants; see `learn`.
         left: Of each application: work that is left of it, in MiB x s, and the memory that it holds.
+        masters_room: What is left there of its share of ApplicationMasters, where a sub-cluster tells that.
     """
 
     used: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
@@ -59,6 +62,7 @@ class QueueLoad:
     user_used: dict[str, ResourceVector] = field(default_factory=dict)
     learnt: ResourceVector = _NOTHING
     left: list[tuple[float, int]] = field(default_factory=list)
+    masters_room: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
 
     @property
     def total_used(self) -> ResourceVector:
@@ -125,13 +129,21 @@ class FederationLoad:
     others_pending: ResourceVector = _NOTHING
     counted: tuple[SubClusterId, ...] = ()
     usable: tuple[SubClusterId, ...] = ()
-    idle: tuple[ResourceVector, ...] = ()
+    idle: Mapping[SubClusterId, ResourceVector] = field(default_factory=dict)
     is_full: bool = False
     masters_at: Mapping[SubClusterId, int] = field(default_factory=dict)
 
-    def startable(self, master: ResourceVector, ahead: int) -> int:
-        """ApplicationMasters of a size that may be on their way: those for which there is room, and a few ahead."""
-        return ahead + sum(_times(master, free) for free in self.idle)
+    def startable(self, path: str, master: ResourceVector, ahead: int) -> int:
+        """ApplicationMasters of a size that may be on their way: those for which there is room, and a few ahead.
+
+        However much is free, no more of a queue start than its share of ApplicationMasters lets: the rest would wait
+        there in the order of arrival.
+        """
+        room = self.queues[path].masters_room
+        return ahead + sum(
+            min(_times(master, free), _times(master, room[name])) if name in room else _times(master, free)
+            for name, free in self.idle.items()
+        )
 
     def copy(self) -> "FederationLoad":
         """One whose queues grow by themselves."""
@@ -178,7 +190,7 @@ def measure(
         others.pending,
         tuple(seen.subcluster for seen in counted),
         tuple(seen.subcluster for seen in usable),
-        tuple(_idle(seen) for seen in usable),
+        {seen.subcluster: _idle(seen) for seen in usable},
         all(seen.pending.memory_mib > 0 for seen in usable),
         {seen.subcluster: max(0, unstarted[seen.subcluster] - seen.waiting_applications) for seen in counted},
     )
@@ -206,6 +218,18 @@ def _take_queues(policy: SharePolicy, seen: SubClusterView, loads: Mapping[str, 
         load = others if queue is None else loads[queue.path]
         load.used[seen.subcluster] = load.used.get(seen.subcluster, _NOTHING) + report.used
         load.pending += report.pending
+        room = _masters_room(report)
+        if room is not None:
+            load.masters_room[seen.subcluster] = load.masters_room.get(seen.subcluster, _NOTHING) + room
+
+
+def _masters_room(report: QueueReport) -> ResourceVector | None:
+    """What is left of a leaf's share of ApplicationMasters; None where that is not told."""
+    part = report.in_partition(report.default_label)
+    if part.masters.memory_mib <= 0:
+        return None
+    left = part.masters - part.masters_used
+    return ResourceVector(max(0, left.memory_mib), max(0, left.vcores) if report.counts_all else _ANY_NUMBER)
 
 
 def owner_of(policy: SharePolicy, subcluster: SubClusterId, path: str) -> FederatedQueue | None:

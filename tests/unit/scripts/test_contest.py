@@ -3,6 +3,7 @@
 import pytest
 
 from scripts.contest import SHAPES, Draw, completions_of, jobs_of, oracle
+from shim.scheduling.global_master.recurring_jobs import recurring_key_of
 
 DRAW = Draw(jobs=60, load=0.8)
 
@@ -34,3 +35,11 @@ def test_the_oracle_is_better_than_one_fair_cluster():
     draw = Draw(jobs=12, nodes=(1, 1))
     fair, best = (completions_of(row, draw) for row in ("one cluster, fair", "oracle"))
     assert sum(best) < sum(fair)
+
+
+def test_a_recurring_kind_is_known_again_by_its_name_and_differs_from_others():
+    jobs = jobs_of(Draw(jobs=200))
+    keys = {recurring_key_of(job.user, "YARN", job.name) for job in jobs}
+    assert 35 <= len(keys) <= 40
+    unknown = {recurring_key_of(job.user, "YARN", job.name) for job in jobs_of(Draw(shape="no-history", jobs=200))}
+    assert len(unknown) == 200

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.queues import QueueReport, QueueState
+from shim.domain.queues import PartitionReport, QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
@@ -302,6 +302,14 @@ def test_by_work_what_clusters_have_room_for_starts_at_once_and_a_few_ahead_the_
     assert numbers(outcome.starters) == [2, 5, 4, 3], "two for which there is room, two ahead"
     assert numbers(outcome.queues["root.prod"]) == [1]
     assert "4 of queue root.prod wait for their ApplicationMasters" in outcome.reasons["root.prod"]
+
+
+@pytest.mark.parametrize(("counts_all", "starters"), [(True, [2, 5, 4]), (None, [2, 5, 4, 3])])
+def test_by_work_no_more_start_than_the_share_of_masters_has_room_for_however_much_is_free(counts_all, starters):
+    """The rest would wait at the cluster, in the order of arrival."""
+    part = PartitionReport("", gib(8), gib(2), masters=ResourceVector(4096, 3), masters_used=gib(2))
+    cluster = a_cluster(EAST, replace(a_queue("root.prod"), partitions=(part,), counts_all=counts_all), size=8, used=2)
+    assert numbers(a_round(BY_WORK, [cluster], by_work(50, 10, 40, 30, 20)).starters) == starters
 
 
 def test_by_work_nothing_is_free_where_something_waits():
