@@ -105,8 +105,8 @@ class QueueConfig:
             "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
             "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
             "those that ended; `fair` who has the fewest; `drf` whose dominant share is least. `delay`, `tetris`, "
-            "`jockey`, `quincy` and `tetrisched` decide also where, and so does `medea` for asks with tags; `sparrow` "
-            "asks two sub-clusters that are drawn, and `omega` plans on random nodes (docs/policies.md). "
+            "`jockey`, `quincy`, `alsched` and `tetrisched` decide also where, and so does `medea` for asks with tags; "
+            "`sparrow` asks two sub-clusters that are drawn, and `omega` plans on random nodes (docs/policies.md). "
             'Needs `span.placement = "heddle"`.',
             choices=(AUTO, UNORDERED, *QUEUE_POLICIES),
             objection=queue_objection,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from shim.domain.ids import ApplicationId
+from shim.domain.wishes import NO_WISHES, JobWishes, wishes_of
 from shim.errors import BadRequestError
 
 __all__ = ["DEADLINE_TAG", "Deadline", "JobTimes", "WorkLeft", "arrival_by_id", "deadline_of", "job_times"]
@@ -45,7 +46,7 @@ class Deadline:
 
 @dataclass(frozen=True, slots=True)
 class JobTimes:
-    """An application's times, as far as known, in seconds since the epoch.
+    """An application's times, as far as known, in seconds since the epoch, and what they are worth to it.
 
     Attributes:
         deadline_s: 0 for none.
@@ -53,6 +54,7 @@ class JobTimes:
 
     submitted_s: float
     deadline_s: float = 0.0
+    wishes: JobWishes = NO_WISHES
 
 
 def deadline_of(tags: Iterable[str]) -> Deadline | None:
@@ -82,12 +84,17 @@ def deadline_of(tags: Iterable[str]) -> Deadline | None:
 
 
 def job_times(submitted_s: float, tags: Iterable[str]) -> JobTimes:
-    """Tell an application's times; one that was not submitted through Heddle may have a tag that is no deadline."""
+    """Tell an application's times and wishes; one that was not submitted through Heddle may have tags that are none."""
+    told = tuple(tags)
     try:
-        deadline = deadline_of(tags)
+        deadline = deadline_of(told)
     except BadRequestError:
         deadline = None
-    return JobTimes(submitted_s, 0.0 if deadline is None else deadline.at_s(submitted_s))
+    try:
+        wishes = wishes_of(told)
+    except BadRequestError:
+        wishes = NO_WISHES
+    return JobTimes(submitted_s, 0.0 if deadline is None else deadline.at_s(submitted_s), wishes)
 
 
 def arrival_by_id(application: ApplicationId) -> float:

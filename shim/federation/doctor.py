@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import UNORDERED, FederatedQueue
+from shim.domain.shares import AUTOMATIC, UNORDERED
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.findings import Finding, Level
 from shim.federation.kerberos_findings import ActingFacts, KerberosFacts, kerberos_findings
@@ -231,10 +231,9 @@ def _containers(facts: FederationFacts) -> Iterator[Finding]:
 
 def _unread(facts: FederationFacts) -> Iterator[Finding]:
     """Queues with a policy for their containers where no ApplicationMaster's call is read: it acts on nothing."""
-    default = FederatedQueue("root").containers
     for queue in facts.policy:
-        is_read = queue.span or (queue.preemptable and queue.is_sharing) or queue.altruism > 0.0
-        if queue.containers not in {UNORDERED, default} and not is_read:
+        is_read = queue.span or queue.spans_by_need or (queue.preemptable and queue.is_sharing) or queue.altruism > 0.0
+        if queue.containers not in {UNORDERED, AUTOMATIC.containers} and not is_read:
             message = f'queue {queue.path} has containers = "{queue.containers}", which acts on nothing'
             advice = "set span = true for it: without that, no ApplicationMaster of the queue is read"
             yield Finding("policies of queues", Level.WARNING, "", message, advice)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from shim.domain.wishes import JobWishes
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.tag_constraints import NO_SERVICES, ServiceFacts
 
@@ -42,6 +43,7 @@ class Knowledge:
         services: Tags of services and the constraints between their containers.
         stage_weights: How early each stage of a job is wanted, 1 for the first, by a plan that was made beforehand;
             by the job's row.
+        wishes: What places and times are worth to a job that says so, by the job's row.
     """
 
     graphs: Mapping[int, tuple[StageOutline, ...]] = field(default_factory=lambda: MappingProxyType({}))
@@ -49,6 +51,7 @@ class Knowledge:
     forecasts: Mapping[int, JobForecast] = field(default_factory=lambda: MappingProxyType({}))
     services: ServiceFacts = NO_SERVICES
     stage_weights: Mapping[int, Mapping[int, float]] = field(default_factory=lambda: MappingProxyType({}))
+    wishes: Mapping[int, JobWishes] = field(default_factory=lambda: MappingProxyType({}))
 
 
 NOTHING_KNOWN = Knowledge()

@@ -241,9 +241,12 @@ class Policy:
         summary: What it is, in one line.
         source: Where it was published; empty for Heddle's own.
         needs: Facts that it cannot do without.
+        uses: Facts that it goes by where they are told.
         solver: Plans beside the cycle, if it does.
         solves_gangs: Whether the solver knows gangs; while one waits, the greedy plans of other solvers stand.
         is_solved_apart: Whether only services wait for the solver, in a queue: its cycles go on without them.
+        plans_in_cycles: Whether what is new waits for a queue's next cycle even where nobody else waits: its solver may
+            let it wait for a better place, which the greedy plan does not.
         rules: What it goes by, a dataclass whose fields may be parameters; `remake` makes the policy with others.
     """
 
@@ -255,15 +258,21 @@ class Policy:
     summary: str = ""
     source: str = ""
     needs: frozenset[Fact] = frozenset()
+    uses: frozenset[Fact] = frozenset()
     solver: Solver | None = None
     solves_gangs: bool = False
     is_solved_apart: bool = False
+    plans_in_cycles: bool = False
     rules: Any = None
     remake: Callable[[Any], "Policy"] | None = None
 
     def __post_init__(self) -> None:
         if self.ordering.has_horizon and not self.commitment.bids:
             raise ValueError(f"policy {self.name} has a horizon, but bids for nothing: it is known by bids alone")
+
+    def goes_by(self, fact: Fact) -> bool:
+        """Tell whether it looks at a fact where that is told."""
+        return fact in self.needs or fact in self.uses
 
     def with_parameters(self, raw: Mapping[str, object]) -> "Policy":
         """The policy with other values of its parameters, as TOML or a text has them.

@@ -135,6 +135,8 @@ class QueuePlanner:
             self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
         elif policy and policy.placement.kernel and self._rows.others_lack(only):
             capacity = None  # it weighs all that waits: what is new is the next cycle's
+        if only is not None and policy and policy.plans_in_cycles:
+            capacity = None
         planned = attempts if only is None else [only]
         first = self._kept_free_for(capacity)
         placing = planned if first is None else [each for each in planned if each == first]
@@ -156,7 +158,7 @@ class QueuePlanner:
                         self._rows.wait_for_data(row, request, at_s),
                     ),
                     starts=placed.starts.get(row, {}),
-                    hosts=placed.hosts.get(row, {}) if policy and Fact.LOCALITY in policy.needs else None,
+                    hosts=placed.hosts.get(row, {}) if policy and policy.goes_by(Fact.LOCALITY) else None,
                     capacity=placed.capacities.get(row, {}),
                     made_by=placed.made_by.get(row, MadeBy.GREEDY).value,
                     estimate=estimate,
@@ -235,7 +237,7 @@ class QueuePlanner:
 
     def _waits_on_purpose(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
         """Tell whether no free place will do for a request: for its data's sake, or its job's."""
-        goes_by_places = Fact.LOCALITY in policy.needs and bool(request.named)
+        goes_by_places = policy.goes_by(Fact.LOCALITY) and bool(request.named)
         return goes_by_places or self._has_earlier_stage(policy, attempt, request)
 
     def _waits_for(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> str:
@@ -347,7 +349,7 @@ class QueuePlanner:
         if Fact.CONSTRAINTS in policy.needs:
             waiting = ((each, *told) for each in planned for told in self._rows.with_rows(each))
             return Knowledge(services=service_facts(waiting, self._attempts.tagged(), self._rows.node_names()))
-        if Fact.DEADLINES in policy.needs:
+        if policy.goes_by(Fact.DEADLINES):
             return self._attempts.knowledge()
         by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}
         return known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN

@@ -22,7 +22,7 @@ from shim.scheduling.policy import Fact, Policy
 from shim.scheduling.queue_tags import TagBook, TentativeByTags, slots_at
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.request_table import RequestTable
-from shim.scheduling.running_rows import running_of
+from shim.scheduling.running_rows import HeldContainer, running_of
 from shim.scheduling.snapshot import (
     Clusters,
     IntArray,
@@ -276,9 +276,10 @@ class QueueRows:
             columns[Column.QUEUE] = -1.0
         return found
 
-    def running(self, containers: Iterable[tuple[int, float, ResourceVector]], container_s: FloatArray) -> Running:
-        """See `running_of`."""
-        return running_of(containers, container_s, self._types)
+    def running(self, containers: Iterable[HeldContainer], container_s: FloatArray) -> Running:
+        """See `running_of`; nodes are those of the newest index."""
+        nodes = {name: row for row, name in enumerate(self.node_names())}
+        return running_of(containers, container_s, self._types, nodes)
 
     def wait_for_data(self, row: int, request: PendingRequest, at_s: float) -> DataWait | None:
         """Tell what a request waits for near its data; None if it may start anywhere."""
@@ -298,9 +299,9 @@ class QueueRows:
         deadlines_s = columns[Column.DEADLINE_S, of_jobs]
         times[RequestTime.DEADLINE_S] = np.where(deadlines_s > 0.0, deadlines_s, np.inf)
         preferred: list[tuple[Preferred, ...]] = [()] * len(self._table.needs)
-        if not policy.needs.isdisjoint({Fact.CONSTRAINTS, Fact.LOCALITY}):
+        if policy.goes_by(Fact.CONSTRAINTS) or policy.goes_by(Fact.LOCALITY):
             nodes.racks = self._nodes.places.racks
-        if Fact.LOCALITY in policy.needs:
+        if policy.goes_by(Fact.LOCALITY):
             for row in live:
                 preferred[row] = self._nodes.places.preferred(self._named_by[row])
         return replace(everything, times=times, preferred=preferred)

@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from shim.errors import BadRequestError
 from shim.scheduling.parameters import named_values
+from shim.scheduling.policies.alsched import ALSCHED
 from shim.scheduling.policies.delay import DELAY
 from shim.scheduling.policies.drf import DRF
 from shim.scheduling.policies.fair import FAIR
@@ -82,6 +83,7 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
                     TETRIS,
                     GRAPHENE,
                     QUINCY,
+                    ALSCHED,
                     TETRISCHED,
                     JOCKEY,
                     MEDEA,

@@ -2,20 +2,32 @@
 
 Nodes are *partitions*: no request tells those of one apart. Time is in quanta. A request may take parts of nodes: then
 what is available is counted by resource type. `compile_requests` gives the arrays of
-`mixed_integer`, whose answer `read_choices` reads.
+`mixed_integer`, and what its variables mean. Users write none of this: `request_wizard` does.
 
 Source: Tumanov et al., "TetriSched", EuroSys 2016, sections 4 and 5; "alsched", SoCC 2012.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import numpy as np
 
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.snapshot import IntArray
 
-__all__ = ["Barrier", "Expression", "Linear", "Most", "NodesFor", "Scaled", "Smallest", "Total", "compile_requests"]
+__all__ = [
+    "Barrier",
+    "CompiledLeaf",
+    "Expression",
+    "Linear",
+    "Most",
+    "NodesFor",
+    "Scaled",
+    "Smallest",
+    "Total",
+    "compile_requests",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +96,20 @@ Expression = NodesFor | Linear | Most | Total | Smallest | Scaled | Barrier
 _Terms = dict[int, float]
 
 
+@dataclass(frozen=True, slots=True)
+class CompiledLeaf:
+    """A leaf of an expression in a program.
+
+    Attributes:
+        chosen: Number of the variable that says whether it is chosen; of LnCk, whether it may take anything.
+        taken: Numbers of those that say how many nodes of each of its partitions it takes.
+    """
+
+    nodes: NodesFor
+    chosen: int
+    taken: tuple[int, ...]
+
+
 @dataclass(slots=True)
 class _Program:
     n_partitions: int
@@ -95,7 +121,8 @@ class _Program:
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
     uses: dict[tuple[int, int, int], _Terms] = field(default_factory=dict)
-    leaves: list[tuple[NodesFor, int]] = field(default_factory=list)
+    leaves: list[CompiledLeaf] = field(default_factory=list)
+    linear: dict[int, list[int]] = field(default_factory=dict)
 
     def variable(self, most: float, *, is_whole: bool = True) -> int:
         self.value.append(0.0)
@@ -116,6 +143,7 @@ class _Program:
                 return {chosen: expression.value}
             case Linear(nodes):
                 taken = self._leaf(nodes, chosen, is_exact=False)
+                self.linear.setdefault(nodes.tag, []).extend(taken)
                 return dict.fromkeys(taken, nodes.value / nodes.count)
             case Most(parts) | Total(parts):
                 flags = [self.variable(1.0) for _ in parts]
@@ -151,13 +179,13 @@ class _Program:
                     if amount > 0.0:
                         self.uses.setdefault((partition, quantum, kind), {})[variable] = amount
         self.row({**dict.fromkeys(taken, 1.0), chosen: -float(nodes.count)}, 0.0 if is_exact else -np.inf, 0.0)
-        self.leaves.append((nodes, chosen))
+        self.leaves.append(CompiledLeaf(nodes, chosen, tuple(taken)))
         return taken
 
 
 def compile_requests(
-    requests: Sequence[Expression], available: IntArray
-) -> tuple[Mapping[str, object], list[tuple[NodesFor, int]]]:
+    requests: Sequence[Expression], available: IntArray, counts: Mapping[int, int] = MappingProxyType({})
+) -> tuple[Mapping[str, object], Sequence[CompiledLeaf]]:
     """Write the sum of all requests as a mixed-integer program.
 
     Parameters
@@ -165,17 +193,23 @@ def compile_requests(
     requests : sequence of Expression
     available : int64 array of shape (n_partitions, n_quanta) or (n_partitions, n_quanta, n_types)
         Nodes that may be used, or what they have of each resource type.
+    counts : mapping of a tag to a count
+        Containers of which all LnCk of the tag have so many at most together: in the papers each is for nodes of its
+        own.
 
     Returns:
     -------
     tuple
-        Arrays for `mixed_integer`, and leaves with the variable that says whether each is chosen.
+        Arrays for `mixed_integer`, and the leaves.
     """
     program = _Program(*available.shape[:2])
     amounts = available.reshape(*available.shape[:2], -1)
     everything = program.variable(1.0)
     for variable, factor in program.generate(Total(tuple(requests)), everything).items():
         program.value[variable] += factor
+    for tag, taken in program.linear.items():
+        if tag in counts:
+            program.row(dict.fromkeys(taken, 1.0), -np.inf, float(counts[tag]))
     for place, terms in program.uses.items():
         program.row(terms, -np.inf, float(amounts[place]))
     rows, columns, entries = zip(*program.entries, strict=True) if program.entries else ((), (), ())

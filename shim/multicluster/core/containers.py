@@ -79,9 +79,11 @@ class Container:
 
     @property
     def spot(self) -> TaggedSpot | None:
-        """The node where it is, if it has tags."""
-        if self.grant is None or not self.grant.tags:
+        """The node where it is, with its tags, if it has some; None if no scheduler has told."""
+        if self.grant is None:
             return None
+        if not self.grant.tags:
+            return TaggedSpot(self.grant.node, PlacementConstraint())
         wanted = None if self.key is None else self.key.placement
         return TaggedSpot(self.grant.node, wanted or PlacementConstraint(self.grant.tags))
 

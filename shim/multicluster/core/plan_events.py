@@ -139,7 +139,7 @@ class ContainerBegan(PlanEffect):
     Attributes:
         since_s: Since when, in seconds since the epoch; None for since now.
         resource: Its size; None if an earlier ledger was granted it.
-        spot: Where it is, if it has tags.
+        spot: Where it is, as far as its scheduler has told.
     """
 
     container: ContainerId

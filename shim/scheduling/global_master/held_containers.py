@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from shim.domain.allocations import TaggedSpot
-from shim.domain.ids import ContainerId
+from shim.domain.allocations import PlacementConstraint, TaggedSpot
+from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 
 __all__ = ["HeldContainers"]
+
+_NO_TAGS = PlacementConstraint()
 
 
 @dataclass(slots=True)
@@ -49,10 +51,12 @@ class HeldContainers:
             self._spots.pop(container, None)
         return began_s
 
-    def of_known_size(self) -> Iterator[tuple[float, ResourceVector]]:
-        """List since when each container of known size is there, and the size."""
-        return ((self._began_s[container], size) for container, size in self._sizes.items())
+    def of_known_size(self) -> Iterator[tuple[float, ResourceVector, NodeId | None]]:
+        """List since when each container of known size is there, the size, and its node as far as it is known."""
+        for container, size in self._sizes.items():
+            spot = self._spots.get(container)
+            yield self._began_s[container], size, None if spot is None else spot.node
 
     def tagged(self) -> Sequence[TaggedSpot]:
         """List where those with tags are."""
-        return tuple(self._spots.values())
+        return tuple(spot for spot in self._spots.values() if spot.placement != _NO_TAGS)

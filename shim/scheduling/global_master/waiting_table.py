@@ -18,6 +18,7 @@ from shim.domain.deadlines import JobTimes, WorkLeft, arrival_by_id
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting, WorkEstimate
 from shim.domain.resources import ResourceVector
+from shim.domain.wishes import NO_WISHES, JobWishes
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
 from shim.scheduling.former_runs import FormerStage
@@ -26,6 +27,7 @@ from shim.scheduling.global_master.recurring_jobs import RecurringJobModels, wor
 from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.queue_policies import container_ordering, queue_policy
+from shim.scheduling.running_rows import HeldContainer
 from shim.scheduling.snapshot import Snapshot
 
 __all__ = ["WaitingTable"]
@@ -60,6 +62,7 @@ class _Attempt:
     containers: HeldContainers = field(default_factory=HeldContainers)
     job_key: str = ""
     has_times: bool = False
+    wishes: JobWishes = NO_WISHES
 
 
 class WaitingTable:
@@ -156,11 +159,11 @@ class WaitingTable:
 
     # ------------------------------------------------------------------ who is before whom
 
-    def containers(self) -> Iterator[tuple[int, float, ResourceVector]]:
-        """List containers of known size: the row of the attempt, since when it has it, and the size."""
+    def containers(self) -> Iterator[HeldContainer]:
+        """List containers of known size."""
         for known in self._attempts.values():
-            for since_s, resource in known.containers.of_known_size():
-                yield known.row, since_s, resource
+            for since_s, resource, node in known.containers.of_known_size():
+                yield HeldContainer(known.row, since_s, resource, node)
 
     def tagged(self) -> Mapping[ApplicationAttemptId, Sequence[TaggedSpot]]:
         """List where each attempt has containers with tags."""
@@ -301,7 +304,7 @@ class WaitingTable:
         return found
 
     def knowledge(self) -> Knowledge:
-        """Of each attempt with a deadline: what ended of it, and what is predicted of the rest by runs."""
+        """Of each attempt with a deadline: what ended of it, and what is predicted of the rest by runs. And wishes."""
         finished, forecasts = dict[int, tuple[int, ...]](), dict[int, JobForecast]()
         for known in self._attempts.values():
             if self._table.get(Column.DEADLINE_S, known.row):
@@ -310,7 +313,8 @@ class WaitingTable:
                 left = self._work_left(known)
                 if left is not None:
                     forecasts[known.row] = JobForecast((FormerStage((left.container_s,), ended + left.containers),))
-        return Knowledge(finished=finished, forecasts=forecasts)
+        wishes = {known.row: known.wishes for known in self._attempts.values() if known.wishes != NO_WISHES}
+        return Knowledge(finished=finished, forecasts=forecasts, wishes=wishes)
 
     def _add(self, attempt: ApplicationAttemptId, at_s: float) -> _Attempt:
         known = _Attempt(attempt, self._table.add(), at_s)
@@ -325,6 +329,7 @@ class WaitingTable:
         times = told or JobTimes(arrival_by_id(known.id.application))
         self._table.put(Column.ARRIVED_S, known.row, times.submitted_s)
         self._table.put(Column.DEADLINE_S, known.row, times.deadline_s)
+        known.wishes = times.wishes
 
     def _count(self, known: _Attempt) -> None:
         """Bring its row up to date.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from shim.domain.resources import ResourceVector
 from shim.simulation.traces import Workload
@@ -21,12 +22,21 @@ class ModelledStage:
         needs: Stages, by their number, that must be done before.
         size: Of each container.
         hosts: For each task the hosts that have its data; empty where no task has any.
+        elsewhere: Run time of a task on another host than those, as a multiple.
+        asks: Whether its master asks for these hosts before others, for them alone (`relaxLocality` off), or for any.
     """
 
     durations_s: tuple[float, ...]
     needs: tuple[int, ...] = ()
     size: ResourceVector = _TASK
     hosts: tuple[tuple[str, ...], ...] = ()
+    elsewhere: float = 1.0
+    asks: Literal["soft", "hard", "none"] = "soft"
+
+    def takes_s(self, task: int, host: str) -> float:
+        """Run time of a task on a host."""
+        is_near = not self.hosts or not self.hosts[task] or host in self.hosts[task]
+        return self.durations_s[task] * (1.0 if is_near else self.elsewhere)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,7 @@ class ModelledJob:
         gang: How many of its first containers it must have together; 0 where each is by itself.
         gang_s: How long a part of them is held at most.
         keeps_containers: Whether its containers outlive an attempt of it.
+        tags: Further tags of its application.
     """
 
     name: str
@@ -54,6 +65,7 @@ class ModelledJob:
     deadline_s: int = 0
     gang: int = 0
     gang_s: int = 120
+    tags: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> int:

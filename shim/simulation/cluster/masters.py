@@ -243,7 +243,7 @@ class ModelledMaster:
             if not all(self._stages[before].is_done for before in stage.spec.needs):
                 continue
             wanted[number, ANY] = len(stage.waiting)
-            for task in stage.waiting:
+            for task in stage.waiting if stage.spec.asks != "none" else ():
                 for host in stage.spec.hosts[task] if stage.spec.hosts else ():
                     wanted[number, host] = wanted.get((number, host), 0) + 1
         gone = {row: 0 for row, count in self._asked.items() if count and row not in wanted}
@@ -259,7 +259,7 @@ class ModelledMaster:
             resource_name=place,
             capability=resource_message(self._job.stages[number].size),
             num_containers=count,
-            relax_locality=True,
+            relax_locality=place != ANY or self._job.stages[number].asks != "hard",
             allocation_request_id=-1,
         )
 
@@ -273,7 +273,7 @@ class ModelledMaster:
         local = (task for task in stage.waiting if stage.spec.hosts and host in stage.spec.hosts[task])
         task = next(local, stage.waiting[0] if stage.waiting else None)
         self._touched.add((number, ANY))
-        if task is not None and stage.spec.hosts:
+        if task is not None and stage.spec.hosts and stage.spec.asks != "none":
             self._touched |= {(number, place) for place in stage.spec.hosts[task]}
         if task is None:
             account.surplus += 1
@@ -281,7 +281,7 @@ class ModelledMaster:
             return
         try:
             node = NodeId(host, container.nodeId.port)
-            self._launch(node, name, stage.spec.durations_s[task], life_of(container))
+            self._launch(node, name, stage.spec.takes_s(task, host), life_of(container))
         except UnavailableError:
             self._releases.append(name)
             return

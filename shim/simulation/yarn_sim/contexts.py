@@ -12,7 +12,7 @@ __all__ = ["submission_context"]
 
 def _tags(job: ModelledJob) -> list[str]:
     deadline = [f"{DEADLINE_TAG}=+{job.deadline_s}s"] if job.deadline_s else []
-    return [*deadline, *([f"{GANG_TAG}={job.gang}@{job.gang_s}s"] if job.gang else [])]
+    return [*job.tags, *deadline, *([f"{GANG_TAG}={job.gang}@{job.gang_s}s"] if job.gang else [])]
 
 
 def submission_context(application_id: ApplicationId, job: ModelledJob) -> bytes:

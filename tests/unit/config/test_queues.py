@@ -179,7 +179,7 @@ def test_parameters_of_a_queues_policy_are_keys_of_its_table_and_stay_when_it_is
         ('containers = "delay"\nnode_sec = 3', "queue[0].node_sec: unknown key. Did you mean node_s?"),
         ('containers = "delay"\nparameters = 3', "queue[0].parameters: unknown key."),
         ('containers = "delay"\nnode_s = {a = 1}', "is not a number, 0 s or more"),
-        ('containers = "delay:node_s=3"', "unknown value 'delay:node_s=3'. Allowed: auto, delay, drf"),
+        ('containers = "delay:node_s=3"', "unknown value 'delay:node_s=3'. Allowed: alsched, auto"),
     ],
 )
 def test_what_is_no_parameter_of_a_queues_policy_is_refused_with_what_is(lines, told):

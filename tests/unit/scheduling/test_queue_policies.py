@@ -54,6 +54,7 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
         "graphene",
         "jockey",
         "quincy",
+        "alsched",
         "tetrisched",
         "medea",
         "sparrow",

@@ -184,9 +184,9 @@ def test_who_can_still_meet_its_deadline_goes_before_best_effort():
     assert granted(plans) == {FIRST: 0, SECOND: 2}
 
 
-def one_that_is_due_beside_one_in_its_way(wanted):
-    """The second is due at 200 s and wants so many; the first, of 40 s each, wants one. Two of 2 GiB end at 52 s."""
-    table = a_table(due({SECOND: 200.0}))
+def one_that_is_due_beside_one_in_its_way(wanted, due_s=200.0):
+    """The second is due by then and wants so many; the first, of 40 s each, wants one. Two of 2 GiB end at 52 s."""
+    table = a_table(due({SECOND: due_s}))
     taught(table, FIRST, 40.0, 41.0)
     taught(table, THIRD, 40.0, 41.0)
     begin(table, THIRD, 2, 2, since_s=12.0)
@@ -196,11 +196,11 @@ def one_that_is_due_beside_one_in_its_way(wanted):
 
 
 def test_what_runs_is_expected_to_come_free_so_that_a_start_is_planned_ahead():
-    table = one_that_is_due_beside_one_in_its_way(3)
+    table = one_that_is_due_beside_one_in_its_way(3, 65.0)
     assert granted(table.plan(a_capacity([2], [0]), "tetrisched", 42.0)) == {FIRST: 0, SECOND: 1}
-    plans = planned(table, a_capacity([1], [1]), "tetrisched", 42.0)
+    plans = planned(table, a_capacity([1, 1], [0]), "tetrisched", 42.0)
     assert granted(plans) == {FIRST: 0, SECOND: 0}, "what is left would be in the way of the three that are due"
-    assert plans[SECOND][0].reason == "a later start leaves more deadlines met"
+    assert plans[SECOND][0].reason == "a later start is worth more to all together"
     assert table.again_at_s > 42.0
 
 

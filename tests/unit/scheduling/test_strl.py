@@ -1,5 +1,7 @@
 """Space-time requests: every operator to the digit, by the solver."""
 
+from types import MappingProxyType
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,10 @@ from shim.scheduling.strl import Barrier, Linear, Most, NodesFor, Scaled, Smalle
 R1, R2, ALL = (0,), (1,), (0, 1)
 
 
-def worth(requests, available):
-    arrays, leaves = compile_requests(requests, np.array(available, dtype=np.int64))
+def worth(requests, available, counts=MappingProxyType({})):
+    arrays, leaves = compile_requests(requests, np.array(available, dtype=np.int64), counts)
     answer = mixed_integer(arrays, 20.0)
-    chosen = [leaf for leaf, variable in leaves if answer[variable] > 0.5]
+    chosen = [leaf.nodes for leaf in leaves if answer[leaf.chosen] > 0.5]
     return float(np.dot(arrays["value"], answer[:-1])), chosen
 
 
@@ -56,6 +58,13 @@ def test_linear_barrier_and_scale():
     many = [Scaled(NodesFor(R1, 2, 0, 1, 1.0), 3.0), NodesFor(R1, 1, 0, 1, 2.0)]
     assert worth(many, [[2], [3]])[0] == pytest.approx(3.0)
     assert worth([Total(())], [[1], [1]])[0] == 0.0
+
+
+def test_containers_that_may_be_had_here_and_there_are_had_once():
+    here, there = Linear(NodesFor(R1, 4, 0, 1, 8.0, tag=7)), Linear(NodesFor(R2, 4, 0, 1, 4.0, tag=7))
+    assert worth([Total((here, there))], [[3], [3]])[0] == pytest.approx(9.0)
+    assert worth([Total((here, there))], [[3], [3]], {7: 4})[0] == pytest.approx(7.0)
+    assert worth([Total((here, there))], [[3], [3]], {7: 2, 8: 0})[0] == pytest.approx(4.0)
 
 
 def test_what_takes_parts_of_a_node_counts_as_what_it_takes_of_each_type():

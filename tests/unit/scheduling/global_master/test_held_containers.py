@@ -16,7 +16,7 @@ def test_sums_follow_what_comes_and_goes():
     assert held.pop(FIRST) == 10.0
     assert held.pop(FIRST) is None
     assert (len(held), held.began_in_all_s, held.resource) == (1, 20.0, ResourceVector(2048, 2))
-    assert list(held.of_known_size()) == [(20.0, ResourceVector(2048, 2))]
+    assert list(held.of_known_size()) == [(20.0, ResourceVector(2048, 2), None)]
 
 
 def test_what_is_said_twice_counts_once_and_a_size_may_come_later():

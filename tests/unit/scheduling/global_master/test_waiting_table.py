@@ -343,7 +343,7 @@ def test_a_share_is_that_of_the_containers_whose_size_is_known():
     table.begun(OLD, ContainerId(OLD, 3), 2.0)
     table.note_shares(ResourceVector(4096, 4))
     assert [table.jobs.get(Column.SHARE, table.row_of(attempt)) for attempt in (OLD, YOUNG)] == [0.75, 0.0]
-    assert list(table.containers()) == [(table.row_of(OLD), 1.0, ResourceVector(1024, 3))]
+    assert list(table.containers()) == [(table.row_of(OLD), 1.0, ResourceVector(1024, 3), None)]
 
 
 def test_another_share_makes_another_order_at_once():
