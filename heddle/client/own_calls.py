@@ -285,6 +285,16 @@ class HeddleOperations:
         return Call("DELETE", f"{_PREFIX}tokens/{{token}}", models.Revoked, {"token": token})
 
     @operation
+    def configuration_age(self) -> Call[models.ConfigurationAge]:
+        """Tell since when the configuration counts that counts. For administrators."""
+        return _get("reload", models.ConfigurationAge)
+
+    @operation
+    def reload(self, *, dry_run: bool = False) -> Call[models.Reload]:
+        """Have what stands in the configuration count, all of it or nothing. For administrators."""
+        return _post("reload", models.Reload, _dry(dry_run=dry_run), repeats=True)
+
+    @operation
     def openapi(self) -> Call[dict[str, Any]]:
         """Give the description of all web services, in OpenAPI 3.1."""
         return Call("GET", f"{_PREFIX}openapi.json", dict)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from heddle import models
 from shim.app.assembly import Overrides
 from shim.app.use_cases import assemble
 from shim.concurrency.off_loop import OffLoop
@@ -33,6 +34,7 @@ from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
 from shim.server.rest.provider_pages import ProviderPages
+from shim.server.rest.reload_api import ReloadAPI
 from shim.server.rest.request_records import RequestResponse
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
@@ -50,6 +52,20 @@ __all__ = ["ScriptedServer", "body_of", "context"]
 
 BASE = "/ws/v1/cluster"
 T = TypeVar("T")
+
+
+class NothingNew:
+    """A configuration in which nothing has changed."""
+
+    since_ms = 1_800_000_000_000
+
+    async def plan(self) -> models.Reload:
+        return models.Reload(
+            since_ms=self.since_ms, dry_run=True, changed=[], added=[], removed=[], warnings=["nothing has changed"]
+        )
+
+    async def reload(self, *, by: str) -> models.Reload:  # noqa: ARG002 - as `ReadsAnew`
+        return await self.plan()
 
 
 class WorkAtOnce(OffLoop):
@@ -142,6 +158,7 @@ class ScriptedServer:
                 UsageAPI(made.usage_reports, self.identity),
                 HardeningAPI(made.hardening),
                 ShadowAPI(made.matching.shadows),
+                ReloadAPI(NothingNew()),
             ),
         )
         self.server = RestService(

@@ -17,6 +17,7 @@ from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.errors import AddressTakenError, ConfigError, InvariantViolationError, StoreUnavailableError
 from shim.queues.usage import UsageKeeping
+from tests.support.client_calls import every_call
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -162,6 +163,17 @@ async def test_s35_whatever_changes_something_of_heddle_needs_an_operator(tmp_pa
         (cluster,) = (await client.get("/heddle/v1/clusters")).json()["clusters"]
         assert cluster["admission"] == "open"
         assert (await client.get("/heddle/v1/policy")).json()["version"] == 0
+
+
+async def test_programs_have_a_method_for_every_operation_that_is_served(tmp_path):
+    """Also for one that is new."""
+    async with a_heddle(tmp_path) as heddle:
+        paths = (await get(heddle.url, "/heddle/v1/openapi.json")).json()["paths"]
+    served = {f"{method.upper()} {path}" for path, methods in paths.items() for method in methods}
+    made = {f"{call.method} {call.template}" for call in every_call()}
+    order = "POST /heddle/v1/clusters/{cluster}/{verb}"
+    assert served - {"GET /heddle/v1/live"} == made
+    assert order in made
 
 
 async def test_what_an_operator_said_survives_and_is_audited(tmp_path):

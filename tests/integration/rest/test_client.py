@@ -1,12 +1,11 @@
 """The client over the whole server, and against the description that the server publishes."""
 
 import asyncio
-import inspect
 import logging
 import re
 import sys
 import types
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +29,11 @@ from heddle.client import (
     WaitedTooLongError,
 )
 from heddle.client.calls import Call
-from heddle.client.manager_calls import ManagerOperations
-from heddle.client.own_calls import HeddleOperations
-from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules
-from shim.protocol.rest.filters import APPLICATION_PARAMETERS
 from shim.server.rest.messages import Request
 from shim.testing.settings import usual
+from tests.support.client_calls import every_call
 from tests.support.scripted_server import BASE, ScriptedServer
 
 POLICY = '[[queue]]\nname = "root.default"\nweight = 2\n'
@@ -98,41 +94,11 @@ async def heddle(way: ToTheServer) -> AsyncIterator[AsyncClient]:
 # -- it covers every operation -----------------------------------------------------------------------------------------
 
 
-def every_call() -> Iterator[tuple[str, Call[Any]]]:
-    """Each operation's call, with something for each of its parameters."""
-    for calls, operations in ((CALLS, HeddleOperations), (MANAGER_CALLS, ManagerOperations)):
-        for name in vars(operations):
-            if name.startswith("_"):
-                continue
-            method = getattr(calls, name)
-            _, *parameters = inspect.signature(method).parameters.values()
-            named = {each.name: _something(each) for each in parameters if each.kind is not each.VAR_KEYWORD}
-            if any(each.kind is each.VAR_KEYWORD for each in parameters):
-                named |= dict.fromkeys(APPLICATION_PARAMETERS, "x")
-            yield name, method(**named)
-
-
-_VALUES: tuple[tuple[str, Any], ...] = (
-    ("Mapping[str, Sequence", {"n:1": ["a"]}),
-    ("Mapping[str, bool", {"a": True}),
-    ("Mapping", {"a": "b"}),
-    ("Sequence", ["a"]),
-    ("bool", True),
-    ("int", 1),
-    ("float", 1.0),
-    ("str", "a"),
-)
-
-
-def _something(parameter: inspect.Parameter) -> Any:
-    return next(value for kind, value in _VALUES if kind in str(parameter.annotation))
-
-
 def test_every_operation_of_the_description_has_a_method_with_each_of_its_parameters(server: ScriptedServer) -> None:
     described = dict(server.description.operations)
     del described["GET /heddle/v1/live"]  # `events`
     made: dict[str, list[Call[Any]]] = {}
-    for _, call in every_call():
+    for call in every_call():
         name = f"{call.method} {call.template}"
         name = server.description.operation(call.method, call.path) or name
         made.setdefault(name, []).append(call)
@@ -149,7 +115,7 @@ def test_every_operation_of_the_description_has_a_method_with_each_of_its_parame
 
 
 def test_what_a_client_sends_fits_the_description(server: ScriptedServer) -> None:
-    sent = [(server.description.operation(call.method, call.path), call.body) for _, call in every_call()]
+    sent = [(server.description.operation(call.method, call.path), call.body) for call in every_call()]
     bodies = [(str(name), msgspec.to_builtins(body)) for name, body in sent if body is not None]
     assert len(bodies) > 15
     for name, body in bodies:
