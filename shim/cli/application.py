@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.cli.application_logs import LogsWanted, print_logs
 from shim.cli.completeness import marked_rows
 from shim.cli.followed_logs import follow_logs
@@ -117,9 +118,10 @@ def list_(
     user: User = "",
 ) -> None:
     """List applications of all sub-clusters, newest first."""
-    wanted = {"states": ",".join(state or ()), "user": of_user, "queue": queue, "home": cluster, "limit": str(limit)}
+    wanted: dict[str, str | int] = {"states": ",".join(state or ()), "user": of_user, "queue": queue, "limit": limit}
+    filters = {name: value for name, value in wanted.items() if value}
     with front(server, user, strict=strict) as heddle:
-        rows = heddle.get("/heddle/v1/apps", **{name: value for name, value in wanted.items() if value})["apps"]
+        rows = heddle.ask(CALLS.applications(home=cluster or None, **filters))["apps"]
         print_rows(_for_people(heddle, rows) if output is OutputFormat.TABLE else rows, _COLUMNS, output)
 
 
@@ -139,7 +141,7 @@ def status(
 ) -> None:
     """Show one application."""
     with front(server, user, strict=strict) as heddle:
-        found: dict[str, Any] = heddle.get(f"/heddle/v1/apps/{id_}")["app"]
+        found: dict[str, Any] = heddle.ask(CALLS.application(id_))["app"]
         if output is OutputFormat.TABLE:
             (found,) = _for_people(heddle, [{name: found[name] for name in _STATUS_FIELDS if name in found}])
         print_fields(found, output)
@@ -149,14 +151,14 @@ def status(
 def kill(id_: Id, *, dry_run: DryRun = False, server: Server = DEFAULT_SERVER, user: User = "") -> None:
     """End an application."""
     with front(server, user) as heddle:
-        found: dict[str, Any] = heddle.get(f"/heddle/v1/apps/{id_}")["app"]
+        found: dict[str, Any] = heddle.ask(CALLS.application(id_))["app"]
         where = escape(f"{id_} of {found.get('user')} on {found.get('cluster')}")
         if YarnApplicationState(found["state"]).is_final:
             fail(f"{where} has ended already: {found['state']}")
         if dry_run:
             say(f"would kill {where}, which is {found['state']}")
             return
-        heddle.put(f"/ws/v1/cluster/apps/{id_}/state", {"state": "KILLED"})
+        heddle.ask(MANAGER_CALLS.set_state(id_))
         say(f"killing {where}")
 
 
@@ -168,7 +170,7 @@ def rehome(id_: Id, *, dry_run: DryRun = False, server: Server = DEFAULT_SERVER,
     stays: they end with it. For its user and for operators.
     """
     with front(server, user) as heddle:
-        told = heddle.post(f"/heddle/v1/apps/{id_}/rehome", **({"dry_run": "true"} if dry_run else {}))
+        told = heddle.ask(CALLS.rehome(id_, dry_run=dry_run))
     where = escape(f"{id_} of {told['user']} from {told['was']} to {told['home']}")
     if dry_run:
         say(f"would move {where}: {escape(told['reason'])}")
@@ -224,7 +226,7 @@ def why(
 ) -> None:
     """Tell why an application runs where it does, sub-cluster by sub-cluster, and what was asked back from it."""
     with front(server, user, strict=strict) as heddle:
-        print_decision(heddle.get(f"/heddle/v1/apps/{id_}/why"), output)
+        print_decision(heddle.ask(CALLS.why(id_)), output)
 
 
 def print_decision(told: dict[str, Any], output: OutputFormat) -> None:

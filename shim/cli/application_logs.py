@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
-from urllib.parse import quote
 
+from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.cli.front import ExitCode, Front, FrontError
 from shim.cli.output import say
 from shim.domain import ApplicationId, ContainerId
@@ -35,11 +35,6 @@ class LogsWanted:
     tail: int
     of: str
     grep: str = ""
-
-    @property
-    def query(self) -> dict[str, str]:
-        """The parameters of a question for one file."""
-        return {"tail": str(self.tail), **({"grep": self.grep} if self.grep else {})}
 
     @classmethod
     def parse(cls, text: str, *, file: str = "", tail: int = 4096, of: str = "", grep: str = "") -> "LogsWanted":
@@ -76,23 +71,18 @@ def print_logs(heddle: Front, wanted: LogsWanted) -> None:
 
 def running_containers(heddle: Front, application: str) -> list[str]:
     """Containers of an application's newest attempt; none if nobody knows it any more."""
-    path = f"/ws/v1/cluster/apps/{application}/appattempts"
-    attempts = _found(heddle, path, "appAttempts", "appAttempt")
+    try:
+        attempts = (heddle.ask(MANAGER_CALLS.attempts(application))["appAttempts"] or {}).get("appAttempt", [])
+    except FrontError as exc:
+        return none_if_absent(exc)
     newest = max((str(each["appAttemptId"]) for each in attempts), default="")
     if not newest:
         return []
     try:
-        listed = heddle.get(f"{path}/{newest}/containers") or {}
+        listed = heddle.ask(MANAGER_CALLS.containers(application, newest)) or {}
     except FrontError as exc:
         return none_if_absent(exc)
     return [str(each["containerId"]) for each in listed.get("container", [])]
-
-
-def _found(heddle: Front, path: str, outer: str, inner: str) -> list[Mapping[str, Any]]:
-    try:
-        return list((heddle.get(path)[outer] or {}).get(inner, []))
-    except FrontError as exc:
-        return none_if_absent(exc)
 
 
 def none_if_absent(problem: FrontError) -> list[Any]:
@@ -107,12 +97,12 @@ def _print_running(heddle: Front, container: str, wanted: LogsWanted) -> str:
 
     Those in a view ACL may read what was aggregated alone.
     """
-    path = f"/heddle/v1/containers/{container}/logs"
     try:
-        told = heddle.get(path)
+        told = heddle.ask(CALLS.container_logs(container))
         say(escape(f"== {container} on {told['node']} of {told['cluster']}"))
         for name in (each["file"] for each in told["files"] if wanted.file in ("", each["file"])):
-            _print_file(name, heddle.get(f"{path}/{name}", **wanted.query))
+            call = CALLS.container_log(container, name, tail=wanted.tail, grep=wanted.grep)
+            _print_file(name, heddle.ask(call))
     except FrontError as exc:
         if exc.code not in (ExitCode.NOT_FOUND, ExitCode.NOT_ALLOWED):
             raise
@@ -121,20 +111,24 @@ def _print_running(heddle: Front, container: str, wanted: LogsWanted) -> str:
 
 
 def _print_aggregated(heddle: Front, wanted: LogsWanted) -> None:
-    path = f"/heddle/v1/apps/{wanted.application}/logs"
     of = wanted.of or user_of(heddle, wanted.application)
-    query = {"of": of} if of else {}
     count = 0
-    for node in heddle.get(path, **query)["nodes"]:
+    for node in heddle.ask(CALLS.application_logs(wanted.application, of=of))["nodes"]:
         if node["wrong"]:
             say(escape(f"== {' of '.join(filter(None, (node['node'], node['cluster'])))}: {node['wrong']}"))
         for container, files in groupby(_wanted(node["files"], wanted), key=lambda each: str(each["container"])):
             say(escape(f"== {container} on {node['node']} of {node['cluster']}, aggregated"))
             for name in (str(each["file"]) for each in files):
-                told = heddle.get(
-                    f"{path}/{container}/{quote(name, safe='')}", node=node["node"], **wanted.query, **query
+                call = CALLS.application_log(
+                    wanted.application,
+                    container,
+                    name,
+                    tail=wanted.tail,
+                    grep=wanted.grep,
+                    of=of,
+                    node=node["node"],
                 )
-                _print_file(name, told)
+                _print_file(name, heddle.ask(call))
                 count += 1
     if not count:
         what = " ".join(filter(None, (wanted.container or wanted.application, wanted.file)))
@@ -148,7 +142,7 @@ def _wanted(files: Iterable[Mapping[str, Any]], wanted: LogsWanted) -> list[Mapp
 def user_of(heddle: Front, application: str) -> str:
     """The user of an application; empty if Heddle does not know it any more: it is the caller's then, or nobody's."""
     try:
-        return str(heddle.get(f"/heddle/v1/apps/{application}")["app"].get("user", ""))
+        return str(heddle.ask(CALLS.application(application))["app"].get("user", ""))
     except FrontError as exc:
         none_if_absent(exc)
         return ""

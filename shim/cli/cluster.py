@@ -9,10 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
+from heddle.client.calls import Call
+from heddle.client.workflows import CALLS
+from heddle.models import Order
 from shim.cli.draining import wait_until_drained
 from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, Strict, User, fail, fail_for_config, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
-from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
+from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.config.editing import replace_file, value_of, with_cluster, with_cluster_changed, without_cluster
 from shim.config.loader import parse
 from shim.errors import ConfigError, HeddleError, NotFoundError
@@ -65,7 +68,7 @@ def list_(
 ) -> None:
     """List the sub-clusters: state, age of the last heartbeat, running applications, and what is wrong."""
     with front(server, user, strict=strict) as heddle:
-        rows = heddle.get("/heddle/v1/clusters")["clusters"]
+        rows = heddle.ask(CALLS.clusters())["clusters"]
         if output is OutputFormat.TABLE:
             rows = [{**row, "why": _why(row)} for row in rows]
         has_trouble = any(row.get("why") for row in rows)
@@ -84,7 +87,7 @@ def cordon(
 ) -> None:
     """Send no new applications to a sub-cluster. What runs there goes on."""
     with front(server, user) as heddle:
-        _admit(heddle, cluster, "cordon", dry_run=dry_run, output=output, reason=message)
+        _admit(heddle, cluster, CALLS.cordon, dry_run=dry_run, output=output, reason=message)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -107,7 +110,9 @@ def drain(
     `--wait` the command ends when it is empty; with code 5 when the time is over first.
     """
     with front(server, user) as heddle:
-        _admit(heddle, cluster, "drain", dry_run=dry_run, output=output, reason=message, is_shown=not wait or dry_run)
+        _admit(
+            heddle, cluster, CALLS.drain, dry_run=dry_run, output=output, reason=message, is_shown=not wait or dry_run
+        )
         if wait and not dry_run:
             drained = wait_until_drained(lambda: _drainage(heddle, cluster), timeout_s=timeout_s)
             print_fields(drained, output)
@@ -126,7 +131,7 @@ def undrain(
 ) -> None:
     """Let new applications in again, after cordon or drain."""
     with front(server, user) as heddle:
-        _admit(heddle, cluster, "undrain", dry_run=dry_run, output=output)
+        _admit(heddle, cluster, CALLS.undrain, dry_run=dry_run, output=output)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -145,14 +150,13 @@ def retire(
     ResourceManager's port is open, and cannot see more: that its nodes run nothing is for you to know.
     """
     with front(server, user) as heddle:
-        path = f"/heddle/v1/clusters/{cluster}/retire"
-        plan: dict[str, Any] = heddle.post(path, **dry_run_query(dry_run=True))
+        plan: dict[str, Any] = heddle.ask(CALLS.retire(cluster, dry_run=True))
         if not (dry_run or yes):
             moved, lost = len(plan["to_move"]), len(plan["to_lose"])
             question = f"{cluster} is dead for good, and none of its containers runs? {moved} applications will go "
             question += f"elsewhere, {lost} will be FAILED"
             typer.confirm(question, abort=True, err=True)
-        print_fields(plan if dry_run else heddle.post(path), output)
+        print_fields(plan if dry_run else heddle.ask(CALLS.retire(cluster)), output)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -166,8 +170,7 @@ def revive(
 ) -> None:
     """Let a retired sub-cluster in again, if nothing is left there of what was given up."""
     with front(server, user) as heddle:
-        path = f"/heddle/v1/clusters/{cluster}/revive"
-        print_fields(heddle.post(path, **dry_run_query(dry_run=dry_run)), output)
+        print_fields(heddle.ask(CALLS.revive(cluster, dry_run=dry_run)), output)
 
 
 def _why(row: Mapping[str, Any]) -> str:
@@ -256,19 +259,18 @@ def _edit(file: Path, change: Callable[[str], str], *, write: bool) -> None:
 def _admit(
     heddle: Front,
     cluster: str,
-    verb: str,
+    verb: Callable[..., Call[Order]],
     *,
     dry_run: bool,
     output: OutputFormat,
     reason: str = "",
     is_shown: bool = True,
 ) -> None:
-    query = dry_run_query(dry_run=dry_run) | ({"reason": reason} if reason else {})
-    told: dict[str, Any] = heddle.post(f"/heddle/v1/clusters/{cluster}/{verb}", **query)
+    told: dict[str, Any] = heddle.ask(verb(cluster, reason=reason, dry_run=dry_run))
     if is_shown:
         print_fields(told, output)
 
 
 def _drainage(heddle: Front, cluster: str) -> dict[str, Any]:
-    told: dict[str, Any] = heddle.get(f"/heddle/v1/clusters/{cluster}/drainage")
+    told: dict[str, Any] = heddle.ask(CALLS.drainage(cluster))
     return told

@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 
 import heddle
+from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.cli.front import EXIT_CODES, Front, FrontError, fail
 from shim.cli.lab import Folder, boot_progress, fail_with_log
 from shim.cli.output import OutputFormat, print_rows, say
@@ -42,7 +43,6 @@ _SERVE_TIMEOUT_S = 60.0
 _WORK_TIMEOUT_S = 240.0
 _LOG_LINES = 15
 _UP = "RUNNING"
-_INFO = "/ws/v1/cluster/info"
 _COLUMNS = (
     ("APPLICATION", "id"),
     ("NAME", "name"),
@@ -116,7 +116,7 @@ def _nearest(heddle: Front) -> str:
     port = urlsplit(heddle.server).port
     with closing(Front(f"http://127.0.0.1:{port}", getpass.getuser())) as near:
         try:
-            is_same = near.get(_INFO) == heddle.get(_INFO)
+            is_same = near.ask(MANAGER_CALLS.info()) == heddle.ask(MANAGER_CALLS.info())
         except FrontError:
             is_same = False
         return near.server if is_same else heddle.server
@@ -199,7 +199,7 @@ class _Opening:
 def _states(heddle: Front) -> dict[str, str] | None:
     """The state of each sub-cluster; `None` if no Heddle answers."""
     try:
-        return {row["id"]: row["state"] for row in heddle.get("/heddle/v1/clusters")["clusters"]}
+        return {row["id"]: row["state"] for row in heddle.ask(CALLS.clusters())["clusters"]}
     except FrontError:
         return None
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from heddle.client.workflows import CALLS
 from shim.cli.front import EXIT_CODES, ExitCode, Server, Strict, User, front
 from shim.cli.output import Output, OutputFormat, print_rows
 from shim.cli.settings import DEFAULT_SERVER
@@ -34,12 +35,12 @@ def doctor(
     """
     with front(server, user, strict=strict) as heddle:
         if hardening:
-            lines = heddle.get("/heddle/v1/hardening")["lines"]
+            lines = heddle.ask(CALLS.hardening())["lines"]
             print_rows(lines, _LINE_COLUMNS, output)
             if any(line["state"] == "not ok" for line in lines):
                 raise typer.Exit(ExitCode.FAILED)
             return
-        findings = heddle.get("/heddle/v1/doctor")["findings"]
+        findings = heddle.ask(CALLS.doctor())["findings"]
         print_rows(findings, _COLUMNS, output)
         if any(found["level"] == "error" for found in findings):
             raise typer.Exit(ExitCode.FAILED)

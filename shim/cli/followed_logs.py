@@ -5,9 +5,12 @@ did not tell any more is read from what was aggregated.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
-from urllib.parse import quote
 
+from heddle.applications import LogPart
+from heddle.client.calls import Call
+from heddle.client.workflows import CALLS
 from shim.cli.application_logs import LogsWanted, none_if_absent, running_containers, user_of
 from shim.cli.front import ExitCode, Front, FrontError
 from shim.cli.output import say
@@ -70,12 +73,11 @@ class _Followed:
     def look(self) -> None:
         """Print what nodes have more of than was printed."""
         for container in self._containers():
-            path = f"/heddle/v1/containers/{container}/logs"
             try:
-                for each in self._heddle.get(path)["files"]:
+                for each in self._heddle.ask(CALLS.container_logs(container))["files"]:
                     if not self._is_first:  # what begins from now on is shown from its beginning
                         self._positions.setdefault((container, str(each["file"])), 0)
-                    self._look_at(path, container, each, {})
+                    self._look_at(container, each, partial(CALLS.container_log, container))
             except FrontError as exc:
                 if exc.code not in _GONE:  # it may begin or end this moment
                     raise
@@ -83,16 +85,15 @@ class _Followed:
 
     def look_at_aggregated(self) -> bool:
         """Print what was aggregated and not told before; tell whether every file that was begun is there."""
-        path = f"/heddle/v1/apps/{self._wanted.application}/logs"
-        of = self._wanted.of or user_of(self._heddle, self._wanted.application)
-        query = {"of": of} if of else {}
+        application = self._wanted.application
+        of = self._wanted.of or user_of(self._heddle, application)
         seen = set()
         try:
-            for node in self._heddle.get(path, **query)["nodes"]:
+            for node in self._heddle.ask(CALLS.application_logs(application, of=of))["nodes"]:
                 for each in node["files"]:
                     seen.add((each["container"], each["file"]))
-                    below = f"{path}/{each['container']}"
-                    self._look_at(below, each["container"], each, {**query, "node": node["node"]})
+                    part = partial(CALLS.application_log, application, each["container"], of=of, node=node["node"])
+                    self._look_at(each["container"], each, part)
         except FrontError as exc:
             none_if_absent(exc)
             return False
@@ -114,7 +115,7 @@ class _Followed:
             say(f"== {len(running)} containers run: {_MOST_CONTAINERS} of them are followed; name one to follow it")
         return running[:_MOST_CONTAINERS]
 
-    def _look_at(self, path: str, container: str, file: Mapping[str, Any], query: Mapping[str, str]) -> None:
+    def _look_at(self, container: str, file: Mapping[str, Any], part: Callable[..., Call[LogPart]]) -> None:
         place = (container, str(file["file"]))
         if self._wanted.file not in ("", place[1]) or self._wanted.container not in ("", container):
             return
@@ -123,7 +124,7 @@ class _Followed:
             self._positions.setdefault(place, 0)
             return
         tail = self._wanted.tail if at is None else min(_MOST_PART, size - at + _ROOM)
-        told = self._heddle.get(f"{path}/{quote(place[1], safe='')}", tail=str(tail), after=str(at or 0), **query)
+        told = self._heddle.ask(part(place[1], tail=tail, after=at or 0))
         if told["size"] is None:
             raise FrontError(
                 ExitCode.FAILED, f"the node of {container} does not tell where its text lies in {place[1]}"
@@ -154,7 +155,7 @@ class _Followed:
 def _has_ended(heddle: Front, application: str) -> bool:
     """Tell whether an application has ended; one that nobody knows any more has."""
     try:
-        return YarnApplicationState(heddle.get(f"/heddle/v1/apps/{application}")["app"]["state"]).is_final
+        return YarnApplicationState(heddle.ask(CALLS.application(application))["app"]["state"]).is_final
     except FrontError as exc:
         none_if_absent(exc)
         return True

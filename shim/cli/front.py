@@ -2,8 +2,7 @@
 
 import getpass
 import os
-import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from enum import IntEnum
 from pathlib import Path
@@ -12,11 +11,15 @@ from typing import Annotated, Any, NoReturn
 import httpx
 import typer
 
+from adapters.kerberos import WebInitiator
+from heddle import client
+from heddle.client.auth import token_of
+from heddle.client.calls import Call
+from heddle.client.workflows import CALLS
 from shim.cli.completeness import ClusterAge, ages_of, told_of_missing
 from shim.cli.settings import CONFIG_FILE, server_of
-from shim.cli.shown_tokens import TokenFileError, TokenShown, shown_token
-from shim.cli.tickets import TicketMissingError, TicketShown, asks_for_ticket
 from shim.errors import ConfigError, HeddleError
+from shim.protocol.hrpc import SASLError
 from shim.telemetry import escape
 
 __all__ = [
@@ -31,9 +34,6 @@ __all__ = [
     "fail_for_config",
     "front",
 ]
-
-_TIMEOUT_S = 30.0
-_JAVA_PREFIX = "java.lang.Exception: "
 
 
 class ExitCode(IntEnum):
@@ -64,13 +64,25 @@ _MEANING = {
 }
 EXIT_CODES = f"Exit codes: 0 done, {', '.join(f'{code.value} {code.meaning}' for code in ExitCode)}."
 
-_CODE_BY_STATUS = {
-    401: ExitCode.NOT_ALLOWED,
-    403: ExitCode.NOT_ALLOWED,
-    404: ExitCode.NOT_FOUND,
-    429: ExitCode.UNAVAILABLE,
-    503: ExitCode.UNAVAILABLE,
-}
+_CODES: tuple[tuple[type[client.ClientError], ExitCode], ...] = (
+    (client.AddressError, ExitCode.USAGE),
+    (client.CredentialsError, ExitCode.NOT_ALLOWED),
+    (client.NotAllowedError, ExitCode.NOT_ALLOWED),
+    (client.NoSuchThingError, ExitCode.NOT_FOUND),
+    (client.TryLaterError, ExitCode.UNAVAILABLE),
+    (client.NotReachedError, ExitCode.UNREACHABLE),
+    (client.NoAnswerError, ExitCode.UNREACHABLE),
+    (client.ForeignAnswerError, ExitCode.UNREACHABLE),
+)
+_ADVICE: tuple[tuple[type[client.ClientError], str], ...] = (
+    (client.AddressError, "write --server http://host:port"),
+    (client.UntrustedServerError, ""),
+    (
+        client.NotReachedError,
+        "Start one with `heddle serve -c heddle.toml`, or name another with --server or HEDDLE_SERVER",
+    ),
+)
+"""What to do at a command line, where the client would say something else."""
 
 
 def _near(context: typer.Context, value: str) -> str:
@@ -118,7 +130,7 @@ class FrontError(HeddleError):
 
 
 class Front:
-    """Calls to one Heddle in the name of one user.
+    """Calls to one Heddle in the name of one user, by `heddle.client`; verbs show whatever is in its answers.
 
     Args:
         server: Base address, `http://host:port`.
@@ -132,7 +144,7 @@ class Front:
         as_of: When the oldest part of the rest was true; empty before anything was read.
 
     Raises:
-        FrontError: If `ca_file` cannot be used.
+        FrontError: If `ca_file` or the token cannot be used.
     """
 
     def __init__(
@@ -144,108 +156,72 @@ class Front:
         ca_file: str = "",
         token: str = "",
     ) -> None:
-        self.server = server.rstrip("/")
         self.missing: tuple[str, ...] = ()
         self.as_of = ""
         self._ages: dict[str, ClusterAge] | None = None
-        self._claim = {} if token else {"user.name": user}
-        # environment variables for proxies are for the web, not for a cluster's own addresses
-        self._http = httpx.Client(
-            base_url=self.server,
-            timeout=_TIMEOUT_S,
-            trust_env=False,
-            verify=_trusting(ca_file) if ca_file else True,
-            transport=transport,
-            headers={"Accept": "application/json"},
-            auth=TokenShown(token) if token else TicketShown(),
-        )
+        try:
+            self._client = client.Client(
+                server,
+                auth=client.Token(token) if token else client.Ticket(user, _proof),
+                ca_file=ca_file,
+                patience=client.Patience(retries=0),
+                on_answer=self._note_age,
+                transport=transport,
+            )
+        except client.CredentialsError as exc:
+            raise FrontError(ExitCode.USAGE, str(exc)) from exc
 
-    def get(self, path: str, **query: str) -> Any:
-        """The document at a path.
+    @property
+    def server(self) -> str:
+        """Where it is."""
+        return self._client.server
+
+    def ask(self, call: Call[Any]) -> Any:
+        """The document that a call is answered with.
 
         Raises:
             FrontError: If there is none, or no Heddle.
         """
-        return self._call("GET", path, query)
-
-    def post(self, path: str, body: Any = None, **query: str) -> Any:
-        """Send a document; see `get`."""
-        return self._call("POST", path, query, body)
-
-    def put(self, path: str, body: Any, **query: str) -> Any:
-        """Replace a document; see `get`."""
-        return self._call("PUT", path, query, body)
-
-    def delete(self, path: str) -> Any:
-        """End a thing; see `get`."""
-        return self._call("DELETE", path, {})
+        try:
+            return self._client.document(call)
+        except client.ClientError as exc:
+            raise _front_error(exc) from exc
 
     def ages(self) -> dict[str, ClusterAge]:
         """How old what is known of each cluster is; asked for once, and empty if nobody tells."""
         if self._ages is None:
             try:
-                self._ages = ages_of(self.get("/heddle/v1/clusters")["clusters"])
+                self._ages = ages_of(self.ask(CALLS.clusters())["clusters"])
             except (FrontError, KeyError, TypeError):
                 self._ages = {}
         return self._ages
 
     def close(self) -> None:
         """Give up the connection."""
-        self._http.close()
+        self._client.close()
 
-    def _call(self, method: str, path: str, query: Mapping[str, str], body: Any = None) -> Any:
-        parameters = {**query, **self._claim}
-        try:
-            answer = self._http.request(method, path, params=parameters, json=body)
-        except TicketMissingError as exc:
-            raise FrontError(ExitCode.NOT_ALLOWED, str(exc)) from exc
-        except httpx.TimeoutException as exc:
-            message = f"{self.server} did not answer within {_TIMEOUT_S:g} s"
-            raise FrontError(ExitCode.UNREACHABLE, message) from exc
-        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as exc:
-            message = f"{self.server!r} is not the address of a Heddle: write --server http://host:port"
-            raise FrontError(ExitCode.USAGE, message) from exc
-        except httpx.HTTPError as exc:
-            if told := _told_of_tls(self.server, exc):
-                raise FrontError(ExitCode.UNREACHABLE, told) from exc
-            message = (
-                f"no Heddle at {self.server}: {str(exc).rstrip('.')}. Start one with `heddle serve -c heddle.toml`, "
-                "or name another with --server or HEDDLE_SERVER"
-            )
-            raise FrontError(ExitCode.UNREACHABLE, message) from exc
-        if answer.is_success:
-            if method == "GET" and not path.startswith(_NOT_OF_CLUSTERS):
-                self._note_age(answer)
-            return answer.json() if answer.content else {}
-        if asks_for_ticket(answer):
-            raise FrontError(ExitCode.NOT_ALLOWED, f"{self.server} does not take the ticket that was shown")
-        complaint = _complaint(answer)
-        if complaint is None:
-            told = f"{method} {path}: status {answer.status_code}, without a reason"
-            raise FrontError(ExitCode.UNREACHABLE, f"{told}. Is it a Heddle that serves {self.server}?")
-        raise FrontError(_CODE_BY_STATUS.get(answer.status_code, ExitCode.FAILED), complaint)
-
-    def _note_age(self, answer: httpx.Response) -> None:
+    def _note_age(self, call: Call[Any], age: client.Freshness) -> None:
         """Keep what an answer says of its own age: all that was missing in any, and the oldest moment."""
-        named = (each.strip() for each in answer.headers.get("Heddle-Missing", "").split(","))
-        self.missing = tuple(dict.fromkeys((*self.missing, *filter(None, named))))
-        as_of = answer.headers.get("Heddle-As-Of", "")
-        self.as_of = min(as_of, self.as_of or as_of)  # RFC 3339 in UTC sorts as time does
+        if call.method == "GET" and not call.template.startswith(_NOT_OF_CLUSTERS):
+            self.missing = tuple(dict.fromkeys((*self.missing, *age.missing)))
+            self.as_of = min(age.as_of, self.as_of or age.as_of)  # RFC 3339 in UTC sorts as time does
 
 
-def _told_of_tls(server: str, error: BaseException) -> str:
-    """What was wrong with the proof that a server is who it says; empty if it was something else."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ssl.SSLError):
-        cause = cause.__cause__ or cause.__context__
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        advice = "Write the name that its certificate is for, and name the file of its CA in HEDDLE_CA_FILE"
-        return f"{server} does not prove who it is: {cause.verify_message.rstrip('.')}. {advice}"
-    if isinstance(cause, ssl.SSLError):
-        return f"no TLS with {server}: {cause.reason or cause}. Does it speak http:// alone, or ask for a certificate?"
-    if isinstance(error, (httpx.RemoteProtocolError, httpx.ReadError)) and server.startswith("http:"):
-        return f"{server} ended the connection without an answer. If it speaks TLS, write https://"
-    return ""
+def _front_error(problem: client.ClientError) -> FrontError:
+    code = next((code for kind, code in _CODES if isinstance(problem, kind)), ExitCode.FAILED)
+    advice = next((text for kind, text in _ADVICE if isinstance(problem, kind)), problem.next) or problem.next
+    mark = ": " if isinstance(problem, client.AddressError) else ". "
+    return FrontError(code, f"{problem.what}{mark}{advice}" if advice else problem.what)
+
+
+def _proof(host: str) -> bytes:
+    """Show the ticket of whoever runs the verb."""
+    try:
+        return WebInitiator().token_for(host)
+    except SASLError as exc:
+        raise client.CredentialsError(f"{exc}, and name Heddle by the host of its principal HTTP/HOST") from exc
+    except ConfigError as exc:
+        raise client.CredentialsError(str(exc)) from exc
 
 
 def _name_here() -> str:
@@ -255,22 +231,6 @@ def _name_here() -> str:
     except (KeyError, OSError) as exc:  # as in many a container
         message = f"this machine has no name for you (uid {os.getuid()}): write --user NAME"
         raise FrontError(ExitCode.USAGE, message) from exc
-
-
-def _trusting(ca_file: str) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=ca_file)
-    except OSError as exc:
-        raise FrontError(ExitCode.USAGE, f"HEDDLE_CA_FILE={ca_file} cannot be used: {exc}") from exc
-
-
-def _complaint(answer: httpx.Response) -> str | None:
-    """Message of a ResourceManager's error body; None if it has none."""
-    try:
-        message = str(answer.json()["RemoteException"]["message"])
-    except (ValueError, KeyError, TypeError):
-        return None
-    return message.removeprefix(_JAVA_PREFIX)  # web services of Java have it, people need not
 
 
 def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
@@ -295,7 +255,7 @@ def front(server: str, user: str, *, strict: bool = False) -> Iterator[Front]:
     code of its own, so what is to be printed all the same is printed before.
     """
     try:
-        ca_file, token = os.environ.get("HEDDLE_CA_FILE", ""), shown_token(os.environ)
+        ca_file, token = os.environ.get("HEDDLE_CA_FILE", ""), token_of(os.environ)
         with closing(Front(server, user or _name_here(), ca_file=ca_file, token=token)) as made:
             try:
                 yield made
@@ -303,7 +263,7 @@ def front(server: str, user: str, *, strict: bool = False) -> Iterator[Front]:
                 _say_missing(made)
             if strict and made.missing:
                 raise typer.Exit(ExitCode.INCOMPLETE)
-    except TokenFileError as exc:
+    except client.CredentialsError as exc:
         fail(str(exc), ExitCode.USAGE)
     except FrontError as exc:
         fail(str(exc), exc.code)

@@ -8,19 +8,20 @@ from typing import Annotated, Any
 
 import typer
 
+from heddle.client.workflows import CALLS
 from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.policy_advice import EPILOG as ADVICE_EPILOG
 from shim.cli.policy_advice import advise
 from shim.cli.policy_shadow import shadow
-from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
+from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.scheduling.parameters import parameters_of
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
 from shim.scheduling.registry import KINDS, PolicyKind
 from shim.telemetry import escape
 
-__all__ = ["app", "policy_body"]
+__all__ = ["app", "text_of_policy"]
 
 app = typer.Typer(
     help="The policy of shares: show, validate, diff, apply, history, rollback, release; kinds of scheduling policies.",
@@ -53,7 +54,7 @@ _HISTORY = (("VERSION", "version"), ("APPLIED AT", "applied_at"), ("BY", "applie
 def show(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
     """Print the policy that holds."""
     with front(server, user) as heddle:
-        told = heddle.get("/heddle/v1/policy")
+        told = heddle.ask(CALLS.policy())
     if output is OutputFormat.TABLE:
         say(_printable(told["text"]) or _NO_POLICY)
     else:
@@ -73,7 +74,7 @@ def validate(
 ) -> None:
     """Say whether a policy could be applied; if not, in which line it is wrong, and why."""
     with front(server, user) as heddle:
-        told = heddle.post("/heddle/v1/policy/validate", policy_body(file))
+        told = heddle.ask(CALLS.validate_policy(text_of_policy(file), source=file.name))
     print_fields(told, output)
     if strict and told["nowhere"]:
         fail(f"no cluster has {', '.join(told['nowhere'])}; asked were {', '.join(told['checked_on'])}")
@@ -85,9 +86,9 @@ def validate(
 def diff(file: PolicyFile, *, server: Server = DEFAULT_SERVER, user: User = "") -> None:
     """Show what would change in the policy that holds. Exit code 1 if anything would."""
     with front(server, user) as heddle:
-        body = policy_body(file)
-        heddle.post("/heddle/v1/policy/validate", body)
-        lines = _difference(heddle, body["text"], str(file))
+        text = text_of_policy(file)
+        heddle.ask(CALLS.validate_policy(text, source=file.name))
+        lines = _difference(heddle, text, str(file))
     for line in lines:
         say(_printable(line))
     if lines:
@@ -108,17 +109,17 @@ def apply(
     user: User = "",
 ) -> None:
     """Let a policy hold from now on, without a restart. One with an error is refused as a whole."""
-    query = dry_run_query(dry_run=dry_run)
     with front(server, user) as heddle:
-        body = policy_body(file) | {"note": note, "expected": expected}
-        _print_version(heddle.post("/heddle/v1/policy", body, **query), output)
+        text = text_of_policy(file)
+        call = CALLS.apply_policy(text, source=file.name, note=note, expected=expected, dry_run=dry_run)
+        _print_version(heddle.ask(call), output)
 
 
 @app.command(epilog=EXIT_CODES)
 def history(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
     """List every policy that ever held, newest first; version 0 is the configuration file's."""
     with front(server, user) as heddle:
-        rows = heddle.get("/heddle/v1/policy/history")["versions"]
+        rows = heddle.ask(CALLS.policy_history())["versions"]
     print_rows([_for_people(row) for row in rows] if output is OutputFormat.TABLE else rows, _HISTORY, output)
 
 
@@ -132,9 +133,8 @@ def rollback(
     user: User = "",
 ) -> None:
     """Let an old version hold again, as a new one; 0 is the configuration file's, as `release`."""
-    query = dry_run_query(dry_run=dry_run)
     with front(server, user) as heddle:
-        _print_version(heddle.post(f"/heddle/v1/policy/rollback/{version}", **query), output)
+        _print_version(heddle.ask(CALLS.roll_back_policy(version, dry_run=dry_run)), output)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -147,7 +147,7 @@ def release(
 ) -> None:
     """Give control back to the configuration file: its queues hold again, here and in every other Heddle."""
     with front(server, user) as heddle:
-        _print_version(heddle.post("/heddle/v1/policy/release", **dry_run_query(dry_run=dry_run)), output)
+        _print_version(heddle.ask(CALLS.release_policy(dry_run=dry_run)), output)
 
 
 app.command(epilog=ADVICE_EPILOG)(advise)
@@ -220,16 +220,16 @@ def _parameter_rows(kind: PolicyKind) -> list[dict[str, Any]]:
     ]
 
 
-def policy_body(file: Path) -> dict[str, Any]:
+def text_of_policy(file: Path) -> str:
     """A policy file as it is sent; a file that cannot be read ends the command."""
     try:
-        return {"text": file.read_text("utf-8"), "source": file.name}
+        return file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         fail(f"{file} cannot be read: {exc}", ExitCode.USAGE)
 
 
 def _difference(heddle: Front, text: str, name: str) -> list[str]:
-    holds = heddle.get("/heddle/v1/policy")
+    holds = heddle.ask(CALLS.policy())
     before, after = holds["text"].splitlines(), text.splitlines()
     return list(difflib.unified_diff(before, after, f"version {holds['version']}", name, lineterm=""))
 

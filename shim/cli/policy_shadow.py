@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from heddle.client.workflows import CALLS
 from shim.cli.front import Server, User, front
 from shim.cli.output import Output, OutputFormat, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER
@@ -51,7 +52,7 @@ def shadow(
     solver had no answer in time.
     """
     with front(server, user) as heddle:
-        queues = heddle.get("/heddle/v1/policy/shadow")["queues"]
+        queues = heddle.ask(CALLS.shadows())["queues"]
     rows = [each | each["differences"] | {"newest": each["newest"][:newest]} for each in queues]
     print_rows(rows, _QUEUES, output)
     if output is not OutputFormat.TABLE:

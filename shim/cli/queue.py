@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from heddle.client.workflows import CALLS
 from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, Strict, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
-from shim.cli.policy import policy_body
+from shim.cli.policy import text_of_policy
 from shim.cli.settings import DEFAULT_SERVER
 
 __all__ = ["app"]
@@ -104,14 +105,14 @@ def whatif(
     `heddle whatif` replays applications of the past instead, and tells how long they would have waited and taken.
     """
     with front(server, user) as heddle:
-        rows = heddle.post("/heddle/v1/shares/whatif", policy_body(file))["queues"]
+        rows = heddle.ask(CALLS.what_if(text_of_policy(file), source=file.name))["queues"]
     print_rows([_in_percent(row) for row in rows] if output is OutputFormat.TABLE else rows, _WHAT_IF, output)
 
 
 def _rows(heddle: Front) -> list[dict[str, Any]]:
     """Leaf queues with their shares; then queues of the policy that are no leaf of that name anywhere."""
-    shares = {row["queue"]: row for row in heddle.get("/heddle/v1/shares")["queues"]}
-    rows = [{**shares.pop(row["queue"], {}), **row} for row in heddle.get("/heddle/v1/queues")["queues"]]
+    shares = {row["queue"]: row for row in heddle.ask(CALLS.shares())["queues"]}
+    rows = [{**shares.pop(row["queue"], {}), **row} for row in heddle.ask(CALLS.queues())["queues"]]
     return [*rows, *(_by_other_names(row) for row in shares.values())]
 
 

@@ -2,14 +2,14 @@
 
 import time
 
+from heddle.client.workflows import CALLS
 from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, Server, User, front
 from shim.cli.output import Output, OutputFormat, print_fields
-from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
+from shim.cli.settings import DEFAULT_SERVER, DryRun
 
 __all__ = ["EPILOG", "reload"]
 
 EPILOG = EXIT_CODES
-_PATH = "/heddle/v1/reload"
 _PAUSE_S = 0.5
 _COUNTS_WITHIN_S = 180.0
 
@@ -28,7 +28,7 @@ def reload(
     sub-cluster may be taken away once nothing runs there (`heddle cluster drain`). SIGHUP does the same.
     """
     with front(server, user) as heddle:
-        plan = heddle.post(_PATH, **dry_run_query(dry_run=dry_run))
+        plan = heddle.ask(CALLS.reload(dry_run=dry_run))
         if not dry_run and "server.rest" not in plan["changed"]:  # at another address nobody is asked
             _wait(heddle, int(plan["since_ms"]))
         print_fields({name: value for name, value in plan.items() if name != "since_ms"}, output)
@@ -39,7 +39,7 @@ def _wait(heddle: Front, before_ms: int) -> None:
     deadline_s = time.monotonic() + _COUNTS_WITHIN_S
     while True:
         try:
-            if heddle.get(_PATH)["since_ms"] != before_ms:
+            if heddle.ask(CALLS.configuration_age())["since_ms"] != before_ms:
                 return
         except FrontError as exc:
             if exc.code not in {ExitCode.UNREACHABLE, ExitCode.UNAVAILABLE}:

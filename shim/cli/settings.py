@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["CONFIG_FILE", "DEFAULT_SERVER", "DryRun", "dry_run_query", "server_of"]
+__all__ = ["CONFIG_FILE", "DEFAULT_SERVER", "DryRun", "server_of"]
 
 CONFIG_FILE = "heddle.toml"
 DEFAULT_SERVER = "http://127.0.0.1:8088"
@@ -36,8 +36,3 @@ def server_of(config: Path, otherwise: str) -> str:
     if not host or not port.isdecimal() or port == "0":
         return otherwise
     return f"{'https' if server.get('tls') else 'http'}://{'127.0.0.1' if host in _EVERYWHERE else host}:{port}"
-
-
-def dry_run_query(*, dry_run: bool) -> dict[str, str]:
-    """Query that makes Heddle's own API say what would happen, and change nothing."""
-    return {"dryRun": "true"} if dry_run else {}

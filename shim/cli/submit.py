@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.cli.application import print_decision
 from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields
@@ -78,7 +79,7 @@ def submit(
     _check_tags(context)
     with front(server, user) as heddle:
         if dry_run:
-            told = heddle.post("/heddle/v1/choose-home", context)
+            told = heddle.ask(CALLS.choose_home(context))
             print_decision(told, output)
             if not told.get("home"):
                 fail("no cluster may take it now: it would be refused", ExitCode.UNAVAILABLE)
@@ -133,13 +134,13 @@ def _tags_of(context: dict[str, Any]) -> list[str]:
 
 def _send(heddle: Front, context: dict[str, Any], *, wait: bool) -> dict[str, Any]:
     if _ID not in context:
-        context[_ID] = heddle.post("/ws/v1/cluster/apps/new-application")[_ID]
+        context[_ID] = heddle.ask(MANAGER_CALLS.new_application())[_ID]
     id_ = context[_ID]
-    heddle.post("/ws/v1/cluster/apps", context)
+    heddle.ask(MANAGER_CALLS.submit_context(context))
     _warn_of_deadline(heddle, id_)
     shown = ("id", "cluster", "queue", "state", "finalStatus")
     while True:
-        found = heddle.get(f"/heddle/v1/apps/{id_}")["app"]
+        found = heddle.ask(CALLS.application(id_))["app"]
         if not wait or YarnApplicationState(found["state"]).is_final:
             break
         time.sleep(_POLL_S)
@@ -150,6 +151,6 @@ def _send(heddle: Front, context: dict[str, Any], *, wait: bool) -> dict[str, An
 
 def _warn_of_deadline(heddle: Front, id_: str) -> None:
     """Say on standard error that its deadline will not be met, where that is known already."""
-    deadline = heddle.get(f"/heddle/v1/apps/{id_}/why").get("deadline")
+    deadline = heddle.ask(CALLS.why(id_)).get("deadline")
     if deadline is not None and deadline["met"] == "no":
         typer.echo(escape(f"warning: the deadline will not be met: {deadline['text']}"), err=True)

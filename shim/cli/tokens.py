@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any
-from urllib.parse import quote
 
 import typer
 
+from heddle.client.workflows import CALLS
 from shim.cli.front import EXIT_CODES, Server, User, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DEFAULT_SERVER
@@ -20,7 +20,6 @@ app = typer.Typer(
     epilog=EXIT_CODES,
 )
 
-_PATH = "/heddle/v1/tokens"
 _DAY_S = 86_400.0
 _COLUMNS = (
     ("ID", "id"),
@@ -54,9 +53,9 @@ def create(
     it, or HEDDLE_TOKEN has it. `submit` lets it submit and change applications, `operate` clusters and policies, as far
     as its user may.
     """
-    wanted = {"name": name, "user": owner, "scopes": list(scopes or ()), "lifetime_s": days * _DAY_S}
+    call = CALLS.create_token(name, scopes=list(scopes or ()), user=owner, lifetime_s=days * _DAY_S)
     with front(server, user) as heddle:
-        made = heddle.post(_PATH, wanted)
+        made = heddle.ask(call)
     if output is OutputFormat.TABLE:
         typer.echo("Keep it now, it is not shown again.", err=True)
     print_fields(_readable(made), output)
@@ -72,9 +71,8 @@ def list_(
     user: User = "",
 ) -> None:
     """List API tokens that were not revoked: whose they are, what they let do, until when. Their texts are nowhere."""
-    query = {"all": "true"} if everybodys else {"user": owner} if owner else {}
     with front(server, user) as heddle:
-        rows = heddle.get(_PATH, **query)["tokens"]
+        rows = heddle.ask(CALLS.tokens(user="" if everybodys else owner, everybodys=everybodys))["tokens"]
     print_rows([_readable(row) for row in rows], _COLUMNS, output)
 
 
@@ -88,7 +86,7 @@ def revoke(
 ) -> None:
     """End an API token: at this Heddle at once, at all others of its store within seconds."""
     with front(server, user) as heddle:
-        print_fields(heddle.delete(f"{_PATH}/{quote(token, safe='')}"), output)
+        print_fields(heddle.ask(CALLS.revoke_token(token)), output)
 
 
 def _readable(token: Mapping[str, Any]) -> dict[str, Any]:

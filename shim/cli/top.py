@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from heddle.client.workflows import CALLS
 from shim.cli.front import EXIT_CODES, Front, FrontError, Server, User, front
 from shim.cli.output import Column, Output, OutputFormat, print_fields, table_of
 from shim.cli.settings import DEFAULT_SERVER
@@ -96,12 +97,12 @@ def _watch(heddle: Front, limit: int, every_s: float) -> None:
 
 def _look(heddle: Front, limit: int) -> dict[str, Any]:
     """All that is shown; programs get it whole."""
-    masters = heddle.get("/heddle/v1/masters")
+    masters = heddle.ask(CALLS.masters())
     links = {link["cluster"]: link for link in masters["links"]}
     owners = {queue["queue"]: queue["owner"] for queue in masters["queues"]}
-    clusters = heddle.get("/heddle/v1/clusters")["clusters"]
-    queues = heddle.get("/heddle/v1/queues")["queues"]
-    applications = heddle.get("/heddle/v1/apps", states=_LIVE, limit=str(limit))["apps"] if limit else []
+    clusters = heddle.ask(CALLS.clusters())["clusters"]
+    queues = heddle.ask(CALLS.queues())["queues"]
+    applications = heddle.ask(CALLS.applications(states=_LIVE, limit=limit))["apps"] if limit else []
     return {
         "clusters": [_with_link(cluster, links.get(cluster["id"])) for cluster in clusters],
         "queues": [_with_share(queue) | {"owner": owners.get(queue["queue"], "")} for queue in queues],

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from heddle.client.workflows import CALLS
 from shim.cli.front import EXIT_CODES, Server, Strict, User, front
 from shim.cli.output import Output, OutputFormat, print_rows
 from shim.cli.settings import DEFAULT_SERVER
@@ -51,9 +52,8 @@ def usage(
         begin = str(_now_ms() - _length_ms(last))
     for option, given in (("--from", begin), ("--to", end)):
         _check_time(option, given)
-    query = {name: value for name, value in (("by", by), ("from", begin), ("to", end)) if value}
     with front(server, user, strict=strict) as heddle:
-        told = heddle.get("/heddle/v1/usage", **query)
+        told = heddle.ask(CALLS.usage(by.split(","), begin=begin, end=end))
         names, rows = list(told["by"]), told["usage"]
         credits_ = [column for column in _CREDITS if any(column[1] in row for row in rows)]
         if output is OutputFormat.CSV:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from heddle.client.calls import Call
+from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.errors import LabError
 from shim.lab.map_reduce import StockJob, containers_by_cluster
 from shim.lab.word_count import WordCount
@@ -15,18 +17,13 @@ __all__ = ["ApplicationRow", "Rest", "finish_stock_job", "run_word_counts", "sub
 
 _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})
 _POLL_S = 0.5
-_APPS = "/ws/v1/cluster/apps"
 
 
 class Rest(Protocol):
-    """A REST interface like a ResourceManager's, called in the name of one user."""
+    """The web services of a Heddle, called in the name of one user."""
 
-    def get(self, path: str) -> Any:
-        """The document at `path`."""
-        ...
-
-    def post(self, path: str, body: Any = None) -> Any:
-        """Send a document."""
+    def ask(self, call: Call[Any]) -> Any:
+        """The document that a call is answered with."""
         ...
 
 
@@ -99,8 +96,8 @@ def run_word_counts(
 def submit_word_count(rest: Rest, job: WordCount, queue: str, *, jars: Path) -> ApplicationRow:
     """Submit one job to a queue; its jars are Hadoop's on the nodes."""
     job.prepare()
-    id_ = str(rest.post(f"{_APPS}/new-application")["application-id"])
-    rest.post(_APPS, job.context(id_, queue=queue, jars=jars))
+    id_ = str(rest.ask(MANAGER_CALLS.new_application())["application-id"])
+    rest.ask(MANAGER_CALLS.submit_context(job.context(id_, queue=queue, jars=jars)))
     return ApplicationRow(id_, job.name, queue, len(job.texts) + 1, state="SUBMITTED")
 
 
@@ -109,7 +106,7 @@ def _refreshed(rest: Rest, rows: Sequence[ApplicationRow]) -> Iterator[Applicati
         if row.is_final:
             yield row
         else:
-            found = rest.get(f"/heddle/v1/apps/{row.id}")["app"]
+            found = rest.ask(CALLS.application(row.id))["app"]
             yield replace(row, state=found["state"], cluster=found.get("cluster") or row.cluster)
 
 
@@ -120,13 +117,13 @@ def _checked(
     done = []
     for row, job in zip(rows, jobs, strict=True):
         if row.state != "FINISHED":
-            told = rest.get(f"/heddle/v1/apps/{row.id}")["app"].get("diagnostics", "")
+            told = rest.ask(CALLS.application(row.id))["app"].get("diagnostics", "")
             raise LabError(f"{row.id} ({row.name}) ended {row.state} on {row.cluster}: {told}")
         counted = job.counted()
         if counted != job.expected():
             raise LabError(f"{row.id} ({row.name}) has counted wrongly: see {job.folder}")
         total += counted
-        reason = str(rest.get(f"/heddle/v1/apps/{row.id}/why")["reason"])
+        reason = str(rest.ask(CALLS.why(row.id))["reason"])
         done.append(replace(row, words=counted.total(), reason=reason))
     return done, total
 
@@ -161,5 +158,5 @@ def finish_stock_job(
         cluster=", ".join(f"{id_} {count}" for id_, count in where.items()) if len(where) > 1 else row.cluster,
         containers=sum(where.values()),
         words=counted.total(),
-        reason=str(rest.get(f"/heddle/v1/apps/{row.id}/why")["reason"]),
+        reason=str(rest.ask(CALLS.why(row.id))["reason"]),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.cli.front import Front
 from shim.lab.processes import wait_until
 from shim.lab.showcase import run_word_counts
@@ -39,7 +40,7 @@ def finished(federation, heddle, shared_folder):
 
 
 def states(front):
-    return {row["id"]: row["state"] for row in front.get("/heddle/v1/clusters")["clusters"]}
+    return {row["id"]: row["state"] for row in front.ask(CALLS.clusters())["clusters"]}
 
 
 def applications_at(federation, cluster):
@@ -49,10 +50,10 @@ def applications_at(federation, cluster):
 
 
 def test_two_clusters_answer_as_one(heddle):
-    metrics = heddle.get("/ws/v1/cluster/metrics")["clusterMetrics"]
+    metrics = heddle.ask(MANAGER_CALLS.metrics())["clusterMetrics"]
     assert metrics["activeNodes"] == 2
     assert metrics["totalMB"] == 2 * 4096
-    nodes = heddle.get("/ws/v1/cluster/nodes")["nodes"]["node"]
+    nodes = heddle.ask(MANAGER_CALLS.nodes())["nodes"]["node"]
     assert {node["nodeHostName"] for node in nodes} == {"east-nm1", "west-nm1"}
 
 

@@ -60,7 +60,7 @@ class PrintingApplication:
             return {"files": _listed({place: data for place, data in files.items() if place[0] == container})}
         place = (head[-1], file) if container == "logs" else (container, file)
         data = (files if container == "logs" else self.aggregated).get(place)
-        return None if data is None else _part(data, int(query["tail"]), int(query["after"]))
+        return None if data is None else _part(data, int(query["tail"]), int(query.get("after", 0)))
 
 
 def _listed(files):

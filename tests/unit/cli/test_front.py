@@ -3,9 +3,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from heddle.client.calls import Call
+from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, front
 from shim.cli.main import app
 from shim.cli.settings import server_of
+
+X = Call("GET", "/x", object)
 
 
 def a_front(answer):
@@ -25,14 +29,14 @@ def test_every_call_names_the_user_and_asks_for_json():
         seen.append(request)
         return httpx.Response(200, json={"ok": True})
 
-    assert a_front(answer).get("/heddle/v1/apps", limit="3") == {"ok": True}
+    assert a_front(answer).ask(CALLS.applications(limit=3)) == {"ok": True}
     (request,) = seen
     assert dict(request.url.params) == {"limit": "3", "user.name": "ada"}
     assert request.headers["Accept"] == "application/json"
 
 
 def test_an_answer_without_a_body_is_empty():
-    assert a_front(lambda _: httpx.Response(202)).post("/ws/v1/cluster/apps", {}) == {}
+    assert a_front(lambda _: httpx.Response(202)).ask(MANAGER_CALLS.submit_context({})) == {}
 
 
 @pytest.mark.parametrize(
@@ -49,31 +53,31 @@ def test_an_answer_without_a_body_is_empty():
 )
 def test_the_status_decides_the_exit_code_and_the_body_says_why(status, code):
     with pytest.raises(FrontError, match="not hers") as caught:
-        a_front(remote_exception(status, "not hers")).get("/x")
+        a_front(remote_exception(status, "not hers")).ask(X)
     assert caught.value.code is code
 
 
 def test_an_answer_that_is_no_error_body_is_told_by_its_status():
     with pytest.raises(FrontError, match="GET /x: status 500"):
-        a_front(lambda _: httpx.Response(500, text="<html>")).get("/x")
+        a_front(lambda _: httpx.Response(500, text="<html>")).ask(X)
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1:8088", "heddle.example.com", "ftp://heddle:8088"])
 def test_an_address_that_is_none_is_wrong_usage(server):
     with pytest.raises(FrontError, match="write --server http://host:port") as caught:
-        Front(server, "ada").get("/heddle/v1/clusters")
+        Front(server, "ada").ask(CALLS.clusters())
     assert caught.value.code is ExitCode.USAGE
 
 
 def test_another_program_at_that_address_is_not_taken_for_a_heddle():
     with pytest.raises(FrontError, match="Is it a Heddle that serves http://heddle:8088") as caught:
-        a_front(lambda _: httpx.Response(404, text="<html>")).get("/heddle/v1/clusters")
+        a_front(lambda _: httpx.Response(404, text="<html>")).ask(CALLS.clusters())
     assert caught.value.code is ExitCode.UNREACHABLE
 
 
 def test_what_web_services_of_java_put_before_a_message_is_left_out():
     with pytest.raises(FrontError) as caught:
-        a_front(remote_exception(404, "java.lang.Exception: app with id: x not found")).get("/x")
+        a_front(remote_exception(404, "java.lang.Exception: app with id: x not found")).ask(X)
     assert str(caught.value) == "app with id: x not found"
 
 
@@ -83,7 +87,7 @@ def test_no_answer_has_an_exit_code_of_its_own(error):
         raise error
 
     with pytest.raises(FrontError) as caught:
-        a_front(fail).get("/x")
+        a_front(fail).ask(X)
     assert caught.value.code is ExitCode.UNREACHABLE
     assert "http://heddle:8088" in str(caught.value)
 

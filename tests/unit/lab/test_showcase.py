@@ -19,6 +19,9 @@ class RunsAtOnce:
         self.submitted = {}
         self.asked = []
 
+    def ask(self, call):
+        return self.get(call.path) if call.method == "GET" else self.post(call.path, call.body)
+
     def post(self, path, body=None):
         if path.endswith("/new-application"):
             return {"application-id": f"application_7_{len(self.submitted) + 1:04}"}
