@@ -27,6 +27,7 @@ from shim.config.sections import ServerConfig
 from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
+from shim.errors import ConfigError
 from shim.federation.inspection import SubClusterDescription
 from shim.ports.log_archive import LogArchive
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
@@ -97,6 +98,41 @@ def resolve(
     )
 
 
+def resolve_all(config: Config) -> list[SubCluster]:
+    """The addresses of every sub-cluster.
+
+    Raises:
+        ConfigError: As `resolve`, of all at once; or two are one ResourceManager, whose nodes would count twice.
+    """
+    found: list[SubCluster] = []
+    mistakes: list[ConfigError] = []
+    for each in config.subclusters:
+        try:
+            found.append(resolve(each, config.poll))
+        except ConfigError as exc:
+            mistakes += [_of_cluster(one, each.id) for one in exc.mistakes]
+    known: dict[str, SubClusterId] = {}
+    for subcluster in found:
+        described = subcluster.description
+        addresses = [address.partition("://")[2] for address in described.web] + [*described.client_rpc]
+        twice = next((address for address in addresses if address in known), None)
+        if twice is not None:
+            message = f"is the ResourceManager of {known[twice]}, too ({twice}): name another, or take one of them out"
+            mistakes.append(ConfigError("[[subcluster]]", str(subcluster.id), message))
+        known |= {address: known.get(address, subcluster.id) for address in addresses}
+    if mistakes:
+        first, *others = mistakes
+        raise ConfigError(first.source, first.key, first.message, others=others)
+    return found
+
+
+def _of_cluster(mistake: ConfigError, id_: str) -> ConfigError:
+    """The mistake with the name of the sub-cluster whose it is."""
+    whose = f"sub-cluster {id_}"
+    key = mistake.key if whose in mistake.message else f"{whose}: {mistake.key}"
+    return ConfigError(mistake.source, key, mistake.message)
+
+
 def cluster_tls_files(config: SubClusterConfig) -> ClientTLSFiles:
     """Files for https that a `[[subcluster]]` names."""
     return ClientTLSFiles(
@@ -133,7 +169,7 @@ def connect(config: Config, login: KerberosLogin | None = None) -> ReachableClus
     Raises:
         ConfigError: If a folder or the certificates of one cannot be read.
     """
-    subclusters = [resolve(each, config.poll) for each in config.subclusters]
+    subclusters = resolve_all(config)
     budget = ConnectionBudget()
     open_rpc = partial(_connect_rpc, poll=config.poll, login=login, budget=budget)
     rpcs = _known({each.id: open_rpc(each, each.description.client_rpc) for each in subclusters})

@@ -295,6 +295,7 @@ def _inspection(base: Foundation, waiting: HomeWaits) -> Inspection:
             policy_trouble=lambda: str(shares.policies.difference() or ""),
             file_has_policy=bool(runtime.config.queues or runtime.config.mappings),
             unverified_store=unverified_server(runtime.config.store.url),
+            with_logs=frozenset(runtime.clusters.archives),
             overtaken=lambda: [
                 (str(each.application_id), each.subcluster, each.finding) for each in waiting.overtaken()
             ],

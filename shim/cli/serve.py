@@ -89,7 +89,7 @@ def checked(config: Config) -> "list[SubCluster]":
         ConfigError: If something is not there, or not as it must be.
     """
     # the other verbs need nothing of this, and shall not wait for it
-    from shim.app.connections import resolve  # noqa: PLC0415 - see above
+    from shim.app.connections import resolve_all  # noqa: PLC0415 - see above
     from shim.app.host_limits import read_other_secrets, read_secret  # noqa: PLC0415 - see above
     from shim.app.kerberos import open_kerberos  # noqa: PLC0415 - see above
     from shim.app.tls import check_tls_files  # noqa: PLC0415 - see above
@@ -100,7 +100,7 @@ def checked(config: Config) -> "list[SubCluster]":
     open_kerberos(config.security.kerberos)
     check_tls_files(config)
     check_store_url(config.store.url)
-    return [resolve(subcluster, config.poll) for subcluster in config.subclusters]
+    return resolve_all(config)
 
 
 def _told_of_tls(config: Config, webs: Sequence[Sequence[str]]) -> list[str]:

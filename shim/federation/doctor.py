@@ -29,6 +29,7 @@ SKEW_HARMFUL_S = 30.0
 _OLDEST = (2, 10)
 _MOST_NAMED = 10
 _ACLS = "yarn.acl.enable"
+_AGGREGATION = "yarn.log-aggregation-enable"
 _EPOCH = "yarn.resourcemanager.epoch"
 _SCHEDULER = "yarn.resourcemanager.scheduler.address"
 _FILTERS = "hadoop.http.filter.initializers"
@@ -229,6 +230,16 @@ def _containers(facts: FederationFacts) -> Iterator[Finding]:
                 yield Finding("containers", Level.WARNING, "", message, advice)
 
 
+def _logs(facts: FederationFacts) -> Iterator[Finding]:
+    """Logs of ended containers that lie somewhere, and nobody said where."""
+    for each in facts.reachable:
+        setting = (each.manager_settings or {}).get(_AGGREGATION)
+        if setting is not None and setting.value.strip().lower() == "true" and not each.has_logs:
+            message = "it aggregates the logs of ended containers, and Heddle does not know where: it shows none"
+            advice = "name the folder, or the web gateway of its HDFS, by aggregated_logs of its [[subcluster]]"
+            yield Finding("logs", Level.WARNING, each.id, message, advice)
+
+
 def _unread(facts: FederationFacts) -> Iterator[Finding]:
     """Queues with a policy for their containers where no ApplicationMaster's call is read: it acts on nothing."""
     for queue in facts.policy:
@@ -383,6 +394,7 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _queues,
     _named_queues,
     _containers,
+    _logs,
     _unread,
     _overtaken,
     _policy_in_force,

@@ -69,6 +69,7 @@ class SubClusterFacts:
     manager_settings: Settings | None = None
     node_settings: Settings | None = None
     acting: str | None = None
+    has_logs: bool = False
 
 
 @dataclass(frozen=True, slots=True)

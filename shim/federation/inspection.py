@@ -128,6 +128,7 @@ class InspectionSettings:
         directory: Asks the directory of groups; says why that cannot be asked, empty if it can.
         overtaken: Applications that others of their queue have overtaken elsewhere.
         ticket_user: Who Heddle is by its ticket.
+        with_logs: Sub-clusters whose logs of ended containers can be read.
         answer_within_s: For each daemon that is asked for its settings.
     """
 
@@ -148,6 +149,7 @@ class InspectionSettings:
     file_has_policy: bool = False
     unverified_store: str = ""
     overtaken: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+    with_logs: frozenset[SubClusterId] = frozenset()
     answer_within_s: float = 2.0
 
 
@@ -288,6 +290,7 @@ class Inspection:
             manager_settings=manager,
             node_settings=node,
             acting=acting,
+            has_logs=seen.subcluster in self.settings.with_logs,
         )
 
     async def _is_back(self, subcluster: SubClusterId) -> bool:

@@ -184,7 +184,7 @@ def federation_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair
     yield from _pair(tmp_path_factory, count=2)
 
 
-@pytest.fixture(scope="module", params=["2.10.2", "3.3.6", "3.5.0"])
+@pytest.fixture(scope="module", params=["2.10.2", "3.1.1", "3.2.4", "3.3.6", "3.5.0"])
 def federation_of_a_version(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Heddle over one ResourceManager of each other Hadoop."""
     yield from _pair(tmp_path_factory, count=1, hadoop=request.param)

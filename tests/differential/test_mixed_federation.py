@@ -13,17 +13,17 @@ from tests.support.raw_http import RawRequest, exchange
 pytestmark = [pytest.mark.lab, pytest.mark.versions]
 
 BASE = "/ws/v1/cluster"
-VERSIONS = ("2.10.2", "3.3.6", "3.5.0")
+VERSIONS = ("2.10.2", "3.1.1", "3.2.4", "3.3.6", "3.5.0")
 
 
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    """Three clusters of three versions."""
-    spec = LabSpec.of(clusters=3, nodes=1)
+    """A cluster of each version."""
+    spec = LabSpec.of(clusters=len(VERSIONS), nodes=1)
     names = [cluster.id for cluster in spec.clusters]
     hadoop = ",".join(f"{name}={version}" for name, version in zip(names, VERSIONS, strict=True))
     with Lab(tmp_path_factory.mktemp("mixed")) as started:
-        started.up(LabSpec.of(clusters=3, nodes=1, hadoop=hadoop))
+        started.up(LabSpec.of(clusters=len(VERSIONS), nodes=1, hadoop=hadoop))
         urls = {name: started.cluster(name).url for name in names}
         made = tuple(item for url in urls.values() for item in make_history(url))
         with HeddleInAThread(tmp_path_factory.mktemp("heddle"), urls) as heddle:

@@ -8,6 +8,15 @@ from shim.cli.main import app
 from tests.support.certificates import TestAuthority
 
 EAST = '[[subcluster]]\nid = "east"\n'
+TWICE_BY_RPC = f"""
+{EAST}
+web = "http://h:1"
+client_rpc = "h:2"
+[[subcluster]]
+id = "west"
+web = "http://i:1"
+client_rpc = "h:2"
+"""
 
 
 def checked(folder, text):
@@ -33,7 +42,19 @@ def test_a_database_that_others_can_pose_as_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (f'{EAST}conf = "/no/such/folder"', "/no/such/folder"),
+        (f'{EAST}conf = "/no/such/folder"', "/no/such/folder: sub-cluster east: conf: is no folder"),
+        (
+            f'{EAST}conf = "/no/such/folder"\n[[subcluster]]\nid = "west"\nconf = "/none"',
+            "\n/none: sub-cluster west: conf: is no folder",
+        ),
+        (
+            f'{EAST}web = "http://h:1"\n[[subcluster]]\nid = "west"\nweb = ["http://i:1", "http://h:1"]',
+            "west: is the ResourceManager of east, too (h:1)",
+        ),
+        (
+            TWICE_BY_RPC,
+            "west: is the ResourceManager of east, too (h:2)",
+        ),
         (f'{EAST}web = "http://127.0.0.1:8088"\n[security]\nsecret_file = "/no/such/secret"', "security.secret_file"),
         (
             f'{EAST}web = "http://h:1"\n[security]\nother_secret_file = "x"',

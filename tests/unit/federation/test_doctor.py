@@ -44,6 +44,8 @@ def trouble(*subclusters, **changes):
 
 def test_a_healthy_federation_has_only_good_findings():
     assert trouble(EAST, WEST) == set()
+    kept = {EPOCH: HadoopSetting("1000"), "yarn.log-aggregation-enable": HadoopSetting("true")}
+    assert trouble(replace(EAST, manager_settings=kept, has_logs=True), WEST) == set()
 
 
 SICK = {
@@ -69,6 +71,13 @@ SICK = {
     "an epoch of zero": (
         replace(EAST, manager_settings={EPOCH: HadoopSetting("0")}),
         ("epochs", "east", Level.WARNING),
+    ),
+    "logs that lie nobody knows where": (
+        replace(
+            EAST,
+            manager_settings={EPOCH: HadoopSetting("1000"), "yarn.log-aggregation-enable": HadoopSetting("true")},
+        ),
+        ("logs", "east", Level.WARNING),
     ),
     "an epoch that is not set": (replace(EAST, manager_settings={}), ("epochs", "east", Level.WARNING)),
     "a queue on one side only": (

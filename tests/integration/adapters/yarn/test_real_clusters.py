@@ -208,7 +208,7 @@ async def test_a_standby_takes_over_and_is_followed(fresh_lab):
 
 
 @pytest.mark.versions
-@pytest.mark.parametrize("hadoop", ["2.10.2", "3.3.6", "3.5.0"])
+@pytest.mark.parametrize("hadoop", ["2.10.2", "3.1.1", "3.2.4", "3.3.6", "3.5.0"])
 async def test_every_version_is_read(fresh_lab, hadoop):
     lab = fresh_lab(clusters=1, nodes=1, hadoop=hadoop)
     async with watching(lab) as front:
