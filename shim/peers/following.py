@@ -46,6 +46,7 @@ from shim.protocol.peers import (
     ResyncFrame,
     TroubleFrame,
     VerdictFrame,
+    check_numbers,
 )
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "shifted",
 ]
 
+_LONGEST_REASON = 1000  # characters
 _MOST_UNSAID = 1024
 
 HearRoom = Callable[[SubClusterId, CapacityNotice], None]
@@ -198,10 +200,15 @@ class Follower:
                     await self._apply(shifted(report, self._offset.offset_s))
                 self._hear(frame.room)
             case TroubleFrame(reason, at_s):
-                self._fail(reason, at_s + self._offset.offset_s)
+                check_numbers(at_s)
+                self._fail(reason[:_LONGEST_REASON], at_s + self._offset.offset_s)
             case VerdictFrame():
+                check_numbers(frame)
                 questions.take(frame)
             case LaunchedFrame():
+                check_numbers(frame)
+                if any(each.accepted < 0 for each in frame.verdicts):
+                    raise RemoteProtocolError("a verdict on fewer containers than none")
                 self.unsaid.heard(frame.number)
                 self._hear(frame.room)
                 questions.take(frame)
@@ -216,6 +223,8 @@ class Follower:
     async def _apply(self, report: SubClusterReport) -> None:
         if report.subcluster != self.subcluster:
             raise RemoteProtocolError(f"a report of {report.subcluster!r} from the Local Master of {self.subcluster}")
+        if any(each.summary.home_subcluster != self.subcluster for each in report.applications.values()):
+            raise RemoteProtocolError(f"an application of another home from the Local Master of {self.subcluster}")
         applied = await apply_in_turns(self._view, report)
         self.reports += 1
         self.heard.set()

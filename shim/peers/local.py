@@ -45,6 +45,7 @@ from shim.protocol.peers import (
     ResyncFrame,
     TroubleFrame,
     VerdictFrame,
+    check_numbers,
     encode_frame,
     in_pieces,
 )
@@ -180,6 +181,7 @@ class ReportService:
         """One frame after the other: who floods is read slowly."""
         while True:
             frame = await follower.link.receive()
+            check_numbers(frame)
             match frame:
                 case ResyncFrame():
                     follower.offer(None)

@@ -45,7 +45,7 @@ from shim.protocol.peers.handshake import (
     speaker_of,
 )
 from shim.protocol.peers.pieces import MAX_GATHERED_BYTES, Gathering, in_pieces
-from shim.protocol.peers.streams import ReportFollower, ReportPublisher
+from shim.protocol.peers.streams import ReportFollower, ReportPublisher, check_numbers
 
 __all__ = [
     "MAX_FRAME_BYTES",
@@ -82,6 +82,7 @@ __all__ = [
     "answer_challenge",
     "apply_delta",
     "check_listener",
+    "check_numbers",
     "check_proof",
     "check_welcome",
     "decode_frame_untrusted",

@@ -17,6 +17,8 @@ not any more: its link ends.
 import math
 from collections.abc import Iterable
 
+import msgspec
+
 from shim.domain import ApplicationDocument, ApplicationId, NodeReport, QueueReport, SubClusterReport
 from shim.domain.told_bounds import (
     MOST_APPLICATIONS,
@@ -35,7 +37,7 @@ from shim.protocol.peers.deltas import DeltaMismatchError, apply_delta, delta_be
 from shim.protocol.peers.frames import DeltaFrame, HelloFrame, PieceFrame, ReportFrame, ResyncFrame
 from shim.protocol.peers.pieces import Gathering
 
-__all__ = ["ReportFollower", "ReportPublisher", "check_bounds", "check_counts"]
+__all__ = ["ReportFollower", "ReportPublisher", "check_bounds", "check_counts", "check_numbers"]
 
 _APPLICATIONS = "applications"
 _ENDED_KEPT = 10_000  # a follower that was away for longer asks for the rest by id
@@ -181,6 +183,7 @@ def _parts_of(report: SubClusterReport) -> Iterable[str]:
 
 
 _LATEST_S = 2**40
+_LARGEST = 2**63
 _LISTS = 3
 """Lists of applications in one report: what lives, what ended since, what an earlier report had."""
 
@@ -194,6 +197,7 @@ def check_bounds(frame_untrusted: ReportFrame | DeltaFrame | PieceFrame) -> None
     if isinstance(frame_untrusted, PieceFrame):
         _check_rows(frame_untrusted.nodes, frame_untrusted.queues, frame_untrusted.applications)
         return
+    check_numbers(frame_untrusted.sent_at_s, frame_untrusted.room)
     if isinstance(frame_untrusted, DeltaFrame):
         delta = frame_untrusted.delta
         _check_head(delta.head)
@@ -203,6 +207,23 @@ def check_bounds(frame_untrusted: ReportFrame | DeltaFrame | PieceFrame) -> None
         _check_head(told.report)
         _check_rows(told.report.nodes, told.report.queues, told.applications)
     _check_rows((), (), frame_untrusted.ended)
+
+
+def check_numbers(*told_untrusted: object) -> None:
+    """Look at every number in what a peer tells.
+
+    Raises:
+        RemoteProtocolError: One is none, or larger than any that is counted or measured here.
+    """
+    found = [msgspec.to_builtins(each) for each in told_untrusted]
+    while found:
+        value = found.pop()
+        if isinstance(value, dict):
+            found.extend(value.values())
+        elif isinstance(value, list | tuple):
+            found.extend(value)
+        elif isinstance(value, int | float) and not abs(value) <= _LARGEST:
+            raise RemoteProtocolError(f"{str(value)[:30]} is no number that a master tells")
 
 
 def check_counts(report_untrusted: SubClusterReport) -> None:

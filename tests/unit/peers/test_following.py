@@ -1,30 +1,42 @@
 import asyncio
+import math
+import random
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.launches import Verdict
+from shim.domain.capacity_bids import CapacityNotice, CapacityOffer, UnreportedContainers
+from shim.domain.ids import ApplicationId, GlobalMasterId, SubClusterId
+from shim.domain.launches import ContainerKind, HomeVerdict, LaunchVerdict, Verdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
 from shim.domain.submissions import HomeProposal
-from shim.errors import NoAnswerError
+from shim.errors import MasterLinkError, NoAnswerError, RemoteProtocolError
 from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
-from shim.peers.following import ClockOffset, Following, FollowingSettings, shifted
+from shim.peers.following import ClockOffset, Follower, Following, FollowingSettings, shifted
 from shim.peers.launches import LaunchVerification
 from shim.peers.local import ReportService
 from shim.peers.roster import Roster
 from shim.peers.verification import HomeVerification
 from shim.ports.lease_store import Lease
-from shim.protocol.peers import ReportFrame
+from shim.protocol.peers import (
+    LaunchedFrame,
+    ReportFrame,
+    ReportPublisher,
+    TroubleFrame,
+    VerdictFrame,
+    decode_frame_untrusted,
+    encode_frame,
+)
 from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.master_links import LosesDeltas, MemoryDialer
-from shim.testing.reports import a_document, a_report
+from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
 from shim.testing.settings import usual
 
-EAST = SubClusterId("east")
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
 NEWLY = Applied(is_new=True)
 
 
@@ -251,3 +263,119 @@ def test_who_does_not_say_when_is_believed():
 def test_a_report_of_a_clock_that_agrees_is_the_same_report():
     report = a_report("east")
     assert shifted(report, 0.0) is report
+
+
+STEPS: tuple[object, ...] = (
+    float("nan"),
+    float("inf"),
+    -1e99,
+    -1,
+    0,
+    2**53,
+    2**63 - 1,
+    2**64 - 1,
+    "",
+    "west",
+    "x" * 9999,
+    None,
+    True,
+    [],
+)
+
+
+def odd(value, draw):
+    """The same, with some values that no Local Master of Heddle's writes."""
+    if draw.random() < 0.004:
+        return draw.choice(STEPS)
+    if isinstance(value, dict):
+        return {name: odd(each, draw) for name, each in value.items()}
+    return [odd(each, draw) for each in value] if isinstance(value, list | tuple) else value
+
+
+def conversation():
+    """Frames as a Local Master of Heddle's says them, as plain values."""
+    publisher = ReportPublisher("one")
+    documents = [a_document(number, "east") for number in range(1, 4)]
+    nodes, queues = [a_node_report()], [a_queue_report()]
+    first = a_report("east", 1, polled_at_s=100.0, applications=documents, nodes=nodes, queues=queues)
+    second = a_report("east", 2, polled_at_s=101.0, applications=documents[:2], nodes=nodes, queues=queues)
+    kind = ContainerKind("root.a", ResourceVector(1, 1))
+    room = CapacityNotice((UnreportedContainers("gm/b", kind, 3),), (CapacityOffer("gm/a", kind, 2, 5.0),))
+    frames = (
+        publisher.publish(first, now_s=100.0),
+        publisher.publish(second, now_s=101.0),
+        TroubleFrame("away", 102.0),
+        VerdictFrame(1, HomeVerdict(EAST, Verdict.ACCEPTED, "", 0.5, 1.0)),
+        LaunchedFrame(2, (LaunchVerdict(EAST, 3, Verdict.REJECTED, 1),), room),
+    )
+    return [msgspec.msgpack.decode(encode_frame(each)) for each in frames]
+
+
+@pytest.mark.parametrize("first_seed", range(0, 600, 100))
+async def test_whatever_a_local_master_says_is_taken_or_ends_its_link(first_seed):
+    """A Local Master that somebody has taken over: other clusters, other numbers, other types, another's frames."""
+    said, refused = conversation(), 0
+    for seed in range(first_seed, first_seed + 100):
+        draw, clock = random.Random(seed), FakeClock()  # noqa: S311 - examples
+        view = FederationView((EAST, WEST), usual(ViewSettings))
+        view.apply(a_report("west", 1, polled_at_s=clock.now_s(), applications=[a_document(9, "west")]))
+        follower = Follower(EAST, GlobalMasterId("a"), view, clock, ())
+        frames = [msgspec.msgpack.encode(odd(each, draw)) for each in draw.choices(said, k=6)]
+        link = ScriptedLink(frames)
+        with pytest.raises((RemoteProtocolError, MasterLinkError)) as ended:
+            await follower.follow(link)
+        refused += isinstance(ended.value, RemoteProtocolError)
+        west = view.find(ApplicationId(1, 9))
+        assert west is not None
+        assert west.summary.home_subcluster == WEST
+        for document in view.applications():
+            assert document.summary.home_subcluster == (WEST if document is west else EAST)
+        look = view.look(EAST, clock.now_s())
+        assert not math.isnan(look.age_s)
+        assert len(look.failure or "") <= 1000
+    assert 10 < refused < 95
+
+
+class ScriptedLink:
+    """Says some frames, then ends."""
+
+    peer, address = "lm/east", "east:1"
+
+    def __init__(self, frames):
+        self._frames = list(frames)
+
+    async def send(self, frame):
+        encode_frame(frame)
+
+    async def receive(self):
+        if not self._frames:
+            raise MasterLinkError("it ended")
+        return decode_frame_untrusted(self._frames.pop(0))
+
+    async def close(self, reason=""):
+        """Nobody waits."""
+
+
+async def test_an_application_of_another_cluster_ends_the_link():
+    view = FederationView((EAST, WEST), usual(ViewSettings))
+    follower = Follower(EAST, GlobalMasterId("a"), view, FakeClock(), ())
+    told = a_report("east", 1, polled_at_s=100.0, applications=[a_document(1, "west")])
+    with pytest.raises(RemoteProtocolError, match="another home"):
+        await follower.follow(ScriptedLink([encode_frame(ReportFrame.of("one", told))]))
+    assert not list(view.applications())
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        TroubleFrame("away", float("nan")),
+        ReportFrame.of("one", a_report("east", 1, polled_at_s=100.0), sent_at_s=float("inf")),
+        VerdictFrame(1, HomeVerdict(EAST, Verdict.ACCEPTED, "", float("nan"), 1.0)),
+        LaunchedFrame(2, (LaunchVerdict(EAST, 3, Verdict.REJECTED, -1),)),
+    ],
+    ids=["trouble at no time", "sent at no time", "a score that is none", "fewer containers than none"],
+)
+async def test_numbers_that_are_none_end_the_link(frame):
+    follower = Follower(EAST, GlobalMasterId("a"), FederationView((EAST,), usual(ViewSettings)), FakeClock(), ())
+    with pytest.raises(RemoteProtocolError):
+        await follower.follow(ScriptedLink([encode_frame(frame)]))
