@@ -9,7 +9,7 @@ import structlog
 
 from shim.domain.ids import ApplicationId
 from shim.errors import StoreError
-from shim.multicluster.core.ask_decisions import AskDecision
+from shim.multicluster.core.splitter import AskDecision
 from shim.multicluster.splitters import AttemptMatching
 from shim.ports.clock import Clock
 from shim.ports.multicluster_store import AskStore, ShownAsks

@@ -11,9 +11,8 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import ConflictKind, Verdict
 from shim.multicluster.attempt_plans import AttemptPlans
 from shim.multicluster.core import AskSplitter, CapacitySplitter, LedgerEvent
-from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.core.planned import PlannedSplitter
-from shim.multicluster.core.splitter import SplitSettings
+from shim.multicluster.core.splitter import AskDecision, SplitSettings
 from shim.multicluster.queue_cycles import QueueCycles
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt

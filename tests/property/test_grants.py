@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.asks import AskBook
-from shim.multicluster.core.groups_by_size import GroupsBySize
+from shim.multicluster.core.asks import AskBook, GroupsBySize
 from shim.multicluster.core.splitter import CapacitySplitter
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -4,7 +4,6 @@ Synchronous and pure: events in, effects out. Imports values of the domain only;
 `shim.protocol.yarn.allocations`, calls are made by `shim.multicluster.attempt`.
 """
 
-from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.events import (
     AMCalled,
     AMRegistered,
@@ -14,6 +13,7 @@ from shim.multicluster.core.events import (
     CallSession,
     CapacityChanged,
     CloseSession,
+    ClusterCapacity,
     DemandCap,
     Fate,
     Finished,

@@ -6,22 +6,121 @@ are taken off. From then on each grant takes one off, as a scheduler does it.
 Source: `AppSchedulingInfo`, `LocalityAppPlacementAllocator` of the ResourceManager.
 """
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence, Sized
-from dataclasses import replace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Generic, Protocol, TypeVar
 
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.ask_group import AskGroup, copy_of, new_rows, rows_by_key
-from shim.multicluster.core.cluster_capacity import ClusterCapacity
-from shim.multicluster.core.constrained import split_constrained
-from shim.multicluster.core.groups_by_size import GroupsBySize
-from shim.multicluster.core.splitter import AskSplitter, Demand, GangDemand
-from shim.multicluster.core.tag_counts import HeldTags, SpokenFor, TagCounts
+from shim.multicluster.core.events import ClusterCapacity
+from shim.multicluster.core.splitter import (
+    AskSplitter,
+    Demand,
+    GangDemand,
+    HeldTags,
+    SpokenFor,
+    TagCounts,
+    split_constrained,
+)
 
-__all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook"]
+__all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup", "GroupsBySize", "copy_of", "new_rows", "rows_by_key"]
+
+# Asks of an ApplicationMaster for containers that can stand for each other.
+
+
+@dataclass(slots=True)
+class AskGroup:
+    """Asks with one key.
+
+    Attributes:
+        rows: As told last, by place; counts fall with the grants.
+        wanted: Containers that no scheduler has granted.
+        targets: How many of them each session is to be asked for.
+        pins: Hosts that are named to a session, with how many at each; those of all rows where it is not in here.
+        starved: Beats since a session granted one, while it was asked for some.
+        refused: Sub-clusters whose scheduler refused such an ask.
+        rejected: Sub-clusters that found no place for it, since the ApplicationMaster asked last.
+        spent: Rows of named places whose last container was granted, kept while that may be wanted again.
+        has_spares: Whether several sessions are asked for the same containers, which the first to grant binds.
+    """
+
+    key: AskKey
+    rows: dict[str, Ask] = field(default_factory=dict)
+    wanted: int = 0
+    targets: dict[SubClusterId, int] = field(default_factory=dict)
+    pins: Mapping[SubClusterId, Mapping[str, int]] = field(default_factory=dict)
+    starved: dict[SubClusterId, int] = field(default_factory=dict)
+    refused: set[SubClusterId] = field(default_factory=set)
+    rejected: set[SubClusterId] = field(default_factory=set)
+    spent: dict[str, Ask] = field(default_factory=dict)
+    has_spares: bool = False
+
+    def put(self, ask: Ask) -> None:
+        """Take in a row; one of a named place that wants nothing is not kept, or rows would only ever become more."""
+        if ask.count or ask.place == ANY:
+            self.rows[ask.place] = ask
+        else:
+            self.rows.pop(ask.place, None)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Counts at named hosts and racks."""
+        return {place: row.count for place, row in self.rows.items() if place != ANY and row.count}
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """Return the places that a strict ask allows: hosts, and racks that may stand in for hosts."""
+        rows = ((place, row) for place, row in self.rows.items() if place != ANY and row.count)
+        return tuple(sorted(place for place, row in rows if row.relaxes or not place.startswith("/")))
+
+    @property
+    def is_strict(self) -> bool:
+        """Tell whether only the named places will do."""
+        row = self.rows.get(ANY)
+        return row is not None and not row.relaxes
+
+
+def copy_of(group: AskGroup | None) -> AskGroup | None:
+    """Return a copy of a group that later changes of it leave alone."""
+    if group is None:
+        return None
+    return replace(
+        group,
+        rows=dict(group.rows),
+        targets=dict(group.targets),
+        starved=dict(group.starved),
+        refused=set(group.refused),
+        rejected=set(group.rejected),
+        spent=dict(group.spent),
+    )
+
+
+def new_rows(group: AskGroup | None, asks: Iterable[Ask]) -> int:
+    """Count the rows that a group would keep beside those that it has; None for a group that is not there yet."""
+    places = {ask.place for ask in asks if ask.count}
+    return len(places) if group is None else len(places - group.rows.keys())
+
+
+def rows_by_key(asks: Iterable[Ask]) -> Mapping[AskKey, Sequence[Ask]]:
+    """Rows of each key, both in the order of the call.
+
+    A call may have thousands of rows, nearly all of them of a few keys, and a key is dear to look up: neighbours that
+    share theirs are told by its identity.
+    """
+    found: dict[AskKey, list[Ask]] = {}
+    key: AskKey | None = None
+    rows: list[Ask] = []
+    for ask in asks:
+        if ask.key is not key:
+            key = ask.key
+            rows = found.setdefault(key, [])
+        rows.append(ask)
+    return found
+
 
 MOST_GROUPS = 500
 """Most groups of one attempt: all are split anew at each call and beat, in one turn of the event loop."""
@@ -345,3 +444,83 @@ def _count_in(amount: ResourceVector, resource: ResourceVector) -> int:
     pairs = [(amount.memory_mib, resource.memory_mib), (amount.vcores, resource.vcores)]
     pairs += [(amount.others[name], each) for name, each in resource.others.items() if name in amount.others]
     return min((int(have / each + _ALMOST_HALF) for have, each in pairs if each > 0), default=0)
+
+
+# Search for the ask that a granted container is for, by its size instead of by a look at each group.
+
+
+class _Wanting(Protocol):
+    """Asks with one key: how many containers are wanted, and how many of them each session is asked for."""
+
+    @property
+    def key(self) -> AskKey: ...
+
+    @property
+    def wanted(self) -> int: ...
+
+    @property
+    def targets(self) -> Mapping[SubClusterId, int]: ...
+
+
+G = TypeVar("G", bound=_Wanting)
+_Entry = tuple[int, int, G]
+
+
+class GroupsBySize(Generic[G]):
+    """The groups that want something, largest first. Good as long as none wants more than when this was made.
+
+    Args:
+        groups: In the order in which the ApplicationMaster spoke of them first: that decides between equals.
+    """
+
+    def __init__(self, groups: Iterable[G]) -> None:
+        self._entries: dict[tuple[int, int], list[_Entry[G]]] = {}
+        for number, group in enumerate(groups):
+            if group.wanted > 0:
+                kind = (group.key.priority, group.key.allocation_request_id)
+                self._entries.setdefault(kind, []).append((-_size(group.key.resource), number, group))
+        for entries in self._entries.values():
+            entries.sort(key=lambda entry: entry[:2])
+
+    def nearest(self, grant: Grant, subcluster: SubClusterId) -> G | None:
+        """The group that a grant is for; None if none wants it.
+
+        A scheduler may round the resource up, and tells neither label nor execution type: of the groups that fit, the
+        one that this session was asked for goes first, then the one whose resource is nearest.
+        """
+        entries = self._entries.get((grant.priority, grant.allocation_request_id), [])
+        for group in self._from_below(entries, grant.resource):
+            is_like = group.key.resource.fits_in(grant.resource) and _tags(group) == grant.tags
+            if group.targets.get(subcluster, 0) and is_like:
+                return group
+        wanting = [
+            entry for entry in entries if entry[2].wanted > 0 and (not grant.tags or _tags(entry[2]) == grant.tags)
+        ]
+        nearest = min(wanting, key=lambda entry: (*_mismatch(entry[2], grant, subcluster), entry[1]), default=None)
+        return None if nearest is None else nearest[2]
+
+    def _from_below(self, entries: list[_Entry[G]], resource: ResourceVector) -> Iterator[G]:
+        """Groups that ask for no more in sum, the nearest first; those that want nothing any more are dropped."""
+        place = bisect_left(entries, -_size(resource), key=lambda entry: entry[0])
+        while place < len(entries):
+            group = entries[place][2]
+            if group.wanted > 0:
+                yield group
+                place += 1
+            else:
+                del entries[place]
+
+
+def _size(resource: ResourceVector) -> int:
+    return resource.memory_mib + resource.vcores
+
+
+def _tags(group: _Wanting) -> frozenset[str]:
+    placement = group.key.placement
+    return frozenset() if placement is None else placement.tags
+
+
+def _mismatch(group: _Wanting, grant: Grant, subcluster: SubClusterId) -> tuple[bool, bool, bool, int]:
+    asked, given = group.key.resource, grant.resource
+    distance = abs(given.memory_mib - asked.memory_mib) + abs(given.vcores - asked.vcores)
+    return _tags(group) != grant.tags, group.targets.get(subcluster, 0) == 0, not asked.fits_in(given), distance

@@ -18,7 +18,7 @@ from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
-from shim.multicluster.core.conversations import Conversations
+from shim.multicluster.core.session import Conversations
 from shim.multicluster.core.splitter import GangDemand
 
 __all__ = ["GangHold", "GangTries"]

@@ -18,11 +18,7 @@ from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook
-from shim.multicluster.core.bounds import refusal_of
-from shim.multicluster.core.call_intake import CallIntake
-from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.containers import ContainerBook, ContainerState
-from shim.multicluster.core.conversations import Conversations
 from shim.multicluster.core.events import (
     AMCalled,
     AMRegistered,
@@ -32,6 +28,7 @@ from shim.multicluster.core.events import (
     CallSession,
     CapacityChanged,
     CloseSession,
+    ClusterCapacity,
     Fate,
     Finished,
     FoundAtHome,
@@ -48,14 +45,11 @@ from shim.multicluster.core.events import (
     SessionRefused,
 )
 from shim.multicluster.core.gangs import GangHold
-from shim.multicluster.core.intake import Intake
-from shim.multicluster.core.master_side import Heard, MasterSide
-from shim.multicluster.core.outbox import Outbox, remembered
+from shim.multicluster.core.intake import Intake, Rejections, SessionLives
+from shim.multicluster.core.master_side import CallIntake, Heard, MasterSide, Outbox, refusal_of, remembered
 from shim.multicluster.core.plan_events import AllocationsVerified, PlanEvent, Proceed
 from shim.multicluster.core.recalls import AttemptHoldings, Recalls
-from shim.multicluster.core.rejections import Rejections
-from shim.multicluster.core.session import Session, SessionState
-from shim.multicluster.core.session_lives import SessionLives
+from shim.multicluster.core.session import Conversations, Session, SessionState
 from shim.multicluster.core.splitter import AskSplitter
 
 __all__ = ["NOT_REGISTERED", "AskLedger"]

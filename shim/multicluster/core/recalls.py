@@ -15,7 +15,6 @@ from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
-from shim.multicluster.core.conversations import Conversations
 from shim.multicluster.core.events import (
     DemandCap,
     HeldBack,
@@ -24,7 +23,7 @@ from shim.multicluster.core.events import (
     Recall,
     ReleaseOrder,
 )
-from shim.multicluster.core.session import Session
+from shim.multicluster.core.session import Conversations, Session
 from shim.multicluster.core.splitter import Demand, may_have
 
 __all__ = ["AttemptHoldings", "Recalls"]

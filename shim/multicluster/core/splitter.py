@@ -14,38 +14,158 @@ The rules of `CapacitySplitter`, in their order:
 3. more is asked for: first where the nodes and racks are that were named, then by free room and weight, then, where
    nothing is free, by size and weight;
 4. less is asked for: the first to be asked for less is the one with the least room.
+
+Split of asks with a placement constraint: at home what it can hold, the rest where the constraint can be judged.
+
+A scheduler judges a constraint by the containers on its own nodes. Where the constraint bounds how many containers with
+some tags a node or a rack may have, each sub-cluster judges its own part, and the count can be split. Where it wants
+containers with some tags to be there already, only sub-clusters that have such containers are asked.
+
+A sub-cluster that has rejected such an ask is not asked again before the ApplicationMaster asks again.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from shim.domain.allocations import AskKey, TaggedSpot
+from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint, TaggedSpot
 from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.launches import LaunchVerdict, WorkEstimate
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.cluster_capacity import ClusterCapacity
 from shim.multicluster.core.containers import ContainerWatch
-from shim.multicluster.core.demands import Demand, GangDemand
-from shim.multicluster.core.events import LedgerEffect
+from shim.multicluster.core.events import ClusterCapacity, LedgerEffect
 from shim.multicluster.core.plan_events import PlanEvent
 
 __all__ = [
+    "AskDecision",
     "AskSplitter",
     "CapacitySplitter",
     "Demand",
     "GangDemand",
+    "HeldTags",
     "SplitSettings",
+    "SpokenFor",
+    "TagCounts",
+    "Weighed",
     "could_hold",
+    "count_tagged",
     "data_in",
+    "free_elsewhere",
     "may_have",
+    "most_by_nodes",
     "named_there",
+    "places_of",
+    "queue_by_tags",
     "shares_of",
     "sizes_of",
     "slots_of",
+    "split_constrained",
     "split_strictly",
     "why_too_old",
     "why_unmatched",
 ]
+
+# Tags of what an attempt has and of what is asked for: what a constraint is judged by, as far as it is known here.
+
+HeldTags = Mapping[SubClusterId, Mapping[frozenset[str], int]]
+"""How many containers the application has with exactly these tags, by sub-cluster."""
+
+
+class SpokenFor:
+    """Room that asks with a constraint are asked for: DistributedShell has one for each container."""
+
+    def __init__(self) -> None:
+        self._tags: dict[SubClusterId, Counter[frozenset[str]]] = {}
+        self._amounts: dict[SubClusterId, ResourceVector] = {}
+
+    def add(self, key: AskKey, targets: Mapping[SubClusterId, int], sign: int = 1) -> None:
+        """Add what sub-clusters are asked for, or take it off."""
+        tags = frozenset() if key.placement is None else key.placement.tags
+        for name, count in targets.items():
+            self._tags.setdefault(name, Counter())[tags] += sign * count
+            self._amounts[name] = self._amounts.get(name, ResourceVector()) + key.resource.times(sign * count)
+
+    def tagged(self, subcluster: SubClusterId, tags: frozenset[str]) -> int:
+        """Count the containers with all of these tags that a sub-cluster is asked for."""
+        return count_tagged(self._tags.get(subcluster, {}), tags)
+
+    def left(self, room: ClusterCapacity) -> ClusterCapacity:
+        """Return a sub-cluster with what is free beside that."""
+        return replace(room, free=room.free - self._amounts.get(room.subcluster, ResourceVector()))
+
+
+@dataclass(frozen=True, slots=True)
+class TagCounts:
+    """Containers that a constraint looks at.
+
+    Attributes:
+        held: What the application has.
+        spoken: What its other asks are asked for.
+    """
+
+    held: HeldTags = field(default_factory=dict)
+    spoken: SpokenFor = field(default_factory=SpokenFor)
+
+
+def count_tagged(counts: Mapping[frozenset[str], int], tags: frozenset[str]) -> int:
+    """Count the containers that have all of the tags."""
+    return sum(count for each, count in counts.items() if tags <= each)
+
+
+# The demand of an attempt for containers of one ask key, as a splitter sees it.
+
+
+@dataclass(frozen=True, slots=True)
+class GangDemand:
+    """The part of a gang that is not granted yet, over all keys of its attempt.
+
+    Attributes:
+        count: How many schedulers may be asked for, together; 0 for none at present.
+        text: Where the gang stands, for people.
+    """
+
+    count: int
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Containers that are wanted and that no scheduler has granted.
+
+    Attributes:
+        total: How many.
+        places: How many are wanted at each named host or rack.
+        is_strict: Whether they may be at those places alone; `allowed` are then the hosts, and the racks that will do.
+        standing: How many each session is asked for by now.
+        starved: For how many beats each session has granted none of them.
+        refused: Sub-clusters whose scheduler refused such an ask.
+        rejected: Sub-clusters that found no place for containers with this placement.
+        held: Containers that the attempt has, of whatever kind.
+        gang: Where all of the attempt's demands are to be had together; None where each is by itself.
+        is_limited: Whether more is wanted than may be asked for: the rest is held back, or beyond an allowance.
+        tags: What a placement constraint is judged by; None for nothing of the kind. It is looked at within a split.
+    """
+
+    key: AskKey
+    total: int
+    places: Mapping[str, int] = field(default_factory=dict)
+    is_strict: bool = False
+    allowed: tuple[str, ...] = ()
+    standing: Mapping[SubClusterId, int] = field(default_factory=dict)
+    starved: Mapping[SubClusterId, int] = field(default_factory=dict)
+    refused: frozenset[SubClusterId] = frozenset()
+    rejected: frozenset[SubClusterId] = frozenset()
+    held: int = 0
+    gang: GangDemand | None = None
+    is_limited: bool = False
+    tags: TagCounts | None = None
+
+    @property
+    def is_withheld(self) -> bool:
+        """Tell whether nothing may be asked for at present: a part of a gang could be had, and not all of it."""
+        return self.gang is not None and not self.gang.count
+
 
 _NO_BOUND = 1 << 31
 
@@ -318,3 +438,187 @@ def shares_of(
         )
         shares[name] += 1
     return shares
+
+
+_JUDGES = frozenset({ConstraintHandling.TOTALS, ConstraintHandling.ADDS})
+
+
+def split_constrained(
+    demand: Demand, capacities: Sequence[ClusterCapacity], patience: int
+) -> Mapping[SubClusterId, int]:
+    """Counts by sub-cluster, which add up to the demand's total.
+
+    Args:
+        demand: With a placement.
+        capacities: The sub-clusters as they are known now, the home among them.
+        patience: Beats without a grant after which an ask may move.
+    """
+    tags = demand.tags or TagCounts()
+    places = [room for room in places_of(demand, capacities) if room.subcluster not in demand.rejected]
+    if not places:
+        return {next(room.subcluster for room in capacities if room.is_home): demand.total}
+    kept = {room.subcluster: demand.standing.get(room.subcluster, 0) for room in places}
+    fresh = [room for room in places if demand.starved.get(room.subcluster, 0) < patience]
+    if sum(kept.values()) == demand.total == sum(kept[room.subcluster] for room in fresh):
+        return {name: count for name, count in kept.items() if count}  # all of it waits, and not for too long
+    slots = {room.subcluster: _slots(room, demand, tags) for room in places}
+    _move_waiting(kept, slots, {room.subcluster for room in fresh})
+    _trim(kept, demand.total, places)
+    missing = demand.total - sum(kept.values())
+    left = {room.subcluster: max(0, slots[room.subcluster] - kept[room.subcluster]) for room in fresh}
+    weights = {room.subcluster: room.weight for room in places}
+    for group in ([room for room in fresh if room.is_home], [room for room in fresh if not room.is_home]):
+        added = shares_of(missing, {room.subcluster: left[room.subcluster] for room in group}, weights.__getitem__)
+        for name, count in added.items():
+            kept[name] += count
+            missing -= count
+    kept[places[0].subcluster] += missing  # it waits there: at home, if that may be asked
+    return {name: count for name, count in kept.items() if count}
+
+
+def free_elsewhere(demand: Demand, capacities: Sequence[ClusterCapacity]) -> int:
+    """Count the containers that could still be asked for where nobody has rejected them."""
+    free, tags = 0, demand.tags or TagCounts()
+    for room in places_of(demand, capacities):
+        name = room.subcluster
+        if name not in demand.rejected and room.is_home:
+            free += _NO_BOUND
+        elif name not in demand.rejected:
+            free += max(0, _slots(room, demand, tags) - demand.standing.get(name, 0))
+    return free
+
+
+def places_of(demand: Demand, capacities: Sequence[ClusterCapacity]) -> Sequence[ClusterCapacity]:
+    """Sub-clusters that may be asked, also those that have rejected it; the home first, if it is one of them."""
+    placement = demand.key.placement or PlacementConstraint()
+    home = next(room for room in capacities if room.is_home)
+    is_split = placement.is_local and not demand.key.is_opportunistic
+    others = [
+        room
+        for room in capacities
+        if is_split and not room.is_home and room.constraints in _JUDGES and could_hold(room, demand)
+    ]
+    places = [home, *others]
+    if not placement.needs:
+        return places
+    held = {} if demand.tags is None else demand.tags.held
+    has = [room for room in places if placement.needs <= _tags_at(room.subcluster, held)]
+    return has or [home]
+
+
+def _tags_at(subcluster: SubClusterId, held: HeldTags) -> frozenset[str]:
+    return frozenset().union(*held.get(subcluster, ()))
+
+
+def _slots(room: ClusterCapacity, demand: Demand, tags: TagCounts) -> int:
+    """Count the containers that fit in the free room, and that the constraint leaves to the nodes."""
+    slots, most = slots_of(tags.spoken.left(room), demand), most_by_nodes(room, demand, tags.held)
+    if most is None or demand.key.placement is None:
+        return slots
+    return min(slots, max(0, most - tags.spoken.tagged(room.subcluster, demand.key.placement.tags)))
+
+
+def most_by_nodes(room: ClusterCapacity, demand: Demand, held: HeldTags) -> int | None:
+    """Count the containers that the nodes of a sub-cluster can have beside what is held; None if nothing bounds them.
+
+    May be negative: nodes went, or schedulers bound by a rack as well.
+    """
+    placement = demand.key.placement
+    if placement is None or placement.most_a_node is None:
+        return None
+    return room.nodes * placement.most_a_node - count_tagged(held.get(room.subcluster, {}), placement.tags)
+
+
+def queue_by_tags(
+    demand: Demand,
+    capacities: Sequence[ClusterCapacity],
+    most_at: Mapping[SubClusterId, int],
+    asked: Mapping[SubClusterId, int],
+    missing: int,
+) -> Mapping[SubClusterId, int]:
+    """Divide what no plan has a place for: at home first, and there, too, what the constraint leaves no room for.
+
+    Args:
+        demand: With a placement.
+        capacities: Sub-clusters whose schedulers may be asked.
+        most_at: Containers that the constraint leaves to the nodes of each; none where nothing bounds them.
+        asked: Containers that each is asked for by now.
+        missing: Containers to be divided.
+    """
+    tags = frozenset() if demand.key.placement is None else demand.key.placement.tags
+    added: dict[SubClusterId, int] = {}
+    places = sorted(capacities, key=lambda room: not room.is_home)
+    for name in [room.subcluster for room in places]:
+        taken = asked.get(name, 0) + (demand.tags.spoken.tagged(name, tags) if demand.tags else 0)
+        added[name] = min(missing, max(0, most_at.get(name, taken + missing) - taken))
+        missing -= added[name]
+    added[places[0].subcluster] += missing
+    return added
+
+
+def _move_waiting(kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int], fresh: set[SubClusterId]) -> None:
+    """Take back what waits too long, as much as there is room for elsewhere."""
+    room = sum(max(0, slots[name] - kept[name]) for name in fresh)
+    for name in kept.keys() - fresh:
+        moved = min(kept[name], room)
+        kept[name] -= moved
+        room -= moved
+
+
+def _trim(kept: dict[SubClusterId, int], total: int, places: Sequence[ClusterCapacity]) -> None:
+    """Ask for less, at home last."""
+    surplus = max(0, sum(kept.values()) - total)
+    for room in reversed(places):
+        taken = min(kept[room.subcluster], surplus)
+        kept[room.subcluster] -= taken
+        surplus -= taken
+
+
+# Decisions about an ask, as people are told of them.
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A sub-cluster as it was weighed for some asks.
+
+    Attributes:
+        room: Containers that could be had there by the view.
+        age_s: Of that view.
+    """
+
+    subcluster: SubClusterId
+    room: int
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class AskDecision:
+    """The newest split of some asks, with its grounds, for people.
+
+    Attributes:
+        wanted: Containers that no scheduler has granted.
+        asked: How many each sub-cluster is asked for.
+        promised: How many of those have a tentative allocation.
+        by: Which splitter decided; `reason` says why it was not the matching one.
+        verdicts: The newest of these asks, each with how many were proposed.
+        repairs: Promises that were not kept in time, and taken back.
+        withheld: Containers that nobody is asked for, as other attempts go first; `behind` names those.
+        estimate: What the order expects of the attempt, if it goes by learnt durations.
+        rule: The policy of the queue that decided; empty if none did.
+        gang: Where the gang stands that it is a part of; empty if it is part of none.
+    """
+
+    key: AskKey
+    wanted: int
+    asked: Mapping[SubClusterId, int]
+    promised: Mapping[SubClusterId, int]
+    by: str
+    reason: str
+    candidates: tuple[Weighed, ...]
+    verdicts: tuple[tuple[int, LaunchVerdict], ...]
+    repairs: int
+    withheld: int = 0
+    behind: tuple[str, ...] = ()
+    estimate: WorkEstimate | None = None
+    rule: str = ""
+    gang: str = ""

@@ -8,7 +8,7 @@ from typing import Any
 from heddle import models
 from shim.domain.launches import ConflictKind, Verdict, WorkEstimate
 from shim.domain.requests import NEAR_DATA
-from shim.multicluster.core.ask_decisions import AskDecision
+from shim.multicluster.core.splitter import AskDecision
 from shim.multicluster.splitters import MatchingStatus
 
 __all__ = ["shown_asks", "shown_matching"]

@@ -33,8 +33,7 @@ from shim.multicluster.core import (
     SessionAnswered,
     SessionOpened,
 )
-from shim.multicluster.core.constrained import free_elsewhere, split_constrained
-from shim.multicluster.core.tag_counts import TagCounts
+from shim.multicluster.core.splitter import TagCounts, free_elsewhere, split_constrained
 from tests.support.ledger_talk import ATTEMPT
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")

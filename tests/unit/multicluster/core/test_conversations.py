@@ -7,7 +7,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, No
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.asks import AskBook
-from shim.multicluster.core.conversations import Conversations
+from shim.multicluster.core.session import Conversations
 from shim.protocol.yarn.allocations import read_allocate_call, write_session_request
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -7,8 +7,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, No
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.asks import AskBook
-from shim.multicluster.core.conversations import Conversations
-from shim.multicluster.core.session import SessionState
+from shim.multicluster.core.session import Conversations, SessionState
 
 EAST, WEST, SOUTH = map(SubClusterId, ("east", "west", "south"))
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))

@@ -10,8 +10,7 @@ from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.plan_events import AllocationsVerified, Planned, Propose, PublishRequests
 from shim.multicluster.core.planned import PlannedSplitter
-from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.core.tag_counts import SpokenFor, TagCounts
+from shim.multicluster.core.splitter import SplitSettings, SpokenFor, TagCounts
 from shim.testing.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")

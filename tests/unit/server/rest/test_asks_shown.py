@@ -4,7 +4,7 @@ import pytest
 
 from shim.domain.allocations import AskKey
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.ask_decisions import AskDecision
+from shim.multicluster.core.splitter import AskDecision
 from shim.server.rest.asks_shown import shown_asks
 
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
