@@ -1,6 +1,6 @@
-"""Fixtures of pytest: `yarn_federation`, and how it behaves in a run.
+"""Fixtures of pytest: `yarn_federation`, `yarn_containers`, and how they behave in a run.
 
-Nothing is imported, started or looked for before a test asks for it.
+Nothing is imported, started or looked for before a test asks for one of them.
 """
 
 import sys
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 if TYPE_CHECKING:
+    from heddle.testing.containers import FederationContainer
     from heddle.testing.federation import Federation, Settings
     from heddle.testing.local import LocalFederation
 
-__all__ = ["yarn_federation", "yarn_settings"]
+__all__ = ["yarn_containers", "yarn_federation", "yarn_settings"]
 
 _SCOPES: tuple[Literal["session", "package", "module", "class", "function"], ...] = (
     "session",
@@ -33,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--yarn-missing",
         choices=("error", "skip"),
         default="error",
-        help="what becomes of tests where this machine lacks Java",
+        help="what becomes of tests where this machine lacks Java or Docker",
     )
     parser.addini("yarn_scope", f"how long clusters live: {', '.join(_SCOPES)}", default="session")
     parser.addini("yarn_clusters", "how many clusters", default="2")
@@ -67,6 +68,15 @@ def yarn_federation(request: pytest.FixtureRequest, yarn_settings: "Settings") -
 
     reuse = bool(request.config.getoption("--yarn-reuse"))
     yield from _running(request, LocalFederation(yarn_settings, reuse=reuse, name=_worker(request.config)))
+
+
+@pytest.fixture(scope=_scope)
+def yarn_containers(request: pytest.FixtureRequest, yarn_settings: "Settings") -> "Iterator[FederationContainer]":
+    """Clusters in containers, with Heddle in front; each worker of xdist has its own."""
+    from heddle.testing.containers import FederationContainer  # noqa: PLC0415 - see above
+
+    reuse = bool(request.config.getoption("--yarn-reuse"))
+    yield from _running(request, FederationContainer(yarn_settings, reuse=reuse, name=_worker(request.config)))
 
 
 def _running(request: pytest.FixtureRequest, federation: Any) -> Iterator[Any]:

@@ -4,6 +4,7 @@
 `yarn_containers` (clusters in containers). Both are a `Federation`.
 """
 
+from heddle.testing.engines import hadoop_jar, spark_submit, tez_program
 from heddle.testing.federation import Application, Cluster, Federation, FederationError, MissingProgramError, Settings
 from heddle.testing.local import LocalFederation
 
@@ -15,4 +16,7 @@ __all__ = [
     "LocalFederation",
     "MissingProgramError",
     "Settings",
+    "hadoop_jar",
+    "spark_submit",
+    "tez_program",
 ]

@@ -14,6 +14,8 @@ from xml.sax.saxutils import escape
 
 import httpx
 
+from heddle.client import Client, User
+
 __all__ = [
     "JAVA_OPENS",
     "Application",
@@ -50,6 +52,7 @@ JAVA_OPENS = tuple(
 )
 """What Hadoop, Spark and Tez reflect into of Java 17."""
 
+_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true", *JAVA_OPENS)
 _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})
 _APPS = "/ws/v1/cluster/apps"
 _ID = re.compile(r"application_\d+_\d{4,}")
@@ -77,12 +80,15 @@ class Settings:
         nodes: NodeManagers of each cluster.
         version: Of Hadoop, or `CLUSTER=VERSION,...` for each cluster its own.
         toml: Further text of Heddle's configuration, such as a table `[queues]`; it goes after the rest.
+        folders: Folders of this machine that clients and containers shall see under the same path, such as one with
+            Spark's jars.
     """
 
     clusters: int = 2
     nodes: int = 1
     version: str = "3.4.2"
     toml: str = ""
+    folders: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
         """Refuse what cannot be started.
@@ -195,6 +201,7 @@ class Federation(ABC):
         shared: A folder that this machine, clients and every container see under the same path.
         client_conf: Hadoop configuration folder of clients that know only Heddle, where clients run.
         jars: Hadoop's jars, where clients run.
+        node_address: The one that all nodes share; empty where each has its own.
     """
 
     url: str
@@ -202,10 +209,12 @@ class Federation(ABC):
     shared: Path
     client_conf: Path
     jars: Path
+    node_address: str = ""
 
     def __init__(self, settings: Settings | None = None, *, user: str = "") -> None:
         self.settings = settings or Settings()
         self.user = user or getpass.getuser()
+        self._java = "java"
         self._http: httpx.Client | None = None
         self._programs: list[Program] = []
         self._undo: dict[tuple[str, str], Callable[[], None]] = {}
@@ -234,15 +243,25 @@ class Federation(ABC):
     def _end(self) -> None:
         """End everything."""
 
-    @abstractmethod
-    def java(self, main_class: str, *arguments: str, class_path: Sequence[str | Path] = ()) -> list[str]:
-        """The command line of a Java program beside Hadoop's jars, for `submit` and `run`.
+    def java(
+        self,
+        main_class: str,
+        *arguments: str,
+        class_path: Sequence[str | Path] = (),
+        hadoop: bool = True,
+        memory_mib: int = 256,
+    ) -> list[str]:
+        """The command line of a Java program with the clients' configuration, for `submit` and `run`.
 
         Args:
             main_class: Such as `org.apache.hadoop.util.RunJar`, which is `hadoop jar`.
             arguments: Its own.
             class_path: What goes before Hadoop's jars.
+            hadoop: Whether Hadoop's jars are there.
+            memory_mib: The most that its heap takes.
         """
+        path = ":".join((*map(str, class_path), *([f"{self.jars}/*"] if hadoop else []), str(self.client_conf)))
+        return [self._java, f"-Xmx{memory_mib}m", *_JVM, "-cp", path, main_class, *arguments]
 
     @abstractmethod
     def _launch(self, command: Sequence[str], environment: Mapping[str, str], printed: Path) -> Program:
@@ -292,6 +311,10 @@ class Federation(ABC):
             self._http = httpx.Client(base_url=self.url, params=claim, timeout=_CALL_S, trust_env=False)
         return self._http
 
+    def client(self) -> Client:
+        """A typed client of Heddle in the user's name; whoever asks for it closes it."""
+        return Client(self.url, auth=User(self.user))
+
     def get(self, path: str) -> Any:
         """A document of Heddle's, as JSON.
 
@@ -318,6 +341,11 @@ class Federation(ABC):
         return answer.json() if answer.content else None
 
     # ---- work
+
+    @property
+    def examples(self) -> Path:
+        """The jar of Hadoop's examples, where clients run; only the default version of Hadoop has it."""
+        return self.jars / f"hadoop-mapreduce-examples-{next(iter(self.clusters.values())).version}.jar"
 
     @property
     def daemons(self) -> tuple[str, ...]:
@@ -518,12 +546,25 @@ class Federation(ABC):
             states = {row["id"]: row["state"] for row in self.get("/heddle/v1/clusters")["clusters"]}
             rows = (self.get("/ws/v1/cluster/nodes")["nodes"] or {}).get("node", [])
             usable = [row for row in rows if row["state"] == "RUNNING" and row["availMemoryMB"] + row["usedMemoryMB"]]
-            return states, len(usable)
+            # Heddle may not have heard yet what a fault has done: the clusters themselves know
+            return states, min(len(usable), sum(self._active_nodes(cluster) for cluster in self.clusters.values()))
 
         found = patiently(look, lambda told: told == (wanted, nodes), timeout_s, calm=FederationError)
         if found != (wanted, nodes):
             said = f"clusters {found[0]}, {found[1]} of {nodes} nodes" if found else "nothing is heard of Heddle"
             raise FederationError(f"not ready after {timeout_s:.0f} s: {said}\n{self.account()}")
+
+    def _active_nodes(self, cluster: Cluster) -> int:
+        """How many nodes a ResourceManager itself counts.
+
+        Raises:
+            FederationError: If it does not answer.
+        """
+        try:
+            answer = httpx.get(f"{cluster.url}/ws/v1/cluster/metrics", timeout=_CALL_S, trust_env=False)
+            return int(answer.raise_for_status().json()["clusterMetrics"]["activeNodes"])
+        except (httpx.HTTPError, httpx.InvalidURL, ValueError) as exc:
+            raise FederationError(f"{cluster.id} does not answer: {exc!r}") from exc
 
     def account(self, lines: int = _SHOWN_LINES) -> str:
         """The end of what each daemon has said: for whoever looks into a failure."""

@@ -18,7 +18,6 @@ from typing import IO, Any
 import heddle
 from heddle.testing.federation import (
     HEDDLE,
-    JAVA_OPENS,
     Cluster,
     Federation,
     FederationError,
@@ -36,7 +35,6 @@ _MARKER = "HEDDLE_LAB"
 _BOOT_S = 900.0
 _CALL_S = 120.0
 _LACKING = ("no java in", "Maven is needed")
-_JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true", *JAVA_OPENS)
 _PORTS = ("--rest", "--client-rpc", "--scheduler-rpc", "--admin-rpc", "--proxy")
 
 
@@ -73,7 +71,6 @@ class LocalFederation(Federation):
         self._name = name
         self._lock: IO[str] | None = None
         self._heddle: int | None = None
-        self._java = "java"
         self._where: dict[str, Any] = {}
 
     @property
@@ -126,7 +123,7 @@ class LocalFederation(Federation):
         if (self.folder / "lab").exists():
             self._lab("down")
         shutil.rmtree(self.folder, ignore_errors=True)
-        (self.folder / "shared").mkdir(parents=True)
+        (self.folder / "shared" / "staging").mkdir(parents=True)
         (self.folder / "shared").chmod(0o777)
         ports = [word for option, port in zip(_PORTS, _free_ports(len(_PORTS)), strict=True) for word in (option, port)]
         of = self.settings
@@ -143,6 +140,7 @@ class LocalFederation(Federation):
         self.url = f"http://{found['heddle']['rest']}"
         self.shared = self.folder / "shared"
         self._java = found["java"]
+        self.node_address = "" if found["hasHosts"] else "127.0.0.1"
         self.clusters = {
             id_: Cluster(
                 id=id_,
@@ -172,11 +170,6 @@ class LocalFederation(Federation):
         self._lock.close()
 
     # ---- programs
-
-    def java(self, main_class: str, *arguments: str, class_path: Sequence[str | Path] = ()) -> list[str]:
-        """See `Federation.java`."""
-        path = ":".join((*map(str, class_path), f"{self.jars}/*", str(self.client_conf)))
-        return [self._java, *_JVM, "-cp", path, main_class, *arguments]
 
     def _launch(self, command: Sequence[str], environment: Mapping[str, str], printed: Path) -> Program:
         variables = os.environ | {"HADOOP_USER_NAME": self.user, _MARKER: str(self.folder / "lab")} | dict(environment)

@@ -20,6 +20,8 @@ from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
 import docker
+from heddle.testing import MissingProgramError
+from heddle.testing.containers import find_docker
 from shim.lab.processes import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,12 +35,11 @@ VARIABLE = re.compile(r"\$\{(?P<name>\w+):-(?P<default>[^}]*)\}")
 def daemon() -> Iterator[docker.DockerClient]:
     """A Docker daemon. In CI there is one; elsewhere its tests are skipped without one."""
     try:
-        client = docker.from_env()
-        client.ping()
-    except docker.errors.DockerException as missing:
+        client = find_docker()
+    except MissingProgramError as missing:
         if os.environ.get("CI"):
             raise pytest.UsageError(f"CI has no Docker daemon: scripts/docker-daemon.sh start ({missing})") from missing
-        pytest.skip(f"no Docker daemon answers (scripts/docker-daemon.sh start, as root): {missing}")
+        pytest.skip(f"scripts/docker-daemon.sh start, as root: {missing}")
     sweep(client)
     yield client
     sweep(client)

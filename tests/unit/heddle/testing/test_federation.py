@@ -46,6 +46,7 @@ class MadeUp(Federation):
         super().__init__(Settings(clusters=1), user="ada")
         self.answers = {path: list(rows) for path, rows in (answers or {}).items()}
         self.asked: list[tuple[str, str, object]] = []
+        self.active = [1]
         self.done: list[tuple[str, str]] = []
         self.printed, self.code = f"Submitted application {ID}\n", 0
         self.url, self.shared, self.client_conf, self.jars = "http://heddle", folder, folder, folder
@@ -70,9 +71,6 @@ class MadeUp(Federation):
     def _end(self) -> None:
         self.done.append(("end", ""))
 
-    def java(self, main_class, *arguments, class_path=()):
-        return ["java", "-cp", ":".join(map(str, class_path)), main_class, *arguments]
-
     def _launch(self, command, environment, printed):
         self.launched, self.environment = command, environment
         self.program = MadeUpProgram(printed, self.printed, self.code)
@@ -95,6 +93,10 @@ class MadeUp(Federation):
 
     def _join(self, daemon: str) -> None:
         self.done.append(("join", daemon))
+
+    def _active_nodes(self, cluster: Cluster) -> int:
+        assert cluster.id == "east"
+        return self.active.pop(0) if len(self.active) > 1 else self.active[0]
 
     def daemon_log(self, daemon: str) -> str:
         return f"{daemon} is well\n"
@@ -225,6 +227,24 @@ def test_healing_undoes_everything_and_waits_for_the_nodes(tmp_path):
     assert federation.faults == ()
     assert federation.done[3:] == [("resume", "east-rm"), ("start", "east-rm"), ("join", "heddle")]
     assert federation.answers["/ws/v1/cluster/nodes"] == READY["/ws/v1/cluster/nodes"]
+
+
+def test_a_cluster_is_believed_before_heddle(tmp_path):
+    federation = MadeUp(tmp_path, READY)
+    federation.active = [0, 0, 1]
+    federation.wait_ready()
+    assert federation.active == [1]
+
+
+def test_java_has_the_clients_configuration(tmp_path):
+    federation = MadeUp(tmp_path)
+    federation.jars, federation.client_conf = Path("/jars"), Path("/conf")
+    words = federation.java("org.example.Main", "in", class_path=["mine.jar"])
+    assert words[:2] == ["java", "-Xmx256m"]
+    assert words[-4:] == ["-cp", "mine.jar:/jars/*:/conf", "org.example.Main", "in"]
+    alone = federation.java("org.example.Main", class_path=["spark/*"], hadoop=False, memory_mib=512)
+    assert alone[1] == "-Xmx512m"
+    assert alone[-2:] == ["spark/*:/conf", "org.example.Main"]
 
 
 def test_a_block_without_a_daemon_gives_it_back(tmp_path):
