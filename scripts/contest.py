@@ -1,7 +1,7 @@
 """Heddle beside what its users would otherwise have: one big cluster, clusters by themselves, Hadoop's Router.
 
     python -m scripts.contest [--shape heavy-tail,bursts] [--load 0.7,1.0] [--am-share 0.1,0.5] [--queues fifo,fair]
-        [--nodes 8,8/4,12] [--seeds 5] [--jobs 500] [--rows Heddle,oracle] [--save FILE]
+        [--nodes 8,8/4,12] [--seeds 5] [--jobs 500] [--rows "one*;Heddle"] [--save FILE]
 
 Runs in *yarn-sim*: modelled ResourceManagers in virtual time, Heddle's own code before them. All rows of a seed have
 the same jobs. The one big cluster has all nodes. The oracle knows every duration, has no heartbeats, starts
@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
+from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
@@ -442,7 +443,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=500)
-    parser.add_argument("--rows", default="", help="rows' names or their beginnings, by semicolons; all if empty")
+    parser.add_argument("--rows", default="", help="rows' names, which may have *, by semicolons; all if empty")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--save", type=Path, help="file of what was played")
     return parser.parse_args()
@@ -466,7 +467,9 @@ def main() -> None:
     settings = settings_of(asked)
     chosen = [part for part in asked.rows.split(";") if part]
     needed = {SINGLE_FAIR, ORACLE}
-    rows = [row for row in (*ROWS, ORACLE) if not chosen or row in needed or any(map(row.startswith, chosen))]
+    rows = [
+        row for row in (*ROWS, ORACLE) if not chosen or row in needed or any(fnmatchcase(row, part) for part in chosen)
+    ]
     found = Results(asked.save)
     found.play(rows, [draw for draws in settings for draw in draws], asked.processes)
     for draws in settings:

@@ -81,6 +81,7 @@ class MeterSnapshot:
                 needs_amounts=any(queue.user_maximum < 1 or queue.order == "work" for queue in policy.queues),
             ),
             absent_after_s=self.absent_after_s,
+            withheld=sum(self.withheld.values(), start=ResourceVector()),
         )
         for one in self.on_the_way:
             if one.queue in load.queues:

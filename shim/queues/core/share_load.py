@@ -15,6 +15,8 @@ __all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "nowhere
 
 _NOTHING = ResourceVector()
 _ANY_NUMBER = 2**31
+_NEARLY_FULL = 0.75
+"""Part of a sub-cluster in use while others wait for it: what has just come free is given again within a heartbeat."""
 _FORGOTTEN = 200
 """Measurements, of two a second, in which most of what was learnt is forgotten."""
 
@@ -119,7 +121,7 @@ class FederationLoad:
         counted: Sub-clusters that count: not silent for too long.
         usable: Those of them that may be sent something.
         idle: What each usable one has free while nothing waits there.
-        is_full: Whether something waits for resources at each usable one.
+        is_full: Whether something waits for resources of each usable one.
         masters_at: ApplicationMasters that have no container yet at each, but for those that a limit keeps from it.
     """
 
@@ -161,8 +163,9 @@ def measure(
     live: Iterable[LiveApplication],
     *,
     absent_after_s: float,
+    withheld: ResourceVector = _NOTHING,
 ) -> FederationLoad:
-    """Add up what the sub-clusters told.
+    """Add up what the sub-clusters told, and what applications want and no scheduler has been told (`withheld`).
 
     What one has that was silent for longer than `absent_after_s` is not divided. A sub-cluster that takes no new
     applications counts with what it holds, no more.
@@ -191,9 +194,16 @@ def measure(
         tuple(seen.subcluster for seen in counted),
         tuple(seen.subcluster for seen in usable),
         {seen.subcluster: _idle(seen) for seen in usable},
-        all(seen.pending.memory_mib > 0 for seen in usable),
+        all(_is_full(seen, withheld) for seen in usable),
         {seen.subcluster: max(0, unstarted[seen.subcluster] - seen.waiting_applications) for seen in counted},
     )
+
+
+def _is_full(seen: SubClusterView, withheld: ResourceVector) -> bool:
+    """Tell whether something waits for resources: there, or here for what comes free there."""
+    if seen.pending.memory_mib > 0:
+        return True
+    return withheld.memory_mib > 0 and seen.used.dominant_share_of(seen.capacity) >= _NEARLY_FULL
 
 
 def _idle(seen: SubClusterView) -> ResourceVector:

@@ -330,6 +330,16 @@ def test_by_work_an_application_waits_while_those_with_less_left_hold_full_clust
     assert numbers(a_round(BY_WORK, [full], by_work(200, 50), larger).starters) == [2, 1]
 
 
+@pytest.mark.parametrize(("used", "withheld", "starters"), [(8, 4, [2]), (6, 4, [2]), (5, 4, [2, 1]), (8, 0, [2, 1])])
+def test_by_work_clusters_are_full_too_where_what_is_wanted_waits_here(used, withheld, starters):
+    """Schedulers are told of no more than comes free soon: nothing is pending there however full they are."""
+    full = a_cluster(EAST, a_queue("root.prod"), size=8, used=used)
+    smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
+    load = measure(BY_WORK, [full], {}, smaller, absent_after_s=60.0, withheld=gib(withheld))
+    outcome = decide_starts(BY_WORK, load, by_work(200, 50), usual(ShareSettings))
+    assert numbers(outcome.starters) == starters
+
+
 def test_by_work_who_has_waited_too_long_goes_first():
     full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
     smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
