@@ -250,14 +250,15 @@ SLICES = (
     ),
     Slice(
         name="secured",
-        about="clusters of two realms with real tickets",
+        about="clusters of two realms with real tickets, HDFS with them",
         paths=(
             "tests/e2e/test_secured_clusters.py",
             "tests/e2e/test_secured_lifetimes.py",
+            "tests/e2e/test_secured_files.py",
             "tests/e2e/test_secured_spanning.py",
             "tests/e2e/test_kerberos.py",
         ),
-        usual_s=420,
+        usual_s=510,
         needs=("kerberos",),
         options=_ON_CLUSTERS,
         before=_ARCHIVE,

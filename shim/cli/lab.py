@@ -102,6 +102,9 @@ def up(
     protection: Annotated[
         str, typer.Option(help=f"With --kerberos: of calls, for all or CLUSTER=...,...; of {', '.join(PROTECTIONS)}")
     ] = PROTECTIONS[0],
+    hdfs: Annotated[
+        bool, typer.Option("--hdfs", help="One HDFS for all clusters; with --kerberos it asks for tickets, too")
+    ] = False,
     tuning: Annotated[Tuning, typer.Option(help="Fast boot and little memory, or full speed when warm")] = Tuning.BOOT,
     rest: Annotated[
         str, typer.Option(help="Where Heddle will serve REST; `:PORT` is at the lab's address")
@@ -129,6 +132,7 @@ def up(
             realm=realm if kerberos else "",
             protection=protection,
             hosts=hosts,
+            hdfs=hdfs,
         )
         if preset is Preset.MIXED:
             spec = mixed(hosts=hosts, base_port=base_port)

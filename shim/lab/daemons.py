@@ -10,13 +10,26 @@ from shim.lab.secured_conf import CONTAINER_VARIABLE
 from shim.lab.shared_classes import class_path, sharing
 from shim.lab.spec import Tuning
 
-__all__ = ["KEY_CENTRE", "NODE_MANAGER", "RESOURCE_MANAGER", "RM_ADMIN", "JavaRuntime", "hosts_of"]
+__all__ = [
+    "DATA_NODE",
+    "FS_SHELL",
+    "KEY_CENTRE",
+    "NAME_NODE",
+    "NODE_MANAGER",
+    "RESOURCE_MANAGER",
+    "RM_ADMIN",
+    "JavaRuntime",
+    "hosts_of",
+]
 
 RESOURCE_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
 KEY_CENTRE = "krb5kdc"
 """Stands for the class of the one daemon that is not Java's."""
 RM_ADMIN = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
+NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
+DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
+FS_SHELL = "org.apache.hadoop.fs.FsShell"
 
 _OPTIONS = {
     Tuning.BOOT: (*QUICK_START, "-Xshare:auto", "-XX:ReservedCodeCacheSize=64m"),
@@ -26,6 +39,9 @@ _HEAP = {
     RESOURCE_MANAGER: {Tuning.BOOT: "-Xmx384m", Tuning.THROUGHPUT: "-Xmx1g"},
     NODE_MANAGER: {Tuning.BOOT: "-Xmx160m", Tuning.THROUGHPUT: "-Xmx256m"},
     RM_ADMIN: {Tuning.BOOT: "-Xmx64m", Tuning.THROUGHPUT: "-Xmx64m"},
+    NAME_NODE: {Tuning.BOOT: "-Xmx192m", Tuning.THROUGHPUT: "-Xmx512m"},
+    DATA_NODE: {Tuning.BOOT: "-Xmx160m", Tuning.THROUGHPUT: "-Xmx256m"},
+    FS_SHELL: {Tuning.BOOT: "-Xmx64m", Tuning.THROUGHPUT: "-Xmx64m"},
 }
 _PASSED_ON = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR")
 
@@ -44,8 +60,8 @@ class JavaRuntime:
     lab: Path
     tuning: Tuning
 
-    def command(self, main_class: str, *, conf_dir: Path, jars: Path) -> list[str]:
-        """The command that runs one of the classes above with the jars and the configuration in two folders."""
+    def command(self, main_class: str, *, conf_dir: Path, jars: Path, more: Path | None = None) -> list[str]:
+        """The command that runs one of the classes above with a configuration folder, and one or two of jars."""
         return [
             str(self.java),
             _HEAP[main_class][self.tuning],
@@ -57,7 +73,7 @@ class JavaRuntime:
             f"-Dlog4j.configuration=file:{conf_dir}/log4j.properties",
             *sharing(jars),
             "-classpath",
-            class_path(jars, conf_dir),
+            class_path(jars, conf_dir, *([f"{more}/*"] if more else [])),
             main_class,
         ]
 

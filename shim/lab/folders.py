@@ -9,17 +9,19 @@ from dataclasses import fields
 from pathlib import Path
 
 from shim.errors import LabError
-from shim.lab.daemons import NODE_MANAGER, RESOURCE_MANAGER, hosts_of
-from shim.lab.hadoop_conf import FrontAddresses, Surroundings, client_files, cluster_files, node_files
+from shim.lab.daemons import DATA_NODE, NAME_NODE, NODE_MANAGER, RESOURCE_MANAGER, hosts_of
+from shim.lab.hadoop_conf import LOG4J, FrontAddresses, Surroundings, client_files, cluster_files, node_files, to_xml
+from shim.lab.hdfs import HDFS, file_properties, server_properties
 from shim.lab.layout import (
     ClusterLayout,
+    FileServerLayout,
     NodeLayout,
     ResourceManagerLayout,
     front_host,
     has_hosts,
     hosts_file,
 )
-from shim.lab.secured import heddle_login, kdc_daemon, secured_cluster
+from shim.lab.secured import heddle_login, kdc_daemon, kerberos_folder, secured_cluster
 from shim.lab.secured_conf import HEDDLE, HeddleLogin, client_properties, secured_properties
 from shim.lab.shared_classes import in_containers
 from shim.lab.spec import DEFAULT_VERSION, PROTECTIONS, ClusterSpec, LabSpec
@@ -95,9 +97,12 @@ def write_lab(
     # Heddle acts for its users: whoever runs it here, and its own account in a container or a secured lab
     proxies = tuple(dict.fromkeys((getpass.getuser(), HEDDLE)))
     proxy_hosts = front_host(layouts) if has_hosts(layouts) else "*"
+    servers = layouts[0].file_servers
+    files = file_properties(servers, spec.realms)
 
     def around_in(home: Path, of_it: Path, secured: Mapping[str, Mapping[str, str]]) -> Surroundings:
-        return Surroundings(home, of_it, proxies, proxy_hosts, secured, in_containers(of_it), spec.tuning)
+        more = {name: {**secured.get(name, {}), **files.get(name, {})} for name in dict.fromkeys((*secured, *files))}
+        return Surroundings(home, of_it, proxies, proxy_hosts, more, in_containers(of_it), spec.tuning)
 
     records: list[ClusterRecord] = []
     daemons = [kdc_daemon(folder, layouts[0].kdc)] if spec.realms else []
@@ -107,6 +112,8 @@ def write_lab(
         around = around_in(folder / cluster.id, jars[cluster.version], properties)
         records.append(ClusterRecord(cluster, layout, str(around.jars)))
         daemons += write_cluster(cluster, layout, around)
+    if servers:
+        daemons += _write_file_servers(folder, spec, servers)
     login = heddle_login(folder, spec)
     properties = client_properties(spec.realms, login.principal) if login is not None else {}
     version = DEFAULT_VERSION if DEFAULT_VERSION in jars else spec.clusters[0].version
@@ -131,8 +138,25 @@ def write_cluster(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings
     return daemons
 
 
+def _write_file_servers(folder: Path, spec: LabSpec, servers: Sequence[FileServerLayout]) -> list[DaemonRecord]:
+    home = folder / HDFS
+    keytab = kerberos_folder(folder) / f"{HDFS}.keytab"
+    tables = server_properties(servers, spec.realms, home, keytab)
+    files = {name: to_xml(properties) for name, properties in tables.items()} | {"log4j.properties": LOG4J}
+    daemons = []
+    for server, main_class in zip(servers, (NAME_NODE, DATA_NODE), strict=True):
+        daemons.append(_daemon(server, spec.clusters[0].id, main_class, home, files))
+        for pages in ("hdfs", "datanode", "static"):  # Hadoop's archive has them beside its jars, and they must be
+            (daemons[-1].conf_dir / "webapps" / pages).mkdir(parents=True)
+    return daemons
+
+
 def _daemon(
-    layout: ResourceManagerLayout | NodeLayout, cluster: str, main_class: str, folder: Path, files: Mapping[str, str]
+    layout: ResourceManagerLayout | NodeLayout | FileServerLayout,
+    cluster: str,
+    main_class: str,
+    folder: Path,
+    files: Mapping[str, str],
 ) -> DaemonRecord:
     name = layout.name
     daemon = DaemonRecord(name, cluster, main_class, folder=str(folder / name), web=layout.web)

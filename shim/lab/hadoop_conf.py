@@ -22,7 +22,7 @@ from shim.lab.spec import (
     Tuning,
 )
 
-__all__ = ["FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
+__all__ = ["LOG4J", "FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
 
 QUEUES = {"default": 40, "prod": 40, "dev": 20}
 """Leaf queues under root, with their share in percent."""
@@ -39,8 +39,8 @@ _PASSED_TO_CONTAINERS = (
     "LANG",
     "TZ",
 )
-_WHERE_NAMED = frozenset({"resource-types.xml"})
-"""Files that a cluster has only if its overrides name them."""
+_WHERE_NAMED = frozenset({"resource-types.xml", "hdfs-site.xml"})
+"""Files that a cluster has only if something names them."""
 
 _RM = "org.apache.hadoop.yarn.server.resourcemanager"
 _SCHEDULER_CLASS = {
@@ -74,7 +74,7 @@ class Surroundings:
         jars: Folder of its Hadoop jars.
         proxy_users: Users that may act for others, such as the one that runs Heddle.
         proxy_hosts: Where they may; `*` for anywhere.
-        secured: Properties of Kerberos by file name; they go before the rest. Empty where names are believed.
+        more: Properties of Kerberos and of HDFS by file name; they go before the rest.
         sharing: Options by which the JVMs of containers share an archive of the jars' classes.
         tuning: What its daemons are tuned for.
     """
@@ -83,7 +83,7 @@ class Surroundings:
     jars: Path
     proxy_users: tuple[str, ...]
     proxy_hosts: str = "*"
-    secured: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sharing: tuple[str, ...] = ()
     tuning: Tuning = Tuning.BOOT
 
@@ -127,7 +127,7 @@ def cluster_files(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings
     }
     return _render(tables, spec, around) | {
         "fair-scheduler.xml": spec.fair_allocations or _FAIR_ALLOCATIONS,
-        "log4j.properties": _LOG4J,
+        "log4j.properties": LOG4J,
     }
 
 
@@ -140,7 +140,7 @@ def node_files(spec: ClusterSpec, layout: ClusterLayout, node: NodeLayout, aroun
         "yarn-site.xml": _yarn_site(spec, layout, around) | _node_manager(node, node_spec, around),
         "mapred-site.xml": _mapred_site(around) | {"mapreduce.shuffle.port": str(node.shuffle_port)},
     }
-    files = _render(tables, spec, around) | {"log4j.properties": _LOG4J}
+    files = _render(tables, spec, around) | {"log4j.properties": LOG4J}
     return files | ({"health.sh": _HEALTH} if node_spec.condition is NodeCondition.UNHEALTHY else {})
 
 
@@ -156,9 +156,7 @@ def client_files(front: FrontAddresses, around: Surroundings) -> Files:
         "yarn.application.classpath": _class_path(around),
     }
     tables = {"core-site.xml": _core_site(around), "yarn-site.xml": yarn, "mapred-site.xml": _mapred_site(around)}
-    secured = around.secured
-    files = {name: to_xml(properties | dict(secured.get(name, {}))) for name, properties in tables.items()}
-    return files | {"log4j.properties": _LOG4J}
+    return _layered(tables, (around.more,)) | {"log4j.properties": LOG4J}
 
 
 def to_xml(properties: Mapping[str, str]) -> str:
@@ -171,11 +169,14 @@ def to_xml(properties: Mapping[str, str]) -> str:
 
 
 def _render(tables: Mapping[str, Properties], spec: ClusterSpec, around: Surroundings) -> Files:
-    layers = (around.secured, spec.overrides)
-    more: dict[str, Properties] = {name: {} for name in _WHERE_NAMED & spec.overrides.keys()}
+    return _layered(tables, (around.more, spec.overrides))
+
+
+def _layered(tables: Mapping[str, Properties], layers: Sequence[Mapping[str, Mapping[str, str]]]) -> Files:
+    empty: dict[str, Properties] = {name: {} for layer in layers for name in layer if name in _WHERE_NAMED}
     return {
         name: to_xml(properties | {key: value for layer in layers for key, value in layer.get(name, {}).items()})
-        for name, properties in {**tables, **more}.items()
+        for name, properties in {**tables, **empty}.items()
     }
 
 
@@ -336,9 +337,10 @@ _HEALTH = """\
 [ ! -e "$(dirname "$0")/../sick" ] || echo "ERROR this node is sick, as was asked for"
 """
 
-_LOG4J = """\
+LOG4J = """\
 log4j.rootLogger=INFO,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
 log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
 """
+"""How daemons and clients log."""

@@ -18,6 +18,7 @@ __all__ = [
     "PORTS_PER_CLUSTER",
     "PORTS_PER_LAB",
     "ClusterLayout",
+    "FileServerLayout",
     "NodeLayout",
     "ResourceManagerLayout",
     "front_host",
@@ -33,6 +34,8 @@ _LOOPBACK = "127.0.0.1"
 _STANDBY_OFFSET = 10
 _SHUFFLE_OFFSET = 60
 _KDC_OFFSET = 21
+_NAME_NODE = {"rpc": 20, "web": 22}
+_DATA_NODE = {"rpc": 24, "web": 25, "data": 23}
 _FIRST_HOST = 2
 
 
@@ -75,11 +78,27 @@ class NodeLayout:
 
 
 @dataclass(frozen=True, slots=True)
+class FileServerLayout:
+    """Addresses of a daemon of HDFS: its NameNode, which has no `data`, or its DataNode."""
+
+    name: str
+    host: str
+    rpc: str
+    web: str
+    data: str = ""
+
+    def addresses(self) -> tuple[str, ...]:
+        """All that it listens on."""
+        return (self.rpc, self.web, *filter(None, (self.data,)))
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterLayout:
     """One cluster: its ResourceManagers (the active one first) and its nodes.
 
     Attributes:
         kdc: `host:port` of the lab's KDC, if the cluster is the lab's first and any of them has a realm; else empty.
+        file_servers: The NameNode and the DataNode of the lab's HDFS, if it has one and the cluster is its first.
     """
 
     id: str
@@ -87,11 +106,12 @@ class ClusterLayout:
     resource_managers: tuple[ResourceManagerLayout, ...]
     nodes: tuple[NodeLayout, ...]
     kdc: str = ""
+    file_servers: tuple[FileServerLayout, ...] = ()
 
     @property
-    def daemons(self) -> tuple["ResourceManagerLayout | NodeLayout", ...]:
-        """Its ResourceManagers and its nodes."""
-        return (*self.resource_managers, *self.nodes)
+    def daemons(self) -> tuple["ResourceManagerLayout | NodeLayout | FileServerLayout", ...]:
+        """Its ResourceManagers and its nodes, and those of HDFS that are counted with it."""
+        return (*self.resource_managers, *self.nodes, *self.file_servers)
 
     @property
     def primary(self) -> ResourceManagerLayout:
@@ -153,6 +173,18 @@ def lay_out(spec: LabSpec, *, base_port: int, first_octet: int, network: str = "
     ]
     if spec.realms:
         laid[0] = replace(laid[0], kdc=f"{front_host(laid)}:{base_port + _KDC_OFFSET}")
+    if spec.hdfs:
+        of_server = hosts(first_octet).of_manager
+        servers = (("namenode", of_server(), _NAME_NODE), ("datanode", of_server(), _DATA_NODE))
+        laid[0] = replace(
+            laid[0],
+            file_servers=tuple(
+                FileServerLayout(
+                    name, host, **{which: f"{host}:{base_port + offset}" for which, offset in offsets.items()}
+                )
+                for name, host, offsets in servers
+            ),
+        )
     return tuple(laid)
 
 

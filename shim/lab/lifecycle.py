@@ -4,7 +4,7 @@ import getpass
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +13,7 @@ from typing import Self
 from shim.errors import LabError, NotInLabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
 from shim.lab.boot import LOG_LINES, BootProgress, BootStep, BootWatch, Meanwhile, Watcher
-from shim.lab.daemons import KEY_CENTRE, RM_ADMIN, JavaRuntime, hosts_of
+from shim.lab.daemons import DATA_NODE, FS_SHELL, KEY_CENTRE, NAME_NODE, RM_ADMIN, JavaRuntime, hosts_of
 from shim.lab.folders import (
     CLIENT,
     HEDDLE_TOML,
@@ -24,8 +24,9 @@ from shim.lab.folders import (
 )
 from shim.lab.hadoop_conf import FrontAddresses
 from shim.lab.handles import Cluster, DaemonStatus
+from shim.lab.hdfs import HDFS, ensure_servers, servers_folder, uri, write_certificate
 from shim.lab.host_networks import HostNetworks, HostsMissingError, on_host
-from shim.lab.jars import ensure_jars
+from shim.lab.jars import cache_folder, ensure_jars
 from shim.lab.java_options import find_java
 from shim.lab.kdc import KDC
 from shim.lab.layout import ClusterLayout, front_host, has_hosts
@@ -43,13 +44,14 @@ from shim.lab.processes import (
 from shim.lab.readiness import ResourceManagerReport, ask, listens
 from shim.lab.secured import (
     administrator_ticket,
+    files_ticket,
     heddle_login,
     java_options,
     kdc_of,
     write_keys,
 )
 from shim.lab.secured_conf import HeddleLogin
-from shim.lab.spec import HostKind, LabSpec
+from shim.lab.spec import DEFAULT_VERSION, HostKind, LabSpec
 from shim.lab.state import STATE_FILE, DaemonRecord, LabState, read_state, write_state
 
 __all__ = ["Lab", "default_folder"]
@@ -57,6 +59,9 @@ __all__ = ["Lab", "default_folder"]
 _BOOT_TIMEOUT_S = 240.0
 _STOP_TIMEOUT_S = 30.0
 _ADMIN_TIMEOUT_S = 60.0
+_FILES_TIMEOUT_S = 120.0
+_OPEN = ("-D", "fs.permissions.umask-mode=000", "-mkdir", "-p", "/user", "/tmp")  # noqa: S108 - a folder of HDFS
+"""Folders in which everybody may have their own."""
 
 
 def _state_home() -> Path:
@@ -79,6 +84,20 @@ def _ignore(_: BootStep) -> None:
 
 def _do_nothing(_: Callable[[str], None]) -> None:
     """What most do while daemons start."""
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], what: str) -> None:
+    """Run one of Hadoop's programs to its end.
+
+    Raises:
+        LabError: If it fails.
+    """
+    result = subprocess.run(  # noqa: S603 - our own java command
+        command, env=environment, capture_output=True, text=True, timeout=_ADMIN_TIMEOUT_S, check=False
+    )
+    if result.returncode != 0:
+        lines = (result.stdout + result.stderr).splitlines()[-LOG_LINES:]
+        raise LabError(f"{what} failed:\n" + "\n".join(lines))
 
 
 class Lab:
@@ -221,8 +240,12 @@ class Lab:
                 write_lab(self.folder, self._front.at(front_host(layouts)), spec, layouts, jars)
                 progress.say(f"starting {progress.total} daemons of {len(layouts)} clusters")
                 for daemon in self._state().daemons:
+                    if daemon.main_class == NAME_NODE:
+                        self._format_files(daemon, java, progress)
                     self._start_process(daemon, java)
                 self._wait_ready(progress, meanwhile, timeout_s=timeout_s)
+                if spec.hdfs:
+                    self._open_files(java, progress)
             except BaseException:
                 self._end_processes()
                 raise
@@ -313,17 +336,39 @@ class Lab:
         command = java.command(RM_ADMIN, conf_dir=cluster.conf_dir, jars=cluster.jars)
         around = java.environment(conf_dir=cluster.conf_dir, options=java_options(self.folder, cluster.realm))
         ticket = administrator_ticket(self.kdc, cluster.realm) if cluster.realm else {}
-        result = subprocess.run(  # noqa: S603 - our own java command
-            [*command, *arguments],
-            env=around | ticket,
-            capture_output=True,
-            text=True,
-            timeout=_ADMIN_TIMEOUT_S,
-            check=False,
-        )
-        if result.returncode != 0:
-            lines = (result.stdout + result.stderr).splitlines()[-LOG_LINES:]
-            raise LabError(f"rmadmin {' '.join(arguments)} of {cluster.id} failed:\n" + "\n".join(lines))
+        _run([*command, *arguments], around | ticket, f"rmadmin {' '.join(arguments)} of {cluster.id}")
+
+    @property
+    def file_system(self) -> str:
+        """URI of the file system that clusters and clients share."""
+        return uri(self._state().clusters[0].layout.file_servers)
+
+    def _format_files(self, name_node: DaemonRecord, java: JavaRuntime, progress: BootProgress) -> None:
+        progress.say("formatting HDFS")
+        ensure_servers(progress.say)
+        if self._state().spec.realms:
+            write_certificate(self.folder / HDFS, java.java)
+        command, environment = self._launch(name_node, java)
+        _run([*command, "-format", "-nonInteractive"], environment, "formatting HDFS")
+
+    def _open_files(self, java: JavaRuntime, progress: BootProgress) -> None:
+        """Wait until HDFS takes files, and let everybody have folders."""
+        name_node = next(daemon for daemon in self._state().daemons if daemon.main_class == NAME_NODE)
+        ticket = files_ticket(self.kdc) if self._state().spec.realms else {}
+        command, environment = self._launch(replace(name_node, main_class=FS_SHELL), java)
+        told: list[str] = []
+
+        def opened() -> bool:
+            try:
+                _run([*command, *_OPEN], environment | ticket, "opening HDFS")
+            except LabError as exc:
+                told[:] = [str(exc)]
+                return False
+            return True
+
+        if not wait_until(opened, timeout_s=_FILES_TIMEOUT_S, poll_s=1.0):
+            raise LabError(f"HDFS does not open: {told[0]}")
+        progress.step(f"{self.file_system} takes files", len(self._state().clusters[0].layout.file_servers))
 
     def _state(self) -> LabState:
         state = read_state(self.folder)
@@ -361,7 +406,10 @@ class Lab:
         if daemon.main_class == KEY_CENTRE:
             return self.kdc.command, self.kdc.environment | {MARKER: str(self.folder)}
         cluster = self.cluster(daemon.cluster)
-        command = java.command(daemon.main_class, conf_dir=daemon.conf_dir, jars=cluster.jars)
+        of_files = daemon.main_class in {NAME_NODE, DATA_NODE, FS_SHELL}
+        jars = cache_folder() / DEFAULT_VERSION if of_files else cluster.jars
+        more = servers_folder() if of_files else None
+        command = java.command(daemon.main_class, conf_dir=daemon.conf_dir, jars=jars, more=more)
         return command, java.environment(conf_dir=daemon.conf_dir, options=java_options(self.folder, cluster.realm))
 
     def _signal(self, daemon: str, signal_: signal.Signals, *, until: Callable[[str | None], bool]) -> None:

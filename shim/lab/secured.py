@@ -13,6 +13,7 @@ from pathlib import Path
 
 from shim.errors import LabError
 from shim.lab.daemons import KEY_CENTRE
+from shim.lab.hdfs import HDFS, principals
 from shim.lab.jars import JarSet, build_folder, cache_folder, ensure
 from shim.lab.kdc import KDC, conf_name
 from shim.lab.secured_conf import HEDDLE, HeddleLogin, SecuredCluster, principal_of
@@ -22,6 +23,7 @@ from shim.lab.state import DaemonRecord, LabState
 __all__ = [
     "administrator_keytab",
     "administrator_ticket",
+    "files_ticket",
     "heddle_login",
     "java_options",
     "kdc_daemon",
@@ -90,6 +92,8 @@ def write_keys(lab: Path, address: str, spec: LabSpec, say: Callable[[str], None
     login = heddle_login(lab, spec)
     if login is not None:
         kdc.keytab(login.principal, name=HEDDLE)
+    if spec.hdfs:
+        kdc.keytab(*principals(kdc.realms[0]), name=HDFS)
     for realm in kdc.realms:
         kdc.keytab(f"{getpass.getuser()}@{realm}", name=_administrator(realm))
     write_native_library(kdc.folder / _NATIVE, say)
@@ -102,6 +106,12 @@ def administrator_keytab(kdc: KDC, realm: str) -> Path:
 
 def _administrator(realm: str) -> str:
     return f"administrator-{realm}"
+
+
+def files_ticket(kdc: KDC) -> dict[str, str]:
+    """Variables by which a program has a new ticket of the NameNode's user; raises as `KDC.ticket`."""
+    cache = kdc.ticket(principals(kdc.realms[0])[0], kdc.folder / f"{HDFS}.keytab", name=HDFS)
+    return {"KRB5CCNAME": f"FILE:{cache}"}
 
 
 def administrator_ticket(kdc: KDC, realm: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ __all__ = [
     "HeddleLogin",
     "SecuredCluster",
     "client_properties",
+    "core_site_of_files",
     "principal_of",
     "secured_properties",
 ]
@@ -129,6 +130,18 @@ _MAPRED_SITE = {
     # Hadoop takes an empty <value> for none, and then its default
     "mapreduce.jobhistory.address": "${env.HISTORY_SERVER-}",
 }
+
+
+def core_site_of_files(realms: Sequence[str]) -> dict[str, str]:
+    """`core-site.xml` of the servers of HDFS, in the first realm.
+
+    Who renews a token is its client's `yarn.resourcemanager.principal`, which is Heddle's, and the ResourceManagers do:
+    so Heddle is their user here.
+    """
+    site = _core_site(realms[0], realms, ",".join(reversed(PROTECTIONS)))
+    pattern = realms[0].replace(".", r"\.")
+    rule = rf"RULE:[2:$1@$0]({HEDDLE}@{pattern})s/.*/{MANAGER}/"
+    return site | {"hadoop.security.auth_to_local": f"{rule}\n{site['hadoop.security.auth_to_local']}"}
 
 
 def _core_site(realm: str, realms: Sequence[str], protection: str) -> dict[str, str]:

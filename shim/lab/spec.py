@@ -156,12 +156,14 @@ class LabSpec:
         base_port: First port of the lab's block of 100 ports per cluster; `None` finds a free block.
         tuning: What the daemons are tuned for.
         hosts: Where they run.
+        hdfs: Whether they share an HDFS, with Kerberos if they have it; else their files are this machine's.
     """
 
     clusters: tuple[ClusterSpec, ...]
     base_port: int | None = None
     tuning: Tuning = Tuning.BOOT
     hosts: HostKind = HostKind.AUTO
+    hdfs: bool = False
 
     def __post_init__(self) -> None:
         ids = [cluster.id for cluster in self.clusters]
@@ -169,11 +171,15 @@ class LabSpec:
             raise LabError(f"{len(ids)} clusters; a lab has 1 to {len(CLUSTER_NAMES)}")
         if len(set(ids)) != len(ids):
             raise LabError(f"cluster ids must differ: {', '.join(ids)}")
+        unsecured = [cluster.id for cluster in self.clusters if not cluster.realm]
+        if self.hdfs and self.realms and unsecured:
+            raise LabError(f"an HDFS that asks for tickets is of no use to {', '.join(unsecured)}: secure all clusters")
 
     @property
     def versions(self) -> tuple[str, ...]:
         """The Hadoop versions that it needs, each once."""
-        return tuple(dict.fromkeys(cluster.version for cluster in self.clusters))
+        of_hdfs = (DEFAULT_VERSION,) if self.hdfs else ()
+        return tuple(dict.fromkeys((*(cluster.version for cluster in self.clusters), *of_hdfs)))
 
     @property
     def realms(self) -> tuple[str, ...]:
@@ -184,7 +190,7 @@ class LabSpec:
     def daemons(self) -> int:
         """Number of daemons, the KDC of all realms included."""
         hadoop = sum(cluster.nodes + (2 if cluster.standby else 1) for cluster in self.clusters)
-        return hadoop + (1 if self.realms else 0)
+        return hadoop + (1 if self.realms else 0) + (2 if self.hdfs else 0)
 
     @classmethod
     def of(
@@ -201,6 +207,7 @@ class LabSpec:
         realm: str = "",
         protection: str = PROTECTIONS[0],
         hosts: HostKind | str = HostKind.AUTO,
+        hdfs: bool = False,
     ) -> "LabSpec":
         """A lab of equal clusters with the usual names.
 
@@ -216,6 +223,7 @@ class LabSpec:
             realm: One Kerberos realm, or `east=ONE.LAB,west=OTHER.LAB`; clusters that are not named stay unsecured.
             protection: One, or `east=integrity,west=privacy`.
             hosts: See `HostKind`.
+            hdfs: See `LabSpec`.
 
         Raises:
             LabError: If a number, version or name is not allowed.
@@ -244,6 +252,7 @@ class LabSpec:
             base_port=base_port,
             tuning=Tuning(tuning),
             hosts=HostKind(hosts),
+            hdfs=hdfs,
         )
 
 

@@ -69,7 +69,8 @@ class LabState:
     @property
     def spec(self) -> LabSpec:
         """The lab as it was asked for."""
-        return LabSpec(tuple(record.spec for record in self.clusters), tuning=self.tuning)
+        has_files = bool(self.clusters[0].layout.file_servers)
+        return LabSpec(tuple(record.spec for record in self.clusters), tuning=self.tuning, hdfs=has_files)
 
 
 def write_state(folder: Path, state: LabState) -> None:

@@ -67,6 +67,11 @@ def test_heddle_needs_no_root_no_capability_and_no_place_to_write(federation, he
     assert tried.count("Read-only file system") == 2
 
 
+def test_the_image_can_ask_for_tickets(federation, heddle):
+    name = "import gssapi; print(gssapi.Name('heddle@front', gssapi.NameType.hostbased_service))"
+    assert federation.run("heddle", "python3", "-c", name).strip() == "heddle@front"
+
+
 def test_the_image_lists_its_packages(federation, heddle):
     bill = json.loads(federation.run("heddle", "cat", "/opt/heddle/sbom.cdx.json"))
     listed = {each["name"] for each in bill["components"]}

@@ -103,7 +103,8 @@ class StockClient:
         (folder / "yarn-site.xml").write_text(site)
         # a client refuses a user's staging folder that is another's, and on these file systems all are the tests' own:
         # a second client of a user would find the first one's
-        self.set("mapred-site.xml", {"yarn.app.mapreduce.am.staging-dir": f"{folder}/staging"})
+        if lab.file_system == "file:///":
+            self.set("mapred-site.xml", {"yarn.app.mapreduce.am.staging-dir": f"{folder}/staging"})
         if more:
             self.set("yarn-site.xml", more)
 

@@ -9,6 +9,7 @@ specs = st.builds(
     clusters=st.integers(1, len(CLUSTER_NAMES)),
     nodes=st.integers(1, MAX_NODES),
     standby=st.booleans(),
+    hdfs=st.booleans(),
 )
 
 
@@ -48,6 +49,15 @@ def test_container_ids_of_two_clusters_cannot_collide(spec):
     assert len(set(epochs)) == len(epochs)
     # each restart of a ResourceManager counts its epoch up: there is room between them
     assert all(abs(one - other) >= 1000 for one in epochs for other in epochs if one != other)
+
+
+def test_hdfs_has_hosts_of_its_own_beside_the_first_cluster():
+    first, second = lay_out(LabSpec.of(hdfs=True), base_port=20_000, first_octet=10, network="198.18.3")
+    assert [each.name for each in first.file_servers] == ["namenode", "datanode"]
+    hosts = [daemon.host for layout in (first, second) for daemon in layout.daemons]
+    assert len(set(hosts)) == len(hosts) == 8
+    assert "namenode" in hosts_file((first, second), "here")
+    assert second.file_servers == ()
 
 
 def test_ports_end_as_hadoops_own_do():

@@ -1,0 +1,166 @@
+"""HDFS in a lab: a NameNode and a DataNode that all its clusters share, with Kerberos where these have it.
+
+A DataNode that asks for tickets wants privileged ports, or else SASL for its data and TLS for its pages: a lab takes
+the second way, with a certificate of its own making.
+"""
+
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from shim.errors import LabError
+from shim.lab.jars import JarSet, build_folder, cache_folder, ensure
+from shim.lab.layout import FileServerLayout
+from shim.lab.secured_conf import core_site_of_files, principal_of
+from shim.lab.spec import DEFAULT_VERSION
+
+__all__ = [
+    "HDFS",
+    "ensure_servers",
+    "file_properties",
+    "principals",
+    "server_properties",
+    "servers_folder",
+    "uri",
+    "write_certificate",
+]
+
+HDFS = "hdfs"
+"""User of the NameNode, who may do everything; name of the folder and of the keytab."""
+
+_CERTIFICATE_TIMEOUT_S = 60
+_PASSWORD = "heddle-lab"  # noqa: S105 - of a file that nobody but who runs the lab can read, and that holds for it alone
+
+Tables = dict[str, dict[str, str]]
+
+
+def ensure_servers(say: Callable[[str], None]) -> Path:
+    """The folder with the jar of its servers; raises as `ensure`."""
+    sources, version = build_folder() / HDFS, DEFAULT_VERSION
+    return ensure(JarSet(f"HDFS {version}", sources / "pom.xml", sources / f"{version}.sha256", servers_folder()), say)
+
+
+def servers_folder() -> Path:
+    """The same, which `ensure_servers` has filled."""
+    return cache_folder().parent / HDFS / DEFAULT_VERSION
+
+
+def uri(servers: Sequence[FileServerLayout]) -> str:
+    """Of the file system; that of this machine where there are no servers."""
+    return f"hdfs://{servers[0].rpc}" if servers else "file:///"
+
+
+def principals(realm: str) -> tuple[str, str, str]:
+    """Of the NameNode, of the DataNode, and of the pages of both."""
+    return (
+        principal_of(HDFS, "namenode", realm),
+        principal_of("dn", "datanode", realm),
+        principal_of("HTTP", "namenode", realm),
+    )
+
+
+def file_properties(servers: Sequence[FileServerLayout], realms: Sequence[str]) -> Tables:
+    """Properties by file name of whoever uses it; none where there are no servers."""
+    if not servers:
+        return {}
+    return {
+        "core-site.xml": {"fs.defaultFS": uri(servers)},
+        "hdfs-site.xml": _hdfs_site(servers, realms),
+        "mapred-site.xml": {"yarn.app.mapreduce.am.staging-dir": "/user"},
+    }
+
+
+def server_properties(servers: Sequence[FileServerLayout], realms: Sequence[str], folder: Path, keytab: Path) -> Tables:
+    """Properties of both servers, by file name.
+
+    Args:
+        servers: Both.
+        realms: Of the lab; the first is theirs. Empty where names are believed.
+        folder: In which they keep what they have.
+        keytab: File with their keys.
+    """
+    name_node, data_node = servers
+    hdfs = {
+        "dfs.namenode.name.dir": f"file://{folder}/names",
+        "dfs.datanode.data.dir": f"file://{folder}/blocks",
+        "dfs.datanode.address": data_node.data,
+        "dfs.datanode.ipc.address": data_node.rpc,
+        "dfs.datanode.http.address": data_node.web,
+        "dfs.datanode.https.address": data_node.web,
+        "dfs.namenode.http-address": name_node.web,
+        "dfs.namenode.https-address": name_node.web,
+        "dfs.namenode.datanode.registration.ip-hostname-check": "false",
+        # who may write finds somewhere to write: the NameNode opens when its DataNode is there
+        "dfs.namenode.safemode.min.datanodes": "1",
+        "dfs.namenode.safemode.extension": "0",
+        "dfs.namenode.handler.count": "4",
+        "dfs.datanode.handler.count": "2",
+        "dfs.datanode.du.reserved": "0",
+    }
+    if not realms:
+        return {"core-site.xml": {"fs.defaultFS": uri(servers)}, "hdfs-site.xml": _hdfs_site(servers, realms) | hdfs}
+    _, of_data_node, of_pages = principals(realms[0])
+    keys = {
+        "dfs.namenode.keytab.file": str(keytab),
+        "dfs.datanode.kerberos.principal": of_data_node,
+        "dfs.datanode.keytab.file": str(keytab),
+        "dfs.web.authentication.kerberos.principal": of_pages,
+        "dfs.web.authentication.kerberos.keytab": str(keytab),
+        "dfs.http.policy": "HTTPS_ONLY",
+    }
+    return {
+        "core-site.xml": {"fs.defaultFS": uri(servers)} | core_site_of_files(realms),
+        "hdfs-site.xml": _hdfs_site(servers, realms) | hdfs | keys,
+        "ssl-server.xml": {
+            "ssl.server.keystore.location": str(_keystore(folder)),
+            "ssl.server.keystore.password": _PASSWORD,
+            "ssl.server.keystore.keypassword": _PASSWORD,
+        },
+    }
+
+
+def _hdfs_site(servers: Sequence[FileServerLayout], realms: Sequence[str]) -> dict[str, str]:
+    site = {"dfs.replication": "1", "dfs.namenode.rpc-address": servers[0].rpc}
+    if not realms:
+        return site
+    return site | {
+        "dfs.namenode.kerberos.principal": principals(realms[0])[0],
+        "dfs.block.access.token.enable": "true",
+        "dfs.data.transfer.protection": "privacy",
+    }
+
+
+def _keystore(folder: Path) -> Path:
+    return folder / "pages.p12"
+
+
+def write_certificate(folder: Path, java: Path) -> None:
+    """Make the key and the certificate of the servers' pages.
+
+    Args:
+        folder: Of the servers.
+        java: The `java` beside which `keytool` lies.
+
+    Raises:
+        LabError: If there is none, or it fails.
+    """
+    words: Mapping[str, str] = {
+        "-alias": "pages",
+        "-keyalg": "RSA",
+        "-keysize": "2048",
+        "-validity": "30",
+        "-dname": "CN=localhost",
+        "-storetype": "PKCS12",
+        "-keystore": str(_keystore(folder)),
+        "-storepass": _PASSWORD,
+    }
+    command = [str(java.parent / "keytool"), "-genkeypair", *(word for pair in words.items() for word in pair)]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        done = subprocess.run(  # noqa: S603 - a fixed program
+            command, capture_output=True, text=True, timeout=_CERTIFICATE_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as exc:
+        raise LabError(f"{command[0]} makes no certificate for HDFS: {exc}") from exc
+    if done.returncode != 0:
+        raise LabError(f"{command[0]} makes no certificate for HDFS: {(done.stdout + done.stderr).strip()}")
