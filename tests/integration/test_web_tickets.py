@@ -15,6 +15,7 @@ from yarn_api_client import ResourceManager
 from yarn_api_client.auth import SimpleAuth
 
 from adapters.kerberos import WebInitiator
+from heddle.client import AsyncClient, Client, CredentialsError, Ticket
 from shim.app.bootstrap import Heddle
 from shim.app.host_limits import SystemClock
 from shim.cli.main import app
@@ -251,6 +252,23 @@ async def test_verbs_show_the_ticket_of_who_runs_them(heddle, kdc, keytabs, monk
     assert "east" in shown.output
     refused = await told(["cluster", "cordon", "east", "--server", server, "--user", "root"])
     assert (refused.exit_code, "ada may not operate" in refused.output) == (6, True)
+
+
+async def test_programs_show_the_ticket_of_who_runs_them_now_or_awaited(heddle, kdc, keytabs, monkeypatch, tmp_path):
+    server = heddle.url.replace("127.0.0.1", LOCALHOST)
+
+    def who():
+        with Client(server, auth=Ticket("root")) as client:
+            return [client.caller().user, client.caller().user]  # the second time by the cookie
+
+    monkeypatch.setenv("KRB5CCNAME", str(kdc.ticket(ADA, keytabs[ADA])))
+    assert await asyncio.to_thread(who) == ["ada", "ada"]
+    async with AsyncClient(server, auth=Ticket()) as client:
+        assert (await client.caller()).user == "ada"
+        assert (await client.rm.new_application())["application-id"].startswith("application_")
+    monkeypatch.setenv("KRB5CCNAME", str(tmp_path / "none"))
+    with pytest.raises(CredentialsError, match=r"asks for a Kerberos ticket.*kinit"):
+        await asyncio.to_thread(who)
 
 
 async def test_verbs_without_a_ticket_say_how_to_get_one(heddle, monkeypatch, tmp_path):
