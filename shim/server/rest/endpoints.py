@@ -30,7 +30,13 @@ __all__ = [
 ]
 
 BASE = "/ws/v1/cluster"
-_TOKENS = "/delegation-token"
+_SCOPES: Mapping[Right, TokenScope | None] = {
+    Right.READ: TokenScope.READ,
+    Right.SUBMIT: TokenScope.SUBMIT,
+    Right.OPERATE_CLUSTERS: TokenScope.OPERATE,
+    Right.OWN_TOKENS: None,
+}
+"""What an API token needs for what takes a right."""
 
 
 class Operation(Enum):
@@ -95,16 +101,12 @@ class Endpoint:
     @property
     def operates(self) -> bool:
         """Tell whether it is for the operators of a ResourceManager: labels, nodes, the scheduler's queues and logs."""
-        return self.changes and (self.way is Way.SPREAD or self.key in (RouteKey.NAMED, RouteKey.NODE))
+        return self.right is Right.OPERATE_CLUSTERS
 
     @property
     def scope(self) -> TokenScope | None:
         """The scope that an API token needs for it; None where none suffices: for tokens of another kind."""
-        if not self.changes:
-            return TokenScope.READ
-        if self.path.startswith(_TOKENS):
-            return None
-        return TokenScope.OPERATE if self.operates else TokenScope.SUBMIT
+        return _SCOPES[self.right]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(part for part in self.path.split("/") if part))

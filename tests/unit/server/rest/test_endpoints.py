@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from shim.domain.roles import RIGHT_OF_SCOPE, Right, TokenScope
 from shim.server.rest.endpoints import BASE, ENDPOINTS, allowed_methods, find, has_broken_escape
 from shim.server.ways import RouteKey, Way
 from shim.testing.recorded import recorded_exchanges
@@ -123,3 +124,11 @@ def test_there_is_no_other_list_of_paths():
     listing = {file.name for file in folder.glob("*.py") if "/appattempts" in file.read_text(encoding="utf-8")}
     assert "endpoints.py" in listing
     assert listing <= {"endpoints.py", "heddle_api.py"}
+
+
+@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
+def test_the_scope_of_a_row_is_that_of_its_right(row):
+    """Labels of one node took `submit`, as they are found by a host and not by a node."""
+    assert row.operates == (row.right is Right.OPERATE_CLUSTERS) == (row.scope is TokenScope.OPERATE)
+    assert (row.scope is None) == (row.right is Right.OWN_TOKENS)
+    assert row.scope is None or RIGHT_OF_SCOPE[row.scope] is row.right
