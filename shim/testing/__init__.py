@@ -1,3 +1,3 @@
-"""Test doubles and builders that ship with Heddle, so that others can test what they build on it."""
+"""Test doubles and builders of Heddle's own tests; installed are those alone that the simulator runs on."""
 
 __all__: list[str] = []

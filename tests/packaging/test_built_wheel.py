@@ -23,6 +23,7 @@ from tests.support.heddle_process import until
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = ("shim", "adapters", "fairness", "altruism")
 """Packages that a clone has at its top, and the wheel inside `heddle`."""
+IMPORTED_DOUBLE = re.compile(r"^from shim\.testing\.(\w+) import", re.MULTILINE)
 
 
 def run(*command, cwd=ROOT):
@@ -37,8 +38,17 @@ def tracked():
 
 
 def packed():
-    """The same, where the wheel has them."""
-    return {name if name.startswith("heddle/") else f"heddle/{name}" for name in tracked()}
+    """The same, where the wheel has them; of the doubles of our own tests those that shipped code imports."""
+    doubles, names = "shim/testing/", tracked()
+    code = [(ROOT / name).read_text("utf-8") for name in names if name.endswith(".py") and not name.startswith(doubles)]
+    wanted, found = {"__init__"}, {name for text in code for name in IMPORTED_DOUBLE.findall(text)}
+    while found - wanted:
+        wanted |= found
+        found = {
+            each for name in found for each in IMPORTED_DOUBLE.findall((ROOT / doubles / f"{name}.py").read_text())
+        }
+    left = {name for name in names if not name.startswith(doubles) or Path(name).stem in wanted}
+    return {name if name.startswith("heddle/") else f"heddle/{name}" for name in left}
 
 
 @pytest.fixture(scope="session")
@@ -188,6 +198,10 @@ def test_a_spawned_child_has_the_daemons_packages_beside_a_projects(equipped, na
 
 
 def test_it_checks_a_configuration_and_serves_from_an_empty_environment(installed, tmp_path):
+    serve(installed, tmp_path)
+
+
+def serve(installed, tmp_path):
     rest, gone = free_addresses(2)
     config = tmp_path / "heddle.toml"
     config.write_text(
@@ -215,3 +229,31 @@ def answers(address):
         return httpx.get(f"http://{address}/healthz", trust_env=False, timeout=5).text.strip() == "ok"
     except httpx.TransportError:
         return False
+
+
+def test_only_kerberos_and_ldap_need_a_compiler(wheel, metadata, tmp_path):
+    run("uv", "venv", "--quiet", "--python", sys.executable, str(tmp_path / "venv"))
+    install = (
+        "uv",
+        "pip",
+        "install",
+        "--quiet",
+        "--dry-run",
+        "--only-binary",
+        ":all:",
+        "--python",
+        str(tmp_path / "venv"),
+    )
+    extras = set(metadata.get_all("Provides-Extra"))
+    run(*install, f"{wheel}[{','.join(sorted(extras - {'kerberos', 'ldap'}))}]")
+    for extra in ("kerberos", "ldap"):
+        done = subprocess.run((*install, f"{wheel}[{extra}]"), capture_output=True, text=True, check=False, timeout=600)
+        assert done.returncode != 0, f"{extra} needs none any more"
+
+
+def test_it_serves_with_the_oldest_packages_that_it_asks_for(wheel, tmp_path):
+    """Of those that it names itself; what they need comes new."""
+    bin_ = environment(
+        tmp_path, "--resolution", "lowest-direct", f"{wheel}[postgres,plots,oidc,solvers,tracing,testing]"
+    )
+    serve(bin_, tmp_path)
