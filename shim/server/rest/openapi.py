@@ -1,9 +1,9 @@
 """The description of all web services for programs: OpenAPI 3.1, Heddle's own and a ResourceManager's.
 
 Paths and parameters of Heddle's own are FastAPI's, which checks requests by them; schemas of their answers and bodies
-are those of `heddle.models`, which the answers are. Of a ResourceManager's endpoints, paths and parameters are those of
-the table of endpoints; schemas and examples are in `rm_schemas.json`, by recordings: their answers are carried as they
-come, so that more may be in them.
+are those of `heddle.models`, which the answers are; examples are in `own_examples.json`. Of a ResourceManager's
+endpoints, paths and parameters are those of the table of endpoints; schemas and examples are in `rm_schemas.json`, by
+recordings: their answers are carried as they come, so that more may be in them.
 
 Source: OpenAPI Specification 3.1.0; JSON Schema 2020-12.
 """
@@ -191,9 +191,13 @@ def described(own: Sequence[OwnEndpoint], prefix: str, routes: Mapping[str, Any]
     }
 
 
-@cache
 def _recorded() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads((Path(__file__).parent / "rm_schemas.json").read_bytes())
+    return _beside("rm_schemas.json")
+
+
+@cache
+def _beside(name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = json.loads((Path(__file__).parent / name).read_bytes())
     return found
 
 
@@ -241,7 +245,10 @@ def _own(endpoint: OwnEndpoint, route: Mapping[str, Any]) -> dict[str, Any]:
         "tags": ["heddle"],
         "parameters": parameters,
         **body,
-        "responses": _responses({"200": _content(_JSON, answers)}, changes=endpoint.method != "GET"),
+        "responses": _responses(
+            {"200": _content(_JSON, answers, example=_beside("own_examples.json").get(name))},
+            changes=endpoint.method != "GET",
+        ),
         "x-heddle-scope": endpoint.needed.value,
         "x-heddle-right": endpoint.right.name,
     }

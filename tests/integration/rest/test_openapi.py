@@ -43,6 +43,20 @@ def test_every_operation_has_a_name_of_its_own_and_says_what_it_answers(descript
         assert {"x-heddle-scope", "x-heddle-right", "description"} <= set(told), name
 
 
+def test_every_example_is_as_described(description: Description) -> None:
+    shown = 0
+    for name, told in description.operations.items():
+        for status, answer in told["responses"].items():
+            example = answer["content"].get("application/json", {}).get("example")
+            if example is not None:
+                shown += 1
+                assert description.faults(name, int(status), json.dumps(example).encode()) == []
+        for content in told.get("requestBody", {}).get("content", {}).values():
+            if "example" in content:
+                assert description.body_faults(name, content["example"]) == []
+    assert shown > 60
+
+
 def test_every_reference_leads_somewhere(description: Description) -> None:
     for found in re.findall(r'"\$ref": ?"#/components/(\w+)/([\w.-]+)"', json.dumps(description.document)):
         assert found[1] in description.document["components"][found[0]], found
