@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 python := .venv/bin/python
 heddle := .venv/bin/heddle
-code := heddle shim adapters fairness altruism tests scripts
+code := heddle shim adapters fairness altruism tests scripts docs/examples
 lock_flags := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 
 # each of these uses one core

@@ -1,6 +1,6 @@
 """Real YARN clusters behind Heddle for the tests of whoever writes jobs: a pytest plugin, and what it is made of.
 
-`pip install heddle-yarn[testing]` brings the fixtures `yarn_federation` (clusters as processes of this machine) and
+The extra `testing` of the package brings the fixtures `yarn_federation` (clusters as processes of this machine) and
 `yarn_containers` (clusters in containers). Both are a `Federation`.
 """
 
