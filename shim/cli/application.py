@@ -82,7 +82,7 @@ _ACT_COLUMNS = (
 _PUT_OFF_COLUMNS = (
     ("STAGE", "stage"),
     ("PUTS OFF", "containers"),
-    ("NEXT AT ms", "next_at_ms"),
+    ("NEXT AT", "next_at_ms"),
     ("WAITS FOR", "waits_for"),
 )
 _STAGE_COLUMNS = (

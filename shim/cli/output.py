@@ -5,6 +5,7 @@ import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -22,6 +23,11 @@ Column = tuple[str, str]
 """Heading, and the key of the field below it."""
 
 _NUMBERS = (int, float)
+_MOMENT = "_at_ms"
+_MOMENTS = frozenset({"at_ms", "startedTime", "launchTime", "finishedTime"})
+"""Milliseconds since 1970 under other names: a ResourceManager's."""
+_LAST_MS = 253_402_300_800_000
+"""The year 10000: no clock tells more, and clusters may."""
 
 
 class OutputFormat(StrEnum):
@@ -52,7 +58,7 @@ def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Ta
         is_number = bool(rows) and all(_is_number(row.get(key)) for row in rows)
         table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(_shown(row.get(key))) for _, key in columns))
+        table.add_row(*(Text(_shown(_for_people(key, row.get(key))[1])) for _, key in columns))
     return table
 
 
@@ -73,8 +79,22 @@ def print_fields(thing: Mapping[str, Any], output: OutputFormat) -> None:
         return
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in thing.items():
-        table.add_row(Text(escape(key), style="bold"), Text(_shown(value)))
+        label, told = _for_people(key, value)
+        table.add_row(Text(escape(label), style="bold"), Text(_shown(told)))
     _console().print(table)
+
+
+def _for_people(key: str, value: Any) -> tuple[str, Any]:
+    """A field's name and value as people read them: moments as times, without those that never came."""
+    is_moment = key.endswith(_MOMENT) or key in _MOMENTS
+    if is_moment and _is_number(value):
+        is_told = 0 < value < _LAST_MS
+        shown = datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if is_told else None
+        return key.removesuffix("_ms"), shown
+    if isinstance(value, Mapping):
+        told = (_for_people(name, each) for name, each in value.items())
+        return key, ", ".join(f"{name} {_shown(each)}" for name, each in told if each is not None) or None
+    return key, value
 
 
 def say(text: str) -> None:

@@ -26,7 +26,7 @@ _QUEUES = (
     ("ORDER", "order"),
 )
 _NEWEST = (
-    ("AT ms", "at_ms"),
+    ("AT", "at_ms"),
     ("KIND", "kind"),
     ("APPLICATION", "application"),
     ("PRIORITY", "priority"),

@@ -83,3 +83,23 @@ def test_logs_are_harmless_at_a_terminal_and_whole_in_a_pipe(capsys, monkeypatch
     assert shown.count("\n") == 3
     assert "\tone\ntwo\n" in shown
     assert r"\x1b]52;c;cm0=\x07 \x9b31m" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "line"),
+    [
+        ("decided_at_ms", 1_795_861_406_214, "decided_at 2026-11-28T10:23:26Z"),
+        ("startedTime", 1_795_861_406_214, "startedTime 2026-11-28T10:23:26Z"),
+        ("finishedTime", 0, "finishedTime -"),
+        ("startedTime", 2**70, "startedTime -"),
+        ("place", {"position": 4, "of": 4, "expected_s": None}, "place position 4, of 4"),
+        ("place", {"since_at_ms": 1_795_861_406_214}, "place since_at 2026-11-28T10:23:26Z"),
+        ("spanning", {}, "spanning -"),
+        ("took_ms", 250, "took_ms 250"),
+    ],
+)
+def test_people_get_moments_as_times_and_nothing_of_what_is_not_told(capsys, name, value, line):
+    print_fields({name: value}, OutputFormat.TABLE)
+    assert " ".join(capsys.readouterr().out.split()) == line
+    print_fields({name: value}, OutputFormat.JSON)
+    assert json.loads(capsys.readouterr().out) == {name: value}
