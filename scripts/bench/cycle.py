@@ -27,7 +27,7 @@ from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.job_table import Column, JobTable
 from shim.scheduling.local_master.node_capacity import NodeCapacity
 from shim.scheduling.node_index import Cell, index_nodes
-from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
+from shim.scheduling.policies.orders import FEWEST_TASKS
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import Snapshot

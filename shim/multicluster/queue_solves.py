@@ -7,7 +7,7 @@ from dataclasses import replace
 import structlog
 
 from shim.ports.solver import Solve
-from shim.scheduling.stated_problems import StatedProblems
+from shim.scheduling.solving import StatedProblems
 
 __all__ = ["QueueSolves"]
 

@@ -12,7 +12,8 @@ snapshot.
 """
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,15 +21,24 @@ from numpy.typing import NDArray
 
 from shim.scheduling.draft import Draft
 from shim.scheduling.entitlement import HOLDS_ITS_SHARE, Standings
-from shim.scheduling.gangs import partial_gangs, without_gangs, without_grants
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.placements import CycleState
-from shim.scheduling.plan import NO_PLAN, Plan, ReasonCode, Turn
+from shim.scheduling.plan import NO_PLAN, Hold, Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import PlacementKernel, Policy, QueueOrder, Reallocation
 from shim.scheduling.reallocation import take_back_for_shares
 from shim.scheduling.snapshot import RequestColumn, Snapshot
 
-__all__ = ["CycleState", "entitle", "order", "place", "reallocate", "run_cycle"]
+__all__ = [
+    "CycleState",
+    "entitle",
+    "order",
+    "partial_gangs",
+    "place",
+    "reallocate",
+    "run_cycle",
+    "without_gangs",
+    "without_grants",
+]
 
 
 def run_cycle(snapshot: Snapshot, policy: Policy, state: CycleState) -> Plan:
@@ -168,3 +178,55 @@ def reallocate(snapshot: Snapshot, policy: Policy, plan: Plan, standings: Standi
     if standings is None or policy.reallocation is Reallocation.NONE:
         return plan
     return replace(plan, take_backs=take_back_for_shares(snapshot, policy, plan, standings))
+
+
+# Gangs in plans: what a plan grants of one is granted of all of it, whatever the policy that placed it.
+
+
+def partial_gangs(plan: Plan, snapshot: Snapshot) -> frozenset[int]:
+    """Numbers of gangs of which a plan grants less than what waits."""
+    rows, numbers = snapshot.requests.live, snapshot.requests.numbers
+    if not snapshot.requests.has_gangs:
+        return frozenset()
+    gangs, granted = numbers[RequestColumn.GANG][rows], plan.granted()
+    lacking = (
+        int(gang)
+        for row, gang in zip(rows.tolist(), gangs.tolist(), strict=True)
+        if gang and granted.get(row, 0) < int(numbers[RequestColumn.COUNT, row])
+    )
+    return frozenset(lacking)
+
+
+def without_gangs(snapshot: Snapshot, gangs: Collection[int]) -> Snapshot:
+    """A snapshot in which some gangs do not wait."""
+    requests = snapshot.requests
+    is_in = np.isin(requests.numbers[RequestColumn.GANG][requests.live], list(gangs))
+    return replace(snapshot, requests=replace(requests, live=requests.live[~is_in], distinct=None))
+
+
+def without_grants(plan: Plan, snapshot: Snapshot, gangs: Collection[int]) -> Plan:
+    """A plan that grants nothing of some gangs, and says so."""
+    if not gangs:
+        return plan
+    numbers, granted = snapshot.requests.numbers, plan.granted()
+    members = [row for row in snapshot.requests.live.tolist() if int(numbers[RequestColumn.GANG, row]) in gangs]
+    wanted, found = Counter[int](), Counter[int]()
+    for row in members:
+        gang = int(numbers[RequestColumn.GANG, row])
+        wanted[gang] += int(numbers[RequestColumn.COUNT, row])
+        found[gang] += granted.get(row, 0)
+    held = [
+        Hold(row, int(numbers[RequestColumn.COUNT, row]), _reason(wanted[gang], found[gang]))
+        for row in members
+        if (gang := int(numbers[RequestColumn.GANG, row]))
+    ]
+    dropped = frozenset(members)
+    return replace(
+        plan,
+        grants=[grant for grant in plan.grants if grant.request not in dropped],
+        holds=[*(hold for hold in plan.holds if hold.request not in dropped), *held],
+    )
+
+
+def _reason(count: int, found: int) -> Reason:
+    return Reason(ReasonCode.GANG, (("count", count), ("found", found)))

@@ -14,7 +14,7 @@ from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, PlannedReservation, Reason, ReasonCode, TakeBack
 from shim.scheduling.snapshot import IntArray, RequestColumn, Scope, Snapshot
-from shim.scheduling.tag_bounds import TagHeadroom
+from shim.scheduling.tag_constraints import TagHeadroom
 
 __all__ = ["OpenRoom"]
 

@@ -11,26 +11,24 @@ from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
-from shim.scheduling.first_in_line import ComingFree, FirstInLine, spot_of, waits_at
+from shim.scheduling.first_in_line import ComingFree, FirstInLine, Place, asked_ahead, spot_of, waits_at
 from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import JobOutline, OutlineOf, known_graphs, outlines_of
 from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
-from shim.scheduling.look_ahead import Place, asked_ahead
 from shim.scheduling.near_data import kept_near
 from shim.scheduling.node_index import SharedNodes
-from shim.scheduling.placed_rows import PlacedRows
+from shim.scheduling.placed_rows import PlacedRows, could_ever_start, partial_rows
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.plan import MadeBy
-from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.policies.orders import FIFO
 from shim.scheduling.policy import Fact, Policy, Problem
-from shim.scheduling.queue_gangs import could_ever_start, partial_rows
 from shim.scheduling.queue_policies import queue_policy
 from shim.scheduling.queue_rows import QueueRows, RowKey
 from shim.scheduling.queue_tags import is_service, service_facts, services_among
 from shim.scheduling.sampled_clusters import SampledClusters
 from shim.scheduling.snapshot import NOTHING_RUNS, Snapshot
-from shim.scheduling.stated_problems import StatedProblems
+from shim.scheduling.solving import StatedProblems
 
 __all__ = ["QueuePlanner", "QueuePlans"]
 

@@ -34,7 +34,7 @@ from shim.scheduling.snapshot import (
     Running,
     Snapshot,
 )
-from shim.scheduling.tag_bounds import NO_TAG_BOUNDS, TagBounds
+from shim.scheduling.tag_constraints import NO_TAG_BOUNDS, TagBounds
 
 __all__ = ["QueueRows", "RowKey"]
 

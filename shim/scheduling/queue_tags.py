@@ -15,8 +15,7 @@ from shim.domain.messages import Need
 from shim.domain.requests import PendingRequest
 from shim.scheduling.node_index import SharedNodes, unpack_bits
 from shim.scheduling.snapshot import NO_BOUND, IntArray
-from shim.scheduling.tag_bounds import TagBounds
-from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagConstraint, TagCount, TaggedContainers
+from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagBounds, TagConstraint, TagCount, TaggedContainers
 
 __all__ = ["TagBook", "TentativeByTags", "is_service", "service_facts", "services_among", "slots_at"]
 

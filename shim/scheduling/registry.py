@@ -8,16 +8,12 @@ from shim.errors import BadRequestError
 from shim.scheduling.parameters import named_values
 from shim.scheduling.policies.alsched import ALSCHED
 from shim.scheduling.policies.delay import DELAY
-from shim.scheduling.policies.drf import DRF
-from shim.scheduling.policies.fair import FAIR
-from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
-from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policies.jockey import JOCKEY
-from shim.scheduling.policies.learnt_work import LEARNT_WORK
 from shim.scheduling.policies.medea import MEDEA
 from shim.scheduling.policies.megha import MEGHA
+from shim.scheduling.policies.orders import DRF, FAIR, FEWEST_TASKS, FIFO, LEARNT_WORK
 from shim.scheduling.policies.quincy import QUINCY
 from shim.scheduling.policies.tetris import TETRIS
 from shim.scheduling.policies.tetrisched import TETRISCHED

@@ -21,7 +21,7 @@ from shim.domain.messages import Need, Rank
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.node_index import Cell, NodeIndex, SharedNodes
-from shim.scheduling.tag_bounds import NO_TAG_BOUNDS, TagBounds
+from shim.scheduling.tag_constraints import NO_TAG_BOUNDS, TagBounds
 
 __all__ = [
     "ANY_CLUSTER",

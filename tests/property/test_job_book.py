@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shim.domain.messages import EndingKind, Need
+from shim.scheduling.global_master.core import JobBook
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
-from shim.scheduling.global_master.jobs import JobBook
 from shim.scheduling.job_table import Column
 from shim.scheduling.snapshot import RequestColumn, RequestTime
 from tests.support.examples import examples

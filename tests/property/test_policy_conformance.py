@@ -12,8 +12,8 @@ from shim.scheduling.cycle import CycleState
 from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.plan import MadeBy
-from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
+from shim.scheduling.policies.orders import FIFO
 from shim.scheduling.policy import Fact
 from shim.scheduling.registry import KINDS
 from shim.scheduling.snapshot import Queues, RequestColumn, Scope

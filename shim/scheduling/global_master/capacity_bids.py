@@ -14,7 +14,7 @@ from shim.domain.launches import ContainerKind
 from shim.domain.messages import Rank
 from shim.scheduling.global_master.bidding import urgent_needs
 from shim.scheduling.plan import Turn
-from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.policies.orders import FIFO
 from shim.scheduling.ranks import rank_of
 
 __all__ = ["HOLDS_ITS_PART", "CapacityBidder", "WaitingDemand", "is_better", "rank_among_queues", "standing_of"]

@@ -8,6 +8,7 @@ verdicts (`settle`): free = reported - launches on their way.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +16,21 @@ from numpy.typing import NDArray
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import NodeState
 from shim.errors import InvariantViolationError
-from shim.scheduling.global_master.partition import Partition
-from shim.scheduling.node_index import NodeIndex, property_vectors
+from shim.scheduling.node_index import Cell, NodeIndex, property_vectors
 
-__all__ = ["GlobalView"]
+__all__ = ["GlobalView", "Partition"]
+
+# A partition of the global view: the nodes of one cluster that one Global Master owns, as bit-vectors.
+
+_NOBODY, _NOWHERE = GlobalMasterId(""), LocalMasterId("")
+
+
+@dataclass(slots=True)
+class Partition(Cell):
+    """The nodes of one Local Master that belong to one Global Master."""
+
+    owner: GlobalMasterId = _NOBODY
+    local_master: LocalMasterId = _NOWHERE
 
 
 class GlobalView(NodeIndex[Partition]):

@@ -18,8 +18,7 @@ from shim.domain.capacity_bids import CapacityBid, CapacityBidLine, CapacityNoti
 from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind, proposer
 from shim.domain.messages import Rank
-from shim.scheduling.local_master.offers import BidsOf
-from shim.scheduling.local_master.partition import divide_nodes
+from shim.scheduling.local_master.offers import BidsOf, divide_nodes
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 __all__ = ["BIDS_LAST_S", "CapacityOffers"]

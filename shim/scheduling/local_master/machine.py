@@ -40,8 +40,7 @@ from shim.scheduling.local_master.events import (
     TaskEnded,
 )
 from shim.scheduling.local_master.links import GlobalMasterLink
-from shim.scheduling.local_master.offers import BidBook, Reservation, Winner
-from shim.scheduling.local_master.partition import divide_nodes
+from shim.scheduling.local_master.offers import BidBook, Reservation, Winner, divide_nodes
 from shim.scheduling.local_master.reporter import Reporter
 from shim.scheduling.local_master.verify import LaunchKey, Truth
 from shim.scheduling.policy import Commitment

@@ -7,13 +7,14 @@ The rule: whoever needs it most (smallest rank), the owner of the partition firs
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Generic, Protocol, TypeVar
 
 from shim.domain.ids import GlobalMasterId
 from shim.domain.messages import Bid, BidLine, Rank
 from shim.scheduling.local_master.verify import Truth
 
-__all__ = ["AnyBid", "BidBook", "BidsOf", "Reservation", "Winner"]
+__all__ = ["AnyBid", "BidBook", "BidsOf", "Reservation", "Winner", "divide_nodes"]
 
 
 @dataclass(slots=True)
@@ -179,3 +180,22 @@ def _best_rank(lines: Sequence[BidLine], truth: Truth, node: int) -> Rank | None
         if truth.fits(node, need.demand) and (not need.is_constrained or need.admits(truth.properties[node])):
             return line.rank
     return None
+
+
+# Division of a Local Master's nodes into partitions, one for each Global Master (Megha, section IV-A).
+
+
+def divide_nodes(n_nodes: int, global_masters: Sequence[GlobalMasterId]) -> tuple[GlobalMasterId, ...]:
+    """Give each node an owner: contiguous ranges whose sizes differ by at most one, in the order of the Global Masters.
+
+    The result depends on nothing but its arguments, so that an active Local Master and its standby agree.
+
+    Raises:
+        ValueError: If there is no Global Master.
+    """
+    if not global_masters:
+        raise ValueError("nodes cannot be divided among no Global Masters")
+    size, larger = divmod(n_nodes, len(global_masters))
+    return tuple(
+        chain.from_iterable(repeat(owner, size + (place < larger)) for place, owner in enumerate(global_masters))
+    )

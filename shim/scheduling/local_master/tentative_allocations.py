@@ -8,9 +8,10 @@ on the same memory of the same node. The ResourceManager decides on which node t
 A Global Master keeps the same book of what it believes, with what it was told of others' promises in it.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 
 from shim.domain.capacity_bids import UnreportedContainers
 from shim.domain.ids import SubClusterId
@@ -26,12 +27,38 @@ from shim.domain.launches import (
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.scheduling.local_master.counted_containers import CountedContainers
-from shim.scheduling.local_master.node_capacity import NodeCapacity, fitting
+from shim.scheduling.local_master.node_capacity import NodeCapacity, Places, fitting
 from shim.scheduling.local_master.offer_book import OfferBook, StandingOffer
-from shim.scheduling.local_master.told_promises import promises_in_order, told_in_order
 
-__all__ = ["TentativeAllocations"]
+__all__ = ["CountedContainers", "TentativeAllocations", "promises_in_order", "told_in_order"]
+
+# Containers that a Local Master counts though no report shows them.
+
+
+@dataclass(slots=True)
+class CountedContainers:
+    """Containers of one kind that are counted though no report shows them.
+
+    Attributes:
+        count: How many of them.
+        at_s: Since when.
+        short_since_s: Since which report nodes lack room for some of them; None if they do not.
+        sender: Who proposed them; empty where nobody did.
+    """
+
+    holder: str
+    kind: ContainerKind
+    count: int
+    at_s: float
+    places: Places = field(default_factory=dict)
+    short_since_s: float | None = None
+    sender: str = ""
+
+    @property
+    def short(self) -> int:
+        """Number of its containers that no node has room for."""
+        return self.count - sum(self.places.values())
+
 
 _OTHERS = ""
 _MOST_ANSWERS = 8192
@@ -334,3 +361,37 @@ class TentativeAllocations:
     def _reported_queue_room(self, kind: ContainerKind) -> int:
         """Number of further containers that the queue may have by the newest report alone."""
         return fitting(None if kind.label else self._left_of(kind.queue, ()), kind.resource)
+
+
+# Promises to others as a rejection tells them, so that a Global Master believes what its Local Master has.
+
+_MOST = 256
+
+
+def told_in_order(promises: Iterable[tuple[ContainerKind, int]]) -> tuple[TentativelyAllocated, ...]:
+    """Tell of promises in their order: more may be promised than there is room for, and the older have theirs first.
+
+    Of very many the counts of each kind are told together, and of more than 256 kinds the first.
+
+    Args:
+        promises: Kind and count of each, the oldest first.
+    """
+    grouped = groupby(promises, key=lambda each: each[0])
+    runs = [(kind, sum(count for _, count in run)) for kind, run in grouped]
+    if len(runs) > _MOST:
+        counts = Counter[ContainerKind]()
+        for kind, count in runs:
+            counts[kind] += count
+        runs = list(counts.items())
+    return tuple(TentativelyAllocated(kind, count) for kind, count in runs[:_MOST])
+
+
+def promises_in_order(promises: Iterable[tuple[str, ContainerKind, int]]) -> tuple[UnreportedContainers, ...]:
+    """Tell of promises in their order, with whose they are; those of one holder and kind in a row together.
+
+    Args:
+        promises: Holder, kind and count of each, the oldest first.
+    """
+    grouped = groupby(promises, key=lambda each: each[:2])
+    runs = (UnreportedContainers(to, kind, sum(each[2] for each in run)) for (to, kind), run in grouped)
+    return tuple(islice(runs, _MOST))

@@ -6,8 +6,13 @@ jobs without a deadline, and what is left over goes to anybody. A job of which n
 that it asks for: the paper has no such jobs, as it admits none without a former run.
 
 Source: Ferguson et al., EuroSys 2012.
+
+The number of containers that a deadline takes: the least that are worth most, smoothed over control periods.
+
+Source: Ferguson et al., EuroSys 2012, section 4.4.
 """
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,17 +20,116 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from shim.scheduling.completion_table import JobForecast
-from shim.scheduling.deadline_control import DeadlineControl, DeadlineRules, raw_allocation, smoothed
-from shim.scheduling.job_forecasts import forecast_of, slowdown_of
-from shim.scheduling.job_table import Column
+from shim.scheduling.former_runs import FormerStage
+from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
-from shim.scheduling.snapshot import RequestColumn, Snapshot
+from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
 
-__all__ = ["JOCKEY", "JockeyRules", "jockey"]
+__all__ = [
+    "JOCKEY",
+    "DeadlineControl",
+    "DeadlineRules",
+    "JockeyRules",
+    "forecast_of",
+    "jockey",
+    "raw_allocation",
+    "slowdown_of",
+    "smoothed",
+    "utility_of_end",
+]
+
+_EQUAL = 1e-9
+_LATE, _VERY_LATE, _LOSS = 10.0, 1000.0, 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineRules:
+    """Constants of the control loop."""
+
+    slack: float = parameter(1.2, least=0.1, section="section 4.4", meaning="What is predicted counts so many times.")
+    dead_periods: float = parameter(
+        3.0,
+        unit="periods",
+        section="section 4.4",
+        meaning="A job is steered towards a deadline that is so many control periods earlier.",
+    )
+    hysteresis: float = parameter(
+        0.5,
+        least=0.01,
+        most=1.0,
+        section="section 4.4 (alpha)",
+        published=0.2,
+        meaning="Part of the way to a new allocation that is gone in one period. With the paper's, and a fortieth of "
+        "the deadline as the period, it is an eighth of the deadline behind what is needed.",
+    )
+    periods: int = parameter(
+        40,
+        least=1,
+        most=10_000,
+        meaning="Control periods up to the deadline. The paper's period of a minute is 40 for jobs of 40 minutes.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineControl:
+    """A job's allocation until the next control period.
+
+    Attributes:
+        arrived_s: Of the job, whose row may be another's later.
+        allocation: Smoothed; `containers` are whole.
+        progress: The most that was reached.
+        until_s: When the period ends.
+        slack_s: From the predicted end to the deadline.
+    """
+
+    arrived_s: float
+    allocation: float
+    progress: float
+    until_s: float
+    slack_s: float
+
+    @property
+    def containers(self) -> int:
+        """Whole containers, at least one."""
+        return max(1, math.ceil(self.allocation - 1e-9))
+
+
+def utility_of_end(end: float, deadline: float, unit: float = 1.0) -> float:
+    """Worth of an end at a time: 1 up to the deadline, -1 ten units later, then about -1 for each unit."""
+    late = (end - deadline) / unit
+    if late <= 0.0:
+        return 1.0
+    if late <= _LATE:
+        return 1.0 - 2.0 * late / _LATE
+    return -1.0 - (_LOSS - 1.0) * (late - _LATE) / (_VERY_LATE - _LATE)
+
+
+def raw_allocation(
+    grid: Sequence[int], left: FloatArray, elapsed: float, deadline: float, rules: DeadlineRules, unit: float = 1.0
+) -> int:
+    """The least allocation whose predicted end is worth most.
+
+    Args:
+        grid: Allocations to choose from, rising.
+        left: What is left with each of them.
+        elapsed: Since submission.
+        deadline: Since submission.
+        rules: Of the loop.
+        unit: Length of a control period.
+    """
+    target = deadline - rules.dead_periods * unit
+    worth = np.array([utility_of_end(elapsed + rules.slack * float(each), target, unit) for each in left])
+    return grid[int(np.argmax(worth >= worth.max() - _EQUAL))]
+
+
+def smoothed(before: float | None, raw: int, hysteresis: float) -> float:
+    """Go a part of the way from the former allocation to a new one; the first is taken as it is."""
+    return float(raw) if before is None else before + hysteresis * (raw - before)
+
 
 _BACKED = Reason(ReasonCode.POLICY, (("text", "its deadline takes it"),))
 _SPARE = Reason(ReasonCode.POLICY, (("text", "nobody else could use this room"),))
@@ -176,3 +280,39 @@ def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:
 
 
 JOCKEY = jockey(JockeyRules())
+
+
+# Forecast of a job by what is known of it, and the pace of its present run beside what was expected.
+
+_TRUSTED_PART = 0.01
+"""Of a job's work: so much counts as if it had run as expected, lest the first ends of tasks decide."""
+
+
+def forecast_of(snapshot: Snapshot, job: int, row: int) -> JobForecast | None:
+    """Predict by former runs; without any, by what is stated of each stage, or of the request's own tasks."""
+    told = snapshot.knowledge.forecasts.get(job)
+    if told is not None:
+        return told
+    graph = snapshot.knowledge.graphs.get(job)
+    if graph is not None and all(stage.expected_s > 0.0 for stage in graph):
+        return JobForecast(tuple(FormerStage((each.expected_s,), each.n_tasks, each.parents) for each in graph))
+    expected_s = float(snapshot.requests.times[RequestTime.EXPECTED_S, row])
+    n_tasks = int(snapshot.jobs[Column.TASKS, job])
+    return JobForecast((FormerStage((expected_s,), n_tasks),)) if graph is None and expected_s > 0.0 else None
+
+
+def slowdown_of(snapshot: Snapshot, job: int, finished: Sequence[int]) -> float:
+    """Run time of a job's ended tasks as a multiple of what was expected of them; 1 where nothing was expected.
+
+    Args:
+        snapshot: Holds the job's graph and what its ended tasks ran in all.
+        job: Row of the job.
+        finished: Ended tasks by stage.
+    """
+    graph = snapshot.knowledge.graphs.get(job, ())
+    whole_s = sum(stage.n_tasks * stage.expected_s for stage in graph)
+    if len(graph) != len(finished) or whole_s <= 0.0:
+        return 1.0
+    ended_s = sum(done * stage.expected_s for done, stage in zip(finished, graph, strict=True))
+    took_s, trusted_s = float(snapshot.jobs[Column.FINISHED_S, job]), _TRUSTED_PART * whole_s
+    return (took_s + trusted_s) / (ended_s + trusted_s)

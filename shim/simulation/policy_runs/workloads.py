@@ -26,9 +26,8 @@ from types import MappingProxyType
 
 from shim.errors import BadRequestError
 from shim.scheduling.completion_table import build_forecast, simulate_run
-from shim.scheduling.deadline_control import DeadlineRules
 from shim.scheduling.former_runs import FormerStage
-from shim.scheduling.policies.jockey import JockeyRules, jockey
+from shim.scheduling.policies.jockey import DeadlineRules, JockeyRules, jockey
 from shim.scheduling.policies.medea import MedeaRules, medea
 from shim.scheduling.policy import Policy
 from shim.scheduling.service_round import PlacementWeights

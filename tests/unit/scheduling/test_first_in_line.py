@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.scheduling.first_in_line import ComingFree, FirstInLine, Spot
-from shim.scheduling.turnover import Turnover
+from shim.scheduling.queue_table import Turnover
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AT_EAST, AT_BOTH = Spot(frozenset({EAST}), ""), Spot(frozenset({EAST, WEST}), "")

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from shim.domain.allocations import PlacementConstraint, TagBound, TaggedSpot
 from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector
-from shim.scheduling.policies.medea import MedeaRules
+from shim.scheduling.policies.medea import MedeaRules, placement_of
 from shim.scheduling.queue_tags import service_facts
-from shim.scheduling.service_program import placement_of
 from shim.scheduling.solvers import mixed_integer
 from shim.scheduling.tag_constraints import NO_MOST, TagConstraint, TagCount, TaggedContainers
 from tests.support.examples import examples

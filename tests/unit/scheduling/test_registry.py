@@ -1,7 +1,7 @@
 import pytest
 
 from shim.errors import BadRequestError
-from shim.scheduling.policies.drf import DRF
+from shim.scheduling.policies.orders import DRF
 from shim.scheduling.policy import Fact, World
 from shim.scheduling.registry import KINDS, policy_for
 

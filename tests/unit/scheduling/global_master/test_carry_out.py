@@ -4,10 +4,10 @@ import pytest
 
 from shim.domain.messages import InconsistencyKind, LaunchRejected, Need, NodeState
 from shim.scheduling.cycle import run_cycle
-from shim.scheduling.global_master.carry_out import carry_out, commit, order_now, repair
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
+from shim.scheduling.global_master.machine import carry_out, commit, order_now, repair
 from shim.scheduling.global_master.snapshots import take_snapshot
 from shim.scheduling.orderings import first_come, least_share
 from shim.scheduling.policies import MEGHA

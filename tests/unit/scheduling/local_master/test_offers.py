@@ -2,7 +2,7 @@ import pytest
 
 from shim.domain.messages import Bid, BidLine, Need
 from shim.scheduling.local_master.events import NodeSpec
-from shim.scheduling.local_master.offers import BidBook, Winner
+from shim.scheduling.local_master.offers import BidBook, Winner, divide_nodes
 from shim.scheduling.local_master.verify import Truth
 
 SLOT = Need((1,))
@@ -88,3 +88,21 @@ def test_nobody_wins_room_for_short_tasks_who_has_long_ones_alone(truth):
     book = BidBook(2)
     book.place(Bid("ga", 1, 1, (BidLine((0, 0, 1), SLOT, 1, is_long=True),)))
     assert book.best_for(truth, 0, None) is None
+
+
+@pytest.mark.parametrize(
+    ("n_nodes", "owners", "divided"),
+    [
+        (4, ("a", "b"), ("a", "a", "b", "b")),
+        (5, ("a", "b"), ("a", "a", "a", "b", "b")),
+        (1, ("a", "b"), ("a",)),
+        (0, ("a",), ()),
+    ],
+)
+def test_nodes_are_divided_into_contiguous_ranges_of_almost_equal_size(n_nodes, owners, divided):
+    assert divide_nodes(n_nodes, owners) == divided
+
+
+def test_nobody_cannot_own_nodes():
+    with pytest.raises(ValueError, match="no Global Masters"):
+        divide_nodes(3, ())

@@ -1,15 +1,28 @@
 """Jockey: what deadlines take, who goes first, what is given back, and what it does without former runs."""
 
+import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from shim.scheduling.completion_table import build_forecast
-from shim.scheduling.deadline_control import DeadlineRules
+from shim.scheduling.completion_table import JobForecast, build_forecast
 from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import Knowledge, StageOutline
-from shim.scheduling.policies.jockey import JOCKEY, JockeyRules, jockey
+from shim.scheduling.policies.jockey import (
+    JOCKEY,
+    DeadlineRules,
+    JockeyRules,
+    forecast_of,
+    jockey,
+    raw_allocation,
+    slowdown_of,
+    smoothed,
+    utility_of_end,
+)
 from shim.simulation.engine import seeded
 from tests.support.cycle_scenes import CycleScene
 
@@ -126,3 +139,110 @@ def test_variants_keep_the_first_allocation_or_a_fixed_one():
     assert scene.decide(once, 45.0).shares == first
     scene.state.memory.clear()
     assert scene.decide(fixed).shares == {job: 3}
+
+
+GRAPH = (StageOutline(40, 10.0, (1,)), StageOutline(20, 20.0, (1,), (0,)))
+
+
+def slowdown(finished, took_s, graph=GRAPH):
+    scene = CycleScene([[4]])
+    job = scene.job(finished_s=took_s)
+    scene.knowledge = Knowledge(graphs={} if graph is None else {job: graph})
+    return slowdown_of(scene.snapshot(), job, finished)
+
+
+@pytest.mark.parametrize(
+    ("finished", "took_s", "expected"),
+    [
+        ((0, 0), 0.0, 1.0),
+        ((40, 0), 400.0, 1.0),
+        ((40, 0), 808.0, 2.0),
+        ((40, 10), 296.0, 0.5),
+        ((1, 0), 100.0, 108 / 18),  # a hundredth of the 800 s counts as expected
+    ],
+)
+def test_slowdown_is_what_ended_tasks_took_beside_what_was_expected_of_them(finished, took_s, expected):
+    assert slowdown(finished, took_s) == pytest.approx(expected)
+
+
+def test_slowdown_is_one_where_nothing_is_expected():
+    assert slowdown((3,), 100.0, graph=None) == 1.0
+    assert slowdown((3,), 100.0) == 1.0, "counts of other stages than the graph's"
+    assert slowdown((3, 0), 100.0, graph=(StageOutline(4, 0.0, (1,)), StageOutline(2, 0.0, (1,)))) == 1.0
+
+
+def test_forecast_is_of_former_runs_first_then_of_the_graph_then_of_the_request():
+    scene = CycleScene([[4]])
+    job = scene.job()
+    row = scene.ask(6, job=job, expected_s=5.0)
+    alone = forecast_of(scene.snapshot(), job, row)
+    assert alone is not None
+    assert alone.stages == (FormerStage((5.0,), 6),)
+    scene.knowledge = Knowledge(graphs={job: GRAPH})
+    stages = (FormerStage((10.0,), 40), FormerStage((20.0,), 20, (0,)))
+    found = forecast_of(scene.snapshot(), job, row)
+    assert found is not None
+    assert found.stages == stages
+    told = JobForecast((FormerStage((1.0,), 2),))
+    scene.knowledge = Knowledge(graphs={job: GRAPH}, forecasts={job: told})
+    assert forecast_of(scene.snapshot(), job, row) is told
+
+
+def test_forecast_is_missing_where_a_stage_of_the_graph_is_unknown():
+    scene = CycleScene([[4]])
+    job = scene.job()
+    row = scene.ask(6, job=job, expected_s=5.0)
+    scene.knowledge = Knowledge(graphs={job: (StageOutline(4, 0.0, (1,)),)})
+    assert forecast_of(scene.snapshot(), job, row) is None
+
+
+GRID = (1, 2, 3, 4)
+BEGIN, MAPS_DONE = np.array([80.0, 40.0, 40.0, 30.0]), np.array([40.0, 20.0, 20.0, 20.0])
+
+
+@pytest.mark.parametrize(
+    ("end", "worth"), [(60, 1.0), (65, 0.0), (70, -1.0), (71, -2.009), (100, -31.273), (1060, -1000.0)]
+)
+def test_worth_of_an_end_for_a_deadline_at_60(end, worth):
+    assert utility_of_end(end, 60.0) == pytest.approx(worth, abs=5e-4)
+
+
+@pytest.mark.parametrize(
+    ("left", "elapsed", "deadline", "slack", "dead", "expected"),
+    [
+        (BEGIN, 0.0, 60.0, 1.2, 3.0, 2),
+        (BEGIN, 0.0, 45.0, 1.0, 0.0, 2),
+        (BEGIN, 0.0, 45.0, 1.2, 0.0, 4),
+        (BEGIN, 0.0, 45.0, 1.2, 10.0, 4),
+        (MAPS_DONE, 20.0, 45.0, 1.2, 0.0, 2),
+        (MAPS_DONE, 30.0, 45.0, 1.2, 0.0, 2),  # lost: more containers would not help
+    ],
+)
+def test_the_least_allocation_that_is_worth_most(left, elapsed, deadline, slack, dead, expected):
+    rules = DeadlineRules(slack=slack, dead_periods=dead)
+    assert raw_allocation(GRID, left, elapsed, deadline, rules) == expected
+
+
+def test_hysteresis_from_10_to_20():
+    at, used = 10.0, []
+    for _ in range(8):
+        at = smoothed(at, 20, 0.2)
+        used.append(math.ceil(at - 1e-9))
+    assert used == [12, 14, 15, 16, 17, 18, 18, 19]
+    assert at == pytest.approx(18.322, abs=5e-4)
+    assert smoothed(None, 7, 0.2) == 7.0
+
+
+@given(st.lists(st.integers(0, 500), min_size=4, max_size=4), st.integers(0, 300), st.integers(0, 300))
+def test_who_is_later_is_never_given_less_while_containers_still_help_in_time(left, elapsed, later):
+    falling = np.sort(np.array(left, dtype=np.float64))[::-1]
+    rules = DeadlineRules(slack=1.0, dead_periods=0.0)
+    deadline = elapsed + later + float(falling[-1])  # the most containers make it even when later
+    first = raw_allocation(GRID, falling, elapsed, deadline, rules)
+    assert raw_allocation(GRID, falling, elapsed + later, deadline, rules) >= first
+
+
+@given(st.floats(0.0, 2000.0), st.floats(0.0, 2000.0), st.floats(1.0, 500.0))
+def test_an_earlier_end_is_worth_no_less(one, other, deadline):
+    early, late = sorted((one, other))
+    assert utility_of_end(early, deadline) >= utility_of_end(late, deadline)

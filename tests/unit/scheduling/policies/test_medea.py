@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.plan import MadeBy
-from shim.scheduling.policies.medea import MEDEA, MedeaRules, medea
-from shim.scheduling.service_heuristics import place_by
+from shim.scheduling.policies.medea import MEDEA, MedeaRules, medea, place_by
 from shim.scheduling.service_round import PlacementWeights, ServiceRound, broken_part
 from shim.scheduling.solvers import mixed_integer
 from shim.scheduling.solving import run_solved_cycle

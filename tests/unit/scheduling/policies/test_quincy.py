@@ -7,10 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.scheduling.data_costs import DataCosts
-from shim.scheduling.flow_graph import FlowTasks, cost_of, quincy_graph
 from shim.scheduling.plan import MadeBy
-from shim.scheduling.policies.quincy import QUINCY
+from shim.scheduling.policies.quincy import QUINCY, DataCosts, FlowTasks, cost_of, quincy_graph
 from shim.scheduling.solvers import min_cost_flow
 from shim.scheduling.solving import run_solved_cycle
 from tests.support.cycle_scenes import CycleScene

@@ -5,7 +5,7 @@ import pytest
 
 from shim.scheduling.job_table import Column
 from shim.scheduling.orderings import learnt_work
-from shim.scheduling.policies.learnt_work import LEARNT_WORK
+from shim.scheduling.policies.orders import LEARNT_WORK
 from shim.scheduling.policy import Policy
 from shim.simulation.policy_runs import ModelledSite, PolicyJob, RunFigures, StageTasks, run_policy
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from scripts.bench.cycle import a_large_snapshot
 from shim.scheduling.cycle import CycleState, run_cycle
-from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
-from shim.scheduling.sweep import spread
+from shim.scheduling.draft import spread
+from shim.scheduling.policies.orders import FEWEST_TASKS
 from shim.simulation.engine import seeded
 
 

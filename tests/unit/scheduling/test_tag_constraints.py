@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shim.scheduling.tag_bounds import TagBounds, TagHeadroom
+from shim.scheduling.tag_constraints import TagBounds, TagHeadroom
 
 FIRST, ITS_KIN, OTHER, UNBOUNDED = range(4)
 

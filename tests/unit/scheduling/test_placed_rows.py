@@ -6,7 +6,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
-from shim.scheduling.queue_gangs import could_ever_start, partial_rows
+from shim.scheduling.placed_rows import could_ever_start, partial_rows
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 SMALL = ResourceVector(1024, 1)

@@ -1,0 +1,39 @@
+"""Policies that are an order alone: any cluster, in proportion to its free capacity.
+
+Source of dominant resource fairness: Ghodsi et al., NSDI 2011. Between queues, the shares of all clusters together
+decide in any policy.
+"""
+
+from shim.scheduling.orderings import fewest_running, fewest_unfinished, first_come, learnt_work, least_share
+from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.snapshot import Scope
+
+__all__ = ["BY_ROOM", "DRF", "FAIR", "FEWEST_TASKS", "FIFO", "LEARNT_WORK"]
+
+BY_ROOM = Placement(CellChoice.BY_ROOM, NodeChoice.PACK, Scope.CLUSTER)
+"""Preferred places first, then clusters in proportion to room and weight; their own schedulers pick the nodes."""
+
+FIFO = Policy("fifo", Ordering(first_come), BY_ROOM, summary="first come, first served")
+
+
+DRF = Policy(
+    "drf",
+    Ordering(least_share, reads_shares=True),
+    BY_ROOM,
+    summary="least dominant share first",
+    source="Ghodsi et al., NSDI 2011",
+    needs=frozenset({Fact.VECTORS}),
+)
+
+FAIR = Policy("fair", Ordering(fewest_running), BY_ROOM, summary="fewest running containers first")
+
+FEWEST_TASKS = Policy(
+    "fewest-tasks", Ordering(fewest_unfinished), BY_ROOM, summary="fewest unfinished tasks first", source="as in Megha"
+)
+
+LEARNT_WORK = Policy(
+    "learnt-work",
+    Ordering(learnt_work, learns_durations=True),
+    BY_ROOM,
+    summary="least expected work first; durations are learnt",
+)
