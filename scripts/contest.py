@@ -1,7 +1,8 @@
 """Heddle beside what its users would otherwise have: one big cluster, clusters by themselves, Hadoop's Router.
 
     python -m scripts.contest [--shape heavy-tail,bursts] [--load 0.7,1.0] [--am-share 0.1,0.5] [--queues fifo,fair]
-        [--nodes 8,8/4,12] [--seeds 5] [--jobs 500] [--rows "one*;Heddle"] [--save FILE]
+        [--nodes 8,8/4,12] [--seeds 5] [--jobs 500] [--rows "one*;Heddle"]
+        [--save FILE] [--picture FILE]
 
 Runs in *yarn-sim*: modelled ResourceManagers in virtual time, Heddle's own code before them. All rows of a seed have
 the same jobs. The one big cluster has all nodes. The oracle knows every duration, has no heartbeats, starts
@@ -23,6 +24,7 @@ from itertools import product
 from pathlib import Path
 from statistics import fmean, geometric_mean, stdev
 
+from scripts.contest_picture import picture
 from scripts.two_clusters import be_silent
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
@@ -446,6 +448,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", default="", help="rows' names, which may have *, by semicolons; all if empty")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--save", type=Path, help="file of what was played")
+    parser.add_argument("--picture", type=Path, help="file to draw the outcome over all settings to")
     return parser.parse_args()
 
 
@@ -477,10 +480,15 @@ def main() -> None:
         sizes = ", ".join(map(str, one.nodes))
         print(f"\n{one.shape}, load {one.load}, AM share {one.am_share}, {one.queues} clusters of {sizes} nodes\n")
         print("\n".join(told(found, rows, draws)))
+    ratios = over_all(found, rows, settings)
     if len(settings) > 1:
         print("\n| over all | of the best one cluster (90 % interval) |\n|---|---|")
-        for row, ratio in over_all(found, rows, settings).items():
+        for row, ratio in ratios.items():
             print(f"| {row} | {ratio} |")
+    if asked.picture is not None:
+        told_in_one = f"{len(settings)} settings, {asked.seeds} seeds, {asked.jobs} jobs each; geometric means"
+        drawn = {row: (each.mean, each.low, each.high) for row, each in ratios.items()}
+        asked.picture.write_text(picture(drawn, told_in_one), "utf-8")
 
 
 if __name__ == "__main__":
