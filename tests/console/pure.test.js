@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { differenceOf, folded } from "../../shim/server/web/static/diff.js";
 import { aligned, figuresOf, steps } from "../../shim/server/web/static/figures.js";
 import { gathered } from "../../shim/server/web/static/findings.js";
-import { change, count, lasting, memory, percent, seconds } from "../../shim/server/web/static/format.js";
+import { agedOf, change, count, lasting, memory, percent, seconds } from "../../shim/server/web/static/format.js";
 import { applied, heard } from "../../shim/server/web/static/patches.js";
 import { addressOf, changed, routeOf } from "../../shim/server/web/static/route.js";
 import { linesOf } from "../../shim/server/web/static/series.js";
@@ -57,6 +57,18 @@ describe("format", () => {
     assert.equal(change(0.5, 0.4), "−10.0");
     assert.equal(change(0.5, 0.5003), "");
     assert.equal(change(undefined, 0.5), "");
+  });
+  it("tells how old things of a cluster are that is not heard of", () => {
+    const clusters = [
+      { id: "east", state: "LOST", age_s: 60 },
+      { id: "west", state: "DRAINING", age_s: 1 },
+      { id: "north", state: "NEW", age_s: null },
+    ];
+    assert.match(agedOf(clusters, "east", 120_000), /^as of 1970-01-01 .*:01:00, east is LOST$/);
+    assert.deepEqual(
+      ["west", "north", "gone"].map((id) => agedOf(clusters, id)),
+      ["", "north is NEW", ""],
+    );
   });
   it("tells how long something lasts", () => {
     assert.deepEqual([0.4, 75, 3700, 200_000].map(seconds), ["0 s", "1 min 15 s", "1 h 1 min", "2 d 7 h"]);

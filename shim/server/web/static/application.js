@@ -2,7 +2,7 @@
 
 import { read, send, useLive } from "./api.js";
 import { Timeline } from "./charts.js";
-import { lasting, memory, seconds, time } from "./format.js";
+import { agedOf, hasBegun, lasting, memory, seconds, time } from "./format.js";
 import { Confirm, State, Table, Trouble } from "./parts.js";
 import { may } from "./rights.js";
 import { addressOf } from "./route.js";
@@ -22,10 +22,12 @@ export function Application({ route, caller }) {
   const name = `apps/${encodeURIComponent(route.item)}`;
   const told = useLive(name, 2000);
   const why = useLive(`${name}/why`, 3000);
+  const clusters = useLive("clusters", 5000);
   const app = told.data?.app;
+  const aged = app && !ENDED.has(app.state) ? agedOf(clusters.data?.clusters ?? [], app.cluster) : "";
   return html`<h1>${app ? app.name || app.id : route.item}</h1>
     <${Trouble} error=${told.error} at=${told.at} />
-    ${app && html`<${Facts} app=${app} place=${why.data?.place} />`}
+    ${app && html`<${Facts} app=${app} place=${why.data?.place} aged=${aged} />`}
     ${app && may(caller, "submit") && html`<${Actions} app=${app} />`}
     ${app && html`<${Diagnostics} text=${app.diagnostics} />`}
     ${app && !ENDED.has(app.state) && html`<${Containers} key=${app.id} id=${app.id} />`}
@@ -37,15 +39,15 @@ export function Application({ route, caller }) {
 /** @param {{ text?: string }} props */
 const Diagnostics = ({ text }) => (text ? html`<h2>Diagnostics</h2><pre>${text}</pre>` : null);
 
-/** @param {{ app: any, place?: { position: number, of: number, expected_s: number | null } | null }} props */
-function Facts({ app, place }) {
+/** @param {{ app: any, place?: { position: number, of: number, expected_s: number | null } | null, aged: string }} props */
+function Facts({ app, place, aged }) {
   const url = /^https?:\/\//.test(app.trackingUrl ?? "") ? app.trackingUrl : "";
   const ended = ["UNDEFINED", app.state].includes(app.finalStatus) ? "" : app.finalStatus;
   const held = `${app.runningContainers} containers, ${memory(app.allocatedMB)}, ${app.allocatedVCores} cores`;
   /** @type {[string, any][]} */
   const facts = [
     ["ID", app.id],
-    ["State", html`<${State} of=${app.state} /> ${ended}`],
+    ["State", html`<${State} of=${app.state} /> ${ended} ${aged && html`<span class="trouble">(${aged})</span>`}`],
     ["Place", place && `${place.position} of ${place.of} that wait in its queue`],
     ["Expected start", place && expectedOf(place.expected_s)],
     ["Cluster", app.cluster && html`<a href=${addressOf("clusters")}>${app.cluster}</a>`],
@@ -56,10 +58,10 @@ function Facts({ app, place }) {
     ["Queue", html`<a href=${addressOf("queues", app.queue)}>${app.queue}</a>`],
     ["Type", app.applicationType],
     ["Tags", app.applicationTags],
-    ["Priority", app.priority],
-    ["Started", time(app.startedTime)],
+    ["Priority", app.priority >= 0 ? app.priority : ""],
+    [hasBegun(app.state) ? "Started" : "Submitted", time(app.startedTime)],
     ["Finished", time(app.finishedTime)],
-    ["Lasts", lasting(app.startedTime, app.finishedTime)],
+    ["Lasts", hasBegun(app.state) ? lasting(app.startedTime, app.finishedTime) : ""],
     ["Progress", app.progress === undefined ? "" : `${Math.round(app.progress)} %`],
     ["Holds", app.runningContainers > 0 ? held : ""],
     ["Its pages", url && html`<a rel="noreferrer noopener" href=${url}>${url}</a>`],

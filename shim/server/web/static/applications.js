@@ -1,7 +1,7 @@
 // Every application: searched, filtered, sorted and counted by the server; only the rows in sight are asked for.
 
 import { useLive } from "./api.js";
-import { count, lasting, memory, time } from "./format.js";
+import { count, hasBegun, lasting, memory, time } from "./format.js";
 import { Search, State, Trouble } from "./parts.js";
 import { addressOf, changed } from "./route.js";
 import { boundsOf, TimeRange } from "./time_range.js";
@@ -14,6 +14,9 @@ import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 
 const ROW_PX = 34;
 const PAGE = 25;
+/** @param {any} row */
+const lasts = (row) => (hasBegun(row.state) ? lasting(row.started_ms, row.finished_ms) : "");
+
 const GROUPS = ["queue", "user", "cluster", "type", "state"];
 
 /** @param {Row} row */
@@ -38,7 +41,7 @@ const COLUMNS = [
   { key: "queue", title: "Queue", cell: (row) => row.queue, filter: true },
   { key: "type", title: "Type", cell: (row) => row.type, filter: true },
   { key: "started", title: "Started", cell: (row) => time(row.started_ms), sort: true },
-  { key: "lasts", title: "Lasts", cell: (row) => lasting(row.started_ms, row.finished_ms), number: true },
+  { key: "lasts", title: "Lasts", cell: lasts, number: true },
   { key: "finished", title: "Finished", cell: (row) => time(row.finished_ms), sort: true, hidden: true },
   {
     key: "progress",

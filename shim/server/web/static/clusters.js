@@ -1,7 +1,7 @@
 // Clusters and their nodes: a square for each node by its use; what operators may do to a cluster, shown before it is done.
 
 import { send, useLive, useRead } from "./api.js";
-import { count, memory, wordsOf } from "./format.js";
+import { count, isHeard, memory, wordsOf } from "./format.js";
 import { Bar, Confirm, State, Table, Trouble } from "./parts.js";
 import { may } from "./rights.js";
 import { addressOf } from "./route.js";
@@ -16,8 +16,6 @@ import { html, useRef, useState } from "./vendor/htm-preact.js";
 const MOST_SQUARES = 3000;
 const MOST_NAMED = 5;
 const DRAINAGE_MS = 3000;
-/** In all other states nodes are as they were when the cluster was last heard of. */
-const HEARD = new Set(["RUNNING", "CORDONED", "DRAINING"]);
 const UP = new Set(["RUNNING", "DECOMMISSIONING"]);
 
 /** What may be done to a cluster, by what holds for it. @type {Record<string, string[]>} */
@@ -56,7 +54,7 @@ const Scale = () =>
 function One({ of, nodes, caller, setAsk, isOld }) {
   const age = of.age_s === null || of.is_heard === false ? "never" : `${of.age_s.toFixed(1)} s ago`;
   const web = httpOnly(of.web);
-  return html`<section class=${isOld || !HEARD.has(of.state) ? "card wide old" : "card wide"}>
+  return html`<section class=${isOld || !isHeard(of.state) ? "card wide old" : "card wide"}>
     <h2>${of.id} <${State} of=${of.state} />${["open", of.state.toLowerCase()].includes(of.admission) ? "" : ` (${of.admission})`}</h2>
     <p class="note">Hadoop ${of.version}, ${of.scheduler}; heard of ${age}; <a
       href=${addressOf("applications", "", new URLSearchParams({ where: `cluster=${of.id}` }))}>${count(of.running)} live applications</a>${

@@ -70,5 +70,28 @@ export function lasting(fromMs, toMs, nowMs = Date.now()) {
 export const count = (number) =>
   number === null || number === undefined ? "" : number.toLocaleString("sv-SE").replaceAll(" ", " ");
 
+const WAITING = new Set(["NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"]);
+
+/** Whether an application of a state has begun: before, it was submitted. @param {string} state */
+export const hasBegun = (state) => !WAITING.has(state);
+
+/** States of a cluster in which what is told of it is of now. */
+const HEARD = new Set(["RUNNING", "CORDONED", "DRAINING"]);
+
+/** @param {string} state */
+export const isHeard = (state) => HEARD.has(state);
+
+/**
+ * What to say beside a thing of a cluster that is not heard of; empty of others.
+ * @param {{ id: string, state: string, age_s: number | null }[]} clusters
+ * @param {string} id
+ */
+export function agedOf(clusters, id, nowMs = Date.now()) {
+  const found = clusters.find((each) => each.id === id);
+  if (!found || isHeard(found.state)) return "";
+  const at = found.age_s === null ? "" : `as of ${time(nowMs - 1000 * found.age_s)}, `;
+  return `${at}${id} is ${found.state}`;
+}
+
 /** What an error says. @param {unknown} error */
 export const wordsOf = (error) => (error instanceof Error ? error.message : String(error));
