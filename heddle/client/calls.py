@@ -41,8 +41,12 @@ class Call(Generic[T]):
 
     @property
     def path(self) -> str:
-        """The path with its values, each as one segment."""
-        return self.template.format_map({name: quote(str(value), safe="") for name, value in self.values.items()})
+        """The path with its values, each as one segment.
+
+        Raises:
+            ValueError: One is empty: that would be another path.
+        """
+        return self.template.format_map({name: _segment(name, str(value)) for name, value in self.values.items()})
 
     @property
     def parameters(self) -> dict[str, str | list[str]]:
@@ -53,6 +57,12 @@ class Call(Generic[T]):
     def may_repeat(self) -> bool:
         """Whether it may be sent again when nobody knows if it has arrived."""
         return self.method == "GET" if self.repeats is None else self.repeats
+
+
+def _segment(name: str, value: str) -> str:
+    if not value:
+        raise ValueError(f"{name} is empty")
+    return value.replace(".", "%2E") if value in (".", "..") else quote(value, safe="")  # dots would lead elsewhere
 
 
 def _sent(value: Value) -> str | list[str]:

@@ -2,7 +2,10 @@
 
 import json
 import ssl
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -31,6 +34,7 @@ from heddle.client import (
 from heddle.client.calls import Call
 from heddle.client.workflows import CALLS, MANAGER_CALLS
 
+ROOT = Path(__file__).resolve().parents[4]
 SERVER = "http://heddle:8088"
 EXIT = {"RemoteException": {"exception": "E", "message": "java.lang.Exception: no", "javaClassName": "j.E"}}
 NEW_ID = {"application-id": "application_1_0001"}
@@ -142,6 +146,31 @@ def test_every_trouble_has_a_kind_and_says_what_and_where(
         Scripted(outcome, patience=Patience(retries=0)).client.clusters()
     assert caught.value.where == "GET /heddle/v1/clusters"
     assert str(caught.value).startswith(caught.value.what)
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"), [("..", b"%2E%2E"), (".", b"%2E"), ("../x", b"..%2Fx"), ("a?b#c", b"a%3Fb%23c")]
+)
+def test_a_name_is_one_segment_of_a_path_whatever_is_in_it(name: str, sent: bytes) -> None:
+    heddle = Scripted(told({"container": "c", "file": "f", "text": "", "start": 0, "size": 0}))
+    heddle.client.container_log("c", name)
+    (request,) = heddle.requests
+    assert request.url.raw_path.partition(b"?")[0] == b"/heddle/v1/containers/c/logs/" + sent
+
+
+def test_an_empty_name_asks_nobody() -> None:
+    heddle = Scripted(told({}))
+    with pytest.raises(ValueError, match="application is empty"):
+        heddle.client.kill("")
+    assert heddle.requests == []
+
+
+def test_the_client_brings_none_of_the_daemons_packages() -> None:
+    program = "import sys, heddle.client; print(*sorted({each.partition('.')[0] for each in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {"heddle", "httpx", "msgspec"} <= loaded
+    assert loaded & {"shim", "adapters", "fairness", "altruism", "fastapi", "gssapi", "sqlalchemy"} == set()
 
 
 @pytest.mark.parametrize("server", ["127.0.0.1:8088", "heddle.example.com", "ftp://heddle:8088", "http://[::1"])
