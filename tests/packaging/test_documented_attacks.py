@@ -68,7 +68,7 @@ def test_all_that_fell_has_a_number_a_verdict_and_a_test():
 
 def test_every_suite_that_only_attacks_is_named():
     named = {file for row in rows_below("| suite |") for file in re.findall(r"`(tests/[^`]+)`", row[0])}
-    words = ("hostile", "red_team", "bombs", "lying", "loop_holds", "started")
+    words = ("hostile", "red_team", "bombs", "lying", "loop_holds", "started", "gateways")
     found = {str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("test_*.py") if has_any(file.name, words)}
     assert found == named
 

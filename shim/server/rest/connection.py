@@ -288,6 +288,7 @@ class GuardedProtocol(HttpToolsProtocol):
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
             cycle.disconnected = True
+            cycle.waiting_for_100_continue = False  # there is nothing to be said behind the refusal
             cycle.message_event.set()
 
     def _drop(self, data: bytes) -> None:
