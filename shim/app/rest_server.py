@@ -24,29 +24,24 @@ from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
 from shim.server.proxy import ApplicationPages, PageSettings
 from shim.server.rest import RestServer
-from shim.server.rest.aggregated_logs_api import AggregatedLogsAPI
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import RequestHandler
-from shim.server.rest.audit_api import AuditAPI
 from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
 from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.forwarding import at_port, public_url
-from shim.server.rest.hardening_api import HardeningAPI
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.host_names import HostNames
-from shim.server.rest.logs_api import LogsAPI
+from shim.server.rest.logs_api import AggregatedLogsAPI, LogsAPI
 from shim.server.rest.messages import Request
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.operations import Operations
+from shim.server.rest.operators_api import AuditAPI, HardeningAPI, ReadsAnew, ReloadAPI, RetirementAPI, ShadowAPI
 from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages, browser_alone, browser_at_address
 from shim.server.rest.rated_callers import RatedCallers
-from shim.server.rest.reload_api import ReadsAnew, ReloadAPI
 from shim.server.rest.request_records import AuditSink
-from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
-from shim.server.rest.shadow_api import ShadowAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI

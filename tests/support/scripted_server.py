@@ -22,23 +22,18 @@ from shim.ports.clock import Clock
 from shim.ports.log_archive import LogArchive
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager
-from shim.server.rest.aggregated_logs_api import AggregatedLogsAPI
-from shim.server.rest.audit_api import AuditAPI
 from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.console_api import ConsoleAPI
-from shim.server.rest.hardening_api import HardeningAPI
 from shim.server.rest.heddle_api import HeddleAPI
-from shim.server.rest.logs_api import LogsAPI
+from shim.server.rest.logs_api import AggregatedLogsAPI, LogsAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
+from shim.server.rest.operators_api import AuditAPI, HardeningAPI, ReloadAPI, RetirementAPI, ShadowAPI
 from shim.server.rest.provider_pages import ProviderPages
-from shim.server.rest.reload_api import ReloadAPI
 from shim.server.rest.request_records import RequestResponse
-from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
-from shim.server.rest.shadow_api import ShadowAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI

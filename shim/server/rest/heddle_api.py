@@ -24,6 +24,7 @@ JSON only; names with underscores, times and ages in seconds. A FastAPI applicat
 makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
@@ -40,6 +41,7 @@ import shim
 from heddle import applications, models
 from shim.domain.access_lists import Viewer
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.launches import Verdict
 from shim.domain.roles import TokenScope
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
@@ -70,7 +72,6 @@ from shim.server.rest.inspection_shown import (
     shown_waited,
     still_running,
 )
-from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
 from shim.server.rest.openapi import described
 from shim.server.rest.own_endpoints import (
@@ -86,7 +87,7 @@ from shim.server.rest.own_endpoints import (
 )
 from shim.server.rest.shares_api import SharesAPI
 
-__all__ = ["PREFIX", "Administration", "HeddleAPI"]
+__all__ = ["PREFIX", "Administration", "HeddleAPI", "shown_masters"]
 
 PREFIX = "/heddle/v1/"
 
@@ -471,3 +472,37 @@ def _with_members(document: ApplicationDocument, own: Mapping[str, str]) -> msgs
     rest = document.raw.lstrip()[1:].lstrip()
     comma = b"" if rest.startswith(b"}") else b","
     return msgspec.Raw(msgspec.json.encode(own)[:-1] + comma + rest)
+
+
+# The masters as a document of Heddle's own web services.
+
+
+def shown_masters(status: MastersStatus, asks: models.AsksStatus) -> models.Masters:
+    """The document of `GET /heddle/v1/masters`."""
+    said = Counter[Verdict]()
+    for (_, verdict), count in status.verdicts.items():
+        said[verdict] += count
+    return models.Masters(
+        name=status.name,
+        masters=[
+            models.Master(each.name, each.address, each.fence, each.remaining_s, is_live=each.remaining_s > 0)
+            for each in status.masters
+        ],
+        queues=[models.QueueOwner(each.queue, each.owner) for each in status.queues],
+        links=[
+            models.Link(
+                cluster=each.subcluster,
+                is_linked=each.is_linked,
+                address=each.address,
+                trouble=each.trouble,
+                reports=each.reports,
+                resyncs=each.resyncs,
+            )
+            for each in status.links
+        ],
+        verdicts={verdict.value: said[verdict] for verdict in Verdict},
+        inconsistencies=status.inconsistencies,
+        repairs=status.repairs,
+        passed_on=dict(status.passed_on),
+        asks=asks,
+    )

@@ -4,22 +4,31 @@ GET   containers/{container}/logs                    its files, and where it run
 GET   containers/{container}/logs/{file}[?tail=N]    the last N bytes of one (65,536; at most 1 MiB), with `after` of
                                                      what lies behind an offset alone, with `grep` the lines that hold
                                                      a text: see `shown_logs`
+
+Heddle's own web services for aggregated logs, below `/heddle/v1/`.
+
+GET   apps/{application}/logs[?of=USER]                    what was aggregated, node by node
+GET   apps/{application}/logs/{container}/{file}[?tail=N]  the last N bytes of one (65,536; at most 1 MiB), also with
+                                                           `of`, and `node` where several have a file of that name;
+                                                           `after` and `grep`: see `shown_logs`
 """
 
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import Path, Response
+from fastapi import Path, Query, Response
 
 from heddle import applications
+from shim.calls.aggregated_logs import AggregatedLogs
 from shim.calls.container_logs import MOST_TAIL_BYTES, ContainerLogs
 from shim.concurrency.off_loop import OffLoop
+from shim.errors import NotFoundError
 from shim.identity.service import IdentityService
-from shim.protocol.rest.identifiers import path_container
+from shim.protocol.rest.identifiers import path_application, path_container
 from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 from shim.server.rest.shown_logs import After, Grep, PartOfLog, Tail
 
-__all__ = ["LogsAPI"]
+__all__ = ["AggregatedLogsAPI", "LogsAPI"]
 
 _ContainerName = Annotated[str, Path(max_length=128)]
 _FileName = Annotated[str, Path(max_length=255)]
@@ -63,4 +72,63 @@ class LogsAPI:
         part = PartOfLog(tail, after, grep, MOST_TAIL_BYTES)
         told = await self.logs.tail(id_, file, caller, most_bytes=part.most_bytes)
         shown = await self.thread.run(caller.user, lambda: part.shown(told)) if grep else part.shown(told)
+        return as_json(applications.LogPart(str(id_), file, **shown))
+
+
+_Name = Annotated[str, Path(max_length=255)]
+_Of = Annotated[str, Query(max_length=256)]
+_MOST_SEARCHED = 16 * 1024 * 1024  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatedLogsAPI:
+    """Answers the endpoints of aggregated logs; raises what the server makes error bodies of."""
+
+    logs: AggregatedLogs
+    identity: IdentityService
+
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
+        """Method, path and operation of each."""
+        return (
+            OwnEndpoint("GET", "apps/{application}/logs", self.files, applications.AggregatedLogs),
+            OwnEndpoint("GET", "apps/{application}/logs/{container}/{file}", self.tail, applications.LogPart),
+        )
+
+    async def files(self, asker: Asker, application: _Name, of: _Of = "") -> Response:
+        """List the aggregated logs of an application."""
+        caller = self.identity.require_user(asker)
+        id_ = path_application(application)
+        nodes = [
+            applications.NodeLogs(
+                each.subcluster,
+                each.node,
+                each.wrong,
+                [applications.AggregatedFile(str(file.container), file.name, file.size) for file in each.files],
+            )
+            for each in await self.logs.files(id_, caller, of)
+        ]
+        return as_json(applications.AggregatedLogs(str(id_), nodes))
+
+    async def tail(
+        self,
+        asker: Asker,
+        application: _Name,
+        container: _Name,
+        file: _Name,
+        *,
+        tail: Tail = 65_536,
+        after: After = 0,
+        grep: Grep = "",
+        of: _Of = "",
+        node: _Of = "",
+    ) -> Response:
+        """The end of one of its files, or lines of it."""
+        caller = self.identity.require_user(asker)
+        id_ = path_container(container)
+        if id_.attempt.application != path_application(application):
+            raise NotFoundError(f"{id_} is no container of {application}")
+        part = PartOfLog(tail, after, grep, _MOST_SEARCHED)
+        shown = await self.logs.tail(
+            id_, file, caller, user=of, node=node, most_bytes=part.most_bytes, shown=part.shown
+        )
         return as_json(applications.LogPart(str(id_), file, **shown))

@@ -8,8 +8,10 @@ import itertools
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
+from html import escape
 from http import HTTPStatus
 from typing import Protocol
+from urllib.parse import parse_qsl, urlencode
 
 from shim.domain.ids import SubClusterId
 from shim.domain.roles import Right
@@ -20,17 +22,18 @@ from shim.federation.view_rights import ViewRights
 from shim.identity.rates import CallRates
 from shim.identity.service import Caller, IdentityService, require_scope
 from shim.ports.resource_manager import RestAnswer
+from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.identifiers import canonical_parameters
 from shim.protocol.rest.negotiation import failure_for
 from shim.protocol.rest.queries import Query, parse_query
-from shim.protocol.rest.xml_writer import NotXMLError
+from shim.protocol.rest.xml_writer import XML_HEAD, NotXMLError
 from shim.server.rest.answers import AnswerWriter, zipped
 from shim.server.rest.application_guard import ApplicationGuard
 from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, Kept
 from shim.server.rest.callers import BelievedCallers, Callers
-from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
+from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.foreign_answers import carried_document
 from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
@@ -38,7 +41,6 @@ from shim.server.rest.new_ids import NewIdAnswers
 from shim.server.rest.operations import Call, Operations, Outcome
 from shim.server.rest.own_endpoints import Audited
 from shim.server.rest.refusals import refused
-from shim.server.rest.request_bodies import LARGE_BYTES, understood
 from shim.server.rest.request_checks import (
     READS,
     inflated,
@@ -49,14 +51,13 @@ from shim.server.rest.request_checks import (
 )
 from shim.server.rest.request_records import AuditSink, RequestRecord, client_request_id
 from shim.server.rest.routes import Routes
-from shim.server.rest.wadl import describe
 from shim.server.rest.waiting_applications import WaitingApplications
 from shim.server.rest.web_tokens import TOKEN_OPERATIONS, WebTokens
 from shim.server.rights import TOKEN_OPERATION
 from shim.telemetry.slow_turns import SlowTurns
 from shim.telemetry.tracing import Kind, span
 
-__all__ = ["RestService", "SitePaths"]
+__all__ = ["LARGE_BYTES", "RestService", "SitePaths", "describe", "understood"]
 
 _SAFE = READS | {"OPTIONS"}
 _LOOK_AGAIN_S = 0.5
@@ -403,3 +404,72 @@ class RestService:
         age, request_id = freshness or self._now(), record.client_request_id or record.request_id
         missing = (("Heddle-Missing", ", ".join(age.missing)),) if age.missing else ()
         return ("Heddle-As-Of", instant(age.as_of_s)), ("X-Request-Id", request_id), *missing
+
+
+# The description of a path that `OPTIONS` answers: which methods, in which types.
+
+_TYPES = ("application/json", "application/xml")
+
+
+def describe(match: Match, raw_path: str) -> bytes:
+    """A WADL document of one resource."""
+    methods = "".join(_method(name) for name in sorted(match.endpoints))
+    return (
+        f'{XML_HEAD}<application xmlns="http://wadl.dev.java.net/2009/02"><resources base="/">'
+        f'<resource path="{escape(raw_path.lstrip("/"))}">{methods}</resource></resources></application>'
+    ).encode()
+
+
+def _method(name: str) -> str:
+    representations = "".join(f'<representation mediaType="{kind}"/>' for kind in _TYPES)
+    return f'<method name="{name}"><response>{representations}</response></method>'
+
+
+# The body of a request, understood by the row of its endpoint, and written anew: the only body that is passed on.
+
+LARGE_BYTES = 64 * 1024
+"""A larger body is read beside the event loop."""
+
+_FORM = "application/x-www-form-urlencoded"
+_FORMS = {"/scheduler/logs": "time"}
+_ABOUT_THE_BODY = ("content-type", "content-encoding")
+_MOST_FORM_BYTES, _MOST_FIELDS = 1024, 16
+
+
+def understood(request: Request, endpoint: Endpoint) -> tuple[Request, UnderstoodBody | None]:
+    """The request with the body that was understood; without any where the endpoint reads none.
+
+    Args:
+        request: With its body decompressed.
+        endpoint: The row that it matches.
+
+    Raises:
+        JavaError: If the body is not readable, or a field that Heddle decides on is not plain.
+    """
+    shape = SHAPES.get(f"{endpoint.method} {endpoint.path}")
+    if shape is not None:
+        media_type = (request.header("content-type") or "").partition(";")[0].strip().lower()
+        read = understand(request.body, media_type=media_type, shape=shape)
+        return _with_body(request, read.body, read.media_type), read
+    field = _FORMS.get(endpoint.path)
+    if field is not None:
+        return _with_body(request, _form_of(request, field), _FORM), None
+    return _with_body(request, b"", ""), None
+
+
+def _form_of(request: Request, field: str) -> bytes:
+    """The one field of a form; what is no form has none."""
+    text = request.body[: _MOST_FORM_BYTES + 1].decode("utf-8", "replace")
+    media_type = (request.header("content-type") or "").partition(";")[0].strip().lower()
+    if media_type != _FORM or len(text) > _MOST_FORM_BYTES or text.count("&") >= _MOST_FIELDS:
+        return b""
+    values = [value for name, value in parse_qsl(text, keep_blank_values=True) if name == field]
+    return urlencode({field: values[0]}).encode() if values else b""
+
+
+def _with_body(request: Request, body: bytes, media_type: str) -> Request:
+    if not request.body and not body:
+        return request
+    kept = tuple(each for each in request.headers if each[0] not in _ABOUT_THE_BODY)
+    headers = (*kept, ("content-type", media_type)) if media_type else kept
+    return replace(request, headers=headers, body=body)

@@ -8,7 +8,7 @@ import pytest
 from shim.protocol.rest.merges import join_list, without_members
 from shim.protocol.rest.negotiation import Representation
 from shim.protocol.rest.xml_writer import json_to_xml
-from shim.server.rest.item_forms import Form, ItemForms
+from shim.server.rest.application_lists import Form, ItemForms
 
 ITEMS = [json.dumps({"id": number, "name": "a&b", "map": {"entry": []}}).encode() for number in range(500)]
 XML = Form(Representation.XML)

@@ -10,7 +10,7 @@ from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.domain.roles import Right
 from shim.scheduling.shadow_report import ShadowReport
-from shim.server.rest.shadow_api import ShadowAPI
+from shim.server.rest.operators_api import ShadowAPI
 from shim.server.rights import OWN
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 7), 1)

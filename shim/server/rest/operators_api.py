@@ -1,0 +1,249 @@
+"""Heddle's own web services for operators, below `/heddle/v1/`: audit, hardening, reload, shadows, retirement.
+
+GET   audit[?search=WORDS][&limit=N]        the newest lines of `log.audit_file`, for administrators
+GET   hardening                             lines of the hardening guide and whether they hold, for administrators
+GET   reload                                since when what stood there counts
+POST  reload[?dryRun=true]                  what stands in the configuration counts, all of it or nothing
+GET   policy/shadow                         where a queue's policy in the shadow differs from the one in force
+POST  clusters/{id}/retire[?dryRun=true]    it is dead: what hangs on it goes elsewhere, or is lost
+POST  clusters/{id}/revive[?dryRun=true]    it is back, without what was given up there
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+from fastapi import Response
+
+from heddle import models
+from shim.concurrency.off_loop import OffLoop
+from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import Admission
+from shim.errors import StoreUnavailableError, UnavailableError
+from shim.federation.findings import LineResult
+from shim.scheduling.shadow_report import Difference, DifferenceKind, ShadowReport
+from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Limit, OwnEndpoint, Search, as_json, has_words
+from shim.submission.retirement import RetirementPlan, RetirementService
+from shim.telemetry.audit import newest_entries
+
+__all__ = ["AuditAPI", "HardeningAPI", "ReadsAnew", "ReloadAPI", "RetirementAPI", "ShadowAPI", "shown_shadow"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditAPI:
+    """Answers the endpoint; raises what the server makes error bodies of.
+
+    Attributes:
+        file: Of the audit; None where it goes to the log.
+    """
+
+    file: Path | None
+    _work: OffLoop = field(default_factory=OffLoop)
+
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
+        """Method, path and operation of each."""
+        return (OwnEndpoint("GET", "audit", self.newest, models.AuditEntries),)
+
+    async def newest(self, search: Search = "", limit: Limit = 100) -> Response:
+        """The newest lines, newest first; `search` is words that all stand in one."""
+        if self.file is None:
+            return as_json(models.AuditEntries([], "log.audit_file is not set: audit lines are in the log"))
+        found = await self._work.run_own(partial(_found, self.file, search, limit))
+        return as_json(models.AuditEntries(found, ""))
+
+
+def _found(file: Path, search: str, limit: int) -> list[dict[str, Any]]:
+    try:
+        entries = newest_entries(file)
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        raise UnavailableError(f"the audit file {file} cannot be read: {exc}") from exc
+    return list(islice((entry for entry in entries if has_words(entry.values(), search)), limit))
+
+
+@dataclass(frozen=True, slots=True)
+class HardeningAPI:
+    """Answers the endpoint; raises what the server makes error bodies of.
+
+    Attributes:
+        lines: Checks them now.
+    """
+
+    lines: Callable[[], Awaitable[Sequence[LineResult]]]
+
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
+        """Method, path and operation of each."""
+        return (OwnEndpoint("GET", "hardening", self.checked, models.Hardening),)
+
+    async def checked(self) -> Response:
+        """Every line of the guide, in its order."""
+        return as_json(models.Hardening([_shown(each) for each in await self.lines()]))
+
+
+def _shown(result: LineResult) -> models.HardeningLine:
+    return models.HardeningLine(result.id, result.state.value, result.what, result.found, result.mend)
+
+
+class ReadsAnew(Protocol):
+    """The use case behind the endpoints.
+
+    Attributes:
+        since_ms: When the configuration was read that counts.
+    """
+
+    @property
+    def since_ms(self) -> int:  # noqa: D102 - see above
+        ...
+
+    async def plan(self) -> models.Reload:
+        """What would change.
+
+        Raises:
+            ConflictError: What stands there cannot be used, or takes a sub-cluster away where something runs.
+        """
+        ...
+
+    async def reload(self, *, by: str) -> models.Reload:
+        """Have it count, within seconds; raises as `plan`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadAPI:
+    """Answers the endpoints; raises what the server makes error bodies of."""
+
+    reloading: ReadsAnew
+
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
+        """Method, path and operation of each."""
+        return (
+            OwnEndpoint("GET", "reload", self.since, models.ConfigurationAge),
+            OwnEndpoint("POST", "reload", self.reload, models.Reload, "reload"),
+        )
+
+    async def since(self) -> Response:
+        """Tell when the configuration was read that counts."""
+        return as_json(models.ConfigurationAge(since_ms=self.reloading.since_ms))
+
+    async def reload(
+        self,
+        asker: Asker,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
+        """Read the configuration anew; the answer comes before it counts."""
+        return as_json(await (self.reloading.plan() if is_dry_run else self.reloading.reload(by=asker.user)))
+
+
+@dataclass(frozen=True, slots=True)
+class ShadowAPI:
+    """Answers the endpoint; raises what the server makes error bodies of.
+
+    Attributes:
+        reports: Tells how the two policies of each queue differ.
+    """
+
+    reports: Callable[[], Mapping[str, ShadowReport]]
+
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
+        """Method, path and operation of each."""
+        return (OwnEndpoint("GET", "policy/shadow", self.differences, models.Shadows),)
+
+    async def differences(self) -> Response:
+        """Counts by kind, and the newest differences, of each queue with a policy in its shadow."""
+        return as_json(models.Shadows([shown_shadow(queue, each) for queue, each in sorted(self.reports().items())]))
+
+
+def shown_shadow(queue: str, report: ShadowReport) -> models.Shadow:
+    """Write one queue's report, the newest difference first."""
+    return models.Shadow(
+        queue=queue,
+        in_force=report.in_force,
+        shadow=report.shadow,
+        since_ms=int(report.since_s * 1000),
+        cycles=report.cycles,
+        skipped=report.skipped,
+        solved=report.solved,
+        unsolved=report.unsolved,
+        differences={kind.value: report.counts[kind] for kind in DifferenceKind},
+        newest=[_shown_shadow(each) for each in reversed(report.newest)],
+    )
+
+
+def _shown_shadow(difference: Difference) -> models.Difference:
+    return models.Difference(
+        at_ms=int(difference.at_s * 1000),
+        kind=difference.kind.value,
+        application=str(difference.attempt.application),
+        priority=None if difference.key is None else difference.key.priority,
+        in_force={str(name): count for name, count in difference.in_force.items()},
+        in_force_reason=difference.in_force_why,
+        shadow={str(name): count for name, count in difference.shadow.items()},
+        shadow_reason=difference.shadow_why,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RetirementAPI:
+    """Answers the endpoints of retirement; raises what the server makes error bodies of."""
+
+    retirement: RetirementService
+
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
+        """Method, path and operation of each."""
+        return (
+            OwnEndpoint("POST", "clusters/{cluster}/retire", self.retire, models.Retirement, "cluster.retire"),
+            OwnEndpoint("POST", "clusters/{cluster}/revive", self.revive, models.Revival, "cluster.revive"),
+        )
+
+    async def retire(
+        self,
+        asker: Asker,
+        cluster: ClusterName,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
+        """Declare a sub-cluster dead."""
+        id_ = SubClusterId(cluster)
+        try:
+            plan = await (self.retirement.plan(id_) if is_dry_run else self.retirement.retire(id_, by=asker.user))
+        except StoreUnavailableError as exc:
+            raise UnavailableError(f"{cluster} stays as it was: {exc}") from exc
+        return _shown_retirement(plan, is_dry_run=is_dry_run)
+
+    async def revive(
+        self,
+        asker: Asker,
+        cluster: ClusterName,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
+        """Let a retired sub-cluster in again."""
+        try:
+            ended = await self.retirement.revive(SubClusterId(cluster), by=asker.user, is_dry_run=is_dry_run)
+        except StoreUnavailableError as exc:
+            raise UnavailableError(f"{cluster} cannot be revived now: {exc}") from exc
+        return as_json(
+            models.Revival(
+                id=cluster,
+                was=Admission.RETIRED.value,
+                admission=Admission.OPEN.value,
+                dry_run=is_dry_run,
+                masters_to_end=[*map(str, ended)],
+            )
+        )
+
+
+def _shown_retirement(plan: RetirementPlan, *, is_dry_run: bool) -> Response:
+    return as_json(
+        models.Retirement(
+            id=plan.subcluster,
+            was=plan.was.value,
+            admission=Admission.RETIRED.value,
+            dry_run=is_dry_run,
+            to_move=[*map(str, plan.to_move)],
+            to_lose=[*map(str, plan.to_lose)],
+            spanning={str(application): count for application, count in plan.spanning.items()},
+        )
+    )
