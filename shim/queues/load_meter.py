@@ -58,6 +58,7 @@ class MeterSnapshot:
         on_the_way: Those that were let through and that the view does not show.
         withheld: What queues ask for and no scheduler has been told, by path.
         learnt: What an application of each queue holds, by path.
+        now_s: When that was, in seconds since the epoch.
     """
 
     looks: Sequence[SubClusterView]
@@ -68,6 +69,7 @@ class MeterSnapshot:
     learnt: Mapping[str, ResourceVector]
     absent_after_s: float
     expected: Callable[[ApplicationSummary], float]
+    now_s: float
 
     def measure(self, policy: SharePolicy) -> FederationLoad:
         """Holdings of the queues of a policy, whether it is in force or not."""
@@ -82,6 +84,7 @@ class MeterSnapshot:
             ),
             absent_after_s=self.absent_after_s,
             withheld=sum(self.withheld.values(), start=ResourceVector()),
+            now_s=self.now_s,
         )
         for one in self.on_the_way:
             if one.queue in load.queues:
@@ -165,6 +168,7 @@ class LoadMeter:
             learnt=dict(self._learnt),
             absent_after_s=self._absent_after_s,
             expected=self.expected,
+            now_s=now_s,
         )
 
     def note_start(self, queue: FederatedQueue, submission: Submission) -> None:
@@ -204,7 +208,8 @@ def _live(
         used = ResourceVector(whole(told.allocatedMB), whole(told.allocatedVCores))
         is_started = is_running or used.memory_mib > 0
         left = max(1.0, expected(summary) - whole(told.memorySeconds)) if needs_amounts else 0.0
-        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, is_started, used, left)
+        since_s = summary.started_at_ms / 1000.0
+        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, is_started, used, left, since_s)
 
 
 def has_started(summary: ApplicationSummary) -> bool:

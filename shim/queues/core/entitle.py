@@ -90,15 +90,15 @@ def _by_queue(applications: Sequence[PendingApplication]) -> dict[str, list[Pend
 def _take_turns(shares: Shares, queue: FederatedQueue, outcome: Round) -> None:
     """Applications of one queue in its order, until it is at a limit; those of a user at a limit are passed over."""
     waiting = shares.waiting[queue.path]
-    passed: set[int] = set()
     kept: list[PendingApplication] = []
-    for place in _in_turn(queue, shares.load.queues[queue.path], waiting):
+    turns = _in_turn(queue, shares.load.queues[queue.path], waiting)
+    for place in turns:
         application = waiting[place]
-        passed.add(place)
         objection = shares.objection(queue, application)
         if objection:
             outcome.reasons.setdefault(queue.path, objection)
-            kept += [application, *(one for at, one in enumerate(waiting) if at not in passed)]
+            later = [waiting[at] for at in (turns if queue.order == "work" else sorted(turns))]
+            kept += [application, *later]
             break
         objection = shares.objection_to_user(queue, application)
         if objection:

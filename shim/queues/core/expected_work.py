@@ -2,14 +2,17 @@
 
 Work is memory times time, in MiB x s, as ResourceManagers report it of each application (`memorySeconds`): so it is
 learnt of every application that ends, whoever submitted it and whether its calls came through Heddle. What recurs has
-the same queue, user, type and name but for the numbers in it. An expectation is the mean of the recurring job's runs,
-of which the newest counts half, drawn towards the mean of its queue as if half a run of that size had been seen: what
-nobody has seen counts as one of the queue's mean, behind the small ones that are known and before the large ones.
+the same queue, user, type and name but for dates and long numbers in it, or else but for all numbers. An expectation is
+the mean of the recurring job's runs, of which the newest counts half, drawn towards the mean of jobs that are alike but
+for numbers, and that towards the mean of its queue, each time as if half a run of that size had been seen: what nobody
+has seen counts as one of the queue's mean, behind the small ones that are known and before the large ones.
 """
 
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TypeVar
+
+from shim.scheduling.global_master.recurring_jobs import wider_key
 
 __all__ = ["NO_EXPECTATION", "ExpectedWork", "WorkHistory"]
 
@@ -19,8 +22,8 @@ _MOST_JOBS = 16 * 1024
 _MOST_QUEUES = 4 * 1024
 _GIB_HOUR = 1024 * 3600
 _NEWEST = 0.5
-_QUEUE_COUNTS = 0.5
-"""Runs as which the queue's mean counts."""
+_WIDER_COUNTS = 0.5
+"""Runs as which the mean of what is wider counts."""
 _MOST_RUNS = 1_000
 """A queue's mean follows its newest applications once it has seen so many."""
 
@@ -62,6 +65,10 @@ class _Mean:
         self.count += 1
         self.value += (value - self.value) * max(least_part, 1.0 / self.count)
 
+    def drawn_to(self, wider: float) -> float:
+        """The mean, drawn to that of more applications: the less is known of these few, the more."""
+        return (self.value * self.count + wider * _WIDER_COUNTS) / (self.count + _WIDER_COUNTS)
+
 
 class WorkHistory:
     """Means of recurring jobs and of queues; those that were seen last are kept."""
@@ -81,16 +88,19 @@ class WorkHistory:
         if mib_s <= 0.0:
             return  # it never ran, or its ResourceManager does not say
         _mean(self._queues, queue, _MOST_QUEUES).take(mib_s, 1.0 / _MOST_RUNS)
-        _mean(self._jobs, (queue, job_key), _MOST_JOBS).take(mib_s, _NEWEST)
+        for each in dict.fromkeys((wider_key(job_key), job_key)):
+            _mean(self._jobs, (queue, each), _MOST_JOBS).take(mib_s, _NEWEST)
 
     def expected(self, queue: str, job_key: str) -> ExpectedWork:
         """Expect work of an application that begins."""
-        whole, own = self._queues.get(queue, _Mean()), self._jobs.get((queue, job_key), _Mean())
-        weight = own.count + (_QUEUE_COUNTS if whole.count else 0.0)
-        if not weight:
+        whole, wider = self._queues.get(queue, _Mean()), wider_key(job_key)
+        if not whole.count:
             return NO_EXPECTATION
-        mib_s = (own.value * own.count + whole.value * (weight - own.count)) / weight
-        return ExpectedWork(mib_s, own.count, whole.count)
+        alike, own = self._jobs.get((queue, wider), _Mean()), self._jobs.get((queue, job_key), _Mean())
+        mib_s = alike.drawn_to(whole.value)
+        if wider != job_key:
+            mib_s = own.drawn_to(mib_s)
+        return ExpectedWork(mib_s, own.count or alike.count, whole.count)
 
 
 def _mean(known: OrderedDict[_Key, _Mean], key: _Key, most: int) -> _Mean:

@@ -17,6 +17,10 @@ _NOTHING = ResourceVector()
 _ANY_NUMBER = 2**31
 _NEARLY_FULL = 0.75
 """Part of a sub-cluster in use while others wait for it: what has just come free is given again within a heartbeat."""
+_SLOW_S = 5.0
+"""Between two polls, a heartbeat of a node, and the start of a program."""
+_FLOWING = 8
+"""ApplicationMasters that may be on their way where they start without waiting, and no limit of them is told."""
 _FORGOTTEN = 200
 """Measurements, of two a second, in which most of what was learnt is forgotten."""
 
@@ -30,6 +34,7 @@ class LiveApplication:
         has_started: Whether its ApplicationMaster has a container.
         used: What its containers hold, where a limit of users or the queue's order makes that matter.
         left_mib_s: Work that is expected to be left of it, where the queue's order makes that matter.
+        since_s: When its home took it, by the home's clock, in seconds since the epoch; 0 if that is not told.
     """
 
     home: SubClusterId
@@ -38,6 +43,7 @@ class LiveApplication:
     has_started: bool = True
     used: ResourceVector = _NOTHING
     left_mib_s: float = 0.0
+    since_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -54,6 +60,7 @@ class QueueLoad:
         learnt: What an application of the queue holds once it has what it wants; see `learn`.
         left: Of each application: work that is left of it, in MiB x s, and the memory that it holds.
         masters_room: What is left there of its share of ApplicationMasters, where a sub-cluster tells that.
+        slow: Sub-clusters where one of them has waited for its container for longer than one does that only starts.
     """
 
     used: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
@@ -65,6 +72,7 @@ class QueueLoad:
     learnt: ResourceVector = _NOTHING
     left: list[tuple[float, int]] = field(default_factory=list)
     masters_room: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
+    slow: frozenset[SubClusterId] = frozenset()
 
     @property
     def total_used(self) -> ResourceVector:
@@ -98,7 +106,12 @@ class QueueLoad:
     def copy(self) -> "QueueLoad":
         """One that grows by itself."""
         return replace(
-            self, used=dict(self.used), users=Counter(self.users), user_used=dict(self.user_used), left=list(self.left)
+            self,
+            used=dict(self.used),
+            users=Counter(self.users),
+            user_used=dict(self.user_used),
+            left=list(self.left),
+            masters_room=dict(self.masters_room),
         )
 
     def start(self, user: str, resource: ResourceVector) -> None:
@@ -136,16 +149,24 @@ class FederationLoad:
     masters_at: Mapping[SubClusterId, int] = field(default_factory=dict)
 
     def startable(self, path: str, master: ResourceVector, ahead: int) -> int:
-        """ApplicationMasters of a size that may be on their way: those for which there is room, and a few ahead.
+        """ApplicationMasters of a queue that may be on their way: those that can start soon, and a few ahead.
 
         However much is free, no more of a queue start than its share of ApplicationMasters lets: the rest would wait
-        there in the order of arrival.
+        there in the order of arrival. Where all is taken, and comes free so fast that none waits for long, as many.
+
+        Args:
+            path: Of the queue.
+            master: Size of an ApplicationMaster.
+            ahead: How many more.
         """
-        room = self.queues[path].masters_room
-        return ahead + sum(
-            min(_times(master, free), _times(master, room[name])) if name in room else _times(master, free)
-            for name, free in self.idle.items()
-        )
+        load = self.queues[path]
+        for name, free in self.idle.items():
+            room = _times(master, free)
+            within = _times(master, load.masters_room[name]) if name in load.masters_room else None
+            if free == _NOTHING and name not in load.slow:
+                room = _FLOWING if within is None else within
+            ahead += room if within is None else min(room, within)
+        return ahead
 
     def copy(self) -> "FederationLoad":
         """One whose queues grow by themselves."""
@@ -164,6 +185,7 @@ def measure(
     *,
     absent_after_s: float,
     withheld: ResourceVector = _NOTHING,
+    now_s: float = 0.0,
 ) -> FederationLoad:
     """Add up what the sub-clusters told, and what applications want and no scheduler has been told (`withheld`).
 
@@ -179,13 +201,17 @@ def measure(
         is_open = admissions.get(seen.subcluster, Admission.OPEN) is Admission.OPEN
         capacity += seen.capacity if is_open else _smaller(seen.used, seen.capacity)
         _take_queues(policy, seen, loads, others)
-    names = {seen.subcluster for seen in counted}
+    names = {seen.subcluster: seen.clock_skew_s for seen in counted}
     unstarted: Counter[SubClusterId] = Counter()
     for application in live:
         unstarted[application.home] += not application.has_started
         queue = policy.find_at(application.home, application.queue)
         if queue is not None and application.home in names:
-            _take_application(loads[queue.path], application)
+            load = loads[queue.path]
+            _take_application(load, application)
+            waited_s = now_s + names[application.home] - application.since_s
+            if not application.has_started and application.since_s > 0.0 and waited_s > _SLOW_S:
+                load.slow |= {application.home}
     return FederationLoad(
         capacity,
         loads,

@@ -234,7 +234,7 @@ class Shares:
         if application.is_released:
             return ""
         load, expected = self.load.queues[queue.path], application.expected
-        if load.unstarted >= self.load.startable(queue.path, application.resource, self._ahead()):
+        if load.unstarted >= self.load.startable(queue.path, application.resource, max(1, len(self.load.usable))):
             return f"{load.unstarted} of queue {queue.path} wait for their ApplicationMasters at the clusters"
         if application.is_overdue or not self.load.is_full:
             return ""

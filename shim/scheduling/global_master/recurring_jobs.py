@@ -1,8 +1,10 @@
 """Expectations of an application's containers before its own have ended, learnt from applications like it.
 
-What runs again and again has the same user, type and name, but for the numbers in the name. So there are three models,
-each beginning from the wider one: of everything, of a queue, of one recurring job. All that is known of a
-queue weighs as much as one application of the recurring job, so that a few runs are enough to be known by.
+What runs again and again has the same user, type and name, but for dates, times and long numbers in the name; if no
+such run was seen, but for all numbers in it: `etl-7-20261128` is known by `etl-7-20261127`, else by `etl-9-20261127`.
+So there are four models, each beginning from the wider one: of everything, of a queue, of jobs alike but for numbers,
+of one recurring job. All that is known of what is wider weighs as much as one application of the recurring job, so that
+a few runs are enough to be known by.
 """
 
 import re
@@ -14,9 +16,24 @@ from shim.domain.deadlines import WorkLeft
 from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel
 from shim.scheduling.resemblance import Resemblance
 
-__all__ = ["FormerRun", "FormerRuns", "RecurringJobModels", "recurring_key", "recurring_key_of", "work_left"]
+__all__ = [
+    "FormerRun",
+    "FormerRuns",
+    "RecurringJobModels",
+    "recurring_key",
+    "recurring_key_of",
+    "wider_key",
+    "work_left",
+]
 
 _NUMBER = re.compile(r"[0-9]+")
+_DATE = re.compile(
+    r"[0-9]{1,2}[-_./][0-9]{1,2}[-_./](?=[0-9]{4}(?![0-9]))"
+    r"|[0-9]*(?:[0-9]{4}|[0-9]:[0-9])[0-9]*(?:[-_./:T ][0-9]+)*"
+)
+"""Numbers of four digits or more, times, and what stands before and after them as parts of a date do."""
+_BEFORE_NAME = 2
+_LONGEST_NAME = 1000
 _MOST_RUNS = 16 * 1024
 _MOST_JOB_KEY = 1024
 """Those that taught something last are kept, for each queue: a model takes 4 KiB."""
@@ -29,7 +46,13 @@ def recurring_key(summary: ApplicationSummary) -> str:
 
 def recurring_key_of(user: str, application_type: str, name: str) -> str:
     """By what an application of that user, type and name is known again."""
-    return f"{user} {application_type} {_NUMBER.sub('#', name)}"
+    return f"{user} {application_type} {_DATE.sub('#', name[:_LONGEST_NAME])}"
+
+
+def wider_key(job_key: str) -> str:
+    """By what it is known if no run of that key was seen: all numbers of the name are left out."""
+    *whose, name = job_key.split(" ", 2)
+    return " ".join((*whose, _NUMBER.sub("#", name))) if len(whose) == _BEFORE_NAME else job_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +78,16 @@ class FormerRuns:
 
     def of(self, queue: str, job_key: str) -> FormerRun | None:
         """The last run of a recurring job; None if none has been seen."""
-        return self._runs.get((queue, job_key))
+        return self._runs.get((queue, job_key)) or self._runs.get((queue, wider_key(job_key)))
 
     def observe(self, queue: str, job_key: str, containers: int, seconds: float) -> None:
         """Learn of an application that left: how many of its containers ended, and how long these ran in all."""
         if not job_key or not containers:
             return
+        for each in dict.fromkeys((wider_key(job_key), job_key)):
+            self._observe(queue, each, containers, seconds)
+
+    def _observe(self, queue: str, job_key: str, containers: int, seconds: float) -> None:
         before = self._runs.pop((queue, job_key), None)
         runs = 1 if before is None else before.runs + 1
         self._runs[queue, job_key] = FormerRun(containers, seconds / containers, runs)
@@ -122,11 +149,11 @@ class RecurringJobModels:
 
     def model(self, job_key: str) -> DurationModel:
         """Durations of applications of a recurring job; the queue's if none of it has taught anything."""
-        return self._job_key.get(job_key, self.queue)
+        return self._job_key.get(job_key) or self._job_key.get(wider_key(job_key), self.queue)
 
     def observed(self, job_key: str) -> int:
         """Number of applications of a recurring job that have taught something."""
-        known = self._job_key.get(job_key)
+        known = self._job_key.get(job_key) or self._job_key.get(wider_key(job_key))
         return 0 if known is None else known.observed
 
     def former_run(self, job_key: str) -> FormerRun | None:
@@ -146,9 +173,10 @@ class RecurringJobModels:
         """
         self._everything.observe(duration_s)
         self.queue.observe(duration_s)
-        if job_key:
-            model = self._job_key.pop(job_key, None) or DurationModel(self.queue)
+        wider = self.queue
+        for each in dict.fromkeys((wider_key(job_key), job_key)) if job_key else ():
+            model = self._job_key.pop(each, None) or DurationModel(wider)
             model.observe(duration_s)
-            self._job_key[job_key] = model
+            self._job_key[each] = wider = model
         while len(self._job_key) > _MOST_JOB_KEY:
             self._job_key.popitem(last=False)

@@ -65,7 +65,7 @@ def a_round(
     **admissions: Admission,
 ) -> Round:
     words = {SubClusterId(name): word for name, word in admissions.items()}
-    load = measure(policy, clusters, words, live, absent_after_s=60.0)
+    load = measure(policy, clusters, words, live, absent_after_s=60.0, now_s=100.0)
     return decide_starts(policy, load, applications, usual(ShareSettings))
 
 
@@ -299,12 +299,12 @@ def numbers(ids: Sequence[ApplicationId]) -> list[int]:
 def test_by_work_what_clusters_have_room_for_starts_at_once_and_a_few_ahead_the_least_work_first():
     cluster = a_cluster(EAST, a_queue("root.prod"), size=4, used=2)
     outcome = a_round(BY_WORK, [cluster], by_work(50, 10, 40, 30, 20))
-    assert numbers(outcome.starters) == [2, 5, 4, 3], "two for which there is room, two ahead"
-    assert numbers(outcome.queues["root.prod"]) == [1]
-    assert "4 of queue root.prod wait for their ApplicationMasters" in outcome.reasons["root.prod"]
+    assert numbers(outcome.starters) == [2, 5, 4], "two for which there is room, one ahead"
+    assert numbers(outcome.queues["root.prod"]) == [3, 1]
+    assert "3 of queue root.prod wait for their ApplicationMasters" in outcome.reasons["root.prod"]
 
 
-@pytest.mark.parametrize(("counts_all", "starters"), [(True, [2, 5, 4]), (None, [2, 5, 4, 3])])
+@pytest.mark.parametrize(("counts_all", "starters"), [(True, [2, 5]), (None, [2, 5, 4])])
 def test_by_work_no_more_start_than_the_share_of_masters_has_room_for_however_much_is_free(counts_all, starters):
     """The rest would wait at the cluster, in the order of arrival."""
     part = PartitionReport("", gib(8), gib(2), masters=ResourceVector(4096, 3), masters_used=gib(2))
@@ -314,8 +314,20 @@ def test_by_work_no_more_start_than_the_share_of_masters_has_room_for_however_mu
 
 def test_by_work_nothing_is_free_where_something_waits():
     cluster = replace(a_cluster(EAST, a_queue("root.prod"), size=4, used=2), pending=gib(1))
-    outcome = a_round(BY_WORK, [cluster], by_work(50, 10, 40))
-    assert numbers(outcome.starters) == [2, 3]
+    slow = [LiveApplication(EAST, "root.prod", "alice", has_started=False, since_s=1.0)]
+    assert numbers(a_round(BY_WORK, [cluster], by_work(50, 10, 40), slow).starters) == [], "one waits there already"
+    many = a_round(BY_WORK, [cluster], by_work(*range(10, 30)))
+    assert len(many.starters) == 9, "nobody waits for long: some are on their way, and one ahead"
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "pending", "starters"), [(4, 1, 1, 4), (4, 4, 1, 1), (4, 1, 0, 3), (2, 1, 0, 2), (0, 0, 0, 3)]
+)
+def test_by_work_no_more_start_than_a_limit_of_masters_leaves(limit, used, pending, starters):
+    part = PartitionReport("", masters=gib(limit), masters_used=gib(used))
+    queue = replace(a_queue("root.prod"), partitions=(part,))
+    cluster = replace(a_cluster(EAST, queue, size=4, used=2), pending=gib(pending))
+    assert len(a_round(BY_WORK, [cluster], by_work(50, 10, 40, 30, 20)).starters) == starters
 
 
 def test_by_work_an_application_waits_while_those_with_less_left_hold_full_clusters():
@@ -357,9 +369,11 @@ def test_by_work_nobody_starts_behind_those_with_less_left_that_have_only_their_
 def test_by_work_who_has_waited_too_long_goes_first():
     full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
     smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
+    slow = LiveApplication(EAST, "root.prod", "alice", has_started=False, since_s=1.0)
+    outcome = a_round(BY_WORK, [full], by_work(300, 50, 200, overdue=(0, 2)), [*smaller, slow])
+    assert numbers(outcome.queues["root.prod"]) == [1, 3, 2]
     outcome = a_round(BY_WORK, [full], by_work(300, 50, 200, overdue=(0, 2)), smaller)
-    assert numbers(outcome.starters) == [1, 3]
-    assert numbers(outcome.queues["root.prod"]) == [2]
+    assert numbers(outcome.starters) == [1, 3, 2], "no work that is left holds it back"
 
 
 def test_no_order_of_work_holds_what_has_waited_for_as_long_as_tokens_last():

@@ -34,6 +34,15 @@ def test_each_further_run_of_a_job_counts_for_more_than_its_queue():
     assert expectations[-1] < history.expected("root.prod", "unknown").mib_s < 100_000.0
 
 
+def test_what_is_alike_but_for_numbers_counts_before_the_queue():
+    history = WorkHistory()
+    for name, mib_s in (("etl-1-#", 100.0), ("etl-2-#", 300.0), ("sort", 90_000.0)):
+        history.learn("root.prod", f"alice SPARK {name}", mib_s)
+    small, new, unknown = (history.expected("root.prod", f"alice SPARK {each}") for each in ("etl-1-#", "etl-3-#", "x"))
+    assert 100.0 < small.mib_s < new.mib_s < unknown.mib_s
+    assert (small.runs, new.runs, unknown.runs) == (1, 2, 0)
+
+
 def test_the_newest_run_counts_half():
     history = WorkHistory()
     for mib_s in (100.0, 100.0, 100.0, 1_000.0):

@@ -12,6 +12,7 @@ from shim.scheduling.global_master.recurring_jobs import (
     FormerRuns,
     RecurringJobModels,
     recurring_key,
+    wider_key,
     work_left,
 )
 from shim.testing.reports import a_document
@@ -27,14 +28,40 @@ def expected(model):
 @pytest.mark.parametrize(
     ("one", "other", "is_alike"),
     [
-        ({"name": "load 2026-11-21"}, {"name": "load 2026-11-22"}, True),
+        ({"name": "load 2026-11-21"}, {"name": "load 2026-12-02"}, True),
+        ({"name": "load_20261121_0300"}, {"name": "load_20261202_1200"}, True),
+        ({"name": "load 21.11.2026"}, {"name": "load 2.12.2026"}, True),
+        ({"name": "load 03:15:22"}, {"name": "load 12:00:01"}, True),
+        ({"name": "load 2026-11-21T03:15:22"}, {"name": "load 2026-12-02T12:00:01"}, True),
+        ({"name": "job-00017"}, {"name": "job-00018"}, True),
+        ({"name": "etl-7-20261121"}, {"name": "etl-7-20261202"}, True),
+        ({"name": "etl-7-20261121"}, {"name": "etl-9-20261121"}, False),
+        ({"name": "q3"}, {"name": "q4"}, False),
         ({"name": "load"}, {"name": "sort"}, False),
         ({"user": "ada"}, {"user": "bob"}, False),
         ({"application_type": "SPARK"}, {"application_type": "TEZ"}, False),
     ],
 )
-def test_applications_are_alike_by_user_type_and_name_without_numbers(one, other, is_alike):
+def test_applications_are_alike_by_user_type_and_name_without_dates_and_long_numbers(one, other, is_alike):
     assert (recurring_key(replace(SUMMARY, **one)) == recurring_key(replace(SUMMARY, **other))) == is_alike
+
+
+def test_what_was_never_seen_is_known_by_those_that_are_alike_but_for_numbers():
+    seen, new, other = "ada SPARK etl-7-#", "ada SPARK etl-9-#", "ada SPARK sort-9-#"
+    assert [wider_key(each) for each in (seen, "ada7 SPARK etl", "kin 7")] == [
+        "ada SPARK etl-#-#",
+        "ada7 SPARK etl",
+        "kin 7",
+    ]
+    models, runs = RecurringJobModels(DurationModel()), FormerRuns()
+    for _ in range(5):
+        models.observe(seen, 10.0)
+        models.observe("bob SPARK giant", 1000.0)
+    runs.observe("root.a", seen, 4, 8.0)
+    assert expected(models.model(seen)) < expected(models.model(new)) < expected(models.model(other))
+    assert (models.observed(new), models.observed(other)) == (5, 0)
+    assert runs.of("root.a", new) == FormerRun(4, 2.0, 1)
+    assert runs.of("root.a", other) is None
 
 
 def test_a_job_key_is_known_by_a_few_runs_and_begins_from_its_queue():
