@@ -21,11 +21,20 @@ class Description:
     def __init__(self, document: dict[str, Any]) -> None:
         self.document = document
         rows = [(path, method, told) for path, methods in document["paths"].items() for method, told in methods.items()]
-        self.operations = {f"{method.upper()} {path}": told for path, method, told in rows}
+        self.operations = {f"{method.upper()} {path}": self._resolved(told) for path, method, told in rows}
         self._patterns = {
             name: re.compile(re.sub(r"\{\w+\}", "[^/]+", name)) for name in sorted(self.operations, key=_wildcards)
         }
         self._validators: dict[tuple[str, str], Draft202012Validator] = {}
+
+    def _resolved(self, operation: dict[str, Any]) -> dict[str, Any]:
+        """The operation with its answers in their place."""
+        common = self.document["components"]["responses"]
+        answers = {
+            status: common[told["$ref"].rpartition("/")[2]] if "$ref" in told else told
+            for status, told in operation["responses"].items()
+        }
+        return {**operation, "responses": answers}
 
     def operation(self, method: str, path: str) -> str | None:
         """The operation of a request, `GET /heddle/v1/apps/{application}`; None if none is described."""

@@ -178,6 +178,7 @@ class HeddleAPI:
         self._matching = matching
         self._asks = asks
         self._endpoints: tuple[OwnEndpoint, ...] = ()
+        self._described = b""
         self._application_of_fastapi = self._built(groups if shares is None else (*groups, shares))
 
     def _built(self, groups: Sequence[EndpointGroup]) -> FastAPI:
@@ -261,7 +262,9 @@ class HeddleAPI:
 
     async def _openapi(self) -> Response:
         """This description."""
-        return as_json(self.description())
+        if not self._described:
+            self._described = msgspec.json.encode(self.description())
+        return Response(self._described, media_type="application/json")
 
     # -- operators ---------------------------------------------------------------------------------------------------
 

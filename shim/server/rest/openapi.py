@@ -93,6 +93,7 @@ _REMOTE_EXCEPTION: Mapping[str, Any] = {
         }
     ],
 }
+_REMOTE_REF = {"$ref": _REF.format(name="RemoteException")}
 _HEADERS: Mapping[str, Any] = {
     "Heddle-As-Of": {
         "description": "When the oldest part of the answer was true",
@@ -186,6 +187,10 @@ def described(own: Sequence[OwnEndpoint], prefix: str, routes: Mapping[str, Any]
                 "RemoteException": _REMOTE_EXCEPTION,
             },
             "headers": _HEADERS,
+            "responses": {
+                status: {"description": told, "content": {_JSON: {"schema": _REMOTE_REF}}}
+                for status, told in _ERRORS.items()
+            },
             "securitySchemes": _SECURITY,
         },
     }
@@ -313,10 +318,5 @@ def _content(kind: str, schema: Any = None, *, xml: bool = False, example: Any =
 
 
 def _responses(answers: Mapping[str, Any], *, changes: bool = False) -> dict[str, Any]:
-    content = {_JSON: {"schema": {"$ref": _REF.format(name="RemoteException")}}}
-    errors = {
-        status: {"description": told, "content": content}
-        for status, told in _ERRORS.items()
-        if changes or status not in _OF_CHANGES
-    }
-    return {**answers, **errors}
+    kinds = (status for status in _ERRORS if changes or status not in _OF_CHANGES)
+    return {**answers, **{status: {"$ref": f"#/components/responses/{status}"} for status in kinds}}
