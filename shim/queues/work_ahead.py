@@ -24,7 +24,8 @@ __all__ = ["WorkAhead"]
 
 _LEFT_OF_USED = 0.25
 _EVERY_S = 1.0
-_MEASURED_IN_A_SECOND = 2000
+_MOST_MEASURED = 2000
+"""Of more applications of a sub-cluster, one of two, or of three, stands for the others: the loop is not held up."""
 _ON_THEIR_WAY_S = 10.0  # an application that was sent is in the view by then, or was refused
 
 
@@ -95,13 +96,14 @@ class WorkAhead:
 
     def _measure(self, known: _Known, seen: SubClusterView, now_s: float) -> None:
         live = self._view.live(seen.subcluster)
-        known.until_s = now_s + _EVERY_S * max(1.0, len(live) / _MEASURED_IN_A_SECOND)
+        known.until_s = now_s + _EVERY_S
+        step = -(-len(live) // _MOST_MEASURED) or 1
         known.sent = {
             name: sent for name, sent in known.sent.items() if name not in live and now_s - sent.at_s <= _ON_THEIR_WAY_S
         }
         found: dict[str, list[tuple[float, bool]]] = {}
-        for path, left, is_running in self._left(seen, sorted(live)):
-            found.setdefault(path, []).append((left, is_running))
+        for path, left, is_running in self._left(seen, sorted(live)[::step]):
+            found.setdefault(path, []).extend([(left, is_running)] * step)
         for sent in known.sent.values():
             found.setdefault(sent.queue, []).append((sent.mib_s, False))
         known.by_queue = {path: QueueWork.of(each) for path, each in found.items()}

@@ -78,6 +78,13 @@ def test_many_choices_in_a_second_look_once_at_applications():
     assert world.looks == 10
 
 
+def test_of_very_many_applications_some_stand_for_the_others(monkeypatch):
+    monkeypatch.setattr("shim.queues.work_ahead._MOST_MEASURED", 4)
+    world = World(*(live(number) for number in range(1, 11)))
+    assert len(world.left().left) in range(9, 13)
+    assert world.looks == 4
+
+
 def test_where_nothing_is_known_nothing_is_noted():
     world = World(live(1), expected=0.0)
     world.ahead.note_sent(EAST, a_submission(7))
