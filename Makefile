@@ -20,7 +20,7 @@ side_by_side := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 profile := quick
 parts = $(python) -m scripts.run_parts --profile $(profile)
 
-.PHONY: help setup up down test test-all test-slice submission check fmt lint types pyright mypy console layers unit bench man docs vulnerabilities lock
+.PHONY: help setup up down test test-all test-slice submission check fmt lint types pyright mypy console layers unit contest bench man docs vulnerabilities lock
 
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
@@ -82,6 +82,9 @@ layers: ## Which part may import which
 
 unit: ## Tests of code alone: tables, properties on all their examples, whether pages and code agree
 	@$(parts) --profile heddle unit
+
+contest: setup ## Each published system on a workload that it is for, against its rivals; SEEDS=3
+	@$(python) -m scripts.paper_contests $(or $(SEEDS),3)
 
 bench: setup ## Measure Heddle beside a ResourceManager and Hadoop's Router: all, or ONLY=rpc,relay
 	@$(python) -m scripts.bench $(if $(ONLY),--only $(ONLY))

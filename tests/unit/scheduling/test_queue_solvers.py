@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from shim.domain.allocations import PlacementConstraint, TaggedSpot
 from shim.domain.deadlines import JobTimes
-from shim.domain.ids import ContainerId
+from shim.domain.ids import ContainerId, NodeId
+from shim.domain.wishes import JobWishes
 from shim.scheduling.solvers import SOLVERS
 from tests.unit.scheduling.test_queue_table import (
     EAST,
@@ -238,3 +240,43 @@ def test_a_start_that_was_planned_for_another_request_is_nobodys():
     table.leave(FIRST)
     table.put(THIRD, [a_request(1)], (), 1.5)
     assert granted(table.plan(capacity, "tetrisched", 2.0, stated=stated)) == {SECOND: 1, THIRD: 0}
+
+
+# ---------------------------------------------------------------------- places that are preferred
+
+
+def wishing(wishes):
+    return lambda _: JobTimes(0.0, 0.0, wishes)
+
+
+def one_whose_host_is_taken(slowdown):
+    """The first wants a container at `east-0`, where one of the third's runs until 52 s; elsewhere is room."""
+    table = a_table(wishing(JobWishes(slowdown=slowdown)))
+    for attempt in (FIRST, THIRD):
+        taught(table, attempt, 40.0, 41.0)
+    at = TaggedSpot(NodeId("east-0", 1), PlacementConstraint())
+    table.began(THIRD, ContainerId(THIRD, 2), 12.0, gib(1), at)
+    table.put(FIRST, [a_request(1, named={"east-0": 1})], (), 41.0)
+    return table
+
+
+@pytest.mark.parametrize(("slowdown", "expected"), [(1.1, {WEST: 1}), (2.0, {})])
+def test_a_host_that_comes_free_soon_is_waited_for_by_who_would_lose_more_elsewhere(slowdown, expected):
+    table = one_whose_host_is_taken(slowdown)
+    plan = planned(table, a_capacity([0], [1]), "tetrisched", 42.0)[FIRST][0]
+    assert dict(plan.starts) == expected
+    assert bool(plan.reason == "a later start is worth more to all together") is not bool(expected)
+    assert dict(planned(table, a_capacity([0], [1]), "alsched", 42.0)[FIRST][0].starts) == {WEST: 1}
+
+
+def test_what_is_placed_at_a_named_host_is_asked_for_there():
+    table = one_whose_host_is_taken(2.0)
+    plan = table.plan(a_capacity([1], [1]), "alsched", 42.0)[FIRST][0]
+    assert (dict(plan.starts), plan.hosts) == ({EAST: 1}, {EAST: {"east-0": 1}})
+
+
+def test_what_is_new_waits_for_the_cycle_though_nobody_else_waits():
+    table = one_whose_host_is_taken(2.0)
+    for order, count in (("tetrisched", 0), ("alsched", 0), ("alsched:solves=false", 1), ("quincy", 1)):
+        plans = table.plan(a_capacity([1], [1]), order, 42.0, only=FIRST)
+        assert granted(plans) == {FIRST: count}

@@ -1,6 +1,7 @@
 """Containers that an attempt has: sums that are kept, not counted anew."""
 
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from shim.domain.allocations import PlacementConstraint, TaggedSpot
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.scheduling.global_master.held_containers import HeldContainers
 
@@ -28,3 +29,14 @@ def test_what_is_said_twice_counts_once_and_a_size_may_come_later():
     assert (len(held), held.began_in_all_s, held.resource) == (1, 8.0, ResourceVector(1024, 1))
     held.pop(FIRST)
     assert (len(held), held.began_in_all_s, held.resource) == (0, 0.0, ResourceVector())
+
+
+def test_the_node_of_each_is_told_and_only_those_with_tags_count_as_tagged():
+    held, node = HeldContainers(), NodeId("east-1", 45454)
+    tagged = TaggedSpot(node, PlacementConstraint(tags=frozenset({"hb"})))
+    held.put(FIRST, 10.0, ResourceVector(1024, 1), TaggedSpot(node, PlacementConstraint()))
+    held.put(SECOND, 20.0, ResourceVector(1024, 1), tagged)
+    assert [spot for _, _, spot in held.of_known_size()] == [node, node]
+    assert held.tagged() == (tagged,)
+    held.pop(SECOND)
+    assert held.tagged() == ()
