@@ -56,6 +56,14 @@ def sweep(client: docker.DockerClient) -> None:
             if exc.status_code not in (404, 409):  # gone, or being removed already
                 raise
     client.networks.prune(filters=wanted)
+    # each change of Heddle is another image: the newest will do
+    images = sorted(client.images.list("heddle-testing"), key=lambda image: str(image.attrs["Created"]))
+    for image in images[:-1]:
+        try:
+            client.images.remove(str(image.id), force=True)
+        except docker.errors.APIError as exc:
+            if exc.status_code not in (404, 409):  # gone, or a container has it
+                raise
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-MADE_UP = Path(__file__).parent / "testing" / "test_federation.py"
+MADE_UP = Path(__file__).parents[2] / "support" / "made_up_clusters.py"
 CONFTEST = """
 import pathlib
 import heddle.testing.local
