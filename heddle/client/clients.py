@@ -33,17 +33,7 @@ OnAnswer = Callable[[Call[Any], Freshness], None]
 
 
 class _Settings:
-    """What both clients are made from.
-
-    Args:
-        server: Base address, `http://host:port`.
-        auth: Who calls: `User`, `Token`, `Ticket`, `httpx.BasicAuth` for a gateway; None for nobody.
-        ca_file: CA of the server's certificate, if it is not one of the machine's.
-        timeout_s: Seconds to connect, and between two parts of an answer.
-        patience: Retries.
-        on_answer: Told how old each answer is, and which sub-clusters are missing in it.
-        transport: Instead of the network, for tests.
-    """
+    """What both clients are made from."""
 
     def __init__(
         self,
@@ -56,11 +46,25 @@ class _Settings:
         on_answer: OnAnswer | None = None,
         transport: Any = None,
     ) -> None:
+        """Make a client; nothing is asked yet.
+
+        Args:
+            server: Base address, `http://host:port`.
+            auth: Who calls: `User`, `Token`, `Ticket`, `httpx.BasicAuth` for a gateway; None for nobody.
+            ca_file: CA of the server's certificate, if it is not one of the machine's.
+            timeout_s: Seconds to connect, and between two parts of an answer.
+            patience: Retries.
+            on_answer: Told how old each answer is, and which sub-clusters are missing in it.
+            transport: Instead of the network, for tests.
+
+        Raises:
+            CredentialsError: The CA cannot be used.
+        """
         self.server = server.rstrip("/")
         self.patience = patience or Patience()
         self.timeout_s = timeout_s
         self._on_answer = on_answer
-        self._options: dict[str, Any] = {
+        options: dict[str, Any] = {
             "timeout": timeout_s,
             "trust_env": False,  # proxies of the environment are for the web, not for a cluster's own addresses
             "verify": _trusting(ca_file) if ca_file else True,
@@ -68,6 +72,10 @@ class _Settings:
             "headers": {"Accept": "application/json"},
             "auth": auth,
         }
+        self._open(options)
+
+    def _open(self, options: dict[str, Any]) -> None:
+        raise NotImplementedError
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **named: Any) -> Self:
@@ -113,12 +121,9 @@ class Client(_Settings, AsksNow, Workflows):
         rm: A ResourceManager's web services, answered for all sub-clusters.
     """
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self._http = httpx.Client(**self._options)
+    def _open(self, options: dict[str, Any]) -> None:
+        self._http = httpx.Client(**options)
         self.rm = _ManagerNow(self)
-
-    __init__.__doc__ = _Settings.__doc__
 
     def send(self, call: Call[T]) -> T:
         """Ask one call; raises `ClientError`."""
@@ -212,12 +217,9 @@ class AsyncClient(_Settings, AsyncAsks, Workflows):
         rm: A ResourceManager's web services, answered for all sub-clusters.
     """
 
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self._http = httpx.AsyncClient(**self._options)
+    def _open(self, options: dict[str, Any]) -> None:
+        self._http = httpx.AsyncClient(**options)
         self.rm = _AsyncManager(self)
-
-    __init__.__doc__ = _Settings.__doc__
 
     async def send(self, call: Call[T]) -> T:
         """Ask one call; raises `ClientError`."""
