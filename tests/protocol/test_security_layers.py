@@ -315,3 +315,135 @@ def test_a_login_that_is_not_confirmed_hears_why():
     assert isinstance(ended, ConnectionEnded)
     assert ended.failure == FATAL
     assert pair.server.state is ServerState.ENDED
+
+
+CONF = QualityOfProtection.AUTH_CONF
+CHALLENGE = DigestMD5Server(lambda _: SECRET.password, "n" * 40, [CONF]).step(b"")
+TOKEN_AUTH = RpcSaslProto.SaslAuth(method="TOKEN", mechanism="DIGEST-MD5", protocol="", serverId="default")
+TICKET_AUTH = RpcSaslProto.SaslAuth(method="KERBEROS", mechanism="GSSAPI", protocol="rm", serverId="node")
+HEADER = b"hrpc\x09\x00\xdf"
+
+
+def by_digest(challenge=CHALLENGE, quality=CONF):
+    return DigestMD5Client(SECRET, "c" * 40, [quality]).step(challenge)
+
+
+def says(state, *auths, token=None):
+    return RpcSaslProto(state=state, auths=auths, token=token)
+
+
+NEGOTIATES = says(SASLState.NEGOTIATE)
+LESS = CHALLENGE.replace(b'qop="auth-conf"', b'qop="auth,auth-int,auth-conf"')
+
+
+def by_ticket_of(peer):
+    """Tokens of a login by ticket, one after the other."""
+    client = GSSAPIClient(LetterContext(is_server=False, peer="rm/node@REALM"), [CONF])
+    server, told = GSSAPIServer(LetterContext(is_server=True, peer=peer), [CONF]), b""
+    said = []
+    while not server.is_complete:
+        said.append(client.step(told))
+        told = server.step(said[-1])
+    return said
+
+
+STEPS = by_ticket_of("mallory@REALM")
+MIXED = {
+    "a token's answer as a ticket": [NEGOTIATES, says(SASLState.INITIATE, TICKET_AUTH, token=by_digest())],
+    "a ticket as a token's answer": [NEGOTIATES, says(SASLState.INITIATE, TOKEN_AUTH, token=b"hello")],
+    "a token's answer after a ticket": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, TICKET_AUTH, token=b"hello"),
+        says(SASLState.RESPONSE, token=by_digest()),
+    ],
+    "a ticket that is called a token": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, TICKET_AUTH, token=b""),
+        says(SASLState.INITIATE, TOKEN_AUTH, token=b"hello"),
+        says(SASLState.RESPONSE, token=b"\x07\x00\x10\x00\x04\x00\x00\x00"),
+    ],
+    "a ticket, half of it called a token": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, TICKET_AUTH, token=STEPS[0]),
+        says(SASLState.INITIATE, TOKEN_AUTH, token=STEPS[1]),
+        *(says(SASLState.RESPONSE, token=each) for each in STEPS[2:]),
+    ],
+    "a ticket, the end of it called a token": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, TICKET_AUTH, token=STEPS[0]),
+        says(SASLState.RESPONSE, token=STEPS[1]),
+        says(SASLState.INITIATE, TOKEN_AUTH, token=STEPS[2]),
+    ],
+    "less than is wanted": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, TOKEN_AUTH, token=by_digest(LESS, QualityOfProtection.AUTH)),
+    ],
+    "signed, where encrypted is wanted": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, TOKEN_AUTH, token=by_digest(LESS, QualityOfProtection.AUTH_INT)),
+    ],
+    "a quality that is not said": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, TOKEN_AUTH, token=by_digest().replace(b",qop=auth-conf", b"")),
+    ],
+    "an answer to another challenge": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, TOKEN_AUTH, token=by_digest(CHALLENGE.replace(b"n" * 40, b"m" * 40))),
+    ],
+    "both at once": [NEGOTIATES, says(SASLState.INITIATE, TOKEN_AUTH, TICKET_AUTH, token=by_digest())],
+    "a name": [NEGOTIATES, says(SASLState.INITIATE, RpcSaslProto.SaslAuth(method="SIMPLE", mechanism=""))],
+    "a name at once": [says(SASLState.INITIATE, RpcSaslProto.SaslAuth(method="SIMPLE", mechanism=""))],
+    "a token by the other mechanism": [
+        NEGOTIATES,
+        says(SASLState.INITIATE, RpcSaslProto.SaslAuth(method="TOKEN", mechanism="GSSAPI"), token=by_digest()),
+    ],
+    "a ticket for another service": [
+        NEGOTIATES,
+        says(
+            SASLState.INITIATE,
+            RpcSaslProto.SaslAuth(method="KERBEROS", mechanism="GSSAPI", protocol="rm", serverId="other"),
+            token=b"hello",
+        ),
+    ],
+    "an answer before a question": [says(SASLState.RESPONSE, token=by_digest())],
+    "success": [says(SASLState.SUCCESS)],
+    "what is wrapped, before there is a layer": [NEGOTIATES, says(SASLState.WRAP, token=b"c" + b"x" * 20)],
+    "another question": [NEGOTIATES, NEGOTIATES, says(SASLState.INITIATE, TOKEN_AUTH, token=by_digest())],
+}
+
+
+@pytest.mark.parametrize("said", MIXED.values(), ids=MIXED)
+def test_tickets_mixed_with_tokens_or_less_than_was_wanted_lets_nobody_in(said):
+    token = SASLOffer(
+        AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(lambda _: SECRET.password, "n" * 40, [CONF])
+    )
+    ticket = SASLOffer(
+        AuthMethod.KERBEROS,
+        "rm",
+        "node",
+        lambda: GSSAPIServer(LetterContext(is_server=True, peer="mallory@REALM"), [CONF]),
+    )
+    server = ServerConnection([token, ticket])
+    events = server.receive(HEADER)
+    for each in (*said, None):
+        last = encode_set_up(CONTEXT, call_id=CONNECTION_CONTEXT_CALL_ID, client_id=CLIENT_ID)
+        told = last if each is None else encode_set_up(each.SerializePartialToString(), call_id=SASL_CALL_ID)
+        events += server.receive(told)
+        server.data_to_send()
+        assert server.state not in (ServerState.AUTHENTICATED, ServerState.OPEN_AUTHENTICATED)
+    events += server.receive(encode_call(REQUEST, call_id=3, client_id=CLIENT_ID))
+    assert isinstance(events[-1], ConnectionEnded)
+    assert not [each for each in events if isinstance(each, LoginProven | ContextReceived | CallReceived)]
+
+
+def test_the_same_said_rightly_lets_in():
+    """Else the conversations above would prove nothing."""
+    token = SASLOffer(
+        AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(lambda _: SECRET.password, "n" * 40, [CONF])
+    )
+    server = ServerConnection([token])
+    events = server.receive(HEADER)
+    for each in (NEGOTIATES, says(SASLState.INITIATE, TOKEN_AUTH, token=by_digest())):
+        events += server.receive(encode_set_up(each.SerializePartialToString(), call_id=SASL_CALL_ID))
+        server.data_to_send()
+    assert (events, server.state) == ([], ServerState.AUTHENTICATED)

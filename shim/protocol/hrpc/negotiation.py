@@ -130,6 +130,8 @@ class SASLAcceptor:
     def _initiate(self, message: RpcSaslProto) -> Reply:
         if len(message.auths) != 1:
             raise SASLError("Client mechanism is malformed")
+        if self.method is not None:  # what one mechanism has proved would be called another's
+            raise SASLError("Client already chose a mechanism", java_class=JavaClass.ACCESS_CONTROL)
         wanted = message.auths[0]
         offer = next((offer for offer in self._offers if offer.message() == wanted), None)
         if offer is None:
