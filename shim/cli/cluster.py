@@ -14,7 +14,7 @@ from heddle.client.workflows import CALLS
 from heddle.models import Order
 from shim.cli.draining import wait_until_drained
 from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, Strict, User, fail, fail_for_config, front
-from shim.cli.output import Output, OutputFormat, print_fields, print_rows
+from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.config.editing import replace_file, value_of, with_cluster, with_cluster_changed, without_cluster
 from shim.config.loader import parse
@@ -56,6 +56,18 @@ _COLUMNS = (
     ("WEB", "web"),
 )
 _TROUBLE = (("WHY", "why"),)
+_LEFT_COLUMNS = (
+    ("LEFT", "id"),
+    ("USER", "user"),
+    ("NAME", "name"),
+    ("QUEUE", "queue"),
+    ("STATE", "state"),
+    ("HOME", "cluster"),
+    ("CONTAINERS THERE", "containers"),
+)
+"""Containers are told of applications of other homes alone."""
+_MOST_LEFT = 50
+_LIVE = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 
 
 @app.command("list", epilog=EXIT_CODES)
@@ -115,7 +127,7 @@ def drain(
         )
         if wait and not dry_run:
             drained = wait_until_drained(lambda: _drainage(heddle, cluster), timeout_s=timeout_s)
-            print_fields(drained, output)
+            _print_left(heddle, drained, output)
             if not drained["is_drained"]:
                 raise typer.Exit(ExitCode.UNAVAILABLE)
 
@@ -268,7 +280,25 @@ def _admit(
 ) -> None:
     told: dict[str, Any] = heddle.ask(verb(cluster, reason=reason, dry_run=dry_run))
     if is_shown:
+        _print_left(heddle, told, output)
+
+
+def _print_left(heddle: Front, told: Mapping[str, Any], output: OutputFormat) -> None:
+    """Print an order or a drain; for people with whose the applications are that are left, and what they are."""
+    if output is not OutputFormat.TABLE:
         print_fields(told, output)
+        return
+    left, spanning = told["still_running"], told["spanning"]
+    print_fields({**told, "still_running": len(left)}, output)
+    if not left:
+        return
+    live = heddle.ask(CALLS.applications(states=_LIVE))["apps"]
+    known = {row["id"]: row for row in live}
+    rows = [{"id": id_, "containers": spanning.get(id_), **known.get(id_, {})} for id_ in left[:_MOST_LEFT]]
+    say("")
+    print_rows(rows, _LEFT_COLUMNS, output)
+    if len(left) > _MOST_LEFT:
+        say(f"and {len(left) - _MOST_LEFT} more")
 
 
 def _drainage(heddle: Front, cluster: str) -> dict[str, Any]:

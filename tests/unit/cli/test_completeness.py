@@ -105,6 +105,27 @@ def test_a_drain_is_listed_with_who_said_it_since_when_and_why(missing, monkeypa
     assert "draining since 2026-11-28T10:20Z by root: kernel" in run("cluster", "list").stdout
 
 
+def test_a_drain_tells_whose_what_is_left_is(missing, monkeypatch):
+    one, other = ROWS[0]["id"], "application_1700000000000_0099"
+    order = {
+        "id": "west",
+        "was": "open",
+        "admission": "draining",
+        "dry_run": True,
+        "still_running": [one, other],
+        "spanning": {other: 3},
+    }
+    monkeypatch.setitem(BODIES, "/heddle/v1/clusters/west/drain", order)
+    monkeypatch.setitem(BODIES, "/heddle/v1/apps", {"apps": [{**ROWS[0], "user": "carol", "name": "nightly"}]})
+    lines = run("cluster", "drain", "west", "--dry-run").stdout.splitlines()
+    assert [line.split() for line in lines if line.startswith("still_running")] == [["still_running", "2"]]
+    (named,) = [line for line in lines if line.startswith(one)]
+    assert named.split()[1:3] == ["carol", "nightly"]
+    (spanning,) = [line for line in lines if line.startswith(other)]
+    assert spanning.split()[-1] == "3"
+    assert json.loads(run("cluster", "drain", "west", "--dry-run", "-o", "json").stdout) == order
+
+
 @pytest.mark.parametrize(
     ("row", "words"),
     [
