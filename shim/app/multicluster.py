@@ -38,6 +38,7 @@ class Spans:
     service: MultiClusterService
     watch: SessionWatch
     epochs: Epochs
+    crossings: Crossings
 
     async def check(self, policy: SharePolicy) -> None:
         """Ask the sub-clusters for their epochs, if a queue spans.
@@ -100,6 +101,7 @@ def open_spans(
         service=service,
         watch=SessionWatch(service, unmanaged_ams, stores.spans, view, managers, epochs, clock),
         epochs=epochs,
+        crossings=crossings,
     )
 
 

@@ -39,6 +39,7 @@ from shim.federation.routing import ContainerPlaces, Routing, RoutingSettings
 from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts
 from shim.identity.service import IdentityService
 from shim.multicluster.ask_log import AskLog
+from shim.multicluster.core.crossings import Crossings
 from shim.multicluster.splitters import AttemptMatching
 from shim.peers.following import Following
 from shim.peers.overview import MastersOverview
@@ -143,7 +144,7 @@ def _use_cases(base: Foundation, submitting: Submitting, containers: Containers,
         runtime=runtime,
         backend=backend,
         administration=base.administration,
-        inspection=_inspection(base, submitting.waiting),
+        inspection=_inspection(base, submitting.waiting, containers.spans.crossings),
         identity=base.identity,
         pollers=base.pollers,
         tools=submitting.tools,
@@ -261,7 +262,7 @@ def _work_left(base: Foundation, matching: AttemptMatching) -> Callable[[Applica
     return left
 
 
-def _inspection(base: Foundation, waiting: HomeWaits) -> Inspection:
+def _inspection(base: Foundation, waiting: HomeWaits, crossings: Crossings) -> Inspection:
     runtime, shares = base.runtime, base.shares
     masters = None if base.global_master is None else base.global_master.overview
     security = runtime.config.security
@@ -296,6 +297,7 @@ def _inspection(base: Foundation, waiting: HomeWaits) -> Inspection:
             file_has_policy=bool(runtime.config.queues or runtime.config.mappings),
             unverified_store=unverified_server(runtime.config.store.url),
             with_logs=frozenset(runtime.clusters.archives),
+            stopped=lambda: [(each.home, str(each)) for each in crossings.stopped()],
             overtaken=lambda: [
                 (str(each.application_id), each.subcluster, each.finding) for each in waiting.overtaken()
             ],

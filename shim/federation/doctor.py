@@ -260,6 +260,15 @@ def _overtaken(facts: FederationFacts) -> Iterator[Finding]:
         yield Finding("waiting", Level.WARNING, "", f"{more} more applications were overtaken elsewhere", "")
 
 
+def _stopped(facts: FederationFacts) -> Iterator[Finding]:
+    """Ways between clusters that applications have left to be taken no more, as their containers fail there."""
+    for home, text in facts.stopped[:_MOST_NAMED]:
+        advice = (
+            "what do they miss there (file systems, programs, network)? span = false of the queue keeps them at home"
+        )
+        yield Finding("spanning", Level.WARNING, home, text, advice)
+
+
 def _scheduler_addresses(facts: FederationFacts) -> Iterator[Finding]:
     """An ApplicationMaster takes its submitter's settings, unless its node's file marks them `final`."""
     for each in facts.reachable:
@@ -397,6 +406,7 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _logs,
     _unread,
     _overtaken,
+    _stopped,
     _policy_in_force,
     _scheduler_addresses,
     _proxy_rules,

@@ -93,6 +93,7 @@ class FederationFacts:
         file_has_policy: Whether the configuration file names queues or mappings.
         unverified_store: Another machine's database that anybody on the way could pose as; empty if there is none.
         overtaken: Applications that wait where others of their queue start elsewhere: id, sub-cluster, and what is so.
+        stopped: Ways between sub-clusters that applications do not take by themselves any more: from where, and why.
         ticket_user: Heddle's own user by its ticket; empty where it has none.
     """
 
@@ -114,6 +115,7 @@ class FederationFacts:
     unverified_store: str = ""
     ticket_user: str = ""
     overtaken: Sequence[tuple[str, str, str]] = ()
+    stopped: Sequence[tuple[str, str]] = ()
     reachable: Sequence[SubClusterFacts] = field(init=False)
 
     def __post_init__(self) -> None:

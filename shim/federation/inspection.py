@@ -127,6 +127,7 @@ class InspectionSettings:
         kerberos: Asks the KDC, for which it may wait.
         directory: Asks the directory of groups; says why that cannot be asked, empty if it can.
         overtaken: Applications that others of their queue have overtaken elsewhere.
+        stopped: Ways between sub-clusters that applications do not take by themselves any more.
         ticket_user: Who Heddle is by its ticket.
         with_logs: Sub-clusters whose logs of ended containers can be read.
         answer_within_s: For each daemon that is asked for its settings.
@@ -149,6 +150,7 @@ class InspectionSettings:
     file_has_policy: bool = False
     unverified_store: str = ""
     overtaken: Callable[[], Sequence[tuple[str, str, str]]] = tuple
+    stopped: Callable[[], Sequence[tuple[str, str]]] = tuple
     with_logs: frozenset[SubClusterId] = frozenset()
     answer_within_s: float = 2.0
 
@@ -219,6 +221,7 @@ class Inspection:
                 unverified_store=self.settings.unverified_store,
                 ticket_user=self.settings.ticket_user,
                 overtaken=self.settings.overtaken(),
+                stopped=self.settings.stopped(),
             )
         )
 

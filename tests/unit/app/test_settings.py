@@ -7,15 +7,17 @@ import inspect
 import pkgutil
 import typing
 
+import pytest
+
 import shim.app
 import shim.cli
 import shim.config
-from shim.app.settings import cycle_settings
+from shim.app.settings import cycle_settings, queue_defaults
 from shim.config import queues
 from shim.config.loader import Config, parse
 from shim.config.tree import is_table, item_type
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import FederatedQueue
+from shim.domain.shares import PLAIN, FederatedQueue, QueueDefaults
 
 READERS = (shim.app, shim.cli, shim.config)
 
@@ -133,3 +135,32 @@ def test_costs_of_reading_are_those_of_pairs_and_else_the_usual_one():
     rules = cycle_settings(config).data
     names = (SubClusterId("east"), SubClusterId("west"))
     assert rules.costs_between(names).tolist() == [[0, 10_000], [2_500, 0]]  # by holder, then by reader
+
+
+def defaults_of(*clusters: str, text: str = "") -> QueueDefaults:
+    listed = (
+        f'[[subcluster]]\nid = "c{number}"\nweb = "http://rm:1"\n{more}\n' for number, more in enumerate(clusters)
+    )
+    return queue_defaults(parse(text + "".join(listed), source="a", environment={}))
+
+
+SHARED = 'filesystems = ["hdfs://one"]'
+
+
+def test_with_one_cluster_nothing_is_held_spanned_or_ordered():
+    assert defaults_of(SHARED) == PLAIN
+    assert defaults_of(SHARED, SHARED, text="[scheduling]\nautomatic = false\n") == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("clusters", "text", "spans"),
+    [
+        ((SHARED, SHARED), "", True),
+        ((SHARED, 'filesystems = ["hdfs://other"]'), "", False),
+        (("", ""), "", False),
+        ((SHARED, SHARED), '[store]\nurl = "postgresql+asyncpg://u@h/d"\n', False),
+        ((SHARED, SHARED), '[security]\nsecret_file = "s"\n[store]\nurl = "postgresql+asyncpg://u@h/d"\n', True),
+    ],
+)
+def test_with_several_what_pays_is_done_and_who_shares_files_spans_if_tokens_can_be_kept(clusters, text, spans):
+    assert defaults_of(*clusters, text=text) == QueueDefaults("work", "learnt-work", spans_by_need=spans)

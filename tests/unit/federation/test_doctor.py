@@ -349,6 +349,12 @@ def test_resource_types_and_labels_that_differ_are_named():
     ]
 
 
+def test_ways_that_applications_take_no_more_are_named():
+    facts = FederationFacts([EAST], stopped=[("east", "3 of 4 failed in west")])
+    (found,) = (each for each in examine(facts) if each.check == "spanning")
+    assert (found.level, found.subject, found.message) == (Level.WARNING, "east", "3 of 4 failed in west")
+
+
 def test_applications_that_were_overtaken_elsewhere_are_named_and_the_rest_counted():
     rows = [(f"application_1_{number:04}", "east", "it waits") for number in range(12)]
     found = [each for each in examine(FederationFacts([EAST], overtaken=rows)) if each.check == "waiting"]
