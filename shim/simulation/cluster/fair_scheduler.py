@@ -34,18 +34,23 @@ class FairScheduler(CapacityScheduler):
         What a queue does not want is divided among the others, as `ComputeFairShares` does.
         """
         active = [each for each in self.queues.values() if each is queue or self._demand_mib(each) > 0]
+        own = next(number for number, each in enumerate(active) if each is queue)
         left, total = set(range(len(active))), self._capacity.memory_mib
         wants = [self._demand_mib(each) if each is not queue else total for each in active]
         while left:
             weight = sum(active[number].spec.percent for number in left)
             sated = {number for number in left if wants[number] <= total * active[number].spec.percent / weight}
-            own = next(number for number, each in enumerate(active) if each is queue)
             if not sated or own in sated:
                 part = total * queue.spec.percent / weight / max(1, self._capacity.memory_mib)
                 return self.share(100.0 * part)
             total -= sum(wants[number] for number in sated)
             left -= sated
         return self._capacity
+
+    def steady_share(self, queue: ModelledQueue) -> ResourceVector:
+        """Share of a queue while all queues want everything."""
+        weights = sum(each.spec.percent for each in self.queues.values())
+        return self.share(100.0 * queue.spec.percent / weights)
 
     def may_start_master(self, queue: str, amount: ResourceVector) -> bool:
         """True if one more ApplicationMaster is within the part for them of the queue's fair share, by memory."""

@@ -12,6 +12,7 @@ from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.simulation.cluster.applications import Application, Order
+from shim.simulation.cluster.fair_scheduler import FairScheduler
 from shim.simulation.cluster.manager import ModelledResourceManager
 from shim.simulation.cluster.scheduler import ModelledNode, ModelledQueue
 
@@ -103,6 +104,9 @@ class WebService(ResourceManager):
         return _ok({"nodes": {"node": nodes} if nodes else {}})
 
     def _scheduler(self, _: RestRequest) -> RestAnswer:
+        scheduler = self._manager.scheduler
+        if isinstance(scheduler, FairScheduler):
+            return _ok({"scheduler": {"schedulerInfo": {"type": "fairScheduler", "rootQueue": self._fair(scheduler)}}})
         queues = [self._queue(each) for each in self._manager.scheduler.queues.values()]
         root = {
             "type": "capacityScheduler",
@@ -154,6 +158,38 @@ class WebService(ResourceManager):
             "maxEffectiveCapacity": _resource(scheduler.share(queue.spec.most_percent)),
             "maximumAllocation": _resource(self._manager.largest),
         }
+
+    def _fair(self, scheduler: FairScheduler) -> dict[str, Any]:
+        """The tree of a FairScheduler."""
+        leaves = [self._fair_leaf(scheduler, queue) for queue in scheduler.queues.values()]
+        used = sum((queue.used for queue in scheduler.queues.values()), ResourceVector())
+        root = {"queueName": "root", "schedulingPolicy": "fair", "childQueues": {"queue": leaves}}
+        amounts = {"usedResources": used, "maxResources": scheduler.capacity, "fairResources": scheduler.capacity}
+        largest = {"maxContainerAllocation": self._manager.largest}
+        return root | {name: _resource(amount) for name, amount in (amounts | largest).items()}
+
+    def _fair_leaf(self, scheduler: FairScheduler, queue: ModelledQueue) -> dict[str, Any]:
+        pending, masters = scheduler.pending_in(queue.path), self._manager.waiting_masters(queue.path)
+        live = sum(each.order.queue == queue.path for each in self._manager.applications.values() if not each.is_over)
+        wanted = (key.resource.times(count) for key, count in pending)
+        amounts = {
+            "usedResources": queue.used,
+            "demandResources": sum((*wanted, *masters), start=queue.used),
+            "maxResources": scheduler.capacity,
+            "fairResources": scheduler.fair_share(queue),
+            "steadyFairResources": scheduler.steady_share(queue),
+            "maxContainerAllocation": self._manager.largest,
+            "amMaxResources": scheduler.room_for_masters(queue),
+            "amUsedResources": queue.masters,
+        }
+        return {
+            "type": "fairSchedulerLeafQueueInfo",
+            "queueName": queue.path,
+            "schedulingPolicy": "fair",
+            "numPendingApps": len(masters),
+            "numActiveApps": live - len(masters),
+            "pendingContainers": sum(count for _, count in pending) + len(masters),
+        } | {name: _resource(amount) for name, amount in amounts.items()}
 
     # -- applications ------------------------------------------------------------------------------------------------
 

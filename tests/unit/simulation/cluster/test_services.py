@@ -193,3 +193,22 @@ def test_a_process_that_is_down_or_stopped_is_met_as_over_tcp():
         await get(cluster, f"{BASE}/info")
 
     play(story)
+
+
+def test_a_fair_schedulers_queues_are_read_as_such():
+    async def main():
+        queues = {f"root.{user}": QueueSpec(percent=1, am_share=0.25) for user in ("alice", "bob")}
+        size = ResourceVector(4096, 4)
+        spec = ModelledClusterSpec.even("east", nodes=2, size=size, queues=queues, scheduler="fair")
+        federation = ModelledFederation.of([spec], VirtualClock(), 1)
+        federation.begin()
+        await asyncio.sleep(2.0)
+        return await get(federation["east"], f"{BASE}/scheduler"), spec.capacity
+
+    body, capacity = run_in_virtual_time(main())
+    document = read_scheduler(body, capacity)
+    queues = {queue.path: queue for queue in document.queues}
+    assert (document.kind, list(queues)) == ("fairScheduler", ["root", "root.alice", "root.bob"])
+    alice = queues["root.alice"]
+    assert (alice.is_leaf, alice.is_fair, alice.capacity) == (True, True, ResourceVector(4096, 4))
+    assert alice.in_partition("").masters == ResourceVector(2048, 2), "a quarter of all, while nobody else wants any"
