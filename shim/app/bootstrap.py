@@ -317,7 +317,11 @@ class Heddle:
             clusters=replace(clusters, managers=observed, rpcs=rpcs),
             stores=replace(opened.stores(seals[0], seals[1:]), state=ObservedStateStore(opened, metrics, clock)),
             view=new_view(config),
-            groups_of=with_overrides(open_groups(security.ldap), stated_groups(security.group_overrides)),
+            groups_of=with_overrides(
+                open_groups(security.ldap),
+                stated_groups(security.group_overrides),
+                of_provider=security.oidc.groups_prefix if security.oidc.issuer else "",
+            ),
             user=current_user(),
             secret=secret,
             other_secrets=others,

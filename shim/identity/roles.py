@@ -51,19 +51,24 @@ class RoleRules:
 
 
 def with_overrides(
-    groups_of: Callable[[str], frozenset[str]], overrides: Mapping[str, frozenset[str]]
+    groups_of: Callable[[str], frozenset[str]], overrides: Mapping[str, frozenset[str]], *, of_provider: str = ""
 ) -> Callable[[str], frozenset[str]]:
     """The groups of users, where some have other groups than this machine says.
 
     Args:
-        groups_of: What the machine says.
+        groups_of: What the machine, or a directory, says.
         overrides: By user; empty for a user without groups.
+        of_provider: What stands before groups of an identity provider: who names groups in a directory gives nobody
+            one of those. Empty if there is no provider.
     """
-    if not overrides:
+    if not overrides and not of_provider:
         return groups_of
 
     def groups(user: str) -> frozenset[str]:
         stated = overrides.get(user)
-        return groups_of(user) if stated is None else stated
+        if stated is not None:
+            return stated
+        told = groups_of(user)
+        return frozenset(each for each in told if not each.startswith(of_provider)) if of_provider else told
 
     return groups

@@ -4,6 +4,7 @@ import pytest
 
 from shim.domain.roles import Role
 from shim.errors import UnavailableError
+from shim.identity.provider_claims import ClaimRules
 from shim.identity.roles import RoleRules, with_overrides
 
 RULES = RoleRules(
@@ -58,3 +59,37 @@ def test_stated_groups_go_before_those_of_the_machine() -> None:
     assert groups_of("alice") == {"ops"}
     assert groups_of("bob") == frozenset()
     assert groups_of("carol") == {"of-carol"}
+
+
+IN_THE_DIRECTORY = {"ada": {"analysts", "oidc:ops", "oidc:"}, "Ada": {"ops"}, "eve": {"xoidc:ops", "OIDC:ops"}}
+
+
+@pytest.mark.parametrize(
+    ("user", "claimed", "role"),
+    [
+        ("ada", (), Role.USER),  # whoever may name groups in the directory names none of the provider's
+        ("ada", ("oidc:ops",), Role.OPERATOR),
+        ("ada", ("oidc:analysts",), Role.USER),  # nor does the provider name one of the directory's
+        ("Ada", (), Role.NOBODY),
+        ("eve", (), Role.NOBODY),
+        ("eve", ("oidc:ops",), Role.OPERATOR),
+        ("mallory", ("ops", "analysts"), Role.NOBODY),
+    ],
+)
+def test_groups_of_a_provider_and_of_a_directory_are_never_each_others(
+    user: str, claimed: tuple[str, ...], role: Role
+) -> None:
+    """What a login at a provider has: its claims, as far as they are known groups, and the directory's groups."""
+    rules = RoleRules({Role.OPERATOR: ("group:oidc:ops",), Role.USER: ("group:analysts",)})
+    claims = ClaimRules("sub", "groups", "oidc:", known_groups=frozenset({"oidc:ops", "analysts"}))
+    told = claims.user_of({"sub": user, "groups": [each.removeprefix("oidc:") for each in claimed]})
+    groups_of = with_overrides(
+        lambda name: frozenset(IN_THE_DIRECTORY.get(name, set())), {}, of_provider=claims.groups_prefix
+    )
+    assert rules.of_user(told.user, lambda: told.groups | groups_of(told.user)) is role
+
+
+def test_what_an_operator_states_himself_may_be_any_group_and_without_a_provider_all_count() -> None:
+    stated = with_overrides(lambda _: frozenset(), {"ada": frozenset({"oidc:ops"})}, of_provider="oidc:")
+    assert stated("ada") == {"oidc:ops"}
+    assert with_overrides(lambda _: frozenset({"oidc:ops"}), {})("ada") == {"oidc:ops"}
