@@ -15,6 +15,10 @@ import { html } from "./vendor/htm-preact.js";
 /** @typedef {{ user: string, given_mib_s: number, received_mib_s: number }} UserCredits */
 /** @template T @typedef {import("./types.js").Column<T>} Column */
 
+/** What a percentage of a queue is of: without it those of several queues seem to be too many. */
+const PARTS_NOTE =
+  "Parts are of all clusters together: of cores or of memory, whichever is more for the queue. So those of several queues can sum up to more than 100 %. Entitled is what a queue may have now, Share what its weight gives it when all want theirs.";
+
 /** @param {{ route: Route }} props */
 export function Queues({ route }) {
   const queues = useLive("queues", 3000);
@@ -26,10 +30,12 @@ export function Queues({ route }) {
   const one = shown.find((each) => each.queue === item);
   const named = item && one?.entitlement !== undefined ? [item] : [];
   const isAltruistic = rows.some((row) => row.given_s !== undefined);
+  const isShared = rows.some((row) => row.entitlement !== undefined);
   const columns = columnsFor(route, clusters, isAltruistic);
   return html`<h1>Queues${item ? `: ${item}` : ""}</h1>
     ${item && html`<p><a href=${addressOf("queues")}>All queues</a>, <a href=${addressOf("applications", "", new URLSearchParams({ where: `queue=${item}` }))}>its applications</a></p>`}
     <${Trouble} error=${queues.error || shares.error} at=${queues.at} />
+    ${isShared && html`<p class="note">${PARTS_NOTE}</p>`}
     <${Table} label="Queues" rows=${opened(shown, route.params.getAll("closed"))} empty=${queues.data ? "None." : "Asking…"} columns=${columns} />
     <${Legend} names=${clusters} />
     ${one && html`<h2>On each cluster</h2><${Table} label="Clusters" rows=${one.parts} columns=${PARTS} />`}
