@@ -73,7 +73,7 @@ IN_THE_DIRECTORY = {"ada": {"analysts", "oidc:ops", "oidc:"}, "Ada": {"ops"}, "e
         ("Ada", (), Role.NOBODY),
         ("eve", (), Role.NOBODY),
         ("eve", ("oidc:ops",), Role.OPERATOR),
-        ("mallory", ("ops", "analysts"), Role.NOBODY),
+        ("mallory", ("analysts",), Role.NOBODY),
     ],
 )
 def test_groups_of_a_provider_and_of_a_directory_are_never_each_others(
