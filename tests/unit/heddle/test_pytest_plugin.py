@@ -20,6 +20,7 @@ class Local(MadeUp):
 
     def start_up(self):
         print("started", self.settings, *self.given)
+        pathlib.Path(f"started-{self.given[1]}").touch()
 
     def _end(self):
         print("all is over")
@@ -116,6 +117,12 @@ def test_a_machine_without_java_is_told_what_it_lacks(project):
     assert "no java in PATH" in result.stdout.str()
     assert "Traceback" not in result.stdout.str()
     ran(project, "--yarn-missing=skip").assert_outcomes(skipped=1)
+
+
+def test_each_worker_of_xdist_has_its_own(project):
+    project.makepyfile("import pytest\n@pytest.mark.parametrize('n', range(8))\ndef test_a(yarn_federation, n): pass")
+    project.runpytest_subprocess("-p", "no:asyncio", "-n", "2").assert_outcomes(passed=8)
+    assert {path.name for path in project.path.glob("started-*")} == {"started-gw0", "started-gw1"}
 
 
 def test_nothing_is_imported_where_no_test_asks(project):
