@@ -24,6 +24,7 @@ _RATE_OVER_S = 120.0
 _FEWEST_STARTS = 3
 _ON_THEIR_WAY_S = 10.0  # an application that was let through is in the view by then, or was refused
 _MEASURE_S = 0.5
+_BEGINS_FOR_MS = 60_000
 _NOT_RUNNING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 
 
@@ -33,6 +34,16 @@ class _Amounts(msgspec.Struct):
     allocatedMB: WireNumber = 0  # noqa: N815 - Hadoop's name
     allocatedVCores: WireNumber = 0  # noqa: N815 - Hadoop's name
     memorySeconds: WireNumber = 0  # noqa: N815 - Hadoop's name
+    runningContainers: WireNumber = 0  # noqa: N815 - Hadoop's name
+    startedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+    launchTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+    elapsedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+
+    @property
+    def is_beginning(self) -> bool:
+        """One container at most, for a minute at most, by the clock of the ResourceManager."""
+        waited_ms = max(0, whole(self.launchTime) - whole(self.startedTime))
+        return whole(self.runningContainers) <= 1 and whole(self.elapsedTime) - waited_ms <= _BEGINS_FOR_MS
 
 
 _AMOUNTS = msgspec.json.Decoder(_Amounts, strict=False)
@@ -209,7 +220,16 @@ def _live(
         is_started = is_running or used.memory_mib > 0
         left = max(1.0, expected(summary) - whole(told.memorySeconds)) if needs_amounts else 0.0
         since_s = summary.started_at_ms / 1000.0
-        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, is_started, used, left, since_s)
+        yield LiveApplication(
+            summary.home_subcluster,
+            summary.queue,
+            summary.user,
+            is_started,
+            used,
+            left,
+            since_s,
+            needs_amounts and told.is_beginning,
+        )
 
 
 def has_started(summary: ApplicationSummary) -> bool:

@@ -35,6 +35,8 @@ class LiveApplication:
         used: What its containers hold, where a limit of users or the queue's order makes that matter.
         left_mib_s: Work that is expected to be left of it, where the queue's order makes that matter.
         since_s: When its home took it, by the home's clock, in seconds since the epoch; 0 if that is not told.
+        is_beginning: Whether it has nothing but its ApplicationMaster, and not for long: what has it for longer may
+            want nothing else.
     """
 
     home: SubClusterId
@@ -44,6 +46,7 @@ class LiveApplication:
     used: ResourceVector = _NOTHING
     left_mib_s: float = 0.0
     since_s: float = 0.0
+    is_beginning: bool = False
 
 
 @dataclass(slots=True)
@@ -59,6 +62,7 @@ class QueueLoad:
         user_used: What each user's applications hold.
         learnt: What an application of the queue holds once it has what it wants; see `learn`.
         left: Of each application: work that is left of it, in MiB x s, and the memory that it holds.
+        beginning: Work that is left of each application that begins.
         masters_room: What is left there of its share of ApplicationMasters, where a sub-cluster tells that.
         slow: Sub-clusters where one of them has waited for its container for longer than one does that only starts.
     """
@@ -71,6 +75,7 @@ class QueueLoad:
     user_used: dict[str, ResourceVector] = field(default_factory=dict)
     learnt: ResourceVector = _NOTHING
     left: list[tuple[float, int]] = field(default_factory=list)
+    beginning: list[float] = field(default_factory=list)
     masters_room: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
     slow: frozenset[SubClusterId] = frozenset()
 
@@ -111,6 +116,7 @@ class QueueLoad:
             users=Counter(self.users),
             user_used=dict(self.user_used),
             left=list(self.left),
+            beginning=list(self.beginning),
             masters_room=dict(self.masters_room),
         )
 
@@ -299,6 +305,8 @@ def _take_application(load: QueueLoad, application: LiveApplication) -> None:
     load.users[application.user] += 1
     if application.left_mib_s:
         load.left.append((application.left_mib_s, application.used.memory_mib))
+        if application.is_beginning:
+            load.beginning.append(application.left_mib_s)
     load.user_used[application.user] = load.user_used.get(application.user, _NOTHING) + application.used
 
 

@@ -238,13 +238,13 @@ class Shares:
             return f"{load.unstarted} of queue {queue.path} wait for their ApplicationMasters at the clusters"
         if application.is_overdue or not self.load.is_full:
             return ""
-        ahead = [held for left_mib_s, held in load.left if left_mib_s < expected.mib_s]
-        if sum(ahead) >= _FULL * self.load.capacity.memory_mib:
+        ahead = sum(held for left_mib_s, held in load.left if left_mib_s < expected.mib_s)
+        if ahead >= _FULL * self.load.capacity.memory_mib:
             return f"applications of queue {queue.path} with less work left hold the clusters; {expected.told()}"
-        idle = sum(held <= application.resource.memory_mib for held in ahead)
-        if idle < self._ahead():
+        beginning = sum(left_mib_s < expected.mib_s for left_mib_s in load.beginning)
+        if beginning < self._ahead():
             return ""
-        return f"{idle} of queue {queue.path} with less work left have no container but one; {expected.told()}"
+        return f"{beginning} of queue {queue.path} with less work left have no container but one; {expected.told()}"
 
     def _ahead(self) -> int:
         """Applications of one queue that may wait for their ApplicationMasters at sub-clusters."""

@@ -1,5 +1,8 @@
 """What queues hold, measured off a view."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from shim.domain.ids import SubClusterId
@@ -56,3 +59,22 @@ def test_starts_of_a_queue_that_the_policy_has_no_more_are_forgotten(view):
     assert meter.rate("root.old") is not None
     meter.measure(SharePolicy((FederatedQueue("root.new", weight=1),)))
     assert meter.rate("root.old") is None
+
+
+@pytest.mark.parametrize(
+    ("told", "is_beginning"),
+    [
+        ({"runningContainers": 1, "elapsedTime": 59_000}, True),
+        ({"runningContainers": 1, "elapsedTime": 61_000}, False),  # a notebook that asks for nothing
+        ({"runningContainers": 2, "elapsedTime": 1_000}, False),
+        ({"runningContainers": 1, "startedTime": 1, "launchTime": 60_001, "elapsedTime": 100_000}, True),
+        ({"runningContainers": "many", "elapsedTime": None}, True),
+    ],
+)
+def test_what_has_nothing_but_its_master_for_long_does_not_begin_any_more(view, told, is_beginning):
+    document = a_document(1, "east", as_of_s=200.0)
+    raw = json.dumps(json.loads(document.raw) | told).encode()
+    view.apply(a_report("east", 2, polled_at_s=FakeClock().now_s(), applications=[replace(document, raw=raw)]))
+    policy = SharePolicy((FederatedQueue("root.default", order="work"),))
+    load = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0).measure(policy)
+    assert len(load.queues["root.default"].beginning) == is_beginning

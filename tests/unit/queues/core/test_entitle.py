@@ -355,14 +355,14 @@ def test_by_work_clusters_are_full_too_where_what_is_wanted_waits_here(used, wit
 def test_by_work_nobody_starts_behind_those_with_less_left_that_have_only_their_masters():
     """It would have nothing before them, and its own master took room from their tasks."""
     full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
-    idle = LiveApplication(EAST, "root.prod", "alice", used=GIB, left_mib_s=100.0)
-    runs = replace(idle, used=gib(2))
-    for live, starters in (([idle] * 2, [2]), ([idle, runs], [2, 1]), ([runs] * 2, [2, 1])):
+    begins = LiveApplication(EAST, "root.prod", "alice", used=GIB, left_mib_s=100.0, is_beginning=True)
+    runs = replace(begins, used=gib(2), is_beginning=False)
+    for live, starters in (([begins] * 2, [2]), ([begins, runs], [2, 1]), ([runs] * 2, [2, 1])):
         outcome = a_round(BY_WORK, [full], by_work(200, 50), live)
         assert numbers(outcome.starters) == starters
-    larger = [replace(idle, left_mib_s=300.0)] * 9
+    larger = [replace(begins, left_mib_s=300.0)] * 9
     assert numbers(a_round(BY_WORK, [full], by_work(200, 50), larger).starters) == [2, 1], "those are behind it"
-    reason = a_round(BY_WORK, [full], by_work(200), [idle] * 2).reasons["root.prod"]
+    reason = a_round(BY_WORK, [full], by_work(200), [begins] * 2).reasons["root.prod"]
     assert reason.startswith("2 of queue root.prod with less work left have no container but one; it is expected")
 
 
