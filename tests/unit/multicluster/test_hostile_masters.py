@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
+from random import Random
 
 import pytest
+import structlog
 
 from shim.domain.ids import ApplicationId
-from shim.errors import BadRequestError
+from shim.errors import BadRequestError, HeddleError
 from shim.multicluster.core.asks import MOST_GROUPS, MOST_ROWS
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.proto.messages import (
@@ -25,6 +27,7 @@ from shim.protocol.proto.messages import (
     UpdateContainerRequestProto,
 )
 from tests.support.loop_watch import LoopWatch, too_long
+from tests.support.odd_messages import odd
 from tests.unit.multicluster.test_service import (
     APPLICATION,
     EAST,
@@ -273,3 +276,25 @@ async def test_scheduling_requests_are_counted_as_other_asks_and_their_constrain
     assert await refused(master, AllocateRequestProto(scheduling_requests=[long])) == "InvalidResourceRequestException"
     answer = await say(master, AllocateRequestProto(scheduling_requests=requests[1:]))
     assert answer.refusal is None
+
+
+@pytest.mark.parametrize("first_seed", [0, 60, 120])
+async def test_whatever_a_master_says_harms_itself_alone(first_seed):
+    """Names, tags, ids, counts and progress that are none: answered, refused, and everybody else goes on."""
+    with structlog.testing.capture_logs() as logs:
+        world = TwoClusterFederation()
+        master = world.log_in()
+        await master.register()
+        taken = 0
+        for seed in range(first_seed, first_seed + 60):
+            draw = Random(seed)  # noqa: S311 - examples
+            request = AllocateRequestProto.FromString(odd(AllocateRequestProto, draw))
+            if not request.IsInitialized():
+                continue
+            with suppress(HeddleError):
+                taken += (await say(master, request)).refusal is None
+            assert (await say(master, AllocateRequestProto())).refusal is None, seed
+            await asyncio.sleep(0)
+        await world.heddle.close()
+    assert [each for each in logs if each["log_level"] == "error"] == []
+    assert taken
