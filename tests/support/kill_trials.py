@@ -91,6 +91,7 @@ def federation_toml(folder: Path, webs: dict[str, str], *, rest: str) -> Path:
         f'[server]\nrest = "{rest}"\nclient_rpc = "127.0.0.1:0"\n'
         f'[store]\nurl = "sqlite:///{folder}/heddle.db"\n'
         "[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n"
+        "[scheduling]\nautomatic = false\n"  # masters that nobody starts never make room for others
         f'[log]\nlevel = "warning"\n{subclusters}\n',
         "utf-8",
     )
@@ -121,7 +122,7 @@ class KillTrials:
             for number in range(self._settings.kills):
                 await self._trial(nursery, session, points[number % len(points)])
             await self._settle(nursery, session)
-            await self._look(session)
+            await self.look(session)
         return self.history
 
     @asynccontextmanager
@@ -153,7 +154,7 @@ class KillTrials:
         if child is None:
             self.history.deaths[f"{point.value}, in repair"] += 1
             return
-        submissions = [asyncio.create_task(self._submit(session)) for _ in range(self._settings.at_once)]
+        submissions = [asyncio.create_task(self.submit(session)) for _ in range(self._settings.at_once)]
         ended = asyncio.create_task(_line(nursery))
         await asyncio.wait([*submissions])
         reached, _ = await asyncio.wait({ended}, timeout=0.1)
@@ -172,7 +173,7 @@ class KillTrials:
             return None
         return next(int(line.split()[1]) for line in lines if line.startswith("pid "))
 
-    async def _submit(self, session: aiohttp.ClientSession) -> None:
+    async def submit(self, session: aiohttp.ClientSession) -> None:
         """One client: an id, a submission; no second try."""
         base = f"{self._url}/ws/v1/cluster/apps"
         try:
@@ -192,15 +193,15 @@ class KillTrials:
         child = await self._start(nursery, {})
         assert child is not None, "a Heddle that should live died"
         deadline_s = time.monotonic() + self._settings.settle_s
-        left = await self._undelivered(session)
+        left = await self.undelivered(session)
         while left and time.monotonic() < deadline_s:
             await asyncio.sleep(0.2)
-            left = await self._undelivered(session)
+            left = await self.undelivered(session)
         assert not left, f"not delivered after {self._settings.settle_s} s: {left[:5]}"
         os.kill(child, signal.SIGTERM)
         assert await _line(nursery) in ("ended", "ending: requests under way are answered first")
 
-    async def _undelivered(self, session: aiohttp.ClientSession) -> Sequence[str]:
+    async def undelivered(self, session: aiohttp.ClientSession) -> Sequence[str]:
         """Ids that were acknowledged and that no ResourceManager lists yet."""
         listed = await self._listed(session)
         return [an_id for an_id in self.history.acknowledged if an_id not in listed]
@@ -214,7 +215,7 @@ class KillTrials:
                 homes.setdefault(app["id"], []).append(name)
         return homes
 
-    async def _look(self, session: aiohttp.ClientSession) -> None:
+    async def look(self, session: aiohttp.ClientSession) -> None:
         """Who has what, and how often it was started."""
         listed = await self._listed(session)
         known = self.history.acknowledged | self.history.unanswered
