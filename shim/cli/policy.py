@@ -1,7 +1,7 @@
 """`heddle policy`: how queues share the federation, version by version."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,6 @@ from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, fron
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.policy_advice import EPILOG as ADVICE_EPILOG
 from shim.cli.policy_advice import advise
-from shim.cli.policy_shadow import shadow
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.scheduling.parameters import parameters_of
 from shim.scheduling.policy import WORKLOAD_FACTS, World
@@ -21,7 +20,69 @@ from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
 from shim.scheduling.registry import KINDS, PolicyKind
 from shim.telemetry import escape
 
-__all__ = ["app", "text_of_policy"]
+__all__ = ["app", "shadow", "text_of_policy"]
+
+# `heddle policy shadow`: where the policy in a queue's shadow differs from the one in force.
+
+_QUEUES = (
+    ("QUEUE", "queue"),
+    ("IN FORCE", "in_force"),
+    ("SHADOW", "shadow"),
+    ("CYCLES", "cycles"),
+    ("SKIPPED", "skipped"),
+    ("UNSOLVED", "unsolved"),
+    ("HELD", "held"),
+    ("GRANTED", "granted"),
+    ("OTHER CLUSTER", "other-cluster"),
+    ("ORDER", "order"),
+)
+_NEWEST = (
+    ("AT", "at_ms"),
+    ("KIND", "kind"),
+    ("APPLICATION", "application"),
+    ("PRIORITY", "priority"),
+    ("IN FORCE", "in_force"),
+    ("SHADOW", "shadow"),
+)
+
+
+def shadow(
+    *,
+    newest: Annotated[
+        int, typer.Option("--newest", "-n", help="Print so many of each queue's newest differences too", min=0, max=50)
+    ] = 0,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Print how often the policy in the shadow of each queue would have decided otherwise. For operators.
+
+    HELD: it would start fewer containers of a request; GRANTED: more of them; OTHER CLUSTER: as many, elsewhere; ORDER:
+    another application would be first in line. A difference counts once for as long as it stands. SKIPPED: cycles that
+    were not compared, to save time, or before its solver had answered; UNSOLVED: compared by its own plan, as the
+    solver had no answer in time.
+    """
+    with front(server, user) as heddle:
+        queues = heddle.ask(CALLS.shadows())["queues"]
+    rows = [each | each["differences"] | {"newest": each["newest"][:newest]} for each in queues]
+    print_rows(rows, _QUEUES, output)
+    if output is not OutputFormat.TABLE:
+        return
+    for each in rows:
+        if each["newest"]:
+            say("\n" + escape(str(each["queue"])))
+            print_rows([_told(found) for found in each["newest"]], _NEWEST, output)
+
+
+def _told(difference: Mapping[str, Any]) -> dict[str, Any]:
+    """Say both sides of a difference in words."""
+    sides = {}
+    for side in ("in_force", "shadow"):
+        starts = ", ".join(f"{count} on {cluster}" for cluster, count in difference[side].items())
+        reason = difference[f"{side}_reason"]
+        sides[side] = f"{starts}: {reason}" if starts else reason
+    return {**difference, **sides}
+
 
 app = typer.Typer(
     help="The policy of shares: show, validate, diff, apply, history, rollback, release; kinds of scheduling policies.",

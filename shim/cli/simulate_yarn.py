@@ -16,8 +16,7 @@ from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.jobs import jobs_of
 from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.plots import draw_figures
-from shim.simulation.yarn_sim.figures import yarn_figures
-from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
+from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play, yarn_figures
 
 __all__ = ["EPILOG", "yarn"]
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from shim.domain.applications import ApplicationSummary, FinalStatus
+from shim.domain.deadlines import deadline_of
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
@@ -21,7 +22,6 @@ from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.queues.access import QueueAccess
-from shim.queues.core.deadline_rules import check_deadline
 from shim.queues.core.entitle import (
     Division,
     PendingApplication,
@@ -35,12 +35,41 @@ from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
-from shim.queues.waiting_place import WaitingPlace
-from shim.scheduling.global_master.recurring_jobs import FormerRuns, recurring_key, recurring_key_of
+from shim.scheduling.global_master.recurring_jobs import FormerRun, FormerRuns, recurring_key, recurring_key_of
 from shim.submission.homes import put_into
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["AdmissionQueue", "Kills"]
+__all__ = ["AdmissionQueue", "Kills", "WaitingPlace", "check_deadline", "hopeless_deadline"]
+
+# Place of an application among those that wait for their queue's turn, and what its client is told of it.
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPlace:
+    """Place of an application among those that wait in its queue.
+
+    Attributes:
+        position: From 1.
+        count: How many wait there.
+        expected_s: Seconds until its turn, at the present rate of starts; None while there is none.
+    """
+
+    position: int
+    count: int
+    expected_s: float | None
+
+    def told(self, reason: str) -> str:
+        """Say why it waits, where, and for how long."""
+        expected = f"; about {_duration(self.expected_s)} at the present rate" if self.expected_s is not None else ""
+        return f"Waits in Heddle for its queue's turn, {self.position} of {self.count}{expected}: {reason}."
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
+
 
 _MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
 _MOST_AT_THE_SERVER = 100
@@ -405,3 +434,44 @@ class AdmissionQueue:
 
 def _last_part(queue: str) -> str:
     return queue.rpartition(".")[2]
+
+
+# Rules on deadlines at submission: one that cannot be met is refused or taken, as its queue has it.
+
+
+def check_deadline(queue: FederatedQueue, submission: Submission, now_s: float, runs: FormerRuns) -> str:
+    """Give the warning that a deadline cannot be met; empty if it can, as far as is known, or if there is none.
+
+    Raises:
+        ForbiddenError: It cannot, and the queue refuses such ones.
+    """
+    job_key = recurring_key_of(submission.user, submission.application_type, submission.name)
+    why_not = hopeless_deadline(submission, now_s, runs.of(queue.path, job_key))
+    if why_not and queue.deadline == "refuse":
+        raise ForbiddenError(f"Queue {queue.path} refuses {submission.application_id}: {why_not}")
+    return why_not
+
+
+def hopeless_deadline(submission: Submission, now_s: float, run: FormerRun | None) -> str:
+    """Say why a submission's deadline cannot be met; empty if it can, as far as is known, or if it has none.
+
+    Args:
+        submission: As it came; its tags are well-formed.
+        now_s: Now: when it is submitted.
+        run: Its last run, if it is a recurring job: a container takes its time, on however many it runs.
+
+    Raises:
+        BadRequestError: It names a deadline and is none.
+    """
+    deadline = deadline_of(submission.tags)
+    if deadline is None:
+        return ""
+    left_s = deadline.at_s(now_s) - now_s
+    if left_s <= 0.0:
+        return f"its deadline is over for {-left_s:.0f} s"
+    if run is not None and run.container_s > left_s:
+        return (
+            f"its deadline is in {left_s:.0f} s, and a container took {run.container_s:.0f} s in its last run: "
+            "no number of them ends it in time"
+        )
+    return ""

@@ -11,8 +11,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.queues.core.entitle import PendingApplication, ShareSettings, decide_starts
 from shim.queues.core.share_load import FederationLoad, QueueLoad
-from shim.queues.core.share_round import Shares
-from shim.queues.core.share_sums import RowSet, ShareSums
+from shim.queues.core.share_round import RowSet, Shares, ShareSums
 from shim.testing.settings import usual
 
 EAST = SubClusterId("east")

@@ -4,10 +4,13 @@ Kernels of `fairness` see arrays; rows are the policy's sharing queues, parents 
 policy does not name, of weight 1.
 """
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairness import FloatArray, QueueTree, dominant_share, hierarchical_entitlement
 from shim.domain.ids import ApplicationId
@@ -15,9 +18,74 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
 from shim.queues.core.share_load import FederationLoad
-from shim.queues.core.share_sums import RowSet, ShareSums
 
-__all__ = ["Division", "PendingApplication", "QueueShareStatus", "ShareSettings", "Shares"]
+__all__ = ["Division", "PendingApplication", "QueueShareStatus", "RowSet", "ShareSettings", "ShareSums", "Shares"]
+
+# Sums over all queues that a round needs again and again, kept up to date instead of added up anew.
+
+
+class ShareSums:
+    """Sums over the queues of a round.
+
+    Args:
+        parent: Row of the queue above each, below 0 for none; parents come first.
+        held: Amounts by row and resource.
+        promised: The same.
+
+    Attributes:
+        held_below: What each queue holds with all queues below it.
+        promised: Of all queues together.
+    """
+
+    def __init__(self, parent: NDArray[np.int64], held: FloatArray, promised: FloatArray) -> None:
+        self._parent = [int(above) for above in parent]
+        self.held_below = held.copy()
+        for row in reversed(range(len(self._parent))):
+            if self._parent[row] >= 0:
+                self.held_below[self._parent[row]] += self.held_below[row]
+        self.promised: FloatArray = promised.sum(axis=0)
+
+    def upwards(self, row: int) -> Iterator[int]:
+        """The queue itself and every queue above it."""
+        while row >= 0:
+            yield row
+            row = self._parent[row]
+
+    def add(self, row: int, size: FloatArray) -> None:
+        """A queue holds, and will hold, so much more."""
+        for above in self.upwards(row):
+            self.held_below[above] += size
+        self.promised = self.promised + size
+
+
+class RowSet:
+    """Rows of which something is true, in order."""
+
+    def __init__(self, rows: Iterable[int]) -> None:
+        self._rows = sorted(rows)
+
+    def put(self, row: int, *, is_in: bool) -> None:
+        """Put a row in or out."""
+        place = bisect_left(self._rows, row)
+        was_in = self._rows[place : place + 1] == [row]
+        if is_in and not was_in:
+            insort(self._rows, row)
+        elif was_in and not is_in:
+            del self._rows[place]
+
+    def has_other(self, row: int) -> bool:
+        """True if any row but this is in."""
+        return self.count_others(row) > 0
+
+    def count_others(self, row: int) -> int:
+        """Of how many rows but this it is true."""
+        place = bisect_left(self._rows, row)
+        return len(self._rows) - (self._rows[place : place + 1] == [row])
+
+    def others(self, row: int, *, most: int) -> Iterator[int]:
+        """The first of the rows but this."""
+        return islice((other for other in self._rows if other != row), most)
+
 
 _HALF = 0.501  # an application may start if more than half of it is within the entitlement: rounding to the nearest
 _ROUNDING = 1e-6

@@ -23,20 +23,18 @@ from altruism import (
     drf_shares,
     plan_job,
     share_out,
+    stage_ranks,
 )
-from fairness import FloatArray
+from fairness import FloatArray, IntArray
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.queues.core.held_back import by_stage, given_part, held_ahead, held_back, held_part
-from shim.queues.core.job_standing import JobStanding
 from shim.queues.core.job_watch import StageFacts
-from shim.queues.core.stage_graphs import StageGraphs
-from shim.queues.core.stage_order import may_wait
 
-__all__ = ["QueueJob", "QueueYields", "Yield", "YieldRules", "YieldedStage"]
+__all__ = ["JobStanding", "QueueJob", "QueueYields", "StageGraphs", "Yield", "YieldRules", "YieldedStage", "may_wait"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,3 +311,160 @@ def _stages_of(stages: StagesOfJob, counts: Mapping[int, int], plan: JobPlan) ->
         )
         for stage, count in sorted(counts.items())
     )
+
+
+# Stages that may be put off without harm, by the order in which engines serve them.
+
+
+def may_wait(stages: StagesOfJob, planned: PlannedJob) -> list[bool]:
+    """Tell of each stage if it may be put off.
+
+    Args:
+        stages: Of the job.
+        planned: The job, and what of it runs.
+    """
+    above = _nothing_runs_below(stages, planned)
+    return _served_last(stages, planned, above) if stages.reuses_containers else above
+
+
+def _nothing_runs_below(stages: StagesOfJob, planned: PlannedJob) -> list[bool]:
+    """Find stages of which no descendant runs: an engine would kill that for them."""
+    runs = set(planned.progress.run_stage.tolist())
+    above: set[int] = set()  # whatever has a descendant that runs
+    for stage in reversed(planned.graph.order):
+        if stage in runs or stage in above:
+            above.update(stages.graph.stages[stage].waits_for)
+    return [stage not in above for stage in range(planned.graph.n_stages)]
+
+
+def _served_last(stages: StagesOfJob, planned: PlannedJob, is_free: list[bool]) -> list[bool]:
+    """Take out stages that the engine serves before another one that could begin.
+
+    The job's own containers, as they come free, go to the waiting stage of the smallest priority number. Were that put
+    off, the others would begin only after it, however early they are needed: the job's promise would be lost.
+    """
+    runnable = planned.runnable()
+    last = max((priority for priority, stage in stages.by_priority.items() if stage in runnable), default=0)
+    latest = {stage: priority for priority, stage in sorted(stages.by_priority.items())}
+    return [free and latest.get(stage, last) >= last for stage, free in enumerate(is_free)]
+
+
+# Graphs of jobs as `altruism` wants them, built anew only where something of a job has changed.
+
+
+class StageGraphs:
+    """Graphs of one queue's jobs. Most jobs are at a look what they were at the one before."""
+
+    def __init__(self) -> None:
+        self._known: dict[ApplicationAttemptId, tuple[tuple[object, ...], StageGraph]] = {}
+
+    def keep(self, attempts: Collection[ApplicationAttemptId]) -> None:
+        """Forget all others."""
+        self._known = {attempt: known for attempt, known in self._known.items() if attempt in attempts}
+
+    def of(
+        self, attempt: ApplicationAttemptId, stages: StagesOfJob, facts: Sequence[StageFacts], capacity: FloatArray
+    ) -> StageGraph:
+        """Give the graph of what waits and runs of a job; demands are parts of the queue's capacity.
+
+        Args:
+            attempt: Of the job.
+            stages: Of it.
+            facts: Of each stage.
+            capacity: The queue's, of shape (2,): MiB and vcores.
+        """
+        tasks = tuple(each.waiting + len(each.running_since_s) for each in facts)
+        rest = tuple((each.size, each.seconds) for each in facts)
+        made_of = (stages.graph, tasks, rest, capacity.tobytes())
+        known = self._known.get(attempt)
+        if known is None or known[0] != made_of:
+            known = self._known[attempt] = made_of, _built(stages, tasks, facts, capacity)
+        return known[1]
+
+
+def _built(stages: StagesOfJob, tasks: Sequence[int], facts: Sequence[StageFacts], capacity: FloatArray) -> StageGraph:
+    n_stages = len(stages.graph.stages)
+    needs = np.zeros((n_stages, n_stages), dtype=np.bool_)
+    for child, stage in enumerate(stages.graph.stages):
+        needs[child, list(stage.waits_for)] = True
+    sizes = np.array([[each.size.memory_mib, each.size.vcores] for each in facts], dtype=np.float64)
+    return StageGraph.of(needs, tasks, sizes / capacity, [each.seconds for each in facts])
+
+
+# State of a job that puts work off, from look to look: its plan, and what it was promised.
+
+_ROUNDING = 1e-9
+_ANOTHER = 0.1
+"""An estimate that changed by a larger part makes a new plan."""
+_LATE_S = 5.0
+"""What a plan may end later than was promised, before a job counts as late."""
+
+
+@dataclass(slots=True, eq=False)
+class JobStanding:
+    """State of a job; its mean demand is fixed when it is planned first.
+
+    Attributes:
+        seen: Inputs of the plan whose change is worth a new one.
+        promised_s: Earliest end that was promised for this work by these estimates, since something was put off.
+        has_put_off: Whether anything of it was put off since.
+        seconds: Estimates that its promise is for. Those of later looks may differ by less than a tenth, and all looks
+            together by no more: else what drifts slowly would never be another estimate.
+        rank: Order of its stages; None for the packer's own.
+        ranked_for_s: Durations that it was found for; None before it was looked for.
+    """
+
+    mean_demand: FloatArray
+    share: FloatArray
+    stages: StagesOfJob | None = None
+    plan: JobPlan | None = None
+    promised_s: float = math.inf
+    has_put_off: bool = False
+    seconds: FloatArray | None = None
+    tasks: IntArray | None = None
+    seen: tuple[object, ...] = ()
+    yields: bool = True
+    rank: Sequence[float] | None = None
+    ranked_for_s: FloatArray | None = None
+
+    @property
+    def is_late(self) -> bool:
+        """Tell whether the plan in force ends later than was promised: its share fell after it had put something off.
+
+        With its share alone it would have done that work while it had the larger share. It puts off no more, or it
+        would be later with each further fall, though no single promise was broken.
+        """
+        return self.plan is not None and self.plan.ends_by_s > self.promised_s + _LATE_S
+
+    def promise(self, plan: JobPlan) -> None:
+        """Take over a plan.
+
+        A job that has put nothing off so far is promised whatever its share allows now: with its share alone it would
+        be no earlier.
+        """
+        self.plan = plan
+        self.promised_s = min(self.promised_s, plan.ends_by_s) if self.has_put_off else plan.ends_by_s
+
+    def ranked(self, graph: StageGraph, share: FloatArray) -> Sequence[float] | None:
+        """Order the stages; anew only where durations have changed, as that takes a hundred packings."""
+        if self.ranked_for_s is None or not _are_close(graph.duration, self.ranked_for_s):
+            self.rank, self.ranked_for_s = stage_ranks(graph, share), graph.duration
+        return self.rank
+
+    def covers(self, share: FloatArray) -> bool:
+        """True if the plan in force was made for no larger share than this."""
+        return not bool((share < self.share - _ROUNDING).any())
+
+    def is_same_work(self, graph: StageGraph) -> bool:
+        """True if the plan in force was made by these estimates, for no fewer tasks of any stage."""
+        if self.plan is None or self.seconds is None or self.seconds.shape != graph.duration.shape:
+            return False
+        has_grown = self.tasks is None or bool((graph.tasks > self.tasks).any())
+        return _are_close(graph.duration, self.seconds) and not has_grown
+
+
+def _are_close(seconds: FloatArray, before: FloatArray) -> bool:
+    """Tell of estimates of the same stages whether they are what they were."""
+    if seconds.shape != before.shape:
+        return False
+    return bool((np.abs(seconds - before) <= _ANOTHER * np.maximum(before, 1.0)).all())

@@ -5,17 +5,21 @@ out at heartbeats of its nodes. It can be killed, paused and started again, with
 applications (`yarn.resourcemanager.recovery.enabled`).
 
 Sources: `RMAppImpl`, `RMAppAttemptImpl`, `RMContainerImpl`, `ResourceTrackerService`, `ApplicationMasterLauncher`.
+
+Expiry in a ResourceManager of what was silent for too long.
+
+Sources: `AMLivelinessMonitor`, `NMLivelinessMonitor`, `ContainerAllocationExpirer`.
 """
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 
 from shim.domain.allocations import ANY, LOST_EXIT_STATUS, Ask, AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.queues import is_same_queue
 from shim.domain.resources import ResourceVector
-from shim.errors import BadRequestError
+from shim.errors import BadRequestError, NeverReachedError, NoAnswerError
 from shim.ports.clock import Clock
 from shim.simulation.cluster.applications import (
     Application,
@@ -25,14 +29,85 @@ from shim.simulation.cluster.applications import (
     ModelledContainerState,
     Order,
 )
-from shim.simulation.cluster.expiry import is_silent, silent_nodes, unused_containers
 from shim.simulation.cluster.fair_scheduler import FairScheduler
 from shim.simulation.cluster.node import NodeManager
-from shim.simulation.cluster.process import ModelledProcess
 from shim.simulation.cluster.scheduler import Allocation, CapacityScheduler
-from shim.simulation.cluster.spec import ModelledClusterSpec
+from shim.simulation.cluster.spec import ModelledClusterSpec, Timing
 
-__all__ = ["MasterProgram", "ModelledResourceManager"]
+__all__ = [
+    "MasterProgram",
+    "ModelledProcess",
+    "ModelledResourceManager",
+    "is_silent",
+    "silent_nodes",
+    "unused_containers",
+]
+
+# A process that can be killed, stopped and started again: what is sent to it meanwhile fares as over TCP.
+
+
+class ModelledProcess:
+    """The life of a process.
+
+    Args:
+        name: For messages.
+
+    Attributes:
+        is_up: Whether it runs, or is stopped (SIGSTOP).
+        lives: How often it was started.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.is_up = False
+        self.lives = 0
+        self._name = name
+        self._awake = asyncio.Event()
+
+    @property
+    def life(self) -> int | None:
+        """Start of it that answers; None while it is down or stopped."""
+        return self.lives if self.is_up and self._awake.is_set() else None
+
+    @property
+    def is_paused(self) -> bool:
+        """True while it is stopped: what is sent to it waits in its sockets."""
+        return self.is_up and not self._awake.is_set()
+
+    def begin_life(self) -> None:
+        """Start it."""
+        self.lives += 1
+        self.is_up = True
+        self._awake.set()
+
+    def end_life(self) -> None:
+        """Kill it (SIGKILL), also while it is stopped."""
+        self.is_up = False
+        self._awake.set()
+
+    def pause(self) -> None:
+        """Stop it (SIGSTOP)."""
+        if self.is_up:
+            self._awake.clear()
+
+    def resume(self) -> None:
+        """Let it go on (SIGCONT)."""
+        self._awake.set()
+
+    async def reach(self) -> None:
+        """Be taken by the process: at once, or when it goes on.
+
+        Raises:
+            NeverReachedError: It is down.
+            NoAnswerError: It died before it went on.
+        """
+        if not self.is_up:
+            raise NeverReachedError(self._name, "connection refused")
+        life = self.lives
+        while self.lives == life and self.is_paused:
+            await self._awake.wait()
+        if self.life != life:
+            raise NoAnswerError(self._name, "the connection broke")
+
 
 MasterProgram = Callable[[Application, ApplicationAttemptId], Awaitable[None]]
 """What an ApplicationMaster does, from its start to its end; an exception is a failed attempt."""
@@ -379,3 +454,37 @@ class ModelledResourceManager(ModelledProcess):
 def _attempt_of(application: Application, container: ContainerId) -> ModelledAttempt | None:
     """The attempt to which a container belongs, if that may still have it."""
     return next((each for each in application.attempts if each.id == container.attempt), None)
+
+
+def silent_nodes(heard_s: Mapping[NodeId, float], now_s: float, timing: Timing) -> list[NodeId]:
+    """Nodes that have not sent a heartbeat for too long.
+
+    Args:
+        heard_s: The time of each node's last heartbeat.
+        now_s: The time.
+        timing: How long is too long.
+    """
+    return [node for node, at_s in heard_s.items() if now_s - at_s > timing.node_expiry_s]
+
+
+def is_silent(application: Application, now_s: float, timing: Timing) -> bool:
+    """True if an application's ApplicationMaster was started, and says nothing."""
+    if application.is_over:
+        return False
+    attempt = application.attempt
+    is_started = attempt.is_registered or attempt.master is not None
+    return is_started and now_s - attempt.heard_s > timing.master_expiry_s
+
+
+def unused_containers(application: Application, now_s: float, timing: Timing) -> list[ContainerId]:
+    """Containers that an ApplicationMaster was given and that no node was told to start.
+
+    Source: `RMContainerImpl` registers with `ContainerAllocationExpirer` when a container is acquired.
+    """
+    return [
+        name
+        for name, held in application.live.items()
+        if held.state is ModelledContainerState.ACQUIRED
+        and not held.is_master
+        and now_s - held.since_s > timing.allocation_expiry_s
+    ]

@@ -5,10 +5,12 @@ do with errors is what the servers do (`shim.server.rpc`).
 """
 
 import asyncio
+import json
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import structlog
 
@@ -17,6 +19,8 @@ from shim.app.peers import GlobalMasterParts
 from shim.app.runtime import ReachableClusters, Runtime, new_view
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import solve_here
+from shim.domain.deadlines import DEADLINE_TAG
+from shim.domain.gangs import GANG_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.errors import (
@@ -27,24 +31,25 @@ from shim.errors import (
     ResourceManagerError,
     StoreError,
     UnavailableError,
+    UserError,
 )
 from shim.federation.inspection import SubClusterDescription
 from shim.multicluster.attempts import AttemptDirectory
 from shim.peers.roster import global_master_role
 from shim.ports.attempt_calls import Attempt
 from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
+from shim.protocol.hrpc import JavaClass
 from shim.protocol.rest.submission_context import decode_submission
 from shim.simulation.cluster.federation import DirectCalls
 from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.masters import MasterCalls
-from shim.simulation.yarn_sim.connections import Connection, RefusedLogin
-from shim.simulation.yarn_sim.contexts import submission_context
-from shim.simulation.yarn_sim.network import NetworkedLogins, NetworkedManager, NetworkedRPC
+from shim.simulation.yarn_sim.network import ModelledNetwork, NetworkedLogins, NetworkedManager, NetworkedRPC
 from shim.simulation.yarn_sim.process import GatedClock, ProcessGate
 from shim.simulation.yarn_sim.stores import gated_stores
 from shim.simulation.yarn_sim.world import HeddleWorld, SchedulerOfAttempts
 
-__all__ = ["ModelledHeddle"]
+__all__ = ["Connection", "ModelledHeddle", "RefusedLogin", "submission_context"]
 
 T = TypeVar("T")
 
@@ -326,3 +331,102 @@ def _stages(job: ModelledJob) -> StagesOfJob:
     ]
     priorities = {number + 1: number for number in range(len(stages))}
     return StagesOfJob(JobGraph.of(job.name, stages), priorities, source="the modelled job's plan")
+
+
+# Connections of ApplicationMasters to a process of Heddle in virtual time, with the answers that servers give.
+
+_MASTER_TIMEOUT_S = 60.0  # `ipc.client.rpc-timeout.ms` is none, but a dead peer is noticed by pings after this
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One connection of an ApplicationMaster: implements `MasterCalls` as `InterceptingRelay` answers.
+
+    Attributes:
+        gate: The process that answers.
+        link: Sender and receiver.
+        calls: What the process does.
+        bugs: Told of exceptions that no caller is told as what they are.
+    """
+
+    gate: ProcessGate
+    network: ModelledNetwork
+    link: tuple[str, str]
+    calls: MasterCalls
+    bugs: list[str]
+
+    async def register(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return await self._call("register", lambda: self.calls.register(payload_untrusted))
+
+    async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return await self._call("allocate", lambda: self.calls.allocate(payload_untrusted))
+
+    async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return await self._call("finish", lambda: self.calls.finish(payload_untrusted))
+
+    async def _call(self, name: str, work: Callable[[], Coroutine[Any, Any, RPCAnswer]]) -> RPCAnswer:
+        async def run() -> RPCAnswer:
+            try:
+                return await work()
+            except ResourceManagerError:
+                raise
+            except UserError as exc:
+                return RPCAnswer(b"", RPCRefusal(JavaClass.YARN, str(exc)))
+            except HeddleError as exc:
+                return RPCAnswer(b"", RPCRefusal(JavaClass.RETRIABLE, str(exc)))
+            except Exception as exc:  # noqa: BLE001 - a call's boundary
+                self.bugs.append(f"{self.gate.name}: {name} failed: {type(exc).__name__}: {exc}")
+                return RPCAnswer(b"", RPCRefusal(JavaClass.YARN, f"{name} failed inside Heddle"))
+
+        return await self.network.carry(
+            self.link, f"master {name}", lambda: self.gate.serve(run, name), timeout_s=_MASTER_TIMEOUT_S
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedLogin:
+    """A login that was refused: no sub-cluster knows the application."""
+
+    attempt: ApplicationAttemptId
+
+    async def register(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return self._refuse(payload_untrusted)
+
+    async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return self._refuse(payload_untrusted)
+
+    async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return self._refuse(payload_untrusted)
+
+    def _refuse(self, _: bytes) -> RPCAnswer:
+        told = f"{self.attempt} not found in AMRMTokenSecretManager."
+        return RPCAnswer(b"", RPCRefusal(JavaClass.INVALID_TOKEN, told))
+
+
+# Submission contexts of modelled jobs, as clients of the REST API write them.
+
+
+def _tags(job: ModelledJob) -> list[str]:
+    deadline = [f"{DEADLINE_TAG}=+{job.deadline_s}s"] if job.deadline_s else []
+    return [*job.tags, *deadline, *([f"{GANG_TAG}={job.gang}@{job.gang_s}s"] if job.gang else [])]
+
+
+def submission_context(application_id: ApplicationId, job: ModelledJob) -> bytes:
+    """A submission context as a REST client writes it."""
+    context = {
+        "application-id": str(application_id),
+        "application-name": job.name,
+        "queue": job.queue,
+        "am-container-spec": {"commands": {"command": job.name}},
+        "resource": {"memory": job.master.memory_mib, "vCores": job.master.vcores},
+        "keep-containers-across-application-attempts": job.keeps_containers,
+        "max-app-attempts": job.most_attempts,
+        **({"application-tags": {"tag": tags}} if (tags := _tags(job)) else {}),
+    }
+    return json.dumps(context).encode()

@@ -3,31 +3,125 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from shim.config.loader import Config, parse
-from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.errors import HeddleError
 from shim.simulation.cluster.applications import Application, Order
 from shim.simulation.cluster.federation import ModelledFederation
 from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.master_account import MasterAccount
-from shim.simulation.cluster.masters import MasterSettings
+from shim.simulation.cluster.masters import MasterCalls, MasterSettings
 from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.engine import seeded
+from shim.simulation.figures_file import FiguresFile
+from shim.simulation.lives import JobLife, life_of, memory_over_time
 from shim.simulation.results import Summary
 from shim.simulation.virtual_time import EPOCH_S, VirtualClock, VirtualTimeLoop, run_in_virtual_time
+from shim.simulation.yarn_sim.heddle import ModelledHeddle
 from shim.simulation.yarn_sim.links import ModelledLinks
+from shim.simulation.yarn_sim.local_master import ModelledLocalMaster
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.process import own_tasks
-from shim.simulation.yarn_sim.several import ModelledFront, Proposals
 from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.simulation.yarn_sim.world import HeddleWorld
 from shim.testing.stores import in_memory_stores
 
-__all__ = ["ManagerTimes", "SimulatedFront", "YarnOutcome", "YarnSetting", "a_config", "play"]
+__all__ = [
+    "ManagerTimes",
+    "ModelledFront",
+    "Proposals",
+    "SimulatedFront",
+    "YarnOutcome",
+    "YarnSetting",
+    "a_config",
+    "play",
+    "yarn_figures",
+]
+
+# Processes of Heddle that clients and ApplicationMasters meet in turn, as by a name with several addresses.
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """Fate of proposals for containers, at all processes.
+
+    Attributes:
+        verdicts: What Local Masters said, by the verdict.
+        conflicts: Rejections, by what was in the way.
+        offers: Containers that were offered to some Global Master, by what became of them.
+        repairs: Promised containers that were not granted in time.
+    """
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    conflicts: Counter[str] = field(default_factory=Counter)
+    offers: Counter[str] = field(default_factory=Counter)
+    repairs: int = 0
+
+
+class ModelledFront:
+    """`heddle serve` as one process, or Global Masters with a Local Master for each cluster.
+
+    Args:
+        world: What they stand on.
+        global_masters: How many; 0 for `heddle serve`.
+    """
+
+    def __init__(self, world: HeddleWorld, global_masters: int = 0) -> None:
+        names = [f"gm{number + 1}" for number in range(global_masters)] or ["heddle"]
+        self._heddles = [ModelledHeddle(world, name, is_master=global_masters > 0) for name in names]
+        clusters = world.federation.clusters if global_masters else ()
+        self._local_masters = [ModelledLocalMaster(world, name, f"lm-{name}") for name in clusters]
+        self._turn = 0
+
+    def start(self) -> None:
+        """Start every process."""
+        for local_master in self._local_masters:
+            local_master.start()
+        for heddle in self._heddles:
+            heddle.start()
+
+    def _next(self) -> ModelledHeddle:
+        self._turn += 1
+        return self._heddles[self._turn % len(self._heddles)]
+
+    async def connect(self, cluster: SubClusterId, attempt: ApplicationAttemptId) -> MasterCalls:
+        """Give an ApplicationMaster a connection."""
+        return await self._next().connect(f"{cluster} nodes", attempt)
+
+    async def issue(self) -> ApplicationId:
+        """A new id.
+
+        Raises:
+            HeddleError: It is not given now.
+        """
+        return await self._next().issue()
+
+    async def submit(self, application_id: ApplicationId, job: ModelledJob) -> None:
+        """Submit a job under an id; a return is a 202.
+
+        Raises:
+            HeddleError: It was not acknowledged.
+        """
+        await self._next().submit(application_id, job)
+
+    def proposals(self) -> Proposals:
+        """Sum up what became of proposals so far."""
+        found, repairs = Proposals(), 0
+        for heddle in self._heddles:
+            status = heddle.use_cases.matching.status()
+            for (_, verdict), count in status.verdicts.items():
+                found.verdicts[verdict.value] += count
+            for (_, kind), count in status.conflicts.items():
+                found.conflicts[kind.value] += count
+            for each in status.offers.values():
+                found.offers.update(made=each.made, taken=each.taken, returned=each.returned, expired=each.expired)
+            repairs += status.repairs
+        return Proposals(found.verdicts, found.conflicts, found.offers, repairs)
+
 
 _RETRY_S = 1.0
 _MOST_S = 7 * 86_400.0
@@ -361,3 +455,34 @@ def _outcome(
         for application in cluster.manager.applications.values():
             outcome.used[subcluster, application.order.queue] += int(application.mib_s)
     return outcome
+
+
+# Figures of runs of jobs over modelled clusters, for plots and for the console.
+
+
+def yarn_figures(
+    outcomes: Mapping[str, YarnOutcome], columns: Sequence[tuple[str, str]], rows: Sequence[Mapping[str, str]]
+) -> FiguresFile:
+    """Gather the figures of one workload behind each front.
+
+    Args:
+        outcomes: By the front's name.
+        columns: Heading and key of each column of the table.
+        rows: Its rows, as texts.
+    """
+    n_jobs = max(len(outcome.jobs) for outcome in outcomes.values())
+    figures = FiguresFile(f"modelled clusters: {n_jobs} jobs", columns, rows)
+    figures.add_distribution("completion (s)", {name: each.completions_s for name, each in outcomes.items()})
+    figures.add_distribution("wait of tasks (s)", {name: each.waits_s for name, each in outcomes.items()})
+    lives = {name: lived for name, each in outcomes.items() if (lived := list(_lives(each)))}
+    figures.add_over_time("memory (GiB)", {name: memory_over_time(each) for name, each in lives.items()})
+    for name, lived in lives.items():
+        figures.add_jobs(name, [each.bar for each in lived])
+    return figures
+
+
+def _lives(outcome: YarnOutcome) -> Iterable[JobLife]:
+    for job in outcome.jobs:
+        times = outcome.times.get(job.name)
+        if times is not None:
+            yield life_of(f"{job.name} ({job.queue})", job.arrival_s, times.launched_s, times.ended_s, times.mib_s)

@@ -16,11 +16,10 @@ from shim.domain.submissions import NOWHERE, Submission, SubmissionState
 from shim.errors import ConflictError, ForbiddenError, HomeUnreachableError, StoreUnavailableError
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.submission_context import decode_submission
-from shim.queues.admission import AdmissionQueue, Kills
+from shim.queues.admission import AdmissionQueue, Kills, WaitingPlace
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.expected_work import NO_EXPECTATION
 from shim.queues.starting import Starting
-from shim.queues.waiting_place import WaitingPlace
 from shim.submission.entrance import Accepted
 from shim.submission.service import SubmissionService, SubmissionSettings
 from shim.testing import reports
@@ -454,3 +453,11 @@ async def test_what_failed_teaches_nothing_of_its_work() -> None:
     assert front.room.work.expected("root.default", "alice YARN job") == NO_EXPECTATION
     front.room.learn(reports.a_document(1, "east", "FINISHED"), 100.0)
     assert front.room.work.expected("root.default", "alice YARN job").runs == 1
+
+
+@pytest.mark.parametrize(
+    ("expected_s", "told"),
+    [(None, "3 of 9: full."), (90.0, "3 of 9; about 90 s at"), (600.0, "about 10 min at"), (9000.0, "about 2 h at")],
+)
+def test_position_and_time_are_told(expected_s, told):
+    assert told in WaitingPlace(3, 9, expected_s).told("full")

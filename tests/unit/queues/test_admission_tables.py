@@ -12,9 +12,8 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
 from shim.errors import ForbiddenError
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.queues.admission import AdmissionQueue, Kills
+from shim.queues.admission import AdmissionQueue, Kills, WaitingPlace
 from shim.queues.core.entitle import ShareSettings
-from shim.queues.waiting_place import WaitingPlace
 from shim.telemetry.application_life import LifeEvent, listen
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.clock import FakeClock

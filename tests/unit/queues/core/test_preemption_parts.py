@@ -5,8 +5,8 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import HeldContainer, PreemptionStage
 from shim.domain.resources import ResourceVector
+from shim.queues.core.preemption import Victim, Victims
 from shim.queues.core.preemption_sizes import count_fitting
-from shim.queues.core.preemption_victims import Victim, Victims
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 UNIT = ResourceVector(1000, 1)

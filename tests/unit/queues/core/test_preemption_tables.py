@@ -20,11 +20,10 @@ from shim.domain.preemption import (
     WaitingWork,
 )
 from shim.domain.resources import ResourceVector
-from shim.queues.core.preemption import Preemption
+from shim.queues.core.preemption import Preemption, Victim, Victims
 from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, Remind, Step
 from shim.queues.core.preemption_memory import Begun, Memory, memory_of
 from shim.queues.core.preemption_sizes import lacking, within
-from shim.queues.core.preemption_victims import Victim, Victims
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 UNIT = ResourceVector(1024, 0)

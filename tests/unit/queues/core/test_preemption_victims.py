@@ -5,7 +5,7 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import HeldContainer, PreemptionStage, ShareSnapshot
 from shim.domain.resources import ResourceVector
-from shim.queues.core.preemption_victims import Victim, Victims
+from shim.queues.core.preemption import Victim, Victims
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 UNIT = ResourceVector(1024, 1)

@@ -4,7 +4,7 @@ import pytest
 
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.errors import BadRequestError, ForbiddenError
-from shim.queues.core.deadline_rules import hopeless_deadline
+from shim.queues.admission import hopeless_deadline
 from shim.scheduling.global_master.recurring_jobs import FormerRun, FormerRuns, recurring_key_of
 from shim.testing.builders import a_submission
 from tests.support.scripted_server import BASE, ScriptedServer, body_of, context

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.queues.core.share_sums import RowSet, ShareSums
+from shim.queues.core.share_round import RowSet, ShareSums
 
 RESOURCES = 2
 ROWS = st.integers(0, 9)

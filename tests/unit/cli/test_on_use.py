@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from shim.cli.grammar import grammar_of
 from shim.cli.main import app
-from shim.cli.paragraphs import unwrapped
+from shim.cli.on_use import unwrapped
 
 WIDTH = 80
 
