@@ -171,11 +171,13 @@ def test_what_users_import_leaves_a_projects_own_packages_to_it(equipped, namesa
     assert told.splitlines() == [f"the {name} of the project" for name in INSIDE]
 
 
-@pytest.mark.parametrize("command", [("heddle",), ("python", "-m", "heddle")], ids=" ".join)
+@pytest.mark.parametrize("command", [("heddle",), ("python", "-m", "heddle"), ("python", "PACKAGE")], ids=" ".join)
 def test_the_daemon_has_its_own_packages_beside_a_projects(equipped, namesake, command):
     config = namesake / "heddle.toml"
     config.write_text('[[subcluster]]\nid = "east"\nweb = "http://127.0.0.1:8"\n')
-    program = (str(equipped / command[0]), *command[1:])
+    # what Heddle starts itself by is the package's folder: no folder that one works in comes before it
+    package = run(str(equipped / "python"), "-c", "import heddle; print(heddle.__path__[0])", cwd=namesake).strip()
+    program = (str(equipped / command[0]), *(word.replace("PACKAGE", package) for word in command[1:]))
     assert "in order; sub-clusters: east" in run(*program, "serve", "-c", str(config), "--check", cwd=namesake)
 
 
