@@ -244,7 +244,7 @@ class FederationContainer(Federation):
         if self.settings.clusters > len(_NAMES):
             raise FederationError(f"there are names for {len(_NAMES)} clusters: {', '.join(_NAMES)}")
         self._images = dict(images or {})
-        self._reuse = reuse
+        self.reuse = reuse
         what = hashlib.sha256(repr((self.settings, sorted(self._images.items()), name)).encode()).hexdigest()[:10]
         self._key = what if reuse else f"once-{uuid.uuid4().hex[:10]}"
         self._docker: docker.DockerClient | None = None
@@ -281,7 +281,7 @@ class FederationContainer(Federation):
     def start_up(self) -> None:
         """See `Federation.start_up`."""
         self._docker = find_docker()
-        if self._reuse and not testcontainers_config.ryuk_disabled:
+        if self.reuse and not testcontainers_config.ryuk_disabled:
             raise FederationError(
                 "containers that shall stay would be removed at the end by testcontainers' Ryuk: set"
                 " TESTCONTAINERS_RYUK_DISABLED=true before the tests"
@@ -303,14 +303,17 @@ class FederationContainer(Federation):
             self._remove_all()
             raise
 
-    def _of_ours(self) -> list[Container]:
+    def containers(self) -> list[Container]:
+        """Every container of it, running or not."""
         found: list[Container] = self._client.containers.list(all=True, filters={"label": f"{LABEL}={self._key}"})
         return found
 
     def _find_running(self) -> bool:
         """Whether all of it runs, as an earlier run has left it."""
         wanted = {HEDDLE, _CLIENT, *(name for id_ in self._versions for name in self._daemons_of(id_))}
-        self._running = {each.attrs["Config"]["Hostname"]: each for each in self._of_ours() if each.status == "running"}
+        self._running = {
+            each.attrs["Config"]["Hostname"]: each for each in self.containers() if each.status == "running"
+        }
         networks = self._client.networks.list(filters={"label": f"{LABEL}={self._key}"})
         self._network = networks[0] if networks else None
         return self.shared.is_dir() and self._network is not None and self._running.keys() == wanted
@@ -408,7 +411,7 @@ class FederationContainer(Federation):
         return f"http://{DockerClient().host()}:{found[0]['HostPort']}" if found else ""
 
     def _end(self) -> None:
-        if self._docker is None or self._reuse:
+        if self._docker is None or self.reuse:
             return
         self._remove_all()
 
@@ -418,7 +421,7 @@ class FederationContainer(Federation):
         if client is not None:  # its user's files are not ours to remove
             with contextlib.suppress(docker.errors.APIError):
                 client.exec_run(["sh", "-c", 'rm -rf "$0"/* 2>/dev/null', str(self.shared)])
-        for container in self._of_ours():
+        for container in self.containers():
             with contextlib.suppress(docker.errors.APIError):
                 container.remove(force=True, v=True)
         self._client.networks.prune(filters={"label": f"{LABEL}={self._key}"})

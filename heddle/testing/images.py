@@ -16,7 +16,7 @@ import docker
 import heddle
 from heddle.testing.federation import FederationError, MissingProgramError
 
-__all__ = ["BASE_IMAGE", "hadoop_image", "heddle_image"]
+__all__ = ["BASE_IMAGE", "digest", "hadoop_image", "heddle_image"]
 
 BASE_IMAGE = os.environ.get("HEDDLE_BASE_IMAGE", "debian:bookworm-slim")
 """What both are made of; `HEDDLE_BASE_IMAGE` names another one, such as a mirror's."""
@@ -49,7 +49,7 @@ def hadoop_image(client: docker.DockerClient, version: str) -> str:
     """
     jars = _jars(version)
     files = [_sources() / "hadoop" / name for name in ("Dockerfile", "hadoop-node", "conf")]
-    name = f"heddle-testing-hadoop:{version}-{_digest((*files, jars))}"
+    name = f"heddle-testing-hadoop:{version}-{digest((*files, jars))}"
     if not _is_there(client, name):
         with tempfile.TemporaryDirectory(prefix="heddle-image-") as folder:
             for file in files:
@@ -68,7 +68,7 @@ def heddle_image(client: docker.DockerClient) -> str:
     """
     files = [_sources() / "heddle" / name for name in ("Dockerfile", "heddle", "heddle.toml", "requirements.lock")]
     inside = [_PACKAGE / name if (_PACKAGE / name).is_dir() else _PACKAGE.parent / name for name in _INSIDE]
-    name = f"heddle-testing:{_digest((*files, _PACKAGE, *inside))}"
+    name = f"heddle-testing:{digest((*files, _PACKAGE, *inside))}"
     if not _is_there(client, name):
         with tempfile.TemporaryDirectory(prefix="heddle-image-") as folder:
             for file in files:
@@ -124,7 +124,7 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copy(source, target)
 
 
-def _digest(paths: Iterable[Path]) -> str:
+def digest(paths: Iterable[Path]) -> str:
     """A short name for what is in files and folders; jars, whose checksums were compared, go by name and size."""
     summed = hashlib.sha256(BASE_IMAGE.encode())
     for path in paths:

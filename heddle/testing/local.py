@@ -67,7 +67,7 @@ class LocalFederation(Federation):
     ) -> None:
         super().__init__(settings, user=user)
         self._hosts = hosts
-        self._reuse = reuse
+        self.reuse = reuse
         self._name = name
         self._lock: IO[str] | None = None
         self._heddle: int | None = None
@@ -89,19 +89,19 @@ class LocalFederation(Federation):
         _sweep()
         self._lock = self._claim()
         try:
-            if not (self._reuse and self._is_running()):
+            if not (self.reuse and self._is_running()):
                 self._start_anew()
             self._look_up()
             self.wait_ready(timeout_s=_BOOT_S)
         except BaseException:
-            self._reuse = False
+            self.reuse = False
             self._end()
             raise
 
     def _claim(self) -> IO[str]:
         """The lock of a folder that nobody has, held until this process ends."""
         what = (self.settings, self._hosts, self._name, self.user, heddle.__path__[0])
-        key = hashlib.sha256(repr(what).encode()).hexdigest()[:10] if self._reuse else f"once-{uuid.uuid4().hex[:10]}"
+        key = hashlib.sha256(repr(what).encode()).hexdigest()[:10] if self.reuse else f"once-{uuid.uuid4().hex[:10]}"
         state_folder().mkdir(parents=True, exist_ok=True)
         number = 0
         while True:  # whoever holds one of these is another run of the same tests
@@ -113,7 +113,7 @@ class LocalFederation(Federation):
         """Whether all of it runs, as an earlier one has left it."""
         pid = self.folder / "heddle.pid"
         try:
-            rows = json.loads(self._lab("status", "-o", "json"))
+            rows = json.loads(self.lab("status", "-o", "json"))
             self._heddle = int(pid.read_text())
         except (FederationError, ValueError, OSError):
             return False
@@ -121,22 +121,22 @@ class LocalFederation(Federation):
 
     def _start_anew(self) -> None:
         if (self.folder / "lab").exists():
-            self._lab("down")
+            self.lab("down")
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "shared" / "staging").mkdir(parents=True)
         (self.folder / "shared").chmod(0o777)
         ports = [word for option, port in zip(_PORTS, _free_ports(len(_PORTS)), strict=True) for word in (option, port)]
         of = self.settings
         wanted = ("--clusters", str(of.clusters), "--nodes", str(of.nodes), "--hadoop", of.version)
-        self._lab("up", *wanted, "--hosts", self._hosts, *ports, timeout_s=_BOOT_S)
-        toml = Path(json.loads(self._lab("where"))["heddleToml"])
+        self.lab("up", *wanted, "--hosts", self._hosts, *ports, timeout_s=_BOOT_S)
+        toml = Path(json.loads(self.lab("where"))["heddleToml"])
         toml.write_text(f"{toml.read_text('utf-8')}\n{of.toml}\n", "utf-8")
         self._start_heddle(toml)
 
     def _look_up(self) -> None:
         """Take addresses and folders from the lab."""
-        found = self._where = json.loads(self._lab("where"))
-        rows = json.loads(self._lab("status", "-o", "json"))
+        found = self._where = json.loads(self.lab("where"))
+        rows = json.loads(self.lab("status", "-o", "json"))
         self.url = f"http://{found['heddle']['rest']}"
         self.shared = self.folder / "shared"
         self._java = found["java"]
@@ -162,7 +162,7 @@ class LocalFederation(Federation):
     def _end(self) -> None:
         if self._lock is None or self._lock.closed:
             return
-        if not self._reuse:
+        if not self.reuse:
             if self._heddle is not None and self._heddle_runs():
                 os.kill(self._heddle, signal.SIGTERM)
                 patiently(self._heddle_runs, lambda runs: not runs, 15.0, calm=OSError)
@@ -175,7 +175,7 @@ class LocalFederation(Federation):
         variables = os.environ | {"HADOOP_USER_NAME": self.user, _MARKER: str(self.folder / "lab")} | dict(environment)
         return _LocalProgram(command, variables, printed)
 
-    def _lab(self, verb: str, *arguments: str, timeout_s: float = _CALL_S) -> str:
+    def lab(self, verb: str, *arguments: str, timeout_s: float = _CALL_S) -> str:
         """What `heddle lab VERB` prints.
 
         Raises:
@@ -232,25 +232,25 @@ class LocalFederation(Federation):
             self._signal_heddle(signal.SIGKILL)
             patiently(self._heddle_runs, lambda runs: not runs, _CALL_S, calm=OSError)
         else:
-            self._lab("kill", daemon)
+            self.lab("kill", daemon)
 
     def _start(self, daemon: str) -> None:
         if daemon == HEDDLE:
             self._start_heddle(Path(self._where["heddleToml"]))
         else:
-            self._lab("start", daemon)
+            self.lab("start", daemon)
 
     def _pause(self, daemon: str) -> None:
         if daemon == HEDDLE:
             self._signal_heddle(signal.SIGSTOP)
         else:
-            self._lab("pause", daemon)
+            self.lab("pause", daemon)
 
     def _resume(self, daemon: str) -> None:
         if daemon == HEDDLE:
             self._signal_heddle(signal.SIGCONT)
         else:
-            self._lab("resume", daemon)
+            self.lab("resume", daemon)
 
     def _cut(self, daemon: str) -> None:
         self._set_link(daemon, "down")
@@ -264,7 +264,7 @@ class LocalFederation(Federation):
                 f"{daemon} has no host of its own: take hosts='own' (as root on Linux) and a daemon of a cluster, or"
                 " yarn_containers"
             )
-        rows = json.loads(self._lab("status", "-o", "json"))
+        rows = json.loads(self.lab("status", "-o", "json"))
         host = next(row["web"] for row in rows if row["name"] == daemon).partition(":")[0]
         command = ["ip", "-n", f"heddle-{host}", "link", "set", "eth0", state]
         done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed program

@@ -50,9 +50,9 @@ def test_containers_that_stay_are_found_again(daemon):
     first = FederationContainer(settings, reuse=True, name=name)
     try:
         with first:
-            made = {each.id for each in first._of_ours()}
+            made = {each.id for each in first.containers()}
         with FederationContainer(settings, reuse=True, name=name) as again:
-            assert {each.id for each in again._of_ours()} == made
+            assert {each.id for each in again.containers()} == made
             assert len(made) == 4
             again.partition("east-nm1")
             again.pause("heddle")
@@ -61,9 +61,9 @@ def test_containers_that_stay_are_found_again(daemon):
             with again.client() as heddle:
                 assert [(each.id, each.state) for each in heddle.clusters().clusters] == [("east", "RUNNING")]
     finally:
-        first._reuse = False
+        first.reuse = False
         first.close()
-    assert first._of_ours() == []
+    assert first.containers() == []
     assert not first.shared.exists()
 
 

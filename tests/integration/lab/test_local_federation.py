@@ -63,11 +63,11 @@ def test_faults_are_seen_by_heddle_and_healed(federation):
 
 
 def test_a_node_that_is_cut_off_hears_nothing(federation):
-    if not json.loads(federation._lab("where"))["hasHosts"]:
+    if not json.loads(federation.lab("where"))["hasHosts"]:
         with pytest.raises(FederationError, match="has no host of its own"):
             federation.partition("east-nm1")
         return
-    rows = json.loads(federation._lab("status", "-o", "json"))
+    rows = json.loads(federation.lab("status", "-o", "json"))
     web = next(row["web"] for row in rows if row["name"] == "east-nm1")
     ask = ["curl", "--silent", "--max-time", "2", "--output", "/dev/null", f"http://{web}/ws/v1/node/info"]
     assert subprocess.run(ask, check=False).returncode == 0
@@ -85,5 +85,5 @@ def test_the_next_one_of_the_same_settings_finds_it_running(federation):
         assert (again.folder / "heddle.pid").read_text() == before
         with own() as beside:  # while somebody uses it, another one is started
             assert beside.url != again.url
-            beside._reuse = False
+            beside.reuse = False
         assert not beside.folder.exists()

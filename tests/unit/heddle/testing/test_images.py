@@ -69,11 +69,11 @@ def test_what_a_name_stands_for_is_content(tmp_path):
     folder = tmp_path / "package"
     (folder / "__pycache__").mkdir(parents=True)
     (folder / "module.py").write_text("one")
-    before = images._digest([folder])
+    before = images.digest([folder])
     (folder / "__pycache__" / "module.pyc").write_text("compiled")
-    assert images._digest([folder]) == before
+    assert images.digest([folder]) == before
     (folder / "module.py").write_text("two")
-    assert images._digest([folder]) != before
+    assert images.digest([folder]) != before
 
 
 def test_a_version_that_heddle_does_not_know_is_refused(daemon):
