@@ -58,14 +58,16 @@ def _tell(name: str, said: str) -> None:
 
 
 def run_again() -> None:
-    """Become the program that runs, as it was started, under the same number; never returns.
-
-    A signal that comes while it is not there yet shall not end it: what is ignored stays so until it answers signals.
-    """
-    for each in (signal.SIGHUP, signal.SIGQUIT, *_TOLD):
-        signal.signal(each, signal.SIG_IGN)
+    """Become the program that runs, as it was started, under the same number; never returns."""
+    _ignore_signals()
     _settle()
     os.execv(sys.executable, program())  # noqa: S606 - it is this program
+
+
+def _ignore_signals() -> None:
+    """Let no signal that means no end be one while nobody answers it: what is ignored stays so until that begins."""
+    for each in (signal.SIGHUP, signal.SIGQUIT, *_TOLD):
+        signal.signal(each, signal.SIG_IGN)
 
 
 def program() -> list[str]:
@@ -74,11 +76,12 @@ def program() -> list[str]:
 
 
 def hold_streams() -> None:
-    """Let standard streams neither end this process nor hold it up.
+    """Let neither standard streams nor signals that mean no end be the end of this process, from its start on.
 
     Those that were closed get a place where nothing is, before a file or a socket takes theirs. A pipe or a socket
     whose reader sleeps takes no more than it has room for: a write that waits would hold everybody's calls.
     """
+    _ignore_signals()
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)

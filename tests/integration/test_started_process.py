@@ -183,3 +183,26 @@ def test_a_user_without_a_name_runs_it(tmp_path):
     with heddle:
         assert is_well(url)
         assert heddle.ended(by=signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_no_signal_ends_it_while_it_starts(tmp_path, verb):
+    """It takes a while until it answers signals; a rotation of logs, or a terminal that goes, waits for nothing."""
+    heddle, url = started(tmp_path, verb)
+    heddle.begin()
+    try:
+        until(lambda: heddle.process.poll() is not None or ignores(heddle, signal.SIGHUP), "it ignores signals")
+        for each in STAYS:
+            heddle.process.send_signal(each)
+        there = "listens on" if verb == "lm" else " serves "
+        until(lambda: heddle.process.poll() is not None or there in heddle.told(), "it is there")
+        assert verb == "lm" or is_well(url)
+        assert heddle.ended(by=signal.SIGTERM) == 0
+    finally:
+        heddle.__exit__()
+
+
+def ignores(heddle: Started, which: signal.Signals) -> bool:
+    lines = Path(f"/proc/{heddle.process.pid}/status").read_text().splitlines()
+    mask = next(line.split()[1] for line in lines if line.startswith("SigIgn"))
+    return bool(int(mask, 16) >> which - 1 & 1)
