@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import io
+import os
 import shutil
 import tarfile
 import tempfile
@@ -316,15 +317,21 @@ class FederationContainer(Federation):
         }
         networks = self._client.networks.list(filters={"label": f"{LABEL}={self._key}"})
         self._network = networks[0] if networks else None
-        return self.shared.is_dir() and self._network is not None and self._running.keys() == wanted
+        is_ours = self.shared.is_dir() and self.shared.lstat().st_uid == os.getuid()
+        return is_ours and self._network is not None and self._running.keys() == wanted
 
     def _daemons_of(self, cluster: str) -> tuple[str, ...]:
         return (f"{cluster}-rm", *(f"{cluster}-nm{number + 1}" for number in range(self.settings.nodes)))
 
     def _write_shared(self) -> None:
+        """Write configurations into a folder that was not there: its place is one where others may write."""
+        try:
+            self.shared.mkdir()
+        except OSError as exc:
+            raise FederationError(f"{self.shared} cannot be made; remove what is there: {exc.strerror}") from exc
         for folder in (self.shared, self.shared / "clients", self.shared / "staging"):
-            folder.mkdir(parents=True, exist_ok=True)
-            folder.chmod(0o777)
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o1777)  # containers have users of their own
         toml = _HEDDLE_TOML + "".join(
             f'\n[[subcluster]]\nid = "{id_}"\nweb = "http://{id_}-rm:8088"\nclient_rpc = "{id_}-rm:8032"\n'
             f'scheduler_rpc = "{id_}-rm:8030"\nadmin_rpc = "{id_}-rm:8033"\n'

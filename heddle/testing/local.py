@@ -124,7 +124,6 @@ class LocalFederation(Federation):
             self.lab("down")
         shutil.rmtree(self.folder, ignore_errors=True)
         (self.folder / "shared" / "staging").mkdir(parents=True)
-        (self.folder / "shared").chmod(0o777)
         ports = [word for option, port in zip(_PORTS, _free_ports(len(_PORTS)), strict=True) for word in (option, port)]
         of = self.settings
         wanted = ("--clusters", str(of.clusters), "--nodes", str(of.nodes), "--hadoop", of.version)
