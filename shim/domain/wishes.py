@@ -4,6 +4,7 @@
     heddle-slowdown=1.5         its containers run so many times as long away from the hosts that its asks name
     heddle-tolerance=10m        after its deadline it is worth less and less, and after so long nothing: s, m, h or d
     heddle-penalty=2            what is lost beside its worth if it is not done by then
+    heddle-altruism=0.5         how often it puts off what it does not need now, in a queue with `altruism`: 0 to 1
     heddle-shape=one-cluster    its gang is worth more in one sub-cluster; or `spread`: over all that have room
 
 Tags, because every client of YARN can send them. ResourceManagers turn tags into lower case.
@@ -11,6 +12,7 @@ Tags, because every client of YARN can send them. ResourceManagers turn tags int
 Source: Tumanov et al., "alsched", SoCC 2012, and "TetriSched" (its wizard): budget, sensitivity, penalty.
 """
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -45,6 +47,7 @@ class JobWishes:
         slowdown: Run time of its containers away from its preferred places, as a multiple; 0 where nothing is said.
         tolerance_s: How long after its deadline it is worth something yet.
         penalty: What is lost if it is not done by then, in budgets of 1.
+        altruism: Probability with which it puts off what it does not need now; None for its queue's.
     """
 
     budget: float = 1.0
@@ -52,15 +55,16 @@ class JobWishes:
     tolerance_s: float = 0.0
     penalty: float = 0.0
     shape: GangShape = GangShape.ANY
+    altruism: float | None = None
 
 
 NO_WISHES = JobWishes()
 
 
-def _number(least: float) -> Callable[[str], float | None]:
+def _number(least: float, most: float = math.inf) -> Callable[[str], float | None]:
     def read(text: str) -> float | None:
         value = float(text) if _NUMBER.fullmatch(text) else None
-        return value if value is not None and value >= least else None
+        return value if value is not None and least <= value <= most else None
 
     return read
 
@@ -77,6 +81,7 @@ _TAGS: Mapping[str, tuple[str, Callable[[str], object], str]] = MappingProxyType
         "heddle-slowdown": ("slowdown", _number(1.0), "1 or more, as heddle-slowdown=1.5"),
         "heddle-tolerance": ("tolerance_s", _length_s, "a length of time, as heddle-tolerance=10m (s, m, h or d)"),
         "heddle-penalty": ("penalty", _number(0.0), "a number, as heddle-penalty=2"),
+        "heddle-altruism": ("altruism", _number(0.0, 1.0), "a number from 0 to 1, as heddle-altruism=0.5"),
         "heddle-shape": ("shape", _SHAPES.get, f"one of {', '.join(_SHAPES)}"),
     }
 )

@@ -15,6 +15,7 @@ import structlog
 from altruism import LeftoverOrder
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.credits import NO_CREDITS, Credits
+from shim.domain.deadlines import job_times
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.job_graphs import Stage, StagesOfJob
 from shim.domain.resources import ResourceVector
@@ -273,8 +274,15 @@ class AltruismService:
         job = QueueJob(span.attempt.id, holdings.asks, held, containers=len(sight.tasks), form=form, facts=sight.facts)
         if stages is None:
             return job
-        yields = queue.altruism >= 1 or self._world.random.random() < queue.altruism
+        altruism = self._altruism_of(span.attempt.id.application, queue)
+        yields = altruism >= 1 or self._world.random.random() < altruism
         return replace(job, stages=stages, yields=yields)
+
+    def _altruism_of(self, application: ApplicationId, queue: FederatedQueue) -> float:
+        """Probability with which a job yields: what its tag says, else its queue's."""
+        known = self._world.view.find(application)
+        told = None if known is None else job_times(0.0, known.summary.tags).wishes.altruism
+        return queue.altruism if told is None else told
 
     def _total(self, path: str, now_s: float) -> ResourceVector:
         """The share of a queue when everybody wants everything: it does not fall as others come and go."""

@@ -39,7 +39,10 @@ __all__ = ["TETRISCHED", "NodePartitions", "SpaceTime", "SpaceTimeRules", "prefe
 
 def preferred_nodes(snapshot: Snapshot, row: int) -> Mapping[int, int]:
     """Nodes that a request names, each with how many containers are wanted there; without hosts, those of its racks."""
-    places = places_of(snapshot, snapshot.requests.prefers(row))
+    named = snapshot.requests.prefers(row)
+    if not named:
+        return {}
+    places = places_of(snapshot, named)
     if places.nodes.size:
         found: dict[int, int] = {}
         for node, count in zip(places.nodes.tolist(), places.counts.tolist(), strict=True):

@@ -11,6 +11,7 @@ from shim.submission.core.own_tags import check_tags
 def test_wishes_are_read_from_tags_among_others():
     tags = ["etl", "Heddle-Budget=3", "heddle-slowdown=1.5", "heddle-tolerance=10m", "heddle-penalty=0.5"]
     assert wishes_of([*tags, "heddle-shape=one-cluster"]) == JobWishes(3.0, 1.5, 600.0, 0.5, GangShape.ONE_CLUSTER)
+    assert [wishes_of([f"heddle-altruism={told}"]).altruism for told in ("0", "0.25", "1")] == [0.0, 0.25, 1.0]
     assert wishes_of(["heddle-shape=SPREAD"]).shape is GangShape.SPREAD
     assert wishes_of(["etl", "heddle-deadline=+45m"]) is NO_WISHES
 
@@ -30,6 +31,8 @@ def test_wishes_are_read_from_tags_among_others():
         "heddle-tolerance=99999999m",
         "heddle-penalty=much",
         "heddle-shape=round",
+        "heddle-altruism=1.5",
+        "heddle-altruism=-0",
     ],
 )
 def test_what_cannot_be_read_is_refused_at_the_door_and_nothing_elsewhere(tag):

@@ -1,7 +1,7 @@
 """Altruism at work on attempts that only hold and ask."""
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -21,7 +21,7 @@ from shim.queues.credits import CreditBook
 from shim.queues.engines import EngineGraphs
 from shim.simulation.engine import seeded
 from shim.testing.clock import FakeClock
-from shim.testing.reports import a_report
+from shim.testing.reports import a_document, a_report
 from shim.testing.settings import usual
 from shim.testing.state_stores import InMemoryStateStore
 
@@ -70,7 +70,8 @@ class MapReduceGraphs(EngineGraphs):
 class OneQueue:
     """A cluster of eight containers, and a job whose maps ran ten seconds."""
 
-    def __init__(self, **settings) -> None:
+    def __init__(self, *tags: str, **settings) -> None:
+        self.tags = tags
         self.clock, self.job, self.sequence = FakeClock(1000.0), ListedJob(), 0
         self.others: list[ListedJob] = []
         self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=5.0))
@@ -95,7 +96,9 @@ class OneQueue:
     def look(self, *, is_fresh=True):
         if is_fresh:
             self.sequence += 1
-            self.view.apply(a_report(EAST, self.sequence, polled_at_s=self.clock.now_s()))
+            told = a_document(1, EAST, timestamp=1_700_000_000_000)
+            known = replace(told, summary=replace(told.summary, tags=self.tags))
+            self.view.apply(a_report(EAST, self.sequence, polled_at_s=self.clock.now_s(), applications=[known]))
         self.service.look()
         return self.job.told[-1].counts if self.job.told else None
 
@@ -113,6 +116,19 @@ def test_reduces_are_held_back_until_their_maps_are_about_to_end():
     assert queue.run_maps() == {REDUCE: 3}
     queue.wait(6.0)
     assert queue.look() == {}, "a container takes a while to start"
+
+
+@pytest.mark.parametrize(
+    ("tags", "altruism", "expected"),
+    [
+        (("heddle-altruism=0",), 1.0, None),
+        (("heddle-altruism=1",), 1e-9, {REDUCE: 3}),
+        (("heddle-altruism=much",), 1.0, {REDUCE: 3}),
+        (("heddle-altruism=1",), 0.0, None),
+    ],
+)
+def test_a_job_yields_as_often_as_its_tag_says_in_a_queue_where_jobs_yield_at_all(tags, altruism, expected):
+    assert OneQueue(*tags, altruism=altruism).run_maps() == expected
 
 
 def test_a_first_wave_is_not_held_back():
