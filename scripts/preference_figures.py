@@ -4,9 +4,10 @@
 
 Two clusters of four nodes with five places each. A *mild* job names one node of all, and runs 1.1 times as long
 elsewhere; a *severe* one names the nodes of `west`, and runs four times as long in `east`. In a *scarce* draw all jobs
-are mild; in a *mixed* one half of them is severe; a *loaded* one is mixed, with a job every 2.5 s, and severe jobs run
-ten times as long elsewhere. Masters of `hard` rows ask for the named nodes alone, those of `none` rows name no node;
-all others ask softly. `now` is without a look ahead. Mean completion in seconds.
+are mild; in a *calm* one half of them is severe, and a job comes every 6 s; a *mixed* one has a job every 3.5 s; a
+*loaded* one every 2.5 s, and severe jobs run ten times as long elsewhere. `hard` rows ask for the named nodes
+alone, `none` rows name no node; all others ask softly. `now` is without a look ahead. Mean completion in
+seconds.
 """
 
 import sys
@@ -54,6 +55,7 @@ class Row:
 
 DRAWS: Mapping[str, PreferenceDraw] = {
     "scarce": PreferenceDraw(0.0, 1.0, 3.0),
+    "calm": PreferenceDraw(0.5, 4.0, 6.0),
     "mixed": PreferenceDraw(0.5, 4.0, 3.5),
     "loaded": PreferenceDraw(0.5, 10.0, 2.5),
 }
