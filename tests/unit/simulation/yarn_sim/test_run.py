@@ -110,3 +110,18 @@ def test_nothing_leaves_its_home_by_itself_without_epochs_or_where_operators_wan
     outcome = play(setting(shares_files=True, **changed), jobs(1, WIDE))
     assert outcome.failed == {}
     assert sum(used > 0 for used in outcome.used.values()) == 1
+
+
+def test_a_short_job_goes_to_the_backlog_that_is_soon_done_and_not_behind_long_tasks_that_want_nothing_more():
+    """By free shares the cluster of the long tasks has more: nothing is asked for there, and all of it is in use."""
+    kinds = {"long": (300.0,) * 7, "short": (2.0,) * 40, "probe": (1.0,)}
+
+    def job(kind, number, at_s):
+        return ModelledJob(f"{kind}-2026{number:04}", at_s, (ModelledStage(kinds[kind]),))
+
+    before = [job("long", 1, 0.0), job("short", 1, 5.0), job("probe", 1, 60.0)]
+    again = [job("long", 2, 400.0), job("short", 2, 405.0), job("probe", 2, 412.0)]
+    as_before = '[scheduling]\nautomatic = false\n[[queue]]\nname = "root.default"\nspan = false\n'
+    outcome = play(setting(config=as_before), before + again)
+    assert outcome.failed == {}
+    assert outcome.completions_s[-1] < 60.0
