@@ -48,8 +48,8 @@ from shim.concurrency.solver_child import SolverBeside, SolverChild, serve_in_sh
 from shim.config.loader import Config
 from shim.config.roles import stated_groups
 from shim.errors import ConfigError, InvariantViolationError, StoreError
-from shim.federation.doctor_rounds import DoctorRounds
 from shim.federation.health import Health
+from shim.federation.inspection import DoctorRounds
 from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates

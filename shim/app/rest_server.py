@@ -27,7 +27,7 @@ from shim.server.rest import RestServer
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import RequestHandler
 from shim.server.rest.bearer_tokens import BearerCallers
-from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
+from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers, RatedCallers
 from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.forwarding import at_port, public_url
 from shim.server.rest.heddle_api import HeddleAPI
@@ -39,7 +39,6 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.operators_api import AuditAPI, HardeningAPI, ReadsAnew, ReloadAPI, RetirementAPI, ShadowAPI
 from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages, browser_alone, browser_at_address
-from shim.server.rest.rated_callers import RatedCallers
 from shim.server.rest.request_records import AuditSink
 from shim.server.rest.service import RestService
 from shim.server.rest.shares_api import SharesAPI

@@ -1,9 +1,10 @@
 """Operators' questions: the state of sub-clusters, the queues over all of them, and the doctor's findings."""
 
 import asyncio
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 
@@ -16,10 +17,10 @@ from shim.federation.core.federation_view import FederationView, Part, SubCluste
 from shim.federation.core.grants import grant_of
 from shim.federation.doctor import KerberosFacts, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts, decode_settings
-from shim.federation.findings import Finding
+from shim.federation.findings import Finding, Level
 from shim.federation.freshness import instant
 from shim.federation.rm_questions import PROBE_USER, ask_part, ask_right_to_act
-from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts, TLSFacts
+from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts
 from shim.ports.clock import Clock
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestRequest
@@ -28,6 +29,7 @@ from shim.ports.state_store import StateStore
 
 __all__ = [
     "ClusterStatus",
+    "DoctorRounds",
     "Inspection",
     "InspectionSettings",
     "QueuePart",
@@ -404,3 +406,56 @@ def capacity_excess(told: ResourceVector, nodes: Sequence[NodeReport]) -> tuple[
     vcores = sum(max(0, node.total.vcores) for node in nodes)
     pairs = (("memory MiB", told.memory_mib, memory_mib), ("vcores", told.vcores, vcores))
     return tuple(f"{name}: {claimed}, of nodes {there}" for name, claimed, there in pairs if claimed > there)
+
+
+# The doctor's rounds: what it finds without being asked, for monitoring.
+
+_EVERY_S = 300.0
+"""A round asks every ResourceManager, as `heddle doctor` does."""
+
+
+class DoctorRounds:
+    """Examines the federation every five minutes.
+
+    Args:
+        inspection: Gathers the facts.
+        clock: For the time between rounds.
+
+    Attributes:
+        counts: How many findings there were in the newest round, by check and level: warnings and errors.
+    """
+
+    def __init__(self, inspection: Inspection, clock: Clock) -> None:
+        self._inspection = inspection
+        self._clock = clock
+        self.counts: Mapping[tuple[str, str], int] = {}
+        self._ends_at_s: Mapping[tuple[str, str], float] = {}
+
+    async def run(self) -> None:
+        """Go round for ever."""
+        while True:
+            await self.round()
+            await self._clock.sleep(_EVERY_S)
+
+    async def round(self) -> None:
+        """Examine once."""
+        now_s = self._clock.now_s()
+        self._ends_at_s = {(each.what, Path(each.file).name): now_s + each.ends_in_s for each in self._certificates()}
+        found = await self._inspection.doctor()
+        self.counts = Counter((each.check, each.level.value) for each in found if each.level is not Level.OK)
+
+    def certificates(self) -> Mapping[tuple[str, str], float]:
+        """Seconds until each certificate ends, by whose it is and the name of its file; negative if it has ended."""
+        now_s = self._clock.now_s()
+        return {key: ends_at_s - now_s for key, ends_at_s in self._ends_at_s.items()}
+
+    def _certificates(self) -> Iterator[CertificateFacts]:
+        settings = self._inspection.settings
+        own = settings.tls()
+        if own.file:
+            yield CertificateFacts("the web services", own.file, own.ends_in_s)
+        for facts in settings.cluster_tls():
+            yield from facts.certificates
+        masters = settings.master_tls()
+        if masters is not None:
+            yield from masters.certificates

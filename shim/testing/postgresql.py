@@ -3,17 +3,19 @@
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from random import SystemRandom
 from types import TracebackType
 from typing import Self
 
 from shim.errors import HeddleError
-from shim.testing.free_ports import free_port
 
-__all__ = ["LocalPostgreSQL", "PostgreSQLMissingError", "ServedTLS"]
+__all__ = ["LocalPostgreSQL", "PostgreSQLMissingError", "ServedTLS", "free_addresses", "free_port"]
 
 _TIMEOUT_S = 60
 _STARTS = 3
@@ -156,3 +158,33 @@ def _unprivileged_user() -> str | None:
         return None
     names = {account.pw_name for account in pwd.getpwall()}
     return next(name for name in ("postgres", "nobody") if name in names)
+
+
+# Ports of this machine that nobody listens on, for servers that start a moment later.
+
+_PORTS = range(11_000, 19_000)
+"""The system gives those above 32,768 to whoever asks for any, and labs begin at 20,000."""
+
+
+def free_addresses(count: int, host: str = "127.0.0.1") -> list[str]:
+    """Addresses of this machine, at one of its hosts, that nobody listens on now, all different.
+
+    Raises:
+        HeddleError: If there are not so many.
+    """
+    return [f"{host}:{port}" for port in _free(count, host)]
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    """One of them."""
+    return _free(1, host)[0]
+
+
+def _free(count: int, host: str) -> list[int]:
+    found: list[int] = []
+    for port in SystemRandom().sample(_PORTS, len(_PORTS)):
+        with suppress(OSError), socket.create_server((host, port)):
+            found.append(port)
+        if len(found) == count:
+            return found
+    raise HeddleError(f"of the ports {_PORTS.start} to {_PORTS.stop - 1} of {host} no {count} are free")

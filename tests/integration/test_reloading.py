@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from shim.testing.free_ports import free_addresses
+from shim.testing.postgresql import free_addresses
 from tests.support.heddle_process import until
 from tests.support.started import Started, configuration
 

@@ -17,7 +17,7 @@ import pytest
 import readme_renderer.markdown
 
 import shim
-from shim.testing.free_ports import free_addresses
+from shim.testing.postgresql import free_addresses
 from tests.support.heddle_process import until
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shim.lab.readiness import listens
-from shim.testing.free_ports import free_addresses
+from shim.testing.postgresql import free_addresses
 from tests.support.certificates import TestAuthority
 
 __all__ = ["ADMIN", "BASE", "PASSWORD", "Directory", "a_directory"]

@@ -13,7 +13,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from shim.testing.free_ports import free_addresses
+from shim.testing.postgresql import free_addresses
 
 __all__ = ["OIDCProvider", "a_key", "missing_provider"]
 

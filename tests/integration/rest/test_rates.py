@@ -9,9 +9,8 @@ from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.identity.rates import CallRates, Rate, RateLimits
 from shim.identity.service import Caller, IdentityRules
-from shim.server.rest.callers import BelievedCallers
+from shim.server.rest.callers import BelievedCallers, RatedCallers
 from shim.server.rest.messages import Request
-from shim.server.rest.rated_callers import RatedCallers
 from shim.testing.clock import FakeClock
 from shim.testing.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer

@@ -23,7 +23,7 @@ from shim.protocol.proto.messages import (
     TokenProto,
 )
 from shim.server.rpc import RPCLimits, RPCServer
-from shim.testing.free_ports import free_port
+from shim.testing.postgresql import free_port
 from shim.testing.settings import usual
 
 EAST = SubClusterId("east")

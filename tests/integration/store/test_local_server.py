@@ -7,7 +7,7 @@ import pytest
 
 from shim.errors import HeddleError
 from shim.testing import postgresql
-from shim.testing.free_ports import free_port
+from shim.testing.postgresql import free_port
 
 
 @pytest.fixture

@@ -1,10 +1,14 @@
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import NodeId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.federation.inspection import capacity_excess
+from shim.federation.inspection import DoctorRounds, capacity_excess
+from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts
+from tests.support.scripted_server import ScriptedServer
 
 AMOUNTS = st.integers(-10, 10**9)
 
@@ -25,3 +29,30 @@ def test_each_amount_beyond_the_sum_of_nodes_is_told_and_no_other(totals, memory
 def test_both_amounts_are_named():
     told = capacity_excess(ResourceVector(4096, 2), nodes(ResourceVector(1024, 1), ResourceVector(1024, 1)))
     assert told == ("memory MiB: 4096, of nodes 2048",)
+
+
+DAY_S = 86_400.0
+
+
+async def test_a_round_counts_what_is_wrong_and_knows_when_certificates_end():
+    server = ScriptedServer()
+    clock = server.federation.clock
+    await server.poll()
+    inspection = server.use_cases.inspection
+    settings = replace(
+        inspection.settings,
+        tls=lambda: TLSFacts(has_certificate=True, ends_in_s=-DAY_S, file="/etc/heddle/tls.pem"),
+        cluster_tls=lambda: [
+            ClusterTLSFacts("east", is_verified=True, certificates=(CertificateFacts("its CA", "/etc/ca.pem", DAY_S),))
+        ],
+        master_tls=lambda: MasterTLSFacts(certificates=(CertificateFacts("this master", "/etc/gm.pem", 2 * DAY_S),)),
+    )
+    rounds = DoctorRounds(replace(inspection, settings=settings), clock)
+    assert (rounds.counts, rounds.certificates()) == ({}, {})
+
+    await server.federation.wait_for(rounds.round())
+
+    ends = {("the web services", "tls.pem"): -DAY_S, ("its CA", "ca.pem"): DAY_S, ("this master", "gm.pem"): 2 * DAY_S}
+    assert {key: round(value / DAY_S) * DAY_S for key, value in rounds.certificates().items()} == ends
+    assert {level for _, level in rounds.counts} <= {"warning", "error"}
+    assert rounds.counts["tls", "error"] >= 1

@@ -3,7 +3,7 @@ import time
 import pytest
 
 from adapters.kerberos import kdc_ahead_s
-from adapters.kerberos.files import principals_in
+from adapters.kerberos.tried_keytab import principals_in
 from shim.protocol.hrpc.sasl import SASLError
 from tests.support.kdc import LOCALHOST, REALM
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.kerberos.files import KerberosFileError, issued_at_s, principals_in
+from adapters.kerberos.tried_keytab import KerberosFileError, issued_at_s, principals_in
 
 
 def counted(form, data):
