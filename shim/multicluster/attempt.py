@@ -47,6 +47,7 @@ from shim.ports.multicluster_store import RegisteredAttempt
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.yarn.allocations import (
+    ANSWER_AT_ONCE_BYTES,
     read_allocate_answer,
     read_allocate_call,
     read_registration,
@@ -240,7 +241,7 @@ class MultiClusterAttempt:
             match effect:
                 case CallSession(name, request) if name == at_home:
                     told = await home.call(ALLOCATE, await _written(request))
-                    due.extend(self._handle(_event_of(at_home, request.serial, told)))
+                    due.extend(self._handle(await _event_of(at_home, request.serial, told)))
                 case PublishRequests(is_urgent=True):  # what is newly asked for is planned within the call
                     self._carry_out(effect)
                     due.extend(self._handle(Proceed()))
@@ -364,10 +365,12 @@ async def _written(request: SessionRequest) -> bytes:
     return await asyncio.to_thread(write_session_request, request)
 
 
-def _event_of(home: SubClusterId, serial: int, told: RPCAnswer) -> LedgerEvent:
+async def _event_of(home: SubClusterId, serial: int, told: RPCAnswer) -> LedgerEvent:
     refusal = told.refusal
     if refusal is None:
-        return SessionAnswered(home, serial, read_allocate_answer(told.payload))
+        is_large = len(told.payload) > ANSWER_AT_ONCE_BYTES
+        read = asyncio.to_thread(read_allocate_answer, told.payload) if is_large else None
+        return SessionAnswered(home, serial, read_allocate_answer(told.payload) if read is None else await read)
     if refusal.java_class == _NOT_REGISTERED:
         return SessionForgotten(home, serial)
     return SessionRefused(home, serial, refusal.java_class, refusal.message, expected_id(refusal.message))

@@ -10,7 +10,7 @@ import structlog
 
 from shim.domain.allocations import NodeToken, SessionRequest
 from shim.domain.ids import ContainerId, NodeId, SubClusterId
-from shim.errors import CannotSpanError, HeddleError, ResourceManagerError, StoreError
+from shim.errors import CannotSpanError, HeddleError, RemoteProtocolError, ResourceManagerError, StoreError
 from shim.multicluster.core import (
     Beat,
     LedgerEvent,
@@ -25,7 +25,7 @@ from shim.ports.attempt_calls import ALLOCATE
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import RPCRefusal
 from shim.protocol.hrpc import JavaClass
-from shim.protocol.yarn.allocations import read_allocate_answer, write_session_request
+from shim.protocol.yarn.allocations import ANSWER_AT_ONCE_BYTES, read_allocate_answer, write_session_request
 from shim.protocol.yarn.unmanaged import expected_id
 
 __all__ = ["SessionSettings", "SessionWorker"]
@@ -140,6 +140,8 @@ class SessionWorker:
                     return
                 await self._talk(opened)
                 await opened.login.close()
+        except RemoteProtocolError as exc:
+            self._give_up(f"its scheduler answers with {exc}")
         except Exception:  # noqa: BLE001 - the boundary of a task: a bug is told, and the sub-cluster given up
             _log.exception("a span broke", subcluster=self._subcluster)
             self._give_up("a fault of Heddle's")
@@ -223,7 +225,9 @@ class SessionWorker:
             return _Outcome.SILENT
         if answer.refusal is not None:
             return self._refused(request, answer.refusal)
-        told = read_allocate_answer(answer.payload)
+        is_large = len(answer.payload) > ANSWER_AT_ONCE_BYTES
+        read = asyncio.to_thread(read_allocate_answer, answer.payload) if is_large else None
+        told = read_allocate_answer(answer.payload) if read is None else await read
         self._tell(SessionAnswered(self._subcluster, request.serial, told))
         self._token = told.am_rm_token or self._token
         self._node_tokens |= {each.node: each for each in told.node_tokens}

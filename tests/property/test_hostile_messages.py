@@ -154,3 +154,13 @@ def test_enough_of_these_answers_are_let_through(method):
     kind = APPLICATION_CLIENT.methods[method].answer
     draws = [random.Random(seed) for seed in range(200)]  # noqa: S311 - examples
     assert sum(is_whole(kind, torn(odd(kind, draw), draw)) for draw in draws) > 20
+
+
+@pytest.mark.parametrize("field", ["allocated_containers", "completed_container_statuses", "nm_tokens"])
+def test_no_answer_to_a_request_for_containers_is_endless(field):
+    kind = APPLICATION_MASTER.methods["allocate"].answer
+    number = kind.DESCRIPTOR.fields_by_name[field].number
+    with pytest.raises(RemoteProtocolError, match="more than 20000"):
+        read_allocate_answer((tag(number, 2) + b"\x00") * 20_001)
+    with pytest.raises(RemoteProtocolError, match="bytes"):
+        read_allocate_answer(tag(number, 2) + varint(1 << 25) + bytes(1 << 25))

@@ -23,7 +23,7 @@ from shim.domain.allocations import (
     UpdateRequest,
 )
 from shim.domain.ids import NodeId
-from shim.errors import BadRequestError
+from shim.errors import BadRequestError, RemoteProtocolError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     AllocateRequestProto,
@@ -56,6 +56,7 @@ from shim.protocol.yarn.records import container_message, container_of, resource
 from shim.protocol.yarn.wire import read_message
 
 __all__ = [
+    "ANSWER_AT_ONCE_BYTES",
     "preemption_message",
     "read_allocate_answer",
     "read_allocate_call",
@@ -90,6 +91,14 @@ _JOINED = ("updated_nodes", "preempt", "update_errors", "updated_containers")
 
 
 _NO_CONSTRAINTS: RegisteredConstraints = MappingProxyType({})
+
+
+_MOST_ANSWER_BYTES = 32 * 1024 * 1024
+_MOST_TOLD = 20_000
+"""Containers that one answer grants or ends, and nodes that it has tokens for: several times what an attempt may ask
+for in one call."""
+ANSWER_AT_ONCE_BYTES = 512 * 1024
+"""A larger answer is to be read in a thread: each of its containers costs 10 us and more."""
 
 
 def read_allocate_call(payload_untrusted: bytes, registered: RegisteredConstraints = _NO_CONSTRAINTS) -> AllocateCall:
@@ -205,9 +214,14 @@ def read_allocate_answer(payload_untrusted: bytes) -> AllocateAnswer:
     """Read a scheduler's answer.
 
     Raises:
-        RemoteProtocolError: If the bytes are no `AllocateResponseProto`.
+        RemoteProtocolError: If the bytes are no `AllocateResponseProto`, or tell of more than one answer does.
     """
+    if len(payload_untrusted) > _MOST_ANSWER_BYTES:
+        raise RemoteProtocolError(f"an answer of {len(payload_untrusted)} bytes to a request for containers")
     message = read_message(AllocateResponseProto, payload_untrusted)
+    told = (message.allocated_containers, message.completed_container_statuses, message.nm_tokens)
+    if any(len(each) > _MOST_TOLD for each in (*told, message.rejected_scheduling_requests)):
+        raise RemoteProtocolError(f"an answer with more than {_MOST_TOLD} containers or nodes")
     joined = AllocateResponseProto(
         updated_nodes=message.updated_nodes,
         preempt=message.preempt if message.HasField("preempt") else None,
