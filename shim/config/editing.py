@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
+from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import AoT, Table
 
 from shim.errors import ConfigError, ConflictError, NotFoundError
@@ -120,7 +121,7 @@ def replace_file(path: Path, text: str) -> None:
 def _parsed(text: str) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text)
-    except tomlkit.exceptions.TOMLKitError as exc:
+    except TOMLKitError as exc:
         raise ConfigError("the configuration", "(file)", f"is not TOML: {exc}") from exc
 
 

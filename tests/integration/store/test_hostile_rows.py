@@ -26,7 +26,7 @@ HUGE = "x" * (1 << 20)
 ODD_JSON = ("[7]", "{}", "null", '"x"', "5", '{"memory_mib": "x", "vcores": null, "others": []}', '[{"a": 1}]')
 JSON = ("resource", "tags", "decision", "waited", "acls")
 ODD = {
-    "state": ("", "SUBMITED", HUGE[:16], "intended"),
+    "state": ("", "SUBMITTED?", HUGE[:16], "intended"),
     "resource": ODD_JSON,
     "tags": (*ODD_JSON, json.dumps([HUGE])),
     "decision": (
