@@ -35,7 +35,7 @@ _JOBS, _TASKS, _TASK_S, _LONGER, _LONG_PART = 30, (4, 24), 8.0, 4.0, 0.1
 _NODES, _PLACES, _LOAD, _OFFER_S = 4, 4, 0.6, 1.0
 _SIZE = ResourceVector(1024, 1)
 _CONFIG = "[masters]\noffer_s = {offer_s}\n[poll]\ninterval_s = 1.0\nlate_after_s = 5.0\n"
-_QUEUE = '[[queue]]\nname = "{name}"\nspan = true\nweight = 1.0\ncontainers = "{order}"\n'
+_QUEUE = '[[queue]]\nname = "{name}"\nspan = true\norder = "fifo"\nweight = 1.0\ncontainers = "{order}"\n'
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ def played_on(
     Raises:
         RuntimeError: A job did not succeed.
     """
-    config = f'[[queue]]\nname = "root.default"\nspan = true\n{queue}\n'
+    config = f'[[queue]]\nname = "root.default"\nspan = true\norder = "fifo"\n{queue}\n'
     clusters = _modelled(names, node, nodes, am_share)
     return _ended(YarnSetting(clusters=clusters, config=config, seed=seed), jobs, queue)
 

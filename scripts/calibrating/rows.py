@@ -42,7 +42,7 @@ class Row:
     @property
     def sections(self) -> str:
         """Sections of Heddle's configuration, beside those of addresses and of security."""
-        return f'[[queue]]\nname = "root.default"\nspan = true\ncontainers = "{self.containers}"\n'
+        return f'[[queue]]\nname = "root.default"\nspan = true\norder = "fifo"\ncontainers = "{self.containers}"\n'
 
 
 ROWS = {

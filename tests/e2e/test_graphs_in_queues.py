@@ -22,6 +22,7 @@ staging = ["{folder}/tez/staging"]
 [[queue]]
 name = "root.dev"
 span = true
+order = "fifo"
 containers = "graphene"
 """
 

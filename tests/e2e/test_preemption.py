@@ -36,10 +36,14 @@ beat_s = 0.5
 name = "root.prod"
 weight = 3
 span = true
+order = "fifo"
+containers = "unordered"
 [[queue]]
 name = "root.dev"
 weight = 1
 span = true
+order = "fifo"
+containers = "unordered"
 preemptable = true
 """
 BASE = "/ws/v1/cluster"

@@ -35,6 +35,7 @@ _QUEUE = """
 [[queue]]
 name = "root.default"
 span = true
+order = "fifo"
 containers = "{order}"
 """
 

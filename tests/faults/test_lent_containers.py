@@ -45,6 +45,8 @@ lost_after_s = 60
 name = "root.dev"
 weight = 1
 span = true
+order = "fifo"
+containers = "unordered"
 altruism = 1.0
 preemptable = true
 """

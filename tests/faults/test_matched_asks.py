@@ -60,8 +60,9 @@ async def masters_that_span(
         name: Of the store's database, made anew.
         more: Further lines of both queues.
     """
+    more = more if "containers" in more else f'containers = "unordered"\n{more}'
     spanning = (
-        "".join(f'[[queue]]\nname = "{queue}"\nspan = true\n{more}' for queue in QUEUES)
+        "".join(f'[[queue]]\nname = "{queue}"\nspan = true\norder = "fifo"\n{more}' for queue in QUEUES)
         + '[span]\nplacement = "heddle"\nbeat_s = 0.2\nmove_after_beats = 100\noldest_view_s = 300\npromise_s = 120\n'
     )
     store = await fresh_database(postgres_url, name)

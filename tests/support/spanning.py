@@ -17,8 +17,9 @@ from tests.support.heddle_process import HeddleProcess, until
 
 __all__ = ["PATIENT", "SPANNING", "SpanningApplication", "end_first_master", "spanning_heddle", "spanning_secret"]
 
-SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nlost_after_s = 6\n'
-PATIENT = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nmove_after_beats = 240\n'
+_ORDERED = '[scheduling]\nautomatic = false\n[[queue]]\nname = "root.default"\nspan = true\n'
+SPANNING = f"{_ORDERED}[span]\nbeat_s = 0.5\nlost_after_s = 6\n"
+PATIENT = f"{_ORDERED}[span]\nbeat_s = 0.5\nmove_after_beats = 240\n"
 """On a busy machine a cluster takes its time: asks stay where they are, and nobody is given up."""
 _SECRET = "HEDDLE_SECURITY_SECRET_FILE"
 _OK = 200
