@@ -28,6 +28,13 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", (PAGES / page).read_text("utf-8"), re.DOTALL)
 
 
+def run_lines_for_curl(heddle_url, jars, shared):
+    """The lines of the page as one script, with a folder and Hadoop's jars that are on all nodes."""
+    script = "set -euo pipefail\n" + "\n".join(blocks("curl.md", "sh"))
+    environment = {**os.environ, "HEDDLE": heddle_url, "JARS": f"{jars}/*", "SHARED": str(shared), "no_proxy": "*"}
+    return subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=False)
+
+
 @pytest.fixture
 def rest(heddle_url):
     with httpx.Client(base_url=f"{heddle_url}/ws/v1/cluster", trust_env=False, timeout=30) as client:
@@ -52,15 +59,16 @@ def running(rest):
 
 
 @pytest.mark.main_promise
-def test_the_lines_for_curl_work_in_their_order(heddle_url):
-    script = "set -euo pipefail\n" + "\n".join(blocks("curl.md", "sh"))
-    environment = {**os.environ, "HEDDLE": heddle_url, "no_proxy": "*"}
-    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True, check=False)
+def test_the_lines_for_curl_work_in_their_order(lab, heddle_url, tmp_path):
+    jars = next(iter(lab.clusters.values())).jars
+    done = run_lines_for_curl(heddle_url, jars, tmp_path)
     assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith('"finalStatus":"SUCCEEDED"\nhello from container 1\nhello from container 2\n'), (
+        done.stdout
+    )
     assert "RemoteException" not in done.stdout
     assert "Heddle-As-Of: " in done.stdout
     assert '"candidates"' in done.stdout
-    assert done.stdout.rstrip().endswith("}")
 
 
 def test_the_lines_for_python_work_in_their_order(heddle_url):
