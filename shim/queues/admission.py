@@ -202,8 +202,12 @@ class AdmissionQueue:
             return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
         mine = self._pending(submission, queue, int(self._clock.now_s() * 1000))
         load = self._meter.current(self._policy())
-        others = self._applications(_MOST_AT_THE_SERVER)
-        outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
+        if queue.is_sharing:
+            others = self._applications(_MOST_AT_THE_SERVER)
+            outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
+        else:  # others' queues do not matter to it, of which there may be a thousand
+            alone = replace(load, queues={queue.path: load.queues[queue.path].copy()})
+            outcome = decide_starts(SharePolicy((queue,)), alone, [mine], self._settings)
         if submission.application_id not in outcome.starters:
             return outcome.reasons.get(queue.path, f"queue {queue.path} is at a limit")
         load.queues[queue.path].start(submission.user, submission.resource)
