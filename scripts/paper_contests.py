@@ -210,7 +210,7 @@ CONTESTS: tuple[Contest, ...] = (
         "two jobs with unlike dominant resources get equal parts of them",
         "completion of the later, beside the sooner",
         _each(_two_resources, ("drf", "fair", "fifo")),
-        {"fair": 1.05, "fifo": 1.2},
+        {"fair": 1.0, "fifo": 1.1},
     ),
     Contest(
         "quincy",
