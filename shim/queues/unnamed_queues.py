@@ -40,7 +40,7 @@ class UnnamedQueues:
         self._look()
         known = self._known
         if known is None or known[0] is not policy or known[1] is not self._leaves:
-            paths = sorted(set(self._unnamed(policy)))[:_MOST]
+            paths = sorted(self._unnamed(policy))[:_MOST]
             known = self._known = policy, self._leaves, policy.with_queues(map(self._defaults.queue, paths))
         return known[2]
 
@@ -61,6 +61,8 @@ class UnnamedQueues:
             self._leaves = leaves
 
     def _unnamed(self, policy: SharePolicy) -> Iterator[str]:
-        for subcluster, path in self._leaves:
-            if owner_of(policy, subcluster, path) is None and policy.find(path) is None:
+        """Paths that mean no queue of the policy at any sub-cluster: one would have the applications of the other."""
+        for path in {path for _, path in self._leaves}:
+            is_owned = any(owner_of(policy, each, path) is not None for each in self._told)
+            if not is_owned and policy.find(path) is None:
                 yield path

@@ -50,6 +50,14 @@ def test_what_a_policy_names_or_has_a_queue_above_of_stays_as_it_says(view):
     assert paths(over(view), PROD) == ["root.prod", "root.dev"]
 
 
+def test_a_leaf_that_means_a_queue_of_another_name_elsewhere_is_none_by_itself(view):
+    view.apply(told("east", "root.prod", "root.production"))
+    view.apply(told("west", "root.production"))
+    found = over(view).completed(SharePolicy((PROD,)))
+    assert [queue.path for queue in found.queues] == ["root.prod"]
+    assert found.owner_at(WEST, "root.production") is PROD
+
+
 def test_where_nothing_is_held_policies_stay_as_they_are(view):
     view.apply(told("east", "root.default"))
     policy = SharePolicy()
