@@ -88,7 +88,7 @@ def _parameters() -> Iterator[str]:
     yield (
         "\n### Parameters of policies\n\nKeys of a `[[queue]]` for the policies in its `containers` and `shadow`, "
         "whichever\nof them has one of that name. `heddle policy kinds NAME` prints them, too; a policy that is not "
-        "here has none. *Paper* is\nthe published value where the default is another.\n\n"
+        "here has none. *Paper*\nis the published value where the default is another.\n\n"
         "| policy | key | default | paper | allowed | meaning |\n|---|---|---|---|---|---|\n"
     )
     for policy, known in PARAMETERS.items():
