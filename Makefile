@@ -20,7 +20,7 @@ side_by_side := $(MAKE) --no-print-directory --jobs 2 --output-sync=target
 profile := quick
 parts = $(python) -m scripts.run_parts --profile $(profile)
 
-.PHONY: help setup up down test test-all test-slice submission check fmt lint types pyright mypy console layers unit contest bench man docs vulnerabilities lock
+.PHONY: help setup up down test test-all test-slice submission check fmt lint types pyright mypy console layers unit contest bench man docs release vulnerabilities lock
 
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
@@ -95,6 +95,12 @@ man: setup ## Write the manual page, .heddle/man/heddle.1
 docs: setup ## Build the pages of docs/ as a site, .heddle/site; a link that leads nowhere is an error
 	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build # --quiet would swallow what strict counts
 	echo "docs: .heddle/site/index.html"
+
+release: ## Make wheel, sdist, image, chart, bill of materials and checksums in .heddle/release; each is installed once
+	@scripts/setup.sh slice containers shipped
+	scripts/docker-daemon.sh start
+	trap 'scripts/docker-daemon.sh stop' EXIT
+	scripts/release.sh
 
 vulnerabilities: setup ## Look for known vulnerabilities of the locked packages, where an index can be reached
 	@$(python) -m scripts.known_vulnerabilities
