@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from shim.errors import BadRequestError
 
 __all__ = [
-    "Parameter",
     "ParameterValue",
     "Parametrised",
+    "PolicyParameter",
     "checked_values",
     "named_values",
     "parameter",
@@ -35,7 +35,7 @@ _TRUTHS = {"true": True, "false": False}
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class PolicyParameter:
     """A parameter of a policy.
 
     Attributes:
@@ -104,8 +104,8 @@ def parameter(
     published: ParameterValue | None = None,
     name: str = "",
 ) -> Any:
-    """Declare a field of a policy's rules that may be set; see `Parameter`. Without a name it has the field's."""
-    told = Parameter(name, default, published, unit, least, most, section, meaning)
+    """Declare a field of a policy's rules that may be set; see `PolicyParameter`. Without a name it has the field's."""
+    told = PolicyParameter(name, default, published, unit, least, most, section, meaning)
     return dataclasses.field(default=default, metadata={_METADATA: told})
 
 
@@ -123,13 +123,13 @@ class Parametrised(Protocol):
         ...
 
 
-def parameters_of(policy: Parametrised) -> Mapping[str, Parameter]:
+def parameters_of(policy: Parametrised) -> Mapping[str, PolicyParameter]:
     """Parameters of a policy by their names, in the order in which its rules declare them, with its own defaults."""
     return {} if policy.rules is None else _declared(policy.rules)
 
 
-def _declared(rules: Any) -> dict[str, Parameter]:
-    found: dict[str, Parameter] = {}
+def _declared(rules: Any) -> dict[str, PolicyParameter]:
+    found: dict[str, PolicyParameter] = {}
     for field in dataclasses.fields(rules):
         value = getattr(rules, field.name)
         if _METADATA in field.metadata:
@@ -141,7 +141,7 @@ def _declared(rules: Any) -> dict[str, Parameter]:
 
 
 def _name(field: "dataclasses.Field[Any]") -> str:
-    declared: Parameter = field.metadata[_METADATA]
+    declared: PolicyParameter = field.metadata[_METADATA]
     return declared.name or field.name
 
 

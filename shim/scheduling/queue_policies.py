@@ -24,7 +24,7 @@ from types import MappingProxyType
 
 from shim.errors import BadRequestError
 from shim.scheduling.orderings import first_come
-from shim.scheduling.parameters import Parameter, checked_values, named_values, parameter, parameters_of, spec_of
+from shim.scheduling.parameters import PolicyParameter, checked_values, named_values, parameter, parameters_of, spec_of
 from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.registry import KINDS, PolicyKind
@@ -147,7 +147,7 @@ QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
 )
 """By the words of `containers` of a `[[queue]]`."""
 
-PARAMETERS: Mapping[str, Mapping[str, Parameter]] = MappingProxyType(
+PARAMETERS: Mapping[str, Mapping[str, PolicyParameter]] = MappingProxyType(
     {name: found for name, policy in QUEUE_POLICIES.items() if (found := parameters_of(policy))}
 )
 """Of each policy that has some: keys of a `[[queue]]` that has the policy."""
