@@ -4,7 +4,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from testcontainers.core.container import DockerContainer
 
 from heddle.testing import FederationError, Settings, containers
 from heddle.testing.containers import (
@@ -21,6 +20,7 @@ def no_daemon(monkeypatch, tmp_path):
     nothing = SimpleNamespace(list=lambda **_: [], prune=lambda **_: None)
     daemon = SimpleNamespace(containers=nothing, networks=nothing)
     monkeypatch.setattr(containers, "find_docker", lambda: daemon)
+    monkeypatch.setattr("testcontainers.core.container.DockerClient", lambda **_: daemon)
     monkeypatch.setattr(containers.tempfile, "gettempdir", lambda: str(tmp_path))
 
 
@@ -57,8 +57,7 @@ def test_a_folder_that_somebody_else_put_there_is_not_used(monkeypatch, tmp_path
     assert list(elsewhere.iterdir()) == []
 
 
-def test_roles_know_their_resource_manager(monkeypatch):
-    monkeypatch.setattr(DockerContainer, "get_docker_client", lambda _: None)
+def test_roles_know_their_resource_manager():
     manager = ResourceManagerContainer("west", number=2, image="hadoop", properties={"yarn.acl.enable": "true"})
     assert manager.env == {
         "YARN-SITE.XML_yarn.resourcemanager.hostname": "west-rm",
