@@ -101,7 +101,7 @@ def defaults_that_stand_twice(module):
             callee = meant(module, call.func) if isinstance(call, ast.Call) else None
             if callee is None or callee is FederatedQueue:  # its values are the keys' defaults: see below
                 continue
-            if str(getattr(callee, "__module__", None)).startswith("heddle."):  # programs outside call those, without a file
+            if str(getattr(callee, "__module__", None)).startswith("heddle."):  # for programs outside, without a file
                 continue
             for parameter, value in arguments(call, callee):
                 if reads_a_key(value, names):
