@@ -88,7 +88,8 @@ def lm(
 def _run(config: Path, made: Callable[[Config, _Read], _Process], *, check: bool, has_doors: bool) -> None:
     import uvloop  # noqa: PLC0415 - the other verbs shall not wait for it
 
-    hold_streams()
+    if not check:
+        hold_streams()
     read = partial(load, config, os.environ)
     try:
         settings = read()

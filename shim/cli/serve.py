@@ -47,7 +47,8 @@ def serve(
 
     When it runs: `heddle cluster list`, `heddle doctor`, and http://127.0.0.1:8088/console/ in a browser.
     """
-    hold_streams()
+    if not check:
+        hold_streams()
     try:
         settings = load(config, os.environ)
         if check:

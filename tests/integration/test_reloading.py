@@ -18,7 +18,7 @@ from tests.support.heddle_process import until
 from tests.support.started import Started, configuration
 
 INFO, CLUSTERS, RELOAD = "/ws/v1/cluster/info", "/heddle/v1/clusters", "/heddle/v1/reload"
-WEST = '[[subcluster]]\nid = "west"\nweb = "http://127.0.0.1:9"\n'
+WEST = '[[subcluster]]\nid = "west"\nweb = "http://127.0.0.1:19"\n'
 ALLOWED = "[security]\nallow_anonymous = true\nadmins = ['ops']\n"
 
 
@@ -76,7 +76,7 @@ def test_nobody_is_refused_meanwhile(tmp_path):
         for each in asking:
             each.start()
         for times in (1, 2):
-            wrote(heddle, after=f'[[subcluster]]\nid = "more{times}"\nweb = "http://127.0.0.1:9"\n')
+            wrote(heddle, after=f'[[subcluster]]\nid = "more{times}"\nweb = "http://127.0.0.1:2{times}"\n')
             reload(url).raise_for_status()
             until(lambda wanted=times + 1: len(clusters(url)) == wanted, "the new one serves")
         done.set()
