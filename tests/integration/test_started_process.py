@@ -191,7 +191,10 @@ def test_no_signal_ends_it_while_it_starts(tmp_path, verb):
     heddle, url = started(tmp_path, verb)
     heddle.begin()
     try:
-        until(lambda: heddle.process.poll() is not None or ignores(heddle, signal.SIGHUP), "it ignores signals")
+        until(
+            lambda: heddle.process.poll() is not None or ignores(heddle, signal.SIGPROF),
+            "it ignores signals, to the last",
+        )
         for each in STAYS:
             heddle.process.send_signal(each)
         there = "listens on" if verb == "lm" else " serves "
