@@ -15,7 +15,7 @@ from shim.multicluster.core import AttemptHoldings
 from shim.ports.attempt_calls import Attempt
 from shim.ports.job_graphs import JobGraphs
 from shim.queues.core.job_watch import JobWatch, StageContainer, StageFacts, StageSeen
-from shim.scheduling.global_master.recurring_jobs import recurring_key
+from shim.scheduling.global_master.recurring_jobs import recurring_key, wider_key
 
 __all__ = ["JobSight", "JobSights", "SeenAttempt"]
 
@@ -85,8 +85,11 @@ class JobSights:
         """
         attempt, asks = span.attempt, span.holdings.asks
         document = self._view.find(attempt.id.application)
+        # runs may be numbered: jobs of one name that are others have other stages
         engine, kin = (
-            ("", "") if document is None else (document.summary.application_type, recurring_key(document.summary))
+            ("", "")
+            if document is None
+            else (document.summary.application_type, wider_key(recurring_key(document.summary)))
         )
         tasks = tuple(_tasks(span))
         stages = self._graphs.stages(attempt.id.application, engine)
