@@ -19,7 +19,7 @@ from shim.app.runtime import Runtime
 from shim.app.settings import poll_schedule, view_settings
 from shim.concurrency.keep_going import keep_going
 from shim.concurrency.listening_sockets import close_unused, hand_on
-from shim.config.loader import Config
+from shim.config.loader import Config, is_loopback
 from shim.config.masters import MastersConfig
 from shim.domain.addresses import join_address, split_address
 from shim.domain.ids import GlobalMasterId
@@ -122,8 +122,10 @@ class GlobalMasterParts:
         return len(self.roster.living(self._clock.monotonic_s())) > 1
 
     def server_address(self, bound: str) -> str:
-        """Address of a server of this process for others: its port, and the host that masters are told."""
-        return join_address(split_address(self.address)[0], split_address(bound)[1])
+        """Address of a server of this process for others: its own, or its port at the host that masters are told."""
+        host, port = split_address(bound)
+        is_of_one = host.strip("[]") not in {"", "0.0.0.0", "::"} and not is_loopback(bound)  # noqa: S104 - compared with
+        return bound if is_of_one else join_address(split_address(self.address)[0], port)
 
     async def accept(self, link: MasterLink) -> None:
         """Serve a link that another master made."""

@@ -65,7 +65,8 @@ async def a_federation(lab: Lab, folder: Path, order: str, sections: str = "") -
     text = (
         f'[server]\nallow_remote = true\nrest = "{lab.host}:0"\nclient_rpc = ""\n'
         f'admin_rpc = ""\nscheduler_rpc = "{lab.host}:0"\n'
-        f'[store]\nurl = "sqlite:///{store}"\n[security]\nallow_anonymous = true\nsecret_file = "{secret}"\n'
+        f'[store]\nurl = "sqlite:///{store}"\n[security]\nallow_anonymous = true\n'
+        f'admins = {[getpass.getuser()]}\nsecret_file = "{secret}"\n'
         + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
         + _QUEUE.format(order=order)
         + _SECTIONS
