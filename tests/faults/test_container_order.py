@@ -228,8 +228,12 @@ async def all_wait_behind(
     federation: Federation, last: str, first: str, count: int, call: Callable[[], Awaitable[None]]
 ) -> None:
     """Wait until all that an application lacks is asked for nowhere, and it is told why."""
+
+    async def is_behind() -> bool:  # at first it may be that no more can come free soon
+        return bool((await all_are_withheld(federation, last, count, call))["behind"] == [first])
+
+    await until(is_behind, within_s=WITHIN_S)
     told = await all_are_withheld(federation, last, count, call)
-    assert told["behind"] == [first]
     assert f"{count} wait in Heddle" in told["reason"]
 
 
