@@ -11,7 +11,7 @@ from shim.simulation.storms.storm import storms
 SCHEDULES = 1000
 TOGETHER = 10
 UNMENDED = {804}
-"""A second attempt with a gang near its data, by `delay`, is never given it after its node died: docs/reliability.md."""
+"""A second attempt with a gang near its data, by `delay`, is never given that after its node died."""
 
 
 @pytest.mark.parametrize("first", range(0, SCHEDULES, TOGETHER))
