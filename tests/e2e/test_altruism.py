@@ -18,8 +18,8 @@ from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
-MAPS = 20
-"""Ten waves: reduces are put off while more than the lead of 5 s is left, also where a map takes a second."""
+MAPS = 40
+"""Twenty waves: reduces, asked for when half have ended, are put off while more than the lead of 5 s is left."""
 MIB, MASTER_MIB = 3072, 1024
 """Of every task and of the master: both fill a node, so that there are waves of two maps."""
 POLICY = """
@@ -32,8 +32,8 @@ altruism = 1.0
 SETTINGS = {
     "mapreduce.job.queuename": "dev",
     "mapreduce.job.reduces": 2,
-    # reduces are asked for when three of the ten waves have ended: by then it is known how long maps run, however busy
-    # the machine; before that the job is unknown, and nothing of it is put off
+    # reduces are asked for when three tenths of the waves have ended: by then it is known how long maps run, however
+    # busy the machine; before that the job is unknown, and nothing of it is put off
     "mapreduce.job.reduce.slowstart.completedmaps": 0.3,
     "yarn.app.mapreduce.am.resource.mb": MASTER_MIB,
     "mapreduce.map.memory.mb": MIB,

@@ -126,7 +126,8 @@ async def federation_over(lab: Lab, folder: Path) -> AsyncIterator[Federation]:
         f'[server]\nallow_remote = true\nrest = "{lab.host}:0"\nclient_rpc = "{lab.host}:0"\n'
         f'admin_rpc = "{lab.host}:0"\nscheduler_rpc = "{lab.host}:0"\n[store]\nurl = "sqlite:///{store}"\n'
         f"[security]\nallow_anonymous = true\nadmins = {[getpass.getuser()]}\n[poll]\ninterval_s = 0.5\n"
-        '[log]\nlevel = "warning"\n'
+        # masters that nobody starts never make room for others that wait in Heddle
+        '[scheduling]\nautomatic = false\n[log]\nlevel = "warning"\n'
     )
     text += "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
     async with (

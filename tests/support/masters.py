@@ -290,7 +290,8 @@ def _configuration(folder: Path, store: str, lab: Lab, poll: str, spanning: str)
         f'scheduler_rpc = "{f"{lab.host}:0" if spanning else ""}"\n'
         f'admin_rpc = ""\n[store]\nurl = "{store}"\n[masters]\nsecret_file = "{between_masters}"\n'
         f"[security]\nallow_anonymous = true\nadmins = {[getpass.getuser()]}\n{of_tokens}[poll]\n{poll}\n"
-        f'[log]\nlevel = "info"\n'
+        + ("" if "[scheduling]" in spanning else "[scheduling]\nautomatic = false\n")  # see `federation_toml`
+        + '[log]\nlevel = "info"\n'
         f'audit_file = "{folder}/audit.log"\n'
         + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
         + spanning
