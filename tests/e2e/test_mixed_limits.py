@@ -87,6 +87,10 @@ class Mixed:
         assert self.ask(f"/heddle/v1/clusters/{cluster}/{verb}", "POST", user="root").is_success
 
 
+ALL_AT_ONCE = "[scheduling]\nautomatic = false\n"
+"""Where an application goes is tried here, not when."""
+
+
 @pytest.fixture(scope="module")
 def mixed_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with Lab(tmp_path_factory.mktemp("mixed-lab")) as lab:
@@ -96,7 +100,7 @@ def mixed_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @contextmanager
 def heddle_over(lab: Lab, folder: Path, policy: str = "") -> Iterator[Mixed]:
-    heddle = HeddleProcess(lab, folder, more=ROLES + policy)
+    heddle = HeddleProcess(lab, folder, more=f"{ROLES}\n{ALL_AT_ONCE}{policy}")
     with heddle, httpx.Client(timeout=30, trust_env=False) as http:
         yield Mixed(heddle, lab, http)
     end_applications(lab)
