@@ -6,7 +6,8 @@ stopped and `os.execv` runs the program again; `listening_socket` then finds wha
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -60,7 +61,16 @@ def hand_on() -> None:
 
 def copies() -> list[int]:
     """Numbers of further files for all sockets that this process listens on; the caller's to close."""
-    return [os.dup(each.fileno()) for each in _listening()]
+    folder = next(filter(os.path.isdir, _OPEN_FILES))
+    kept: dict[_Address, int] = {}
+    for number in sorted(int(file.name) for file in Path(folder).iterdir()):
+        with suppress(OSError):
+            if not stat.S_ISSOCK(os.fstat(number).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(number)) as each:
+                if _is_listening(each):
+                    kept.setdefault(_address(each.family, each.getsockname()), number)
+    return [os.dup(number) for number in kept.values()]
 
 
 def told(files: Sequence[int]) -> dict[str, str]:
@@ -85,25 +95,10 @@ def _inherited() -> dict[_Address, socket.socket]:
     return found
 
 
-def _listening() -> Iterator[socket.socket]:
-    folder = next(filter(os.path.isdir, _OPEN_FILES))
-    seen: set[_Address] = set()
-    for name in sorted(Path(folder).iterdir(), key=lambda file: int(file.name)):
-        with suppress(OSError):
-            each = socket.socket(fileno=os.dup(int(name.name)))
-            with each:
-                address = _address(each.family, each.getsockname())
-                if address not in seen and _is_listening(each):
-                    seen.add(address)
-                    yield each
-
-
 def _is_listening(each: socket.socket) -> bool:
     is_stream = each.family in {socket.AF_INET, socket.AF_INET6} and each.type == socket.SOCK_STREAM
     return is_stream and bool(each.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
-def _address(family: int, where: tuple[object, ...] | str | bytes) -> _Address:
-    if isinstance(where, str | bytes):  # of a kind that has no ports
-        return (int(family), str(where), 0)
+def _address(family: int, where: tuple[object, ...]) -> _Address:
     return (int(family), str(where[0]), int(str(where[1])))

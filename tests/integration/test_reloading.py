@@ -1,6 +1,7 @@
 """The configuration read anew by a started process: all of it or nothing, with nobody refused meanwhile."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from shim.concurrency import listening_sockets
 from shim.testing.postgresql import free_addresses
 from tests.support.heddle_process import until
 from tests.support.started import Started, configuration
@@ -109,6 +111,21 @@ def test_only_an_operator_may(tmp_path):
     with serving(tmp_path) as (heddle, url, _):
         assert reload(url, **{"user.name": "ada"}).status_code == 403
         assert heddle.told().count(" serves ") == 1
+
+
+def test_what_is_handed_on_is_each_listening_socket_once_and_nothing_else_is_left_open():
+    with socket.create_server(("127.0.0.1", 0)) as listening, Path(__file__).open("rb"):
+        before = set(Path("/proc/self/fd").iterdir())
+        doors = listening_sockets.copies()
+        try:
+            held = [socket.socket(fileno=os.dup(number)) for number in doors]
+            assert [each.getsockname() for each in held].count(listening.getsockname()) == 1
+            for each in held:
+                each.close()
+        finally:
+            for number in doors:
+                os.close(number)
+        assert set(Path("/proc/self/fd").iterdir()) == before
 
 
 def test_an_address_moves_with_it(tmp_path):
