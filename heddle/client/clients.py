@@ -5,7 +5,7 @@ import getpass
 import os
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -30,6 +30,7 @@ _SILENCE_S = 30.0
 """A stream of events that says nothing for so long is dead: a server that has nothing to tell says so every 10 s."""
 
 OnAnswer = Callable[[Call[Any], Freshness], None]
+_Errors = tuple[type[Exception], ...]
 
 
 class _Settings:
@@ -128,21 +129,7 @@ class Client(_Settings, AsksNow, Workflows):
     def send(self, call: Call[T]) -> T:
         """Ask one call; raises `ClientError`."""
         steps = exchanged(call, self.patience, self.server)
-        step: Call[Any] | Pause = next(steps)
-        while True:
-            try:
-                if isinstance(step, Pause):
-                    time.sleep(step.seconds)
-                    step = next(steps)
-                    continue
-                try:
-                    answer = self._http.send(self._request(self._http, call))
-                except (httpx.HTTPError, httpx.InvalidURL) as exc:
-                    step = steps.throw(exc)
-                else:
-                    step = steps.send(answer)
-            except StopIteration as ended:
-                return self._read(ended.value, call)
+        return self._read(self._driven(steps, self._once, (httpx.HTTPError, httpx.InvalidURL)), call)
 
     def document(self, call: Call[Any]) -> Any:
         """Ask one call, and give its JSON as it came: with members that are newer than this client."""
@@ -150,21 +137,28 @@ class Client(_Settings, AsksNow, Workflows):
 
     def run(self, steps: Flow[T]) -> T:
         """Do several calls."""
+        return self._driven(steps, self.send, (ClientError,))
+
+    def _driven(self, steps: Generator[Call[Any] | Pause, Any, T], ask: Callable[[Call[Any]], Any], told: _Errors) -> T:
+        """Do what steps want, and send them what came of it: an answer, or an error of those that they are told."""
         answer, error = None, None
         while True:
             try:
                 step = steps.send(answer) if error is None else steps.throw(error)
             except StopIteration as ended:
-                told: T = ended.value
-                return told
+                outcome: T = ended.value
+                return outcome
             answer = error = None
             if isinstance(step, Pause):
                 time.sleep(step.seconds)
                 continue
             try:
-                answer = self.send(step)
-            except ClientError as exc:
+                answer = ask(step)
+            except told as exc:
                 error = exc
+
+    def _once(self, call: Call[Any]) -> httpx.Response:
+        return self._http.send(self._request(self._http, call))
 
     def events(self, *watch: str) -> Iterator[Event]:
         """Yield documents whenever they change, for ever: each whole at first. Streams that end are begun anew.
@@ -224,21 +218,7 @@ class AsyncClient(_Settings, AsyncAsks, Workflows):
     async def send(self, call: Call[T]) -> T:
         """Ask one call; raises `ClientError`."""
         steps = exchanged(call, self.patience, self.server)
-        step: Call[Any] | Pause = next(steps)
-        while True:
-            try:
-                if isinstance(step, Pause):
-                    await asyncio.sleep(step.seconds)
-                    step = next(steps)
-                    continue
-                try:
-                    answer = await self._http.send(self._request(self._http, call))
-                except (httpx.HTTPError, httpx.InvalidURL) as exc:
-                    step = steps.throw(exc)
-                else:
-                    step = steps.send(answer)
-            except StopIteration as ended:
-                return self._read(ended.value, call)
+        return self._read(await self._driven(steps, self._once, (httpx.HTTPError, httpx.InvalidURL)), call)
 
     async def document(self, call: Call[Any]) -> Any:
         """Ask one call, and give its JSON as it came: with members that are newer than this client."""
@@ -246,21 +226,30 @@ class AsyncClient(_Settings, AsyncAsks, Workflows):
 
     async def run(self, steps: Flow[T]) -> T:
         """Do several calls."""
+        return await self._driven(steps, self.send, (ClientError,))
+
+    async def _driven(
+        self, steps: Generator[Call[Any] | Pause, Any, T], ask: Callable[[Call[Any]], Awaitable[Any]], told: _Errors
+    ) -> T:
+        """Do what steps want, and send them what came of it: an answer, or an error of those that they are told."""
         answer, error = None, None
         while True:
             try:
                 step = steps.send(answer) if error is None else steps.throw(error)
             except StopIteration as ended:
-                told: T = ended.value
-                return told
+                outcome: T = ended.value
+                return outcome
             answer = error = None
             if isinstance(step, Pause):
                 await asyncio.sleep(step.seconds)
                 continue
             try:
-                answer = await self.send(step)
-            except ClientError as exc:
+                answer = await ask(step)
+            except told as exc:
                 error = exc
+
+    async def _once(self, call: Call[Any]) -> httpx.Response:
+        return await self._http.send(self._request(self._http, call))
 
     async def events(self, *watch: str) -> AsyncIterator[Event]:
         """Yield documents whenever they change; see `Client.events`."""
