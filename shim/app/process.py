@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Protocol
 
 import structlog
 
-__all__ = ["answer_signals", "hold_streams", "program", "run_again", "say"]
+__all__ = ["Served", "answer_signals", "hold_streams", "program", "run_served", "say"]
 
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 _MEANS_NOTHING = (
@@ -57,7 +58,32 @@ def _tell(name: str, said: str) -> None:
     _log.warning("a signal changed nothing", signal=name, reason=said)
 
 
-def run_again() -> None:
+class Served(Protocol):
+    """A process that serves until its end.
+
+    Attributes:
+        begins_anew: Set at the end of `run` where the program shall be run again.
+    """
+
+    begins_anew: bool
+
+    async def run(self, *, announce: Callable[[str], None]) -> None:
+        """Serve until a signal, or until the configuration is read anew."""
+        ...
+
+
+def run_served(served: Served) -> None:
+    """Serve on the locked loop, and run the program again where that is wanted."""
+    import uvloop  # noqa: PLC0415 - verbs that serve nothing shall not wait for it
+
+    try:
+        uvloop.run(served.run(announce=say))
+    finally:  # what fails at the end of the one shall not be the end of the other
+        if served.begins_anew:
+            _run_again()
+
+
+def _run_again() -> None:
     """Become the program that runs, as it was started, under the same number; never returns."""
     _ignore_signals()
     _settle()

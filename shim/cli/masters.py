@@ -4,11 +4,11 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated
 
 import typer
 
-from shim.app.process import hold_streams, run_again, say
+from shim.app.process import Served, hold_streams, run_served
 from shim.cli.front import fail, fail_for_config
 from shim.cli.serve import tell_check
 from shim.config.loader import Config, load
@@ -23,14 +23,6 @@ _ConfigFile = Annotated[
 _DEFAULT_FILE = Path("heddle.toml")
 
 _Check = Annotated[bool, typer.Option("--check", help="Read the configuration, say what is wrong with it, and end")]
-
-
-class _Process(Protocol):
-    begins_anew: bool
-
-    async def run(self, *, announce: Callable[[str], None]) -> None: ...
-
-
 _Read = Callable[[], Config]
 
 
@@ -54,7 +46,7 @@ def gm(
     when its lease has ended (masters.lease_s).
     """
 
-    def made(settings: Config, read: _Read) -> _Process:
+    def made(settings: Config, read: _Read) -> Served:
         # the other verbs need nothing of this, and shall not wait for it
         from shim.app.bootstrap import Heddle  # noqa: PLC0415 - see above
         from shim.app.peers import default_name  # noqa: PLC0415 - see above
@@ -77,7 +69,7 @@ def lm(
     has ended.
     """
 
-    def made(settings: Config, read: _Read) -> _Process:
+    def made(settings: Config, read: _Read) -> Served:
         from shim.app.peers import LocalMasterProcess  # noqa: PLC0415 - the other verbs shall not wait for it
 
         return LocalMasterProcess(settings, subcluster, read=read)
@@ -85,9 +77,7 @@ def lm(
     _run(config, made, check=check, has_doors=False)
 
 
-def _run(config: Path, made: Callable[[Config, _Read], _Process], *, check: bool, has_doors: bool) -> None:
-    import uvloop  # noqa: PLC0415 - the other verbs shall not wait for it
-
+def _run(config: Path, made: Callable[[Config, _Read], Served], *, check: bool, has_doors: bool) -> None:
     if not check:
         hold_streams()
     read = partial(load, config, os.environ)
@@ -98,11 +88,7 @@ def _run(config: Path, made: Callable[[Config, _Read], _Process], *, check: bool
             tell_check(config, settings, has_doors=has_doors)
             return
         configure_logs(level=settings.log.level, style=settings.log.format)
-        try:
-            uvloop.run(process.run(announce=say))
-        finally:  # what fails at the end of the one shall not be the end of the other
-            if process.begins_anew:
-                run_again()
+        run_served(process)
     except ConfigError as exc:
         fail_for_config(exc)
     except HeddleError as exc:

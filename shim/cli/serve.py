@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shim.app.process import hold_streams, run_again, say
+from shim.app.process import hold_streams, run_served
 from shim.cli.front import fail, fail_for_config
 from shim.config.loader import Config, load
 from shim.errors import AddressTakenError, ConfigError, HeddleError
@@ -162,15 +162,8 @@ def _told_of_policy(config: Config) -> list[str]:
 
 def _run(file: Path, config: Config) -> None:
     # the other verbs need nothing of this, and shall not wait for it
-    import uvloop  # noqa: PLC0415 - see above
-
     from shim.app.bootstrap import Heddle  # noqa: PLC0415 - see above
 
     # the store's thread needs the interpreter several times for one commit: by default it waits 5 ms each time for it
     sys.setswitchinterval(_SWITCH_S)
-    heddle = Heddle(config, read=partial(load, file, os.environ))
-    try:
-        uvloop.run(heddle.run(announce=say))
-    finally:  # what fails at the end of the one shall not be the end of the other
-        if heddle.begins_anew:
-            run_again()
+    run_served(Heddle(config, read=partial(load, file, os.environ)))
