@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives import serialization
 
 from shim.concurrency.listening_sockets import is_taken_up
 from shim.config.sections import ServerConfig
-from shim.domain.addresses import split_address
+from shim.domain.addresses import is_anywhere, split_address
 from shim.errors import AddressTakenError, ConfigError
 from shim.federation.inspection import SubClusterDescription
 
@@ -23,7 +23,6 @@ __all__ = ["check_doors", "doors_of", "is_served_by_heddle", "listening"]
 
 _ASKED_FOR_S = 5.0
 _SHORT = 1 << 16
-_ANYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared with
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "localhost"}  # noqa: S104 - where one asks what listens anywhere
 
 _WHO = "Is a ResourceManager or another Heddle there?"
@@ -82,7 +81,7 @@ def check_doors(doors: Mapping[str, str]) -> None:
 def _is_one(host: str, other: str) -> bool:
     """Whether who listens at one listens at the other as well."""
     same_kind = (":" in host) == (":" in other)
-    return host == other or (same_kind and not {host, other}.isdisjoint(_ANYWHERE))
+    return host == other or (same_kind and (is_anywhere(host) or is_anywhere(other)))
 
 
 def _hold(address: str, held: ExitStack) -> list[tuple[str, int]]:

@@ -21,7 +21,7 @@ from shim.concurrency.keep_going import keep_going
 from shim.concurrency.listening_sockets import close_unused, hand_on
 from shim.config.loader import Config, is_loopback
 from shim.config.masters import MastersConfig
-from shim.domain.addresses import join_address, split_address
+from shim.domain.addresses import is_anywhere, join_address, split_address
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError
 from shim.federation.core.federation_view import FederationView
@@ -124,7 +124,7 @@ class GlobalMasterParts:
     def server_address(self, bound: str) -> str:
         """Address of a server of this process for others: its own, or its port at the host that masters are told."""
         host, port = split_address(bound)
-        is_of_one = host.strip("[]") not in {"", "0.0.0.0", "::"} and not is_loopback(bound)  # noqa: S104 - compared with
+        is_of_one = not is_anywhere(host) and not is_loopback(bound)
         return bound if is_of_one else join_address(split_address(self.address)[0], port)
 
     async def accept(self, link: MasterLink) -> None:

@@ -16,7 +16,7 @@ from shim.app.tls import offered_tls
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
 from shim.config.sections import ServerConfig
-from shim.domain.addresses import split_address
+from shim.domain.addresses import is_anywhere, split_address
 from shim.domain.ids import SubClusterId
 from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
@@ -162,7 +162,7 @@ async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key:
 
 def _is_one_interface(host: str, server: ServerConfig) -> bool:
     """True if the web services shall be at loopback, and are not there already."""
-    return server.rest_loopback and not is_loopback(f"{host}:0") and host not in {"0.0.0.0", "[::]", "::"}  # noqa: S104
+    return server.rest_loopback and not is_loopback(f"{host}:0") and not is_anywhere(host)
 
 
 def _names(server: ServerConfig, bound: str, key: str) -> HostNames:

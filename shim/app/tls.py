@@ -13,7 +13,7 @@ from shim.config.loader import Config, is_loopback
 from shim.config.masters import MastersConfig
 from shim.config.sections import ServerConfig
 from shim.config.subclusters import SubClusterConfig
-from shim.domain.addresses import split_address
+from shim.domain.addresses import is_anywhere, split_address
 from shim.errors import ConfigError
 from shim.federation.findings import Finding, Level
 from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts, tls_findings
@@ -23,7 +23,6 @@ from shim.server.rest.tls_greeting import TLSOffer
 __all__ = ["check_tls_files", "cluster_tls_facts", "master_tls_facts", "offered_tls", "tls_facts", "tls_warnings"]
 
 _HTTPS = "https:"
-_ANYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - compared with
 
 
 def offered_tls(server: ServerConfig, clock: Clock) -> TLSOffer | None:
@@ -157,7 +156,7 @@ def _asked_for(server: ServerConfig) -> tuple[str, ...]:
     """Names that clients may write, as far as one knows here."""
     bound, _ = split_address(server.rest)
     told = [name for name in server.host_names if name != "*"]
-    here = [bound] if bound not in _ANYWHERE else []
+    here = [] if is_anywhere(bound) else [bound]
     return tuple(dict.fromkeys([*told, *here, *([] if told else sorted(own_host_names()))]))
 
 

@@ -1,6 +1,8 @@
 """Network addresses as texts: `host:port`, with brackets around a host that has colons itself."""
 
-__all__ = ["join_address", "split_address"]
+__all__ = ["is_anywhere", "join_address", "split_address"]
+
+_ANYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -12,3 +14,8 @@ def split_address(address: str) -> tuple[str, int]:
 def join_address(host: str, port: int) -> str:
     """`host:port` of a host without brackets and a port."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def is_anywhere(host: str) -> bool:
+    """Whether whoever listens at a host (without brackets) does so at every address of the machine."""
+    return host in _ANYWHERE

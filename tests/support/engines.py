@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 
+from heddle.testing.federation import JAVA_OPENS
 from shim.lab import Lab
 from shim.lab.java_options import QUICK_START
 from shim.lab.shared_classes import in_containers
@@ -17,25 +18,6 @@ __all__ = ["Spark", "Tez", "output_lines"]
 
 _SPARK_SUBMIT = "org.apache.spark.deploy.SparkSubmit"  # what the `spark-submit` script runs
 _TEZ_EXAMPLES = "org.apache.tez.examples.ExampleDriver"
-_SPARK_OPENS = tuple(
-    f"--add-opens=java.base/{package}=ALL-UNNAMED"
-    for package in (
-        "java.lang",
-        "java.lang.invoke",
-        "java.lang.reflect",
-        "java.io",
-        "java.net",
-        "java.nio",
-        "java.util",
-        "java.util.concurrent",
-        "java.util.concurrent.atomic",
-        "sun.nio.ch",
-        "sun.nio.cs",
-        "sun.security.action",
-        "sun.util.calendar",
-    )
-)  # what Spark's own launcher opens of Java 17
-
 _TEZ_OPENS = " ".join(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in (
@@ -121,7 +103,7 @@ class Spark:
     def __init__(self, lab: Lab, folder: Path, heddle: Server, login: Login = NO_LOGIN) -> None:
         self._host, self._has_hosts = lab.host, lab.has_hosts
         environment = {"HADOOP_CONF_DIR": str(folder), "SPARK_LOCAL_IP": lab.host, **login.environment}
-        options = ("-Xmx512m", *_SPARK_OPENS, *login.options)
+        options = ("-Xmx512m", *JAVA_OPENS, *login.options)
         self._client = StockClient(lab, folder, heddle, jars=spark_jars(), options=options, environment=environment)
 
     def submit(
