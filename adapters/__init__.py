@@ -1,3 +1,1 @@
 """Adapters: what Heddle speaks to. One folder for each kind of system; errors of that system are translated there."""
-
-__all__: list[str] = []

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike
 
 from fairness.arrays import BoolArray, FloatArray, IntArray, amounts, expect_shape
 
-__all__ = ["Progress", "StageGraph", "StageGraphError"]
-
 
 class StageGraphError(ValueError):
     """Stages and edges that are no graph of a job, or a progress that does not belong to it."""

@@ -11,8 +11,6 @@ from altruism.packing import Packing, reserved
 from altruism.profile import RoomProfile
 from fairness.arrays import FloatArray
 
-__all__ = ["justify_in_room", "justify_right"]
-
 
 def justify_right(
     graph: StageGraph, progress: Progress, share: FloatArray, packing: Packing, *, makespan: float | None = None

@@ -18,8 +18,6 @@ from altruism.plan import JobPlan
 from altruism.profile import EPSILON, RoomProfile, how_many_fit
 from fairness.arrays import FloatArray, IntArray
 
-__all__ = ["LeftoverOrder", "PlannedJob", "adopt_plans", "due_tasks", "room_over_time", "share_out"]
-
 
 class LeftoverOrder(Enum):
     """Order in which jobs get leftover."""

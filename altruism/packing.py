@@ -23,8 +23,6 @@ from altruism.graph import Progress, StageGraph
 from altruism.profile import EPSILON, Amounts, RoomProfile, how_many_fit
 from fairness.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["Packer", "Packing", "alignment", "pack_backward", "pack_forward", "reserved", "stage_ranks"]
-
 Packer: TypeAlias = Callable[[Amounts, Amounts], float]
 """Score of one task's demand in what is free; the highest is launched first."""
 

@@ -20,8 +20,6 @@ from altruism.packing import Packer, Packing, alignment, pack_backward, pack_for
 from altruism.profile import EPSILON
 from fairness.arrays import FloatArray, IntArray, amounts, expect_shape, ratio
 
-__all__ = ["JobPlan", "drf_shares", "plan_job"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobPlan:

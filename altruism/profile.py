@@ -8,8 +8,6 @@ import numpy as np
 
 from fairness.arrays import FloatArray
 
-__all__ = ["EPSILON", "Amounts", "RoomProfile", "how_many_fit"]
-
 
 class RoomProfile:
     """Free amounts over [0, infinity), changed by reservations.

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 
 from fairness.arrays import BoolArray, FloatArray, amounts, expect_shape, ratio
 
-__all__ = ["DRFAllocation", "dominant_resource_fairness"]
-
 _FULL = 1e-9  # a resource with less than this part of it left is used up: what is left is rounding
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from fairness.arrays import FloatArray, IntArray, ShapeMismatchError, expect_shape
 from fairness.max_min import weighted_max_min
 
-__all__ = ["QueueTree", "hierarchical_entitlement"]
-
 
 @dataclass(frozen=True, slots=True)
 class QueueTree:

@@ -5,8 +5,6 @@ from numpy.typing import ArrayLike
 
 from fairness.arrays import FloatArray, amounts, expect_shape
 
-__all__ = ["weighted_max_min"]
-
 
 def weighted_max_min(
     demand: ArrayLike, weights: ArrayLike, capacity: float, *, guaranteed: ArrayLike | None = None

@@ -7,8 +7,6 @@ import numpy as np
 from fairness.arrays import BoolArray, FloatArray, IntArray, expect_shape, ratio
 from fairness.shares import dominant_share
 
-__all__ = ["PreemptionProblem", "choose_victims"]
-
 _ROUNDING = 1e-9
 _TRIES = 8
 

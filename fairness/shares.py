@@ -5,8 +5,6 @@ from numpy.typing import ArrayLike
 
 from fairness.arrays import FloatArray, amounts, expect_shape, ratio
 
-__all__ = ["deficit", "dominant_share", "jain_index"]
-
 
 def dominant_share(used: ArrayLike, capacity: ArrayLike) -> FloatArray:
     """Dominant share of each row.

@@ -21,8 +21,6 @@ from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.dag_pool.jobs import joining_jobs
 from shim.simulation.engine import seeded
 
-__all__ = ["ORDERS", "Found", "found_with", "made_jobs"]
-
 ORDERS: Mapping[str, str] = {
     "fair": 'containers = "fair"',
     "learnt-work": 'containers = "learnt-work"',

@@ -13,8 +13,6 @@ from shim.simulation.dag_pool import PoolJob, run_pool
 from shim.simulation.dag_pool.comparison import policy_named
 from shim.simulation.dag_pool.pool import LiveJob, PoolPolicy
 
-__all__ = ["picture"]
-
 _PANELS = {
     "shares alone": "each job with its share alone: they end at 2.1 and 2.0",
     "carbyne": "altruism: they end at 2.1 and 1.0",

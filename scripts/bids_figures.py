@@ -24,8 +24,6 @@ from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.engine import seeded
 from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
 
-__all__ = ["Found", "found_with", "made_jobs"]
-
 GLOBAL_MASTERS = (2, 4)
 TOLD = ("nothing", "promised", "offers")
 ORDERS = ("fifo", "tetris")

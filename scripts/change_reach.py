@@ -12,8 +12,6 @@ from pathlib import Path
 
 from scripts.slices import ROOT, Slice, files_of
 
-__all__ = ["changed_since", "distances", "imports_of", "last_submission"]
-
 STAMP = ".ci/submission"
 """Each submission raises the number in this file (`make submission`)."""
 _ROOMS = ("heddle", "shim", "adapters", "fairness", "altruism", "scripts", "tests")

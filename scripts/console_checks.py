@@ -13,8 +13,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["CHECKS", "TOOLS", "main"]
-
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ROOT / ".heddle" / "tools" / "console" / "node_modules" / ".bin"
 _BIOME = ("--config-path=tests/console/lint.json", "shim/server/web/static", "tests/console")

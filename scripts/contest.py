@@ -32,8 +32,6 @@ from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.engine import seeded
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnSetting, play
 
-__all__ = ["ROWS", "SHAPES", "Draw", "Results", "completions_of", "oracle", "told"]
-
 _TASK = ResourceVector(1024, 1)
 _NODE = ResourceVector(4096, 8)
 _PLACES = 4  # containers of a task on a node

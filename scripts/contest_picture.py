@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from xml.sax.saxutils import escape
 
-__all__ = ["picture"]
-
 _INK, _SOFT, _THREAD, _STONE, _BEST = "#1f2933", "#f4f1ea", "#b4532a", "#9aa5b1", "#5b7a99"
 _WIDTH, _LEFT, _RIGHT, _TOP, _ROW = 900, 250, 60, 70, 34
 _BAR = 20

@@ -14,8 +14,6 @@ from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.engine import seeded
 
-__all__ = ["found_with", "made_jobs"]
-
 _RUNS = tuple(f"{policy} {wait}" for policy in ("fifo", "tetris") for wait in (0, 15))
 _JOBS, _MOST_TASKS, _TASK_S, _WEST_PART = 30, 12, 20.0, 0.7
 _NODES, _PLACES, _LOAD = 4, 32, 0.8

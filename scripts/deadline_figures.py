@@ -15,8 +15,6 @@ from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.engine import seeded
 
-__all__ = ["Found", "found_with", "made_jobs"]
-
 ORDERS = ("fifo", "fair", "jockey")
 _JOBS, _EVERY_S, _TASKS, _TASK_S, _AT_A_TIME = 30, 12.0, 16, 20.0, 8
 _EVERY_THIRD, _ALLOWANCE, _OVERHEAD_S = 3, 1.5, 15.0

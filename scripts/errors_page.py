@@ -9,8 +9,6 @@ from typing import TypeVar
 from shim.cli.front import ExitCode
 from shim.errors import HeddleError, UnavailableError, UserError
 
-__all__ = ["PAGE", "page"]
-
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 
 Kind = TypeVar("Kind", bound=HeddleError)

@@ -5,8 +5,6 @@ from collections.abc import Iterable, Sequence
 from shim.simulation.traces import Workload, read_trace
 from shim.testing.public_data import data_folder
 
-__all__ = ["print_heading", "print_row", "public_trace"]
-
 
 def print_row(cells: Iterable[str]) -> None:
     """Print one row of a Markdown table."""

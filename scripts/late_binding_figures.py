@@ -14,8 +14,6 @@ from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.engine import seeded
 
-__all__ = ["Found", "found_with", "made_jobs"]
-
 ORDERS = ("unordered", "fifo", "omega", "sparrow")
 _NAMES = ("north", "east", "south", "west")
 _JOBS, _MOST_TASKS, _TASK_S, _LONGER, _LONG_PART = 60, 12, 6.0, 5.0, 0.1

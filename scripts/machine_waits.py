@@ -9,8 +9,6 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["noted", "told"]
-
 _PROC = Path("/proc")
 _WANTS = {"cpu": "a processor", "io": "a disk", "memory": "memory"}
 _STEAL_COLUMN = 8

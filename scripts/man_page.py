@@ -12,8 +12,6 @@ from shim.cli.front import EXIT_CODES
 from shim.cli.grammar import Parameter, Verb, grammar_of
 from shim.cli.main import app
 
-__all__ = ["page"]
-
 FOLDER = Path(__file__).resolve().parent.parent / ".heddle" / "man"
 
 _SECTIONS = """.SH FILES

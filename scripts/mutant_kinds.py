@@ -12,8 +12,6 @@ from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["KINDS", "Mutant", "mutants"]
-
 CONDITION, OFF_BY_ONE, MISSING, VARIABLE, ORDER, UNIT, SIGN = KINDS = (
     "dropped condition",
     "off by one",

@@ -15,8 +15,6 @@ from scripts.figure_tables import print_heading, print_row
 from shim.simulation.omega import OmegaThinking
 from shim.simulation.omega_conflicts import ParallelSchedulers, batch_workload, in_parallel
 
-__all__ = ["SCHEDULERS", "found_with"]
-
 RATES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 SCHEDULERS = (1, 2, 4, 8)
 _THINKING = OmegaThinking(0.1, 0.005)

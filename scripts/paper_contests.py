@@ -25,8 +25,6 @@ from shim.simulation.engine import seeded
 from shim.simulation.policy_runs import RunFigures, run_policy
 from shim.simulation.policy_runs.workloads import VARIANTS, jobs_of_kind
 
-__all__ = ["CONTESTS", "Contest", "Verdict"]
-
 Measured = Callable[[int], float]
 """From a seed to what a way needs: the less, the better."""
 

@@ -22,8 +22,6 @@ from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.engine import seeded
 
-__all__ = ["DRAWS", "ROWS", "PreferenceDraw", "Row", "made_jobs", "mean_s"]
-
 _CLUSTERS, _NODES, _PLACES = ("east", "west"), 4, 5
 _FEW, _HALF = ("east-n1",), tuple(f"west-n{number}" for number in range(1, _NODES + 1))
 _SIZE = ResourceVector(1024, 1)

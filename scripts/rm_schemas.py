@@ -18,8 +18,6 @@ from typing import Any
 from shim.server.rest.endpoints import find
 from shim.testing.recorded import RECORDINGS, RecordedExchange, recorded_exchange_of
 
-__all__ = ["FILE", "schemas"]
-
 FILE = Path(__file__).resolve().parent.parent / "shim" / "server" / "rest" / "rm_schemas.json"
 
 _POOLS: Mapping[str, str] = {

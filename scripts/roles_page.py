@@ -7,8 +7,6 @@ from pathlib import Path
 from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, Right, Role
 from shim.server.rights import ADMIN, CLIENT, OWN, PAGES, REST
 
-__all__ = ["PAGE", "page"]
-
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "security" / "roles.md"
 
 _HEAD = """# Roles

@@ -21,8 +21,6 @@ from scripts.machine_waits import noted, told
 from scripts.run_summary import Part, read_part, summary
 from scripts.slices import OF_EACH_TEST, RELEASES, ROOT, SLICES, slice_named
 
-__all__ = ["LOGS", "OF_TEST", "STATIC", "Parts"]
-
 LOGS = ROOT / ".heddle" / "logs"
 STATIC = "static"
 OF_TEST = (STATIC, *(each.name for each in OF_EACH_TEST))

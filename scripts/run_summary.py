@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Failure", "Part", "read_part", "summary"]
-
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _SUMMARY = re.compile(r"\b\d+ (?:passed|failed|errors?|skipped|deselected|xfailed)\b.* in [\d.]+s|no tests ran")
 _TIME = re.compile(r" in [\d.]+s(?: \([\d:]+\))?$")

@@ -12,8 +12,6 @@ from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
 
-__all__ = ["bill_of_materials"]
-
 _ROOT = "heddle-yarn"
 
 

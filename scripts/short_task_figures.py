@@ -22,8 +22,6 @@ from shim.domain.resources import ResourceVector
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 
-__all__ = ["DRAWS", "PLAIN", "Draw", "made_jobs", "mean_s"]
-
 PLAIN = "plain"
 AM_SHARE = 0.2
 _CLUSTERS = ("east", "west")

@@ -12,8 +12,6 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-__all__ = ["on_files", "on_page_markdown"]
-
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "SECURITY.md", "CHANGELOG.md")
 

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["ALWAYS", "OF_EACH_TEST", "RELEASES", "SLICES", "Slice", "files_of", "slice_named", "slices_of_rounds"]
-
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 10
 """Within so many submissions each slice runs."""

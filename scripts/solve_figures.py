@@ -25,8 +25,6 @@ from shim.scheduling.snapshot import Preferred, Scope, Snapshot
 from shim.scheduling.solvers import SOLVERS, load_libraries
 from shim.scheduling.solving import improve
 
-__all__ = ["SolveFigures", "figures"]
-
 _RACK, _SLOTS, _CONTAINERS, _REPLICAS, _NOW_S = 50, 4, 120, 3, 12.0
 _BUSY = (0.95, 0.8, 0.3, 0.0)
 _T = TypeVar("_T")

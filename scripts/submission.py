@@ -16,8 +16,6 @@ from scripts.change_reach import STAMP, changed_since, distances, imports_of, la
 from scripts.run_parts import OF_TEST, STATIC, Parts
 from scripts.slices import ALWAYS, RELEASES, ROOT, SLICES, Slice, slice_named, slices_of_rounds
 
-__all__ = ["LIMIT_S", "in_order", "pace_of", "run"]
-
 LIMIT_S = 40 * 60
 _AT_ONCE = (STATIC, "unit", ALWAYS)
 """What has to pass the first time: code alone, and that nothing is lost or doubled."""

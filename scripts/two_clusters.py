@@ -13,8 +13,6 @@ from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
-__all__ = ["arriving", "be_silent", "dealt_to", "each_run", "played_on", "played_on_two_clusters"]
-
 _AM_SHARE = 0.5
 
 

@@ -4,6 +4,4 @@
 `store`, `lab`, `simulation` and `cli` are the shells around them. See docs/design.md.
 """
 
-__all__ = ["__version__"]
-
 __version__ = "0.1.0"

@@ -16,8 +16,6 @@ from typing import Protocol
 
 from adapters.hdfs.gateway import Gateway, WebAccess
 
-__all__ = ["Folder", "OpenFolder", "folder_at"]
-
 _MOST_ENTRIES = 5_000
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _NO_LINK = os.O_NOFOLLOW | os.O_NONBLOCK

@@ -29,8 +29,6 @@ from shim.errors import HeddleError
 from shim.ports.web_tickets import TicketProof
 from shim.protocol.hrpc.sasl import SASLError
 
-__all__ = ["Entry", "Gateway", "WebAccess", "followed"]
-
 _PREFIX = "/webhdfs/v1"
 _SCHEMES = {"webhdfs": "http", "swebhdfs": "https"}
 _MOST_LISTED = 8 * 1024 * 1024  # bytes of a folder's listing

@@ -19,8 +19,6 @@ from shim.errors import ConfigError
 from shim.protocol.hrpc.gssapi import SecurityContext
 from shim.protocol.hrpc.sasl import SASLError
 
-__all__ = ["KerberosAcceptor", "KerberosContext", "KerberosInitiator", "load_library", "reason_of"]
-
 _T = TypeVar("_T")
 _caches = itertools.count(1)
 _SPNEGO = "1.3.6.1.5.5.2"

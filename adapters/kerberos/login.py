@@ -18,8 +18,6 @@ from adapters.kerberos.web_login import WebProof
 from shim.protocol.hrpc import AuthMethod, QualityOfProtection, SASLInitiator
 from shim.protocol.hrpc.gssapi import GSSAPIClient
 
-__all__ = ["KerberosLogin", "host_of_this_machine", "service_of", "with_host"]
-
 _QUALITIES = tuple(reversed(QualityOfProtection))
 """The strongest that the server offers."""
 _THREADS = 2

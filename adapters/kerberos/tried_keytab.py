@@ -16,8 +16,6 @@ from adapters.kerberos.contexts import KerberosAcceptor, KerberosInitiator
 from shim.errors import ConfigError, HeddleError
 from shim.protocol.hrpc.sasl import SASLError
 
-__all__ = ["KerberosFileError", "issued_at_s", "kdc_ahead_s", "open_acceptor", "principals_in"]
-
 _KEY = "security.kerberos.keytab"
 _SHOWN = 10
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO

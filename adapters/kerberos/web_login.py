@@ -13,8 +13,6 @@ from pathlib import Path
 from adapters.kerberos.contexts import KerberosAcceptor, KerberosInitiator
 from shim.protocol.hrpc.sasl import SASLError
 
-__all__ = ["WebInitiator", "WebProof", "WebTickets"]
-
 _THREADS = 2
 
 

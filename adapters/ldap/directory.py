@@ -21,8 +21,6 @@ from typing import Any, Generic, TypeVar
 
 from shim.errors import ConfigError, UnavailableError
 
-__all__ = ["ENTRY", "USER", "DirectorySettings", "LDAPGroups", "LimitedCalls", "compared", "load_library"]
-
 USER, ENTRY = "{user}", "{dn}"
 """Stand in filters for the user's name, and for the distinguished name of his entry or of a group."""
 

@@ -15,8 +15,6 @@ import msgspec
 
 from shim.ports.identity_provider import BadTokenError, ProviderUnavailableError
 
-__all__ = ["Documents"]
-
 _WITHIN_S = 5.0
 _MOST_BYTES = 256 * 1024
 _ERROR = re.compile(r"[a-z_]{1,64}")

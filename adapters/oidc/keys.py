@@ -14,8 +14,6 @@ from shim.errors import ConfigError
 from shim.ports.clock import Clock
 from shim.ports.identity_provider import ProviderUnavailableError
 
-__all__ = ["KINDS", "KeySet", "PublicKey", "load_library"]
-
 KINDS: Mapping[str, str] = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 """The kind of key that an algorithm takes, by its first letters. Secrets that both ends know (`oct`) are none."""
 

@@ -17,8 +17,6 @@ from adapters.oidc.tokens import TokenRules, head_of, verified
 from shim.ports.clock import Clock
 from shim.ports.identity_provider import BadTokenError, Claims, LoginAttempt, ProviderUnavailableError
 
-__all__ = ["OpenIDProvider", "ProviderSettings"]
-
 _DISCOVERY = "/.well-known/openid-configuration"
 _FRESH_S = 3600.0
 _NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")

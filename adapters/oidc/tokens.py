@@ -12,8 +12,6 @@ from typing import Any
 from adapters.oidc.keys import PublicKey, load_library
 from shim.ports.identity_provider import BadTokenError, Claims
 
-__all__ = ["TokenHead", "TokenRules", "head_of", "verified"]
-
 _FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _LONGEST = 16 * 1024
 _TYPES = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})

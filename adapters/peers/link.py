@@ -25,8 +25,6 @@ from shim.protocol.peers import (
     encode_frame,
 )
 
-__all__ = ["PATH", "LinkSettings", "LinkTLS", "WebSocketDialer", "WebSocketLink"]
-
 PATH: Final = "/masters/1"
 _POLICY_VIOLATION = 1008
 _LONGEST_REASON = 120  # a close frame has room for 123 bytes

@@ -26,8 +26,6 @@ from shim.protocol.peers import (
     make_welcome,
 )
 
-__all__ = ["LinkListener"]
-
 _STOP_WITHIN_S = 1.0
 _TIMES_HANDSHAKE = 2  # whoever is in the handshake is told first why it ends
 _MOST_UNPROVEN = 16 * 1024

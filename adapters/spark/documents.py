@@ -15,8 +15,6 @@ import msgspec
 from shim.domain.job_graphs import CountedStages, JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.errors import MalformedJobGraphError
 
-__all__ = ["MAX_STAGES", "MAX_TASKS", "ExecutorRow", "JobRow", "StageRow", "decoded", "spark_stages", "stages_now"]
-
 MAX_STAGES = 1_000
 MAX_TASKS = 1_000_000
 _MOST_RUNNING = 20_000

@@ -14,8 +14,6 @@ from shim.domain.job_graphs import CountedStages, StagesOfJob
 from shim.errors import MalformedJobGraphError, ResourceManagerError
 from shim.ports.resource_manager import ResourceManager, RestRequest
 
-__all__ = ["MAX_ANSWER_BYTES", "SparkStages"]
-
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
 _LIMIT_S = 5.0
 _OK = 200

@@ -22,8 +22,6 @@ from shim.domain.ids import ApplicationId
 from shim.domain.job_graphs import StagesOfJob
 from shim.errors import MalformedJobGraphError
 
-__all__ = ["MAX_LINE_BYTES", "SparkEventLogs", "job_of_line"]
-
 MAX_LINE_BYTES = 4 * 1024 * 1024
 _AT_ONCE = 8 * 1024 * 1024
 """Bytes of a log that are read at one look; the rest at the next."""

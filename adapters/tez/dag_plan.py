@@ -17,8 +17,6 @@ from shim.domain.job_graphs import JobGraph, Stage
 from shim.errors import MalformedJobGraphError
 from shim.protocol.proto.messages import DAGPlan, EdgePlan, PlanEdgeSchedulingType, VertexPlan
 
-__all__ = ["MAX_EDGES", "MAX_PLAN_BYTES", "MAX_VERTICES", "ask_priorities", "read_dag_plan", "vertex_of_priority"]
-
 MAX_PLAN_BYTES = 4 * 1024 * 1024
 MAX_VERTICES = 1_000
 MAX_EDGES = 10_000

@@ -27,8 +27,6 @@ from shim.domain.job_graphs import JobGraph, StagesOfJob
 from shim.errors import MalformedJobGraphError
 from shim.protocol.proto.messages import DAGSubmittedProto
 
-__all__ = ["MAX_HEAD_BYTES", "TezPlanFiles", "dag_of_file", "plan_in_log", "stages_of_plan"]
-
 _USER = "{user}"
 _PLAIN_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,255}")
 _SYSTEM_FOLDER = ".tez"

@@ -16,8 +16,6 @@ from shim.domain.job_graphs import CountedStages, StagesOfJob, TaskCounts
 from shim.errors import MalformedJobGraphError, ResourceManagerError
 from shim.ports.resource_manager import ResourceManager, RestRequest
 
-__all__ = ["MAX_COUNTS_BYTES", "TezVertexCounts", "read_vertex_counts"]
-
 MAX_COUNTS_BYTES = 512 * 1024
 _LIMIT_S = 5.0
 """An ApplicationMaster loads its web service at the first question, on the machine that runs its tasks."""

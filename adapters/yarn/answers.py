@@ -6,8 +6,6 @@ from collections.abc import AsyncIterator
 
 from shim.errors import MalformedAnswerError
 
-__all__ = ["read_bounded"]
-
 _GZIP = 16 + zlib.MAX_WBITS
 _PIECE_BYTES = 1024 * 1024
 

@@ -21,8 +21,6 @@ from lxml import etree
 
 from shim.errors import ConfigError
 
-__all__ = ["HadoopProperties", "SubClusterConfiguration", "read_folder"]
-
 _MOST_BYTES = 16 * 1024 * 1024
 _MOST_SUBSTITUTIONS = 20  # Configuration.MAX_SUBST
 _MOST_INCLUDES = 20

@@ -16,8 +16,6 @@ import aiohttp
 
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError
 
-__all__ = ["FOREIGN_ERRORS", "translated"]
-
 FOREIGN_ERRORS: Final = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 """What may come out of aiohttp and the sockets below it."""
 

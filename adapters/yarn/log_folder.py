@@ -21,8 +21,6 @@ from adapters.hdfs import Entry, Gateway, WebAccess
 from shim.domain.ids import ApplicationId
 from shim.ports.log_archive import NodeLogs
 
-__all__ = ["NODE_FILE", "LogFolder", "WebLogFolder", "folders_of"]
-
 _BUCKETS = 10_000
 _MOST_NODES = 500
 _MOST_ENTRIES = 5_000

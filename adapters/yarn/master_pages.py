@@ -42,8 +42,6 @@ from shim.errors import MalformedAnswerError, NeverReachedError, UnavailableErro
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.protocol.rest.queries import parse_query
 
-__all__ = ["MasterPages", "PageSource"]
-
 _PAGE = re.compile(r"/proxy/(?P<application>application_[0-9]{1,19}_[0-9]{1,10})(?P<rest>/.*)?")
 _RUNNING = "RUNNING"
 _USER_COOKIE = "proxy-user"

@@ -13,8 +13,6 @@ from shim.domain.addresses import join_address
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError
 
-__all__ = ["node_url"]
-
 _HOST_AND_PORT = re.compile(r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?):(?P<port>[0-9]{1,5})")
 _LOWEST_PORT = 1024  # a NodeManager's pages are on 8042, or on whatever is free
 _HIGHEST_PORT = 65535

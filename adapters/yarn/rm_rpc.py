@@ -33,8 +33,6 @@ from shim.protocol.proto import APPLICATION_CLIENT, PROTOCOLS
 from shim.protocol.yarn import RPC_SUBMISSION
 from shim.protocol.yarn.wire import PIECE_BYTES, check_message
 
-__all__ = ["DualResourceManager", "RPCSettings", "RPCTarget", "YarnRPC", "addresses_of", "new_client_id"]
-
 _CLIENT_ID_BYTES = 16
 _SWEEP_S = 5.0
 

@@ -24,8 +24,6 @@ from shim.protocol.hrpc import (
     HadoopRequest,
 )
 
-__all__ = ["ConnectionBudget", "HasConnections", "RPCChannel"]
-
 _CALL_IDS = 1 << 31
 _PING_AFTER_S = 60.0
 _MOST_UNSENT = 256 * 1024

@@ -12,8 +12,6 @@ from shim.protocol.hrpc.digest_md5 import NONCE_BYTES, DigestMD5Client, TokenSec
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.yarn.unmanaged import token_parts
 
-__all__ = ["TokenLogin", "TokenLogins"]
-
 _QUALITIES = tuple(reversed(QualityOfProtection))
 """The strongest that the server offers."""
 _NOBODY = ""  # a login by token names no user: the token does

@@ -24,8 +24,6 @@ from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCa
 from shim.protocol.proto.messages import ApplicationReportProto
 from shim.protocol.yarn.submit_times import reports_in, written_report
 
-__all__ = ["TrackedAtHeddle", "TrackedByRPC", "tracked_at", "tracked_reports"]
-
 _APPS = "/ws/v1/cluster/apps"
 _AT_ONCE = 128 * 1024
 _REPORTING = frozenset({"getApplicationReport", "getApplications"})

@@ -26,18 +26,6 @@ from shim.ports.web_tickets import TicketProof
 from shim.protocol.hrpc.sasl import SASLError
 from shim.protocol.rest.queries import encode_query
 
-__all__ = [
-    "CHUNK_BYTES",
-    "RestSettings",
-    "TicketSource",
-    "Trail",
-    "WebTicketLogin",
-    "open_session",
-    "passed_on",
-    "sent_headers",
-    "target_of",
-]
-
 CHUNK_BYTES = 256 * 1024
 """Size of the pieces in which answers are read."""
 

@@ -1,3 +1,1 @@
 """Benchmarks side by side: a ResourceManager asked directly, Hadoop's Java Router, and Heddle. `make bench`."""
-
-__all__: list[str] = []

@@ -25,8 +25,6 @@ from scripts.bench.targets import HeddleProcess
 from shim.lab import Cluster, Lab, LabSpec
 from shim.protocol.hrpc.digest_md5 import TokenSecret
 
-__all__ = ["allocate"]
-
 _MASTERS = 8
 _CONTAINERS = 4
 _EVERY_S = 0.1

@@ -22,8 +22,6 @@ from shim.queues.core.job_watch import StageFacts
 from shim.queues.core.yielding import QueueJob, QueueYields, YieldRules
 from shim.simulation.engine import seeded
 
-__all__ = ["altruism", "main"]
-
 _ATTEMPTS, _STAGES, _LOOKS, _CHANGED = 2_000, 20, 5, 50
 _UNIT = ResourceVector(1024, 1)
 _TOTAL = ResourceVector(1024 * 40_000, 40_000)

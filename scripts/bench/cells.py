@@ -12,8 +12,6 @@ from typing import TypeVar
 
 from scripts.bench.load import Measured, cpu_s
 
-__all__ = ["TARGETS", "Cell", "Effort", "Measure", "Say", "measure_cells", "turned"]
-
 TARGETS = ("rm", "router", "heddle")
 
 _T = TypeVar("_T")

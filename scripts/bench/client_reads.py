@@ -15,8 +15,6 @@ from shim.domain.ids import ApplicationId
 from shim.protocol.proto.messages import GetApplicationReportRequestProto
 from shim.protocol.yarn import application_message
 
-__all__ = ["differing_lists", "many_users", "named_reads"]
-
 _BASE = "/ws/v1/cluster"
 _CONNECTIONS = (1, 8)
 _XML = {"Accept": "application/xml"}

@@ -12,8 +12,6 @@ from scripts.bench.load import cpu_s, measure_reads
 from scripts.bench.report import figure_table
 from scripts.bench.stage import Stage
 
-__all__ = ["consoles"]
-
 _CONSOLES = 200
 _OVERVIEW = ("clusters", "queues", "shares", "doctor", "console/applications?limit=1")
 _SETTLES_S = 3.0

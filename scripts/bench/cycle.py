@@ -33,8 +33,6 @@ from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import Snapshot
 from shim.simulation.engine import seeded
 
-__all__ = ["a_large_queue", "a_large_snapshot", "main"]
-
 T = TypeVar("T")
 
 _NODES, _CLUSTERS, _ATTEMPTS, _EACH, _SIZES = 10_000, 10, 1_000, 100, 20

@@ -14,8 +14,6 @@ from playwright.async_api import Browser, async_playwright
 from scripts.bench.report import figure_table
 from scripts.bench.targets import HeddleProcess
 
-__all__ = ["first_paint"]
-
 _CLUSTERS, _NODES = 10, 100
 _SIZES = ((10_000, 0), (10_000, 90_000))
 """Applications that live, and that have ended."""

@@ -25,8 +25,6 @@ from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.testing.settings import usual
 
-__all__ = ["floods"]
-
 _CONNECTIONS = 64
 _LONGER = 4
 _PAUSE_S = 0.01

@@ -13,8 +13,6 @@ from scripts.bench.load import Measured, cpu_s, measure_reads, resident_mib
 from scripts.bench.report import figure_table, short
 from scripts.bench.targets import HeddleProcess
 
-__all__ = ["Size", "generated"]
-
 _WATCHED_S = 20.0
 _LISTS_S = 10.0
 

@@ -18,8 +18,6 @@ from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import SPANNING, spanning_secret
 from tests.support.stock_client import Server, StockClient
 
-__all__ = ["granted"]
-
 _LAUNCHER = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAMLauncher"
 _QUEUES = "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root"
 _WANTED = 6

@@ -26,8 +26,6 @@ from shim.lab.java_options import JAVA_OPENS
 from shim.lab.processes import wait_until
 from shim.lab.readiness import ask
 
-__all__ = ["JavaRouter"]
-
 _ROUTER = "org.apache.hadoop.yarn.server.router"
 _BOOT_S = 180.0
 _STARTS = 5

@@ -23,8 +23,6 @@ from scripts.bench.cells import TARGETS, Effort, Say, turned
 from scripts.bench.report import figure_table
 from scripts.bench.stage import Stage
 
-__all__ = ["jobs"]
-
 _RUN_JAR = "org.apache.hadoop.util.RunJar"
 _JVM = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true")
 _PI = ("4", "1000")

@@ -13,21 +13,6 @@ from types import MappingProxyType
 import aiohttp
 import httpx
 
-__all__ = [
-    "COUNTER",
-    "USER",
-    "Measured",
-    "count_known",
-    "cpu_s",
-    "measure_posts",
-    "measure_reads",
-    "new_ids",
-    "percentile",
-    "resident_mib",
-    "wait_until_taken_up",
-    "wrk_script",
-]
-
 USER = "bench"
 """Who asks."""
 COUNTER = "{counter}"

@@ -27,8 +27,6 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message
 from shim.testing.settings import usual
 
-__all__ = ["managed_tokens", "register", "tokens_of", "unmanaged_tokens"]
-
 _TOKEN_S = 60.0
 _SLEEPS_S = 900
 _TOKEN_KIND = b"YARN_AM_RM_TOKEN"

@@ -31,8 +31,6 @@ from scripts.bench.relay_processes import (
 )
 from scripts.bench.report import figure_table, short
 
-__all__ = ["relay"]
-
 _MASTERS = 500
 _EVERY_S = 1.0
 """From one call of a master to its next, as of MapReduce."""

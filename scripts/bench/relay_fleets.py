@@ -32,8 +32,6 @@ from shim.protocol.proto.messages import (
 )
 from shim.testing.scheduler import token_for
 
-__all__ = ["Beats", "Fleet", "Login", "PassingFleet", "SpanningFleet", "Voice", "asks_for", "attempt", "log_in"]
-
 _ASKS = 10
 _CONTAINERS = 4
 

@@ -41,16 +41,6 @@ from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingCluste
 from shim.testing.settings import usual
 from shim.testing.stores import InMemoryMultiClusterStore
 
-__all__ = [
-    "Process",
-    "passing_scheduler",
-    "passing_server",
-    "raise_limits",
-    "spanning_scheduler",
-    "spanning_server",
-    "started",
-]
-
 _HOME, _FAR = SubClusterId("home"), SubClusterId("far")
 _ANSWER_BYTES = 2364
 """An answer with ten containers and their tokens."""

@@ -12,8 +12,6 @@ from pathlib import Path
 from scripts.bench.cells import TARGETS, Cell
 from scripts.bench.load import Measured
 
-__all__ = ["cell_tables", "figure_table", "made", "short", "write_section"]
-
 _NAMES = {"rm": "RM", "router": "Router", "heddle": "Heddle"}
 
 Rate = Callable[[Measured], float]

@@ -30,8 +30,6 @@ from shim.protocol.proto.messages import (
 )
 from shim.testing.settings import usual
 
-__all__ = ["measure_calls", "measure_submissions"]
-
 _CALL_ID = 1
 _LENGTH_BYTES = 4
 _SUCCESS = bytes((0x08, _CALL_ID, 0x10, 0x00))

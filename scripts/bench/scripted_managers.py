@@ -22,8 +22,6 @@ from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.testing import rm_documents as build
 
-__all__ = ["serve"]
-
 _BASE = "/ws/v1/cluster"
 _ELAPSED = b"1000000007"  # a number that stands for the time since the start, of its length for years
 _STARTED_MS = 1_795_000_000_000

@@ -22,8 +22,6 @@ from scripts.bench.relay import relay
 from scripts.bench.report import cell_tables, figure_table
 from scripts.bench.stage import FEW, Stage, a_stage
 
-__all__ = ["SECTIONS", "Bench"]
-
 
 @dataclass
 class Bench:

@@ -13,8 +13,6 @@ from shim.domain.ids import ApplicationId
 from shim.protocol.proto.messages import GetApplicationReportRequestProto
 from shim.protocol.yarn import application_message
 
-__all__ = ["many", "rest_reads", "rpc_reads", "submissions"]
-
 _CONNECTIONS = (1, 8, 32)
 _BASE = "/ws/v1/cluster"
 _POSTS = 200

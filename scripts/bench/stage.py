@@ -18,8 +18,6 @@ from shim.domain.ids import ApplicationId
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications_at
 
-__all__ = ["FEW", "MANY", "Stage", "a_stage"]
-
 FEW, MANY = 100, 5000
 _ENDS_S = 600.0
 _FILLED_WITHIN_S = 1500.0

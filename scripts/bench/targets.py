@@ -15,8 +15,6 @@ import httpx
 from shim.lab import FrontAddresses
 from shim.lab.processes import wait_until
 
-__all__ = ["HeddleProcess"]
-
 _BOOT_S = 180.0
 _OK = 200
 

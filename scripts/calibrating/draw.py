@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from random import Random
 
-__all__ = ["GAP_S", "DrawnJob", "drawn_jobs"]
-
 GAP_S = 1.6
 _LONG = 0.25
 

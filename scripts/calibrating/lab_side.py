@@ -25,8 +25,6 @@ from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
 from tests.support.stock_client import StockClient
 
-__all__ = ["JobSeen", "Masters", "RealRun", "masters_of", "run_on_lab"]
-
 _BEAT_MS = 1000
 _SHELL = """\
 exec 3<>/dev/tcp/127.0.0.1/$1

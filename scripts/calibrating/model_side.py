@@ -16,8 +16,6 @@ from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.spec import ModelledClusterSpec, NodeManagerSpec, QueueSpec, Timing
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play
 
-__all__ = ["Measured", "clusters_of", "measured_on", "run_in_model", "told_timing"]
-
 _QUEUE = "root.default"
 _POLL = "[poll]\ninterval_s = 0.5\n"
 """As `HeddleProcess` has it."""

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 from shim.domain.resources import ResourceVector
 
-__all__ = ["CONTAINER", "NODES", "NODE_OVERRIDES", "ROWS", "Row"]
-
 CONTAINER = ResourceVector(256, 1)
 """Of tasks and of ApplicationMasters: nodes have room for a whole number of either."""
 NODES = 2

@@ -6,8 +6,6 @@ from statistics import fmean
 
 from shim.simulation.results import nearest_rank
 
-__all__ = ["Compared", "orders", "table"]
-
 _HEADS = (
     "row",
     "real mean s",

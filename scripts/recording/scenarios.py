@@ -5,19 +5,6 @@ from dataclasses import dataclass, field
 
 from shim.lab import DEFAULT_VERSION, ClusterSpec
 
-__all__ = [
-    "FAIR_ALLOCATIONS",
-    "AwaitNode",
-    "KillNode",
-    "Scenario",
-    "Send",
-    "Settle",
-    "Step",
-    "StopNode",
-    "Submit",
-    "scenarios",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Send:

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Answer", "Request", "compose", "send", "to_record"]
-
 _TIMEOUT_S = 60.0
 _USER_AGENT = "curl/7.88.1"
 _VARIABLE = re.compile(r"@[A-Z_]+\d*@")

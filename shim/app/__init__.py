@@ -1,3 +1,1 @@
 """Composition: the only rooms' meeting place, where implementations are picked and servers assembled."""
-
-__all__: list[str] = []

@@ -49,19 +49,6 @@ from shim.submission.tools import Listing, SubmissionTools
 from shim.submission.waiting import HomeWaits
 from shim.telemetry.application_life import ApplicationLives
 
-__all__ = [
-    "Containers",
-    "Foundation",
-    "Listening",
-    "Overrides",
-    "Submitting",
-    "containers_on",
-    "decider",
-    "foundation_on",
-    "listening_on",
-    "submitting_on",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:

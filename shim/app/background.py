@@ -10,8 +10,6 @@ from shim.app.use_cases import UseCases
 from shim.concurrency.keep_going import Work
 from shim.federation.cluster_events import ClusterEvents
 
-__all__ = ["begin", "lasting_work"]
-
 _FIRST_POLL_S = 3.0
 _log = structlog.get_logger("heddle")
 

@@ -73,8 +73,6 @@ from shim.telemetry.metrics import FindingCollector, PollCounter, RepairCollecto
 from shim.telemetry.shares import ShareCollector
 from shim.telemetry.tracing import is_tracing, open_tracing
 
-__all__ = ["Heddle"]
-
 _LINGER_S = 1.0
 _log = structlog.get_logger("heddle")
 

@@ -33,8 +33,6 @@ from shim.ports.log_archive import LogArchive
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 
-__all__ = ["SubCluster", "cluster_tls_files", "connect", "resolve"]
-
 _MOST_OF_A_NODE = 4 * 1024 * 1024  # bytes; a `/conf` has a few hundred KiB, a tail of logs at most 1 MiB
 
 

@@ -8,8 +8,6 @@ from shim.app.host_limits import read_password
 from shim.config.ldap import LDAPConfig
 from shim.errors import ConfigError, UnavailableError
 
-__all__ = ["directory_trouble", "open_groups"]
-
 _LOOKS_FOR_S = 10.0
 
 

@@ -19,8 +19,6 @@ import structlog
 from shim.app.host_limits import groups_of
 from shim.errors import UnavailableError
 
-__all__ = ["GroupDirectory", "group_directory"]
-
 _SAYS_EVERY_S = 60.0
 _PAUSE = 19
 """Times that a wait took, until the next one."""

@@ -9,8 +9,6 @@ from shim.app.hardening_checks import UNKNOWN, Trouble
 from shim.app.hardening_facts import HardeningFacts
 from shim.federation.findings import LineResult, LineState
 
-__all__ = ["LINES", "HardeningLine", "check_lines"]
-
 
 @dataclass(frozen=True, slots=True)
 class HardeningLine:

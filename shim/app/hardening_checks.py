@@ -9,33 +9,6 @@ from typing import Final
 from shim.app.hardening_facts import HardeningFacts, secret_files, store_files
 from shim.config.loader import Config, is_loopback
 
-__all__ = [
-    "UNKNOWN",
-    "Trouble",
-    "admins",
-    "anonymous",
-    "audit",
-    "certificates",
-    "clusters_in_clear",
-    "clusters_unproven",
-    "host_names",
-    "masters",
-    "own_secret",
-    "pages",
-    "proxy_users",
-    "rates",
-    "root",
-    "rpc_by_name",
-    "rpc_in_clear",
-    "secret_rights",
-    "store_rights",
-    "store_tls",
-    "talkative",
-    "token_lives",
-    "web_by_name",
-    "web_without_tls",
-]
-
 UNKNOWN: Final = "?"
 Trouble = Iterable[str]
 

@@ -17,8 +17,6 @@ from shim.federation.tls_findings import NO_TLS, CertificateFacts, ClusterTLSFac
 from shim.peers.overview import MastersOverview
 from shim.store.postgresql import store_address, unverified_server
 
-__all__ = ["FileFacts", "HardeningFacts", "gather", "secret_files", "store_files"]
-
 _TRACES = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _FROM_VARIABLE = "env:"
 

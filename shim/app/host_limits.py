@@ -20,21 +20,6 @@ from shim.config.masters import MastersConfig
 from shim.config.sections import SecurityConfig
 from shim.errors import ConfigError
 
-__all__ = [
-    "SystemClock",
-    "allow_many_connections",
-    "connections_allowed",
-    "current_user",
-    "groups_of",
-    "is_credential",
-    "one_address_share",
-    "read_other_secrets",
-    "read_password",
-    "read_secret",
-    "spare_collector",
-    "system_random",
-]
-
 _COLLECTIONS = (10_000, 20, 10)
 """New objects before a look at the youngest; such looks before one at the middle-aged; such before one at all."""
 _SECRET_BYTES = 32

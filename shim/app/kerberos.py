@@ -24,8 +24,6 @@ from shim.protocol.hrpc.gssapi import GSSAPIServer
 from shim.protocol.hrpc.sasl import SASLError
 from shim.server.rpc import TicketLogin
 
-__all__ = ["kerberos_facts", "open_kerberos", "open_login", "open_web_tickets", "principals_of", "trouble_with"]
-
 _KDC_WITHIN_S = 10.0
 _kdc_thread = ThreadPoolExecutor(1, thread_name_prefix="heddle-kdc")
 """However often a silent KDC is asked, it holds up one thread."""

@@ -19,8 +19,6 @@ from shim.domain.addresses import is_anywhere, split_address
 from shim.errors import AddressTakenError, ConfigError
 from shim.federation.inspection import SubClusterDescription
 
-__all__ = ["check_doors", "doors_of", "is_served_by_heddle", "listening"]
-
 _ASKED_FOR_S = 5.0
 _SHORT = 1 << 16
 _HERE = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "localhost"}  # noqa: S104 - where one asks what listens anywhere

@@ -16,8 +16,6 @@ from shim.config.masters import MastersConfig
 from shim.errors import ConfigError
 from shim.protocol.peers import URI_PREFIX
 
-__all__ = ["MasterTLS", "master_tls_files", "open_master_tls", "refused_by_masters"]
-
 _LOOK_EVERY_S = 1.0
 _SECTION = "masters.tls"
 _log = structlog.get_logger("heddle.masters")

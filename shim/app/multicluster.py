@@ -26,8 +26,6 @@ from shim.protocol.rest.submission_context import keeps_containers as keeps_by_r
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.protocol.yarn.submissions import keeps_containers as keeps_by_rpc
 
-__all__ = ["Spans", "open_spans"]
-
 _log = structlog.get_logger("heddle.span")
 
 

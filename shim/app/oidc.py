@@ -15,8 +15,6 @@ from shim.identity.provider_claims import ClaimRules
 from shim.identity.sessions import Sessions
 from shim.ports.clock import Clock
 
-__all__ = ["ProviderLogin", "open_provider"]
-
 
 @dataclass(frozen=True, slots=True)
 class ProviderLogin:

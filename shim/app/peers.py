@@ -44,8 +44,6 @@ from shim.submission.core.home import HomeSettings
 from shim.submission.entrance import TakesSubmissions
 from shim.submission.tools import Listing
 
-__all__ = ["GlobalMasterParts", "LocalMasterProcess", "default_name", "local_master", "open_global_master"]
-
 _LIFE_BYTES = 8
 _MARGIN_OF_FRAMES = 64 * 1024  # what is around the body of a submission
 _SMALL_FRAME = 256 * 1024  # what a Local Master is told: proposals

@@ -14,8 +14,6 @@ from typing import Protocol
 
 import structlog
 
-__all__ = ["Served", "answer_signals", "hold_streams", "program", "run_served", "say"]
-
 _ENDS = (signal.SIGTERM, signal.SIGINT)
 _MEANS_NOTHING = (
     "it means nothing here; SIGTERM ends Heddle, SIGHUP has it read its configuration, SIGQUIT shows its threads"

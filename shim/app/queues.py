@@ -37,8 +37,6 @@ from shim.scheduling.queue_policies import goes_by_graphs
 from shim.submission.service import SubmissionService
 from shim.telemetry.shares import QueueGauges
 
-__all__ = ["SharesOfQueues", "open_shares"]
-
 _LIFE_BYTES = 8
 _HDFS_CONNECT_S = 1.0
 _HDFS_LIMIT_S = 4.0

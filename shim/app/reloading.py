@@ -25,8 +25,6 @@ from shim.domain.subclusters import Admission
 from shim.errors import ConfigError, ConflictError, HeddleError
 from shim.federation.administration import Drainage
 
-__all__ = ["Reloading", "changed_keys"]
-
 _CHECKED_WITHIN_S = 120.0
 _MOST_TOLD = 4000
 _MOST_NAMED = 5

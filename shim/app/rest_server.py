@@ -48,8 +48,6 @@ from shim.server.rest.usage_api import UsageAPI
 from shim.server.rest.web_tokens import WebTokens
 from shim.telemetry import Metrics
 
-__all__ = ["WebLogins", "serve_pages", "serve_web"]
-
 _log = structlog.get_logger("heddle")
 _LOOPBACK = "127.0.0.1"
 

@@ -28,8 +28,6 @@ from shim.server.rpc.kept_answers import KeptRPCAnswers
 from shim.server.rpc.scheduler_connection import RelayObserver
 from shim.server.rpc.scheduler_server import SchedulerServer
 
-__all__ = ["open_service", "serve_admins", "serve_clients", "serve_masters"]
-
 
 async def serve_clients(
     server: ServerConfig,

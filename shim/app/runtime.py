@@ -28,8 +28,6 @@ from shim.protocol.rest.usage import UsageForm
 from shim.store.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
 
-__all__ = ["ReachableClusters", "Runtime", "new_view"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachableClusters:

@@ -38,30 +38,6 @@ from shim.submission.core.home import HomeSettings
 from shim.submission.homes import data_parts
 from shim.submission.reconciliation import ReconciliationSettings
 
-__all__ = [
-    "cache_limits",
-    "claim_rules",
-    "connection_limits",
-    "cycle_settings",
-    "file_systems",
-    "home_settings",
-    "identity_rules",
-    "keeps_tokens",
-    "poll_schedule",
-    "preemption_settings",
-    "queue_defaults",
-    "rate_limits",
-    "reading_settings",
-    "reconciliation_settings",
-    "rest_settings",
-    "rpc_settings",
-    "session_settings",
-    "share_settings",
-    "split_settings",
-    "token_limits",
-    "view_settings",
-]
-
 _GROUP = "group:"
 _SHARE_OF_HOMES = 0.9
 """Part of a client's patience that homes may use up; the rest is for the way back to the client."""

@@ -20,8 +20,6 @@ from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, Mast
 from shim.ports.clock import Clock
 from shim.server.rest.tls_greeting import TLSOffer
 
-__all__ = ["check_tls_files", "cluster_tls_facts", "master_tls_facts", "offered_tls", "tls_facts", "tls_warnings"]
-
 _HTTPS = "https:"
 
 

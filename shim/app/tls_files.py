@@ -16,8 +16,6 @@ import structlog
 
 from shim.errors import ConfigError
 
-__all__ = ["ClientTLSFiles", "ReloadedContext", "TLSFiles", "refusal"]
-
 _LOOK_EVERY_S = 1.0
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _log = structlog.get_logger("heddle.tls")

@@ -68,8 +68,6 @@ from shim.submission.waiting import HomeWaits
 from shim.telemetry.application_life import ApplicationLives
 from shim.telemetry.recent_decisions import RecentDecisions
 
-__all__ = ["UseCases", "assemble"]
-
 _ANY = "*"
 _SERVERS = ("client_rpc", "scheduler_rpc", "admin_rpc")
 

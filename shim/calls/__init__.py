@@ -1,3 +1,1 @@
 """Calls of Hadoop clients and operators' tools, brought to the sub-clusters that they concern."""
-
-__all__: list[str] = []

@@ -15,8 +15,6 @@ from shim.federation.documents import DocumentReading
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall, RPCRefusal
 
-__all__ = ["AdminCalls", "AdminOutcome"]
-
 _ANY_PORT = 0
 
 

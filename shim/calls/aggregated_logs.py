@@ -28,8 +28,6 @@ from shim.protocol.yarn.aggregated_logs import (
 )
 from shim.protocol.yarn.log_text import LogText
 
-__all__ = ["AggregatedLogs", "LogsOfNode"]
-
 T = TypeVar("T")
 
 _MOST_FILES = 20_000

@@ -24,8 +24,6 @@ from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCa
 from shim.queues.admission import Kills
 from shim.submission.tools import Listing
 
-__all__ = ["CallSettings", "ClientCalls", "Gathered"]
-
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:

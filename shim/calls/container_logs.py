@@ -31,8 +31,6 @@ from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.protocol.yarn.log_text import LogText, told_by_node
 
-__all__ = ["MOST_TAIL_BYTES", "ContainerLogs", "LogFile", "LogFiles"]
-
 MOST_TAIL_BYTES = 1024 * 1024
 _FILE = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,255}")
 _JSON = (("Accept", "application/json"),)

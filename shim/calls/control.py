@@ -20,8 +20,6 @@ from shim.submission.rehoming import Rehoming
 from shim.submission.repair import Repair
 from shim.submission.tools import Listing
 
-__all__ = ["ControlService", "kill_request"]
-
 
 class ControlService:
     """Carries changes to the homes of their applications."""

@@ -16,8 +16,6 @@ from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import ApplicationId, MalformedIdError, YarnApplicationState
 from shim.telemetry import escape
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Applications: list, status, kill, and why they run where they do.", no_args_is_help=True)
 
 

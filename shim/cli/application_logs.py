@@ -11,8 +11,6 @@ from shim.cli.output import say
 from shim.domain import ApplicationId, ContainerId
 from shim.telemetry import escape
 
-__all__ = ["LogsWanted", "none_if_absent", "print_logs", "running_containers", "user_of"]
-
 _CONTAINER = "container_"
 
 

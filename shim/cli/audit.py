@@ -15,8 +15,6 @@ from shim.telemetry import escape
 from shim.telemetry.audit_chain import ChainFindings, ChainHead, ChainSummary, verify
 from shim.telemetry.audit_file import read_kept_head
 
-__all__ = ["app"]
-
 _EXIT_CODES = "Exit codes: 0 every line fits, 1 a line does not, 2 wrong usage or a file that cannot be read."
 _COLUMNS = (("CHAIN", "chain"), ("FIRST", "first"), ("LINES", "lines"), ("HEAD", "head"))
 _LONGEST_LINE = 1024 * 1024

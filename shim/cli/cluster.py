@@ -22,8 +22,6 @@ from shim.config.loader import parse
 from shim.errors import ConfigError, HeddleError, NotFoundError
 from shim.telemetry import escape
 
-__all__ = ["app", "drain_progress", "wait_until_drained"]
-
 _OF_FILES = "Exit codes: 0 done, 1 refused, 2 wrong usage or configuration, 3 no such cluster or key."
 
 app = typer.Typer(

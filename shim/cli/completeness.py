@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ClusterAge", "ages_of", "marked_rows", "told_of_missing"]
-
 _KEYS = ("state", "cluster")
 
 

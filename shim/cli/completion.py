@@ -8,8 +8,6 @@ import typer
 
 from shim.cli.grammar import Parameter, Verb, grammar_of
 
-__all__ = ["Shell", "completion", "script"]
-
 
 class Shell(StrEnum):
     """A shell that can be told how to complete."""

@@ -29,8 +29,6 @@ from shim.lab.processes import ProcessIdentity, state_of, tail, wait_until
 from shim.lab.showcase import ApplicationRow, finish_stock_job, run_word_counts, submit_word_count
 from shim.lab.word_count import WordCount, find_texts, share_out
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Try Heddle: two clusters, Heddle in front, real work through them.", no_args_is_help=True)
 
 _FRONT = FrontAddresses()

@@ -9,8 +9,6 @@ from shim.cli.front import EXIT_CODES, ExitCode, Server, Strict, User, front
 from shim.cli.output import Output, OutputFormat, print_rows
 from shim.cli.settings import DEFAULT_SERVER
 
-__all__ = ["EPILOG", "doctor"]
-
 EPILOG = f"{EXIT_CODES} It is 1 if a check found an error, or a line is not ok; warnings are not errors."
 
 _LINE_COLUMNS = (("", "state"), ("LINE", "id"), ("SHOULD BE", "what"), ("FOUND", "found"), ("DO", "mend"))

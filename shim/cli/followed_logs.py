@@ -17,8 +17,6 @@ from shim.cli.output import say
 from shim.domain import YarnApplicationState
 from shim.telemetry import escape
 
-__all__ = ["follow_logs"]
-
 _EVERY_S = 2.0
 _MOST_CONTAINERS = 100
 _MOST_PART = 1024 * 1024  # bytes that are asked for at a time

@@ -22,19 +22,6 @@ from shim.errors import ConfigError, HeddleError
 from shim.protocol.hrpc import SASLError
 from shim.telemetry import escape
 
-__all__ = [
-    "EXIT_CODES",
-    "ExitCode",
-    "Front",
-    "FrontError",
-    "Server",
-    "Strict",
-    "User",
-    "fail",
-    "fail_for_config",
-    "front",
-]
-
 
 class ExitCode(IntEnum):
     """Meaning of a verb's exit code; 0 is success."""

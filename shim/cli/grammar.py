@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Parameter", "Verb", "grammar_of"]
-
 _MARKUP = re.compile(r"\\(?=\[)")
 _SENTENCE_END = re.compile(r"(?<=[.:])\s")
 

@@ -7,8 +7,6 @@ from shim.errors import BadRequestError
 from shim.simulation.engine import seeded
 from shim.simulation.traces import Workload, fixed_jobs, read_trace
 
-__all__ = ["JobSource"]
-
 
 @dataclass(frozen=True, slots=True)
 class JobSource:

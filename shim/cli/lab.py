@@ -35,8 +35,6 @@ from shim.lab.secured import administrator_keytab
 from shim.lab.spec import LAB_REALM, PROTECTIONS
 from shim.telemetry import escape
 
-__all__ = ["app", "boot_progress", "fail_with_log", "print_lab"]
-
 app = typer.Typer(
     help="Real YARN clusters on this machine: start, stop, and make them fail.", no_args_is_help=True, epilog=EXIT_CODES
 )

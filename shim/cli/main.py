@@ -8,8 +8,6 @@ import typer
 import shim
 from shim.cli.on_use import group_of
 
-__all__ = ["app", "main"]
-
 _VERBS: Mapping[str, str] = {
     "serve": "shim.cli.serve:serve",
     "gm": "shim.cli.masters:gm",

@@ -15,8 +15,6 @@ from shim.config.loader import Config, load
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
-__all__ = ["gm", "lm"]
-
 _ConfigFile = Annotated[
     Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/configuration.md")
 ]

@@ -10,8 +10,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup, TyperOption
 
-__all__ = ["VerbGroup", "VerbsOnUse", "group_of", "let_help_flow", "unwrapped"]
-
 _ELSEWHERE = {
     "describe": "status",
     "get": "list",

@@ -17,8 +17,6 @@ from rich.text import Text
 
 from shim.telemetry import escape
 
-__all__ = ["Column", "Output", "OutputFormat", "print_fields", "print_figures", "print_rows", "say", "table_of"]
-
 Column = tuple[str, str]
 """Heading, and the key of the field below it."""
 

@@ -20,8 +20,6 @@ from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
 from shim.scheduling.registry import KINDS, PolicyKind
 from shim.telemetry import escape
 
-__all__ = ["app", "shadow", "text_of_policy"]
-
 # `heddle policy shadow`: where the policy in a queue's shadow differs from the one in force.
 
 _QUEUES = (

@@ -15,8 +15,6 @@ from shim.scheduling.registry import KINDS, policy_for
 from shim.simulation.policy_runs import RunFigures, run_policy
 from shim.simulation.policy_runs.histories import pool_for, read_history
 
-__all__ = ["EPILOG", "advise"]
-
 EPILOG = """\
 Examples:
 

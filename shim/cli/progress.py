@@ -6,8 +6,6 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-__all__ = ["Advance", "progress_of_jobs"]
-
 
 class Advance:
     """Moves the bar on a terminal; elsewhere does nothing."""

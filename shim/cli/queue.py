@@ -12,8 +12,6 @@ from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.policy import text_of_policy
 from shim.cli.settings import DEFAULT_SERVER
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Queues over all sub-clusters: list, status, whatif.", no_args_is_help=True)
 
 _AMOUNTS = (

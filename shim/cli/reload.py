@@ -7,8 +7,6 @@ from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, Server, User
 from shim.cli.output import Output, OutputFormat, print_fields
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 
-__all__ = ["EPILOG", "reload"]
-
 EPILOG = EXIT_CODES
 _PAUSE_S = 0.5
 _COUNTS_WITHIN_S = 180.0

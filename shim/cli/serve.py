@@ -19,8 +19,6 @@ from shim.telemetry import configure_logs
 if TYPE_CHECKING:
     from shim.app.connections import SubCluster
 
-__all__ = ["checked", "serve", "tell_check"]
-
 _SWITCH_S = 0.0002
 
 

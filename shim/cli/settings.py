@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["CONFIG_FILE", "DEFAULT_SERVER", "DryRun", "server_of"]
-
 CONFIG_FILE = "heddle.toml"
 DEFAULT_SERVER = "http://127.0.0.1:8088"
 _EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - read, and not bound

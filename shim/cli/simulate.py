@@ -24,8 +24,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import HomeRule, Setting
 from shim.simulation.traces import Workload
 
-__all__ = ["app"]
-
 _GENERATED_JOBS = 2000
 _POLICIES = "\n\n".join(f"{name}: {scheduler.summary}" for name, scheduler in SCHEDULERS.items())
 _EPILOG = f"""\

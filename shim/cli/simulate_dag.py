@@ -13,8 +13,6 @@ from shim.simulation.dag_results import COLUMNS, dag_figures, document, rows
 from shim.simulation.dag_runs import ORDERINGS, DagSettings, make_runs, open_workloads, plan_runs
 from shim.simulation.plots import draw_figures
 
-__all__ = ["EPILOG", "dag"]
-
 _NAMES = 2  # columns of the table that are no numbers
 _ORDERINGS = "\n\n".join(f"{name}: {meaning}" for name, meaning in ORDERINGS.items())
 EPILOG = f"""\

@@ -10,44 +10,6 @@ from shim.errors import BadRequestError
 from shim.simulation.plots import check_can_plot
 from shim.simulation.run import HomeRule
 
-__all__ = [
-    "Clusters",
-    "Compare",
-    "Constrained",
-    "Cutoff",
-    "Draw",
-    "Estimates",
-    "Executors",
-    "FirstJobs",
-    "GlobalMasters",
-    "Heartbeat",
-    "HeddleSections",
-    "Homes",
-    "HopMs",
-    "Inputs",
-    "JobsOfInput",
-    "Load",
-    "LocalMasters",
-    "Loss",
-    "MachineLoad",
-    "Machines",
-    "Orderings",
-    "PigeonGroups",
-    "Plot",
-    "Processes",
-    "Seed",
-    "Seeds",
-    "Slots",
-    "SlotsOfEach",
-    "TaskS",
-    "Tasks",
-    "Trace",
-    "Workers",
-    "WorkersOfEach",
-    "names_in",
-    "plot_file",
-]
-
 _WORKLOAD = "Workload"
 _CLUSTER = "Cluster"
 _RUNS = "Runs"

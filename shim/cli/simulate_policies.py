@@ -28,8 +28,6 @@ from shim.simulation.policy_runs.workloads import (
     tpch_jobs,
 )
 
-__all__ = ["EPILOG", "policies"]
-
 EPILOG = """\
 Examples:
 

@@ -18,8 +18,6 @@ from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.plots import draw_figures
 from shim.simulation.yarn_sim.run import SimulatedFront, YarnOutcome, YarnSetting, play, yarn_figures
 
-__all__ = ["EPILOG", "yarn"]
-
 EPILOG = """\
 Fronts:
 

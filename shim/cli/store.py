@@ -19,8 +19,6 @@ from shim.errors import ConfigError, HeddleError
 if TYPE_CHECKING:
     from shim.store.copies import Copied, StoreFacts, WentBack
 
-__all__ = ["app", "findings_of"]
-
 _EXIT_CODES = (
     "Exit codes: 0 done, or in order; 1 refused or failed, or an error was found; 2 wrong usage or configuration."
 )

@@ -19,8 +19,6 @@ from shim.domain.gangs import GANG_TAG, gang_of
 from shim.errors import BadRequestError
 from shim.telemetry import escape
 
-__all__ = ["EPILOG", "submit"]
-
 EPILOG = EXIT_CODES
 
 _ID = "application-id"

@@ -12,8 +12,6 @@ from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DEFAULT_SERVER
 from shim.domain.roles import TokenScope
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="API tokens, which programs show instead of a ticket or a name: create, list, revoke.",
     no_args_is_help=True,

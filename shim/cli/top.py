@@ -15,8 +15,6 @@ from shim.cli.output import Column, Output, OutputFormat, print_fields, table_of
 from shim.cli.settings import DEFAULT_SERVER
 from shim.telemetry import escape
 
-__all__ = ["EPILOG", "top"]
-
 EPILOG = EXIT_CODES
 
 _CLUSTERS: Sequence[Column] = (

@@ -13,8 +13,6 @@ from shim.cli.front import EXIT_CODES, Server, Strict, User, front
 from shim.cli.output import Output, OutputFormat, print_rows
 from shim.cli.settings import DEFAULT_SERVER
 
-__all__ = ["EPILOG", "usage"]
-
 EPILOG = EXIT_CODES
 
 _AMOUNTS = (

@@ -34,8 +34,6 @@ from shim.simulation.what_if.plot import comparison_figures, distributions, plot
 from shim.simulation.what_if.recorded import history_of_file, history_of_text
 from shim.simulation.what_if.replay import HISTORY, Side, WhatIf, compare, config_over, is_fittable
 
-__all__ = ["EPILOG", "history_at", "what_if"]
-
 EPILOG = """\
 Examples:
 

@@ -11,8 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-__all__ = ["FairTurns", "RoundRobin"]
-
 T = TypeVar("T")
 
 

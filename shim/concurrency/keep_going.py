@@ -12,8 +12,6 @@ import structlog
 
 from shim.ports.clock import Clock
 
-__all__ = ["Work", "aside", "keep_going"]
-
 T = TypeVar("T")
 Work = Callable[[], Awaitable[None]]
 _log = structlog.get_logger("heddle")

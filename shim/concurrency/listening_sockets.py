@@ -12,8 +12,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["VARIABLE", "close_unused", "copies", "hand_on", "is_taken_up", "listening_socket", "told"]
-
 VARIABLE = "HEDDLE_LISTENING_SOCKETS"
 """Numbers of files that are listening sockets, by commas; of this process alone, never of one that it starts."""
 _OPEN_FILES = ("/proc/self/fd", "/dev/fd")

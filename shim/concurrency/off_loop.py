@@ -9,8 +9,6 @@ from typing import Any, TypeVar
 
 from shim.errors import UnavailableError
 
-__all__ = ["OffLoop"]
-
 T = TypeVar("T")
 
 

@@ -17,8 +17,6 @@ from typing import Any
 
 from shim.scheduling.solvers import SOLVERS, load_libraries
 
-__all__ = ["SolverBeside", "SolverChild", "serve_in_shadow", "solve_here"]
-
 _GRACE = 0.8
 """Part of the limit that the solver itself is told, so that what it has found so far still comes through."""
 _START_S = 20.0

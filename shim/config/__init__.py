@@ -1,3 +1,1 @@
 """The configuration: loader, sections, queues, Kerberos."""
-
-__all__: list[str] = []

@@ -2,8 +2,6 @@
 
 from shim.config.tree import Key
 
-__all__ = ["ADDRESS", "ADDRESS_FORM", "WEB_ADDRESS", "address_key"]
-
 _PORT = r"(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})"
 ADDRESS = rf"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):{_PORT}"
 WEB_ADDRESS = r"https?://[^\s/?#@]+/?"

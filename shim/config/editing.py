@@ -13,8 +13,6 @@ from tomlkit.items import AoT, Table
 
 from shim.errors import ConfigError, ConflictError, NotFoundError
 
-__all__ = ["replace_file", "value_of", "with_cluster", "with_cluster_changed", "without_cluster"]
-
 _TABLE = "subcluster"
 
 

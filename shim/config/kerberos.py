@@ -7,8 +7,6 @@ from pathlib import Path
 
 from shim.config.tree import Key, key
 
-__all__ = ["SERVICE_PRINCIPAL", "KerberosConfig"]
-
 _NAME = r"[^\s/@\\]+"
 SERVICE_PRINCIPAL = rf"{_NAME}/{_NAME}@{_NAME}"
 """What `service/host@REALM` looks like."""

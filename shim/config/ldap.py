@@ -8,8 +8,6 @@ from pathlib import Path
 from shim.config.tree import Key, key
 from shim.errors import ConfigError
 
-__all__ = ["LDAPConfig", "check_ldap"]
-
 _SERVER = r"ldaps?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(:[0-9]{1,5})?/?"
 _LOOPBACK = ("ldap://127.0.0.1", "ldap://[::1]", "ldap://localhost")
 _MOST_LEVELS = 10

@@ -47,20 +47,6 @@ from shim.domain.addresses import split_address
 from shim.domain.users import USER_NAME
 from shim.errors import ConfigError
 
-__all__ = [
-    "VARIABLE_PREFIX",
-    "Config",
-    "HDFSConfig",
-    "SparkConfig",
-    "TezConfig",
-    "is_loopback",
-    "line_of",
-    "lines_of_keys",
-    "load",
-    "overlay",
-    "parse",
-]
-
 # `[tez]`, `[spark]`, `[hdfs]`: where the stages of jobs can be read.
 
 _FOLDER = r"/[^\0]*|s?webhdfs://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}(?:/[^\s?#]*)?"

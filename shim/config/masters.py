@@ -8,8 +8,6 @@ from pathlib import Path
 from shim.config.addresses import ADDRESS, ADDRESS_FORM, address_key
 from shim.config.tree import Key, key, section
 
-__all__ = ["WHILE_CHANGED", "MastersConfig", "MastersTLSConfig"]
-
 WHILE_CHANGED = (
     "A second secret, accepted beside that of `secret_file` while one is changed for another "
     "([security/secrets.md](security/secrets.md))."

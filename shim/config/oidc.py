@@ -7,8 +7,6 @@ from pathlib import Path
 
 from shim.config.tree import Key, key
 
-__all__ = ["ALGORITHMS", "OIDCConfig"]
-
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures that only the holder of a private key makes."""
 

@@ -13,8 +13,6 @@ from shim.config.tree import Origin, key_of, read
 from shim.domain.shares import PLAIN, QueueDefaults, SharePolicy
 from shim.errors import ConfigError
 
-__all__ = ["MOST_POLICY_BYTES", "parse_policy", "policy_tables", "policy_text"]
-
 _LINE = re.compile(r"at line (\d+)")
 MOST_POLICY_BYTES = 256 * 1024
 """A policy file may have."""

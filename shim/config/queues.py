@@ -32,15 +32,6 @@ from shim.scheduling.queue_policies import (
     with_parameters,
 )
 
-__all__ = [
-    "MOST_TABLES",
-    "MappingConfig",
-    "PolicyConfig",
-    "QueueConfig",
-    "check_queues",
-    "share_policy",
-]
-
 _PATH = r"root(\.[^\s.]+)*"
 _PATH_FORM = 'the full path of a queue; write "root.prod"'
 _ROUNDING = 1e-9

@@ -7,8 +7,6 @@ from shim.config.tree import Key, key
 from shim.domain.roles import Role
 from shim.domain.users import USER_NAME
 
-__all__ = ["GROUP_OVERRIDES", "RolesConfig", "stated_groups"]
-
 _GROUP = r"[^\s,;=*][^,;=*]{0,255}"
 _LISTED = rf"{USER_NAME}|group:{_GROUP}|\*"
 _FORM = "a user name, group:NAME, or *"

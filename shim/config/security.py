@@ -13,8 +13,6 @@ from shim.config.roles import GROUP_OVERRIDES, RolesConfig
 from shim.config.tree import Key, key, section
 from shim.domain.users import USER_NAME
 
-__all__ = ["USER_FORM", "DelegationTokensConfig", "ProxyUserConfig", "SecurityConfig"]
-
 # The section `[security.delegation_tokens]` of the configuration.
 
 _DAY_S = 86_400.0

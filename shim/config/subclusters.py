@@ -13,8 +13,6 @@ from shim.config.security import USER_FORM
 from shim.config.tree import FolderOrAddress, Key, key, section
 from shim.domain.users import USER_NAME
 
-__all__ = ["PollConfig", "SubClusterConfig"]
-
 _LOG_FOLDER = r"s?webhdfs://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}(?:/[^\s?#]*)?|(?!.*://)[^\0]+"
 _REDIRECT_HOST = r"\.?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,45}"
 _ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"

@@ -4,8 +4,6 @@ from pathlib import Path
 
 from shim.errors import BadRequestError
 
-__all__ = ["text_of"]
-
 
 def text_of(file: Path, most_bytes: int) -> str:
     """Read a whole file, if it is no larger than it may be.

@@ -19,24 +19,6 @@ from typing import Any, NewType, TypeVar
 
 from shim.errors import ConfigError
 
-__all__ = [
-    "AUTO",
-    "FolderOrAddress",
-    "Key",
-    "Origin",
-    "RemovedKeyWarning",
-    "RenamedKeyWarning",
-    "declared_keys",
-    "is_table",
-    "item_type",
-    "key",
-    "key_of",
-    "read",
-    "removed_keys",
-    "section",
-    "unknown_name",
-]
-
 T = TypeVar("T")
 
 FolderOrAddress = NewType("FolderOrAddress", str)

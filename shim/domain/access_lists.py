@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["NO_ACLS", "Access", "ApplicationACLs", "Viewer", "grants"]
-
 _EVERYBODY = "*"
 _LONGEST = 8192  # characters: of longer lists none is kept, and none is cut, as a cut name is another user's
 

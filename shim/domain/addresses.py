@@ -1,7 +1,5 @@
 """Network addresses as texts: `host:port`, with brackets around a host that has colons itself."""
 
-__all__ = ["is_anywhere", "join_address", "split_address"]
-
 _ANYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with
 
 

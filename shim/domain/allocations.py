@@ -12,29 +12,6 @@ from enum import Enum
 from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 
-__all__ = [
-    "ANY",
-    "ENDED_BY_ITSELF",
-    "LOST_EXIT_STATUS",
-    "AllocateAnswer",
-    "AllocateCall",
-    "Ask",
-    "AskKey",
-    "ConstraintHandling",
-    "Ended",
-    "Grant",
-    "NodeNews",
-    "NodeToken",
-    "PlacementConstraint",
-    "PreemptedContainer",
-    "RejectedAsk",
-    "RunningContainer",
-    "SessionRequest",
-    "TagBound",
-    "TaggedSpot",
-    "UpdateRequest",
-]
-
 ANY = "*"
 """Place of an ask that any node may grant: its count is the number of containers that are wanted."""
 

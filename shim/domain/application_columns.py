@@ -17,8 +17,6 @@ from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplic
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 
-__all__ = ["ApplicationColumns", "Mask", "Rows", "WordNumbers"]
-
 Rows: TypeAlias = NDArray[np.intp]
 """Row numbers."""
 Mask: TypeAlias = NDArray[np.bool_]

@@ -8,9 +8,6 @@ from enum import Enum
 
 from shim.domain.ids import ApplicationId, SubClusterId
 
-__all__ = ["SPAN_TAG", "ApplicationSummary", "FinalStatus", "YarnApplicationState"]
-
-
 SPAN_TAG = "heddle-span"
 """Tag of what Heddle runs beyond homes under the id of an application: it stands for that one, and is no other."""
 

@@ -7,16 +7,6 @@ from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind
 from shim.domain.messages import Rank
 
-__all__ = [
-    "CapacityBid",
-    "CapacityBidLine",
-    "CapacityNotice",
-    "CapacityOffer",
-    "OfferCounts",
-    "StandingBid",
-    "UnreportedContainers",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class CapacityBidLine:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-__all__ = ["NO_CREDITS", "Credits"]
-
 
 @dataclass(frozen=True, slots=True)
 class Credits:

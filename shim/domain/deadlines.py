@@ -17,8 +17,6 @@ from shim.domain.ids import ApplicationId
 from shim.domain.wishes import NO_WISHES, JobWishes, wishes_of
 from shim.errors import BadRequestError
 
-__all__ = ["DEADLINE_TAG", "Deadline", "JobTimes", "WorkLeft", "arrival_by_id", "deadline_of", "job_times"]
-
 DEADLINE_TAG = "heddle-deadline"
 
 _AFTER = re.compile(r"\+([0-9]{1,7})([smhd])")

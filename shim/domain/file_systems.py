@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 
 from shim.domain.ids import SubClusterId
 
-__all__ = ["MOST_RESOURCES", "NO_FILE_SYSTEMS", "FileSystems", "file_system_of"]
-
 MOST_RESOURCES = 1000
 """Files of a submission that are looked at; a Spark job may name hundreds of jars."""
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from shim.errors import BadRequestError
 
-__all__ = ["GANG_TAG", "Gang", "gang_asked_by", "gang_of"]
-
 GANG_TAG = "heddle-gang"
 
 _FORM = re.compile(r"([0-9]{1,6})(?:@([0-9]{1,4})([sm]))?")

@@ -14,19 +14,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NewType, Self
 
-__all__ = [
-    "ApplicationAttemptId",
-    "ApplicationId",
-    "ContainerId",
-    "GlobalMasterId",
-    "LocalMasterId",
-    "MalformedIdError",
-    "NodeId",
-    "SubClusterId",
-    "sequence_above",
-    "timestamp_of_epoch",
-]
-
 SubClusterId = NewType("SubClusterId", str)
 """Name of a sub-cluster as configured: lower-case letters, digits and dashes, at most 63 characters."""
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from shim.errors import MalformedJobGraphError
 
-__all__ = ["CountedStages", "JobGraph", "Stage", "StagesOfJob", "TaskCounts"]
-
 
 @dataclass(frozen=True, slots=True)
 class Stage:

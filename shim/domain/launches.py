@@ -6,21 +6,6 @@ from enum import Enum
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 
-__all__ = [
-    "ConflictKind",
-    "ContainerKind",
-    "HomeVerdict",
-    "LaunchNews",
-    "LaunchProposal",
-    "LaunchVerdict",
-    "PlacedKind",
-    "TentativelyAllocated",
-    "Verdict",
-    "Waiting",
-    "WorkEstimate",
-    "proposer",
-]
-
 # Messages between a Global Master that would send an application to a sub-cluster, and its Local Master.
 
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 
-__all__ = ["LIMITS", "MOST_PARTS", "Limit", "TextKind", "count_objection", "objection"]
-
 
 class TextKind(Enum):
     """Kind of a text that has a limit."""

@@ -19,27 +19,6 @@ from enum import Enum
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 
-__all__ = [
-    "Bid",
-    "BidLine",
-    "Ending",
-    "EndingKind",
-    "InconsistencyKind",
-    "Launch",
-    "LaunchRejected",
-    "LaunchRequest",
-    "LocalMasterReport",
-    "Need",
-    "NodeState",
-    "Occasion",
-    "Offer",
-    "PreemptionRequest",
-    "Rank",
-    "ReportRequest",
-    "RunningLaunch",
-    "TaskRef",
-]
-
 Rank = tuple[int, ...]
 """How badly somebody needs capacity, for comparison between Global Masters: the smaller tuple goes first."""
 

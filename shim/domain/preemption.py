@@ -8,20 +8,6 @@ from types import MappingProxyType
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 
-__all__ = [
-    "PREEMPTED_DIAGNOSTICS",
-    "PREEMPTED_EXIT_STATUS",
-    "AskingAttempt",
-    "HeldContainer",
-    "PreemptionAct",
-    "PreemptionSettings",
-    "PreemptionStage",
-    "QueueShare",
-    "ShareSnapshot",
-    "WaitingWork",
-    "settling_s",
-]
-
 PREEMPTED_EXIT_STATUS = -102
 """`ContainerExitStatus.PREEMPTED`: ApplicationMasters do not count it as a failure of the task."""
 

@@ -5,8 +5,6 @@ from enum import Enum, StrEnum
 
 from shim.domain.resources import ResourceVector
 
-__all__ = ["PartitionReport", "QueueReport", "QueueState", "QueueUser", "SchedulerType", "is_same_queue"]
-
 
 class SchedulerType(StrEnum):
     """Schedulers that Heddle tells apart, by the `type` of their document; every other one is taken as a FIFO."""

@@ -7,8 +7,6 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import Waiting, WorkEstimate
 
-__all__ = ["NEAR_DATA", "PendingRequest", "RequestPlan"]
-
 NEAR_DATA = "read_across_s"
 """With this begins the reason of a plan that keeps a request to sub-clusters near its data, all of it asked for or not;
 it is the name of the key that says for how long."""

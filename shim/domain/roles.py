@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from enum import Enum, IntEnum, StrEnum
 from types import MappingProxyType
 
-__all__ = ["NEEDED", "NEEDED_WITHOUT_ROLES", "RIGHT_OF_SCOPE", "Right", "Role", "TokenScope"]
-
 # Scopes: what an API token lets its holder do of what its user may do.
 
 

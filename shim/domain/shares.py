@@ -7,20 +7,6 @@ from types import MappingProxyType
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import is_same_queue
 
-__all__ = [
-    "AUTOMATIC",
-    "EVERYBODY",
-    "PLAIN",
-    "UNORDERED",
-    "ContainerOrder",
-    "FederatedQueue",
-    "QueueDefaults",
-    "QueueMapping",
-    "QueueOrder",
-    "SharePolicy",
-    "parent_of",
-]
-
 EVERYBODY = ("*",)
 _DEEP = 32
 """Levels of queues that nobody has."""

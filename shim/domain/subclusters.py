@@ -10,16 +10,6 @@ from shim.domain.ids import ApplicationId, NodeId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 
-__all__ = [
-    "Admission",
-    "AdmissionWord",
-    "ApplicationDocument",
-    "HaState",
-    "NodeReport",
-    "SubClusterReport",
-    "SubClusterState",
-]
-
 
 class SubClusterState(Enum):
     """State of a sub-cluster's ResourceManager at the time of asking.

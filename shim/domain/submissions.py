@@ -17,27 +17,6 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import HomeVerdict
 from shim.domain.resources import ResourceVector
 
-__all__ = [
-    "DEFAULT_TYPE",
-    "DISPUTED",
-    "NOWHERE",
-    "Candidate",
-    "DeliveryFailure",
-    "HomeDecision",
-    "HomeProposal",
-    "Refusal",
-    "Submission",
-    "SubmissionProgress",
-    "SubmissionRecord",
-    "SubmissionState",
-    "SubmitReply",
-    "SubmitVerdict",
-    "Waited",
-    "differences",
-    "disputed_reason",
-    "type_as_shown",
-]
-
 # Replies of a ResourceManager to a submission, by whichever of its servers they came.
 
 _BAD_REQUEST = 400

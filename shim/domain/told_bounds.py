@@ -13,24 +13,6 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, NodeReport
 
-__all__ = [
-    "LONGEST_DOCUMENT",
-    "LONGEST_NAME",
-    "MOST",
-    "MOST_APPLICATIONS",
-    "MOST_LIVE_BYTES",
-    "MOST_NODES",
-    "MOST_QUEUES",
-    "MOST_TYPES",
-    "LiveRoom",
-    "amounts_of",
-    "are_amounts",
-    "is_application_bounded",
-    "is_node_bounded",
-    "is_queue_bounded",
-    "is_sound",
-]
-
 MOST = 2**53 - 1
 """Largest amount, count or time that is taken in: sums of a thousand still fit into a store's 64 bits, and every reader
 of JSON has it exactly. Hadoop's own word for no limit, 2^63 - 1, becomes this one."""

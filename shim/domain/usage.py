@@ -9,8 +9,6 @@ from dataclasses import dataclass, field, replace
 
 from shim.domain.ids import SubClusterId
 
-__all__ = ["NO_USAGE", "Account", "Amounts", "Life", "PartUsage", "Usage"]
-
 Amounts = Mapping[str, int]
 """Whole numbers by name; the names are those of the tables in `shim.protocol.rest.usage`."""
 Life = tuple[int, int]

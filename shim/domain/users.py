@@ -18,8 +18,6 @@ Source: `org.apache.hadoop.security.authentication.util.KerberosName` with the r
 
 import re
 
-__all__ = ["LONGEST_PRINCIPAL", "LONGEST_USER_NAME", "USER_NAME", "MalformedUserNameError", "canonical_user"]
-
 LONGEST_USER_NAME = 256
 """Characters of a short name."""
 

@@ -21,8 +21,6 @@ from types import MappingProxyType
 
 from shim.errors import BadRequestError
 
-__all__ = ["NO_WISHES", "GangShape", "JobWishes", "wishes_of"]
-
 _NUMBER = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,4})?")
 _LENGTH = re.compile(r"([0-9]{1,7})([smhd])")
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}

@@ -13,8 +13,6 @@ from shim.ports.clock import Clock
 from shim.ports.multicluster_store import MultiClusterStore
 from shim.ports.state_store import StateStore
 
-__all__ = ["AdministrationService", "Drainage"]
-
 _log = structlog.get_logger("heddle.administration")
 _REFRESH_S = 5.0
 

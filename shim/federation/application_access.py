@@ -31,8 +31,6 @@ from shim.domain.subclusters import ApplicationDocument
 from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.core.federation_view import FederationView
 
-__all__ = ["Administers", "ApplicationAccess", "Judge", "hidden_application"]
-
 Administers = Callable[[SubClusterId, str, str, Callable[[], Collection[str]]], bool]
 """Tells whether a user, by name or by his groups, administers a queue as a sub-cluster calls it, or one above it."""
 

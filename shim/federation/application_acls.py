@@ -17,8 +17,6 @@ from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 
-__all__ = ["ApplicationACLBook"]
-
 _EVERY_S = 1.0
 _AT_A_TIME = 2000
 _log = structlog.get_logger("heddle")

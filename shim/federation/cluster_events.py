@@ -8,8 +8,6 @@ from shim.domain.ids import SubClusterId
 from shim.federation.inspection import ClusterStatus
 from shim.ports.clock import Clock
 
-__all__ = ["ClusterEvents"]
-
 _log = structlog.get_logger("heddle.clusters")
 _LOOK_EVERY_S = 1.0
 _TROUBLE = frozenset({"LOST", "RECOVERING"})

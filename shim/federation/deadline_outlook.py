@@ -11,8 +11,6 @@ from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord
 from shim.protocol.rest.wire_values import whole
 
-__all__ = ["ApplicationWork", "DeadlineOutlook", "outlook", "outlook_of_waiting"]
-
 ApplicationWork = Callable[[], WorkLeft | None]
 """Tells what is left of an application; None where nothing was learnt."""
 

@@ -10,8 +10,6 @@ from shim.domain.shares import FederatedQueue
 from shim.federation.kerberos_findings import KerberosFacts
 from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts
 
-__all__ = ["FederationFacts", "HadoopSetting", "SubClusterFacts", "decode_settings"]
-
 
 @dataclass(frozen=True, slots=True)
 class HadoopSetting:

@@ -14,8 +14,6 @@ from shim.federation.reading import ReadingSettings
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["DocumentReading", "PartRead"]
-
 
 @dataclass(frozen=True, slots=True)
 class PartRead:

@@ -18,8 +18,6 @@ from shim.errors import HeddleError
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.wire_values import whole
 
-__all__ = ["Epochs"]
-
 _OK = 200
 _KEY = "yarn.resourcemanager.epoch"
 _HANDLER = "yarn.resourcemanager.placement-constraints.handler"

@@ -12,8 +12,6 @@ from shim.errors import NeverReachedError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall
 
-__all__ = ["FencedRPC", "FencedResourceManager"]
-
 _RETIRED = "is retired: nothing is sent to it, until an operator revives it"
 
 

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Finding", "Level", "LineResult", "LineState"]
-
 
 class Level(Enum):
     """Weight of a finding."""

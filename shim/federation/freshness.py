@@ -8,8 +8,6 @@ from functools import lru_cache
 from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView, Part
 
-__all__ = ["Freshness", "freshness_of", "instant"]
-
 _MICROSECONDS = 1_000_000
 
 

@@ -11,8 +11,6 @@ from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 
-__all__ = ["Health", "Readiness"]
-
 _STORE_WITHIN_S = 1.0
 _KEPT_S = 0.5
 _PATIENCE_S = 30.0

@@ -17,8 +17,6 @@ from shim.federation.core.subcluster_view import Part
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.documents import read_info
 
-__all__ = ["HomeKnows", "Life", "Uncertain", "ask_home", "ask_life"]
-
 _ASKED_AT_ONCE = 8
 
 

@@ -27,18 +27,6 @@ from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.state_store import StateStore
 
-__all__ = [
-    "ClusterStatus",
-    "DoctorRounds",
-    "Inspection",
-    "InspectionSettings",
-    "QueuePart",
-    "QueueStatus",
-    "SubClusterDescription",
-    "capacity_excess",
-    "word_for",
-]
-
 _WHO = "/ws/v1/cluster/userinfo"
 _CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
 _LONGEST_NAME = 256  # characters of a user name that are told

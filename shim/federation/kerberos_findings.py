@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from shim.federation.findings import Finding, Level
 
-__all__ = ["ActingFacts", "KerberosFacts", "kerberos_findings"]
-
 SKEW_NOTABLE_S = 30.0
 SKEW_REFUSED_S = 300.0
 """Beyond this Kerberos refuses tickets, unless krb5.conf says otherwise (`clockskew`)."""

@@ -8,8 +8,6 @@ from collections import OrderedDict
 
 from shim.domain.ids import SubClusterId
 
-__all__ = ["LastTold"]
-
 _MOST_BYTES = 16 * 1024 * 1024
 _LONGEST_REQUEST = 1024  # in bytes: a longer one is not remembered
 

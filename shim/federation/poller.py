@@ -25,8 +25,6 @@ from shim.ports.clock import Clock
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["PollListener", "PollSchedule", "SubClusterPoller", "SubClusterPollers", "apply_in_turns", "tell_listeners"]
-
 _LOG = structlog.get_logger("heddle.heartbeats")
 
 

@@ -31,8 +31,6 @@ from shim.ports.resource_manager import Parameters, ResourceManager
 from shim.protocol.rest.documents import application_rows, node_rows, read_info, read_metrics
 from shim.protocol.rest.queue_trees import open_scheduler
 
-__all__ = ["PollSettings", "Poller"]
-
 _T = TypeVar("_T")
 _SLICE = 100
 """Rows that are read before others have their turn: a few milliseconds of work."""

@@ -37,15 +37,6 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.protocol.rest.documents import read_info, submitted_document
 
-__all__ = [
-    "ApplicationRead",
-    "ApplicationReading",
-    "ApplicationsRead",
-    "ColumnsRead",
-    "GuardedReading",
-    "ReadingSettings",
-]
-
 # Answers of reads of applications, and the limits that they keep to.
 
 

@@ -16,19 +16,6 @@ from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.rest.documents import application_document, application_documents
 from shim.protocol.rest.wire_values import is_text, with_plain_numbers
 
-__all__ = [
-    "ENDED_STATES",
-    "LIVE_STATES",
-    "PROBE_USER",
-    "ask_application",
-    "ask_applications",
-    "ask_part",
-    "ask_right_to_act",
-    "readable",
-    "reservation_lists",
-    "told_at_s",
-]
-
 PROBE_USER = "heddle-doctor"
 """In whose name a ResourceManager is asked as whom it takes the request; nobody is called so."""
 

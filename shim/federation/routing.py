@@ -21,8 +21,6 @@ from shim.ports.multicluster_store import MultiClusterStore
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 
-__all__ = ["ContainerPlaces", "ReservationIssuers", "Routing", "RoutingSettings", "remember"]
-
 # Clusters on which a spanning application has containers: reads and signals of containers are routed by them.
 
 _log = structlog.get_logger("heddle.span")

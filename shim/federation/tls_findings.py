@@ -5,8 +5,6 @@ from dataclasses import dataclass
 
 from shim.federation.findings import Finding, Level
 
-__all__ = ["NO_TLS", "CertificateFacts", "ClusterTLSFacts", "MasterTLSFacts", "TLSFacts", "tls_findings"]
-
 _NOTABLE_DAYS = 21
 _DAY_S = 86_400.0
 _RENEW = "put a new one into its file: it is read again without a restart"

@@ -5,8 +5,6 @@ from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.protocol.rest.documents import submitted_document
 
-__all__ = ["unplaced_document"]
-
 _DEFAULT_QUEUE = "default"
 _SHOWN = {
     SubmissionState.KILLED: (YarnApplicationState.KILLED, FinalStatus.KILLED),

@@ -7,8 +7,6 @@ from shim.errors import ForbiddenError
 from shim.federation.reading import ApplicationReading
 from shim.identity.service import Caller, IdentityService
 
-__all__ = ["ViewRights"]
-
 
 class ViewRights:
     """The rule: records of guarded applications are for those who may view them.

@@ -1,3 +1,1 @@
 """Identity of callers: names, principals, cookies, delegation tokens."""
-
-__all__: list[str] = []

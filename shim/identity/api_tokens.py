@@ -26,8 +26,6 @@ from shim.identity.service import Caller, IdentityService, require_scope
 from shim.ports.clock import Clock
 from shim.ports.token_store import APIToken, APITokenStore
 
-__all__ = ["API_TOKEN_MARK", "APITokenLimits", "APITokens", "BadAPITokenError", "NewAPIToken"]
-
 API_TOKEN_MARK = "heddle_"  # noqa: S105 - what each begins with
 _SECRET_BYTES = 32
 _ID_BYTES = 8

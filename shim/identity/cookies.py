@@ -15,8 +15,6 @@ from typing import TypeVar
 
 from shim.ports.clock import Clock
 
-__all__ = ["BY_NAME", "BY_TICKET", "COOKIE_NAME", "Cookies"]
-
 K = TypeVar("K")
 V = TypeVar("V")
 

@@ -25,8 +25,6 @@ from shim.ports.token_store import StoredToken, TokenStore
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import TokenProto, YARNDelegationTokenIdentifierProto
 
-__all__ = ["DelegationTokenError", "DelegationTokens", "TokenAccessError", "TokenLimits", "TokenOwner"]
-
 _KIND = "RM_DELEGATION_TOKEN"
 _KEY_LABEL = b"heddle delegation token"
 _LONGEST_IDENTIFIER = 4096

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from shim.errors import UserError
 
-__all__ = ["ForeignPrincipalError", "PrincipalRules"]
-
 _PRINCIPAL = re.compile(r"([^/@\\\s]+)(?:/[^/@\\\s]+)?@([^/@\\\s]+)")
 _SHORT = re.compile(r"[^/@]*")
 

@@ -6,8 +6,6 @@ from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import UserError
 from shim.ports.identity_provider import Claims
 
-__all__ = ["ClaimRules", "ClaimedUser", "UnusableClaimsError"]
-
 _MOST_GROUPS = 10_000
 
 

@@ -16,8 +16,6 @@ from shim.errors import TooManyCallsError
 from shim.identity.service import Caller
 from shim.ports.clock import Clock
 
-__all__ = ["CallRates", "Rate", "RateLimits", "RatedCall"]
-
 
 @dataclass(frozen=True, slots=True)
 class RatedCall:

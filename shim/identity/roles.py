@@ -6,8 +6,6 @@ from types import MappingProxyType
 
 from shim.domain.roles import Role
 
-__all__ = ["Groups", "RoleRules", "with_overrides"]
-
 _ANY = "*"
 _GROUP = "group:"
 

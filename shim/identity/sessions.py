@@ -23,8 +23,6 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from shim.ports.clock import Clock
 from shim.ports.identity_provider import LoginAttempt
 
-__all__ = ["BrowserSession", "Sessions"]
-
 _KEY_BYTES, _NONCE_BYTES, _ID_BYTES, _SECRET_BYTES = 32, 12, 16, 32
 _SESSION, _ATTEMPT = b"heddle session of a browser", b"heddle login that was begun"
 _LONGEST = 4096

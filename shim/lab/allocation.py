@@ -14,8 +14,6 @@ from shim.lab.layout import PORTS_PER_LAB, ClusterLayout, lay_out
 from shim.lab.processes import marked_processes
 from shim.lab.spec import STATE_FILE, LabSpec
 
-__all__ = ["SLOTS", "claim_slot", "exclusive", "first_taken", "release_slot"]
-
 SLOTS = 12
 """How many labs can run side by side on one machine."""
 

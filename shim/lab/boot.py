@@ -10,8 +10,6 @@ from shim.lab.processes import state_of, tail
 from shim.lab.readiness import ask, listens
 from shim.lab.state import DaemonRecord
 
-__all__ = ["BootProgress", "BootStep", "BootWatch", "Meanwhile", "Watcher"]
-
 LOG_LINES = 15
 """How much of a log an error shows."""
 

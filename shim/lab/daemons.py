@@ -10,18 +10,6 @@ from shim.lab.secured_conf import CONTAINER_VARIABLE
 from shim.lab.shared_classes import class_path, sharing
 from shim.lab.spec import Tuning
 
-__all__ = [
-    "DATA_NODE",
-    "FS_SHELL",
-    "KEY_CENTRE",
-    "NAME_NODE",
-    "NODE_MANAGER",
-    "RESOURCE_MANAGER",
-    "RM_ADMIN",
-    "JavaRuntime",
-    "hosts_of",
-]
-
 RESOURCE_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
 KEY_CENTRE = "krb5kdc"

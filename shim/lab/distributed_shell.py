@@ -13,8 +13,6 @@ from typing import Any
 from shim.lab.java_options import JAVA_OPENS, QUICK_START
 from shim.lab.shared_classes import class_path, sharing
 
-__all__ = ["DistributedShell"]
-
 _MASTER = "org.apache.hadoop.yarn.applications.distributedshell.ApplicationMaster"
 _NODES_OWN_CONF = "$HADOOP_CONF_DIR"
 

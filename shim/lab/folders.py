@@ -27,20 +27,6 @@ from shim.lab.shared_classes import in_containers
 from shim.lab.spec import DEFAULT_VERSION, PROTECTIONS, ClusterSpec, LabSpec
 from shim.lab.state import ClusterRecord, DaemonRecord, LabState, write_state
 
-__all__ = [
-    "CLIENT",
-    "HEDDLE_TOML",
-    "SPANNING_QUEUE",
-    "claim_folder",
-    "clear_folder",
-    "heddle_toml",
-    "lock_of",
-    "write_client",
-    "write_cluster",
-    "write_heddle_toml",
-    "write_lab",
-]
-
 CLIENT = "client"
 """Folder with the configuration of clients that know only Heddle."""
 

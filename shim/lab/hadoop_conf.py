@@ -22,8 +22,6 @@ from shim.lab.spec import (
     Tuning,
 )
 
-__all__ = ["LOG4J", "FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
-
 QUEUES = {"default": 40, "prod": 40, "dev": 20}
 """Leaf queues under root, with their share in percent."""
 

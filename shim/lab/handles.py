@@ -7,8 +7,6 @@ from shim.lab.processes import ProcessState, resident_mib, state_of
 from shim.lab.secured_conf import MANAGER, principal_of
 from shim.lab.state import ClusterRecord, DaemonRecord
 
-__all__ = ["Cluster", "DaemonStatus"]
-
 
 @dataclass(frozen=True, slots=True)
 class DaemonStatus:

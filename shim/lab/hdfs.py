@@ -14,17 +14,6 @@ from shim.lab.layout import FileServerLayout
 from shim.lab.secured_conf import core_site_of_files, principal_of
 from shim.lab.spec import DEFAULT_VERSION
 
-__all__ = [
-    "HDFS",
-    "ensure_servers",
-    "file_properties",
-    "principals",
-    "server_properties",
-    "servers_folder",
-    "uri",
-    "write_certificate",
-]
-
 HDFS = "hdfs"
 """User of the NameNode, who may do everything; name of the folder and of the keytab."""
 

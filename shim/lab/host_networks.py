@@ -22,8 +22,6 @@ from pathlib import Path
 from shim.errors import LabError
 from shim.lab.layout import ClusterLayout
 
-__all__ = ["HostNetworks", "HostsMissingError", "on_host"]
-
 _NAMESPACES = Path("/run/netns")
 _BLOCK = "198.18"
 _PREFIX = "heddle-"

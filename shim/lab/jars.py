@@ -13,8 +13,6 @@ from shim.errors import LabError
 from shim.lab.allocation import exclusive
 from shim.lab.spec import DEFAULT_VERSION
 
-__all__ = ["JarSet", "build_folder", "cache_folder", "checksum_list", "ensure", "ensure_jars", "verify"]
-
 _HERE = Path(__file__).resolve().parent
 _MAVEN_TIMEOUT_S = 900
 _SHOWN_LINES = 15

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from shim.errors import LabError
 
-__all__ = ["JAVA_OPENS", "QUICK_START", "find_java"]
-
 JAVA_OPENS: Sequence[str] = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in ("java.lang", "java.util", "java.lang.reflect", "java.net", "java.util.concurrent")

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from shim.errors import LabError
 
-__all__ = ["KDC", "KDCMissingError", "conf_name", "domain_of", "require_kdc"]
-
 _PROGRAMS = ("kdb5_util", "krb5kdc", "kadmin.local", "kinit", "klist")
 _PATH = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
 _TIMEOUT_S = 60

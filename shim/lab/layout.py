@@ -14,19 +14,6 @@ from typing import NamedTuple
 
 from shim.lab.spec import ClusterSpec, LabSpec
 
-__all__ = [
-    "PORTS_PER_CLUSTER",
-    "PORTS_PER_LAB",
-    "ClusterLayout",
-    "FileServerLayout",
-    "NodeLayout",
-    "ResourceManagerLayout",
-    "front_host",
-    "has_hosts",
-    "hosts_file",
-    "lay_out",
-]
-
 PORTS_PER_CLUSTER = 100
 PORTS_PER_LAB = 1000
 

@@ -54,8 +54,6 @@ from shim.lab.secured_conf import HeddleLogin
 from shim.lab.spec import DEFAULT_VERSION, HostKind, LabSpec
 from shim.lab.state import STATE_FILE, DaemonRecord, LabState, read_state, write_state
 
-__all__ = ["Lab", "default_folder"]
-
 _BOOT_TIMEOUT_S = 240.0
 _STOP_TIMEOUT_S = 30.0
 _ADMIN_TIMEOUT_S = 60.0

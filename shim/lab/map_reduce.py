@@ -12,8 +12,6 @@ from shim.errors import LabError
 from shim.lab.java_options import QUICK_START, find_java
 from shim.lab.shared_classes import class_path, sharing
 
-__all__ = ["MapReduceWordCount", "StockJob", "containers_by_cluster", "readable"]
-
 _RUN_JAR = "org.apache.hadoop.util.RunJar"
 _JVM = ("-Xmx128m", *QUICK_START, "-Djava.net.preferIPv4Stack=true")
 _SPACE = re.compile(r"[ \t\n\r\f]+")

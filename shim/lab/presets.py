@@ -13,8 +13,6 @@ from shim.lab.lifecycle import Lab
 from shim.lab.processes import wait_until
 from shim.lab.spec import ClusterSpec, HostKind, LabNode, LabSpec, NodeCondition, SchedulerKind
 
-__all__ = ["MIXED", "bring_about", "mixed"]
-
 _WITHIN_S = 120.0
 _FOR_EVER_S = "86400"
 _EXPIRY_MS = "10000"

@@ -11,21 +11,6 @@ from pathlib import Path
 
 from shim.errors import LabError
 
-__all__ = [
-    "MARKER",
-    "ProcessIdentity",
-    "ProcessState",
-    "identity_of",
-    "marked_processes",
-    "resident_mib",
-    "send",
-    "spawn",
-    "state_of",
-    "tail",
-    "terminate_all",
-    "wait_until",
-]
-
 MARKER = "HEDDLE_LAB"
 """Environment variable that every process of a lab has, containers included; its value is the lab's folder."""
 

@@ -6,8 +6,6 @@ import socket
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ResourceManagerReport", "ask", "listens"]
-
 _TIMEOUT_S = 2.0
 _LARGEST_ANSWER = 4 << 20
 

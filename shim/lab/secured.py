@@ -20,21 +20,6 @@ from shim.lab.secured_conf import HEDDLE, HeddleLogin, SecuredCluster, principal
 from shim.lab.spec import ClusterSpec, LabSpec
 from shim.lab.state import DaemonRecord, LabState
 
-__all__ = [
-    "administrator_keytab",
-    "administrator_ticket",
-    "files_ticket",
-    "heddle_login",
-    "java_options",
-    "kdc_daemon",
-    "kdc_of",
-    "kerberos_folder",
-    "library_of",
-    "secured_cluster",
-    "write_keys",
-    "write_native_library",
-]
-
 _FOLDER = "kerberos"
 _NATIVE = "native"
 

@@ -11,17 +11,6 @@ from pathlib import Path
 
 from shim.lab.spec import PROTECTIONS, ClusterSpec
 
-__all__ = [
-    "CONTAINER_VARIABLE",
-    "HEDDLE",
-    "HeddleLogin",
-    "SecuredCluster",
-    "client_properties",
-    "core_site_of_files",
-    "principal_of",
-    "secured_properties",
-]
-
 HEDDLE = "heddle"
 """Heddle's user in a secured lab: first part of its principal."""
 

@@ -14,8 +14,6 @@ from shim.errors import LabError
 from shim.lab.jars import cache_folder
 from shim.lab.java_options import find_java
 
-__all__ = ["archive_of", "class_path", "in_containers", "recording", "sharing", "write_archive"]
-
 _DUMP_TIMEOUT_S = 600
 _SHOWN_LINES = 5
 

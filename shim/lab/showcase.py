@@ -13,8 +13,6 @@ from shim.errors import LabError
 from shim.lab.map_reduce import StockJob, containers_by_cluster
 from shim.lab.word_count import WordCount
 
-__all__ = ["ApplicationRow", "Rest", "finish_stock_job", "run_word_counts", "submit_word_count"]
-
 _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})
 _POLL_S = 0.5
 

@@ -7,24 +7,6 @@ from enum import StrEnum
 
 from shim.errors import LabError
 
-__all__ = [
-    "CLUSTER_NAMES",
-    "DEFAULT_VERSION",
-    "LAB_REALM",
-    "PROTECTIONS",
-    "STATE_FILE",
-    "SUPPORTED_VERSIONS",
-    "ClusterSpec",
-    "HostKind",
-    "LabNode",
-    "LabSpec",
-    "NodeCondition",
-    "SchedulerKind",
-    "Tuning",
-    "parse_by_cluster",
-    "parse_versions",
-]
-
 CLUSTER_NAMES = ("east", "west", "north", "south", "up", "down", "left", "right", "near", "far")
 """Ids of the clusters of a lab, in order; their number is also the limit."""
 

@@ -9,8 +9,6 @@ import httpx
 from shim.errors import LabError
 from shim.lab.lifecycle import Lab
 
-__all__ = ["end_applications", "end_applications_at"]
-
 _APPS = "/ws/v1/cluster/apps"
 _METRICS = "/ws/v1/cluster/metrics"
 _LIVE = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"

@@ -14,8 +14,6 @@ from typing import Any
 from shim.errors import LabError
 from shim.lab.distributed_shell import DistributedShell
 
-__all__ = ["APPLICATION_TYPE", "WordCount", "find_texts", "share_out"]
-
 APPLICATION_TYPE = "WORDCOUNT"
 
 _TEXT_FOLDERS = ("/usr/share/common-licenses", "/usr/share/doc")

@@ -1,3 +1,1 @@
 """Applications that hold containers of several sub-clusters: attempts, sessions, unmanaged ApplicationMasters."""
-
-__all__: list[str] = []

@@ -14,8 +14,6 @@ from shim.multicluster.splitters import AttemptMatching
 from shim.ports.clock import Clock
 from shim.ports.multicluster_store import AskStore, ShownAsks
 
-__all__ = ["AskLog"]
-
 _log = structlog.get_logger("heddle.span")
 _EVERY_S = 2.0
 _AT_ONCE = 16

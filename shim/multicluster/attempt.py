@@ -58,8 +58,6 @@ from shim.protocol.yarn.allocations import (
 from shim.protocol.yarn.placements import RegisteredConstraints, read_constraints
 from shim.protocol.yarn.unmanaged import expected_id
 
-__all__ = ["MultiClusterAttempt"]
-
 _log = structlog.get_logger("heddle.span")
 _ALREADY = "already registered"
 _NOT_REGISTERED = JavaClass.APPLICATION_MASTER_NOT_REGISTERED

@@ -30,8 +30,6 @@ from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
 from shim.scheduling.queue_table import QueueTable
 
-__all__ = ["AttemptPlans", "CyclesOfQueues"]
-
 _Queues = tuple[frozenset[SubClusterId], Mapping[SubClusterId, int], bool]
 """Sub-clusters whose schedulers may be asked without a tentative allocation, for how many, and whether all for all."""
 

@@ -14,8 +14,6 @@ from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["AttemptDirectory", "never_read"]
-
 _MOST_SEARCHES = 8
 """At one time: whoever makes up ids shall not have every sub-cluster asked for each of them at once."""
 

@@ -15,8 +15,6 @@ from shim.federation.core.subcluster_view import SubClusterView
 from shim.multicluster.core import ClusterCapacity
 from shim.ports.clock import Clock
 
-__all__ = ["ClusterCapacities"]
-
 _RUNNING = "RUNNING"
 
 

@@ -8,8 +8,6 @@ from shim.ports.clock import Clock
 from shim.scheduling.global_master.capacity_bids import CapacityBidder, is_better
 from shim.scheduling.queue_table import QueueTable
 
-__all__ = ["QueueBids"]
-
 
 class QueueBids:
     """Bids for what waits after a cycle.

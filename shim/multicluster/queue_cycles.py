@@ -41,8 +41,6 @@ from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.shadow_plans import ShadowPlans
 from shim.scheduling.shadow_report import ShadowReport
 
-__all__ = ["CycleSettings", "QueueCycles", "QueueShadows"]
-
 
 @dataclass(frozen=True, slots=True)
 class CycleSettings:

@@ -9,8 +9,6 @@ import structlog
 from shim.ports.solver import Solve
 from shim.scheduling.solving import StatedProblems
 
-__all__ = ["QueueSolves"]
-
 _log = structlog.get_logger("heddle.scheduling")
 
 _LONGEST_PAUSE = 63

@@ -15,8 +15,6 @@ from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCa
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.yarn.reports import read_running, running_message
 
-__all__ = ["RunningContainers"]
-
 _log = structlog.get_logger("heddle.span")
 
 

@@ -11,8 +11,6 @@ from shim.multicluster.sessions import SessionTools
 from shim.ports.attempt_calls import Attempt, HomeSession
 from shim.ports.resource_manager_rpc import RPCAnswer
 
-__all__ = ["MultiClusterCalls", "MultiClusterService"]
-
 _log = structlog.get_logger("heddle.span")
 
 

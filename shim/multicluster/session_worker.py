@@ -28,8 +28,6 @@ from shim.protocol.hrpc import JavaClass
 from shim.protocol.yarn.allocations import ANSWER_AT_ONCE_BYTES, read_allocate_answer, write_session_request
 from shim.protocol.yarn.unmanaged import expected_id
 
-__all__ = ["SessionSettings", "SessionWorker"]
-
 _log = structlog.get_logger("heddle.span")
 
 _UNKNOWN_THERE = frozenset(

@@ -17,8 +17,6 @@ from shim.ports.clock import Clock
 from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.protocol.yarn.allocations import read_registration, with_containers
 
-__all__ = ["AttemptSessions", "SessionTools"]
-
 _KEPT_WITHIN_S = 5.0
 
 

@@ -18,8 +18,6 @@ from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.scheduling.shadow_report import ShadowReport
 
-__all__ = ["AttemptMatching", "MatchingStatus"]
-
 _MOST_REMEMBERED = 512
 
 

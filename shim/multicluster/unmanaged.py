@@ -34,8 +34,6 @@ from shim.protocol.yarn.unmanaged import (
 )
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["Opened", "UnmanagedAMs", "UnmanagedSettings"]
-
 _log = structlog.get_logger("heddle.span")
 
 

@@ -18,8 +18,6 @@ from shim.ports.clock import Clock
 from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["SessionWatch"]
-
 _log = structlog.get_logger("heddle.span")
 _INTERVAL_S = 1.0
 _ASK_EVERY = 10

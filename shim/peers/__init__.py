@@ -3,5 +3,3 @@
 Each module is one part of one kind of master. Sockets are behind `shim.ports.master_links`; who puts the parts together
 is `shim.app.peers`.
 """
-
-__all__: list[str] = []

@@ -7,8 +7,6 @@ from shim.errors import MasterLinkError
 from shim.ports.master_links import MasterLink
 from shim.protocol.peers import Answer, Question
 
-__all__ = ["Correspondence"]
-
 
 class Correspondence:
     """Asks on one link; who reads the link hands answers in."""

@@ -49,19 +49,6 @@ from shim.protocol.peers import (
     check_numbers,
 )
 
-__all__ = [
-    "ClockOffset",
-    "Follower",
-    "Following",
-    "FollowingSettings",
-    "HearRoom",
-    "LinkStatus",
-    "UnsaidNews",
-    "batches",
-    "fits",
-    "shifted",
-]
-
 _LONGEST_REASON = 1000  # characters
 _MOST_UNSAID = 1024
 

@@ -34,8 +34,6 @@ from shim.scheduling.capacity import Capacity
 from shim.scheduling.local_master.capacity_offers import BIDS_LAST_S, CapacityOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
-__all__ = ["LaunchService", "LaunchVerification", "VerifiesLaunches"]
-
 _ME = "me"
 _BIDS_TOLD_LAST_S = 10.0
 """A Local Master that tells nothing for longer bars nobody by the bids of others."""

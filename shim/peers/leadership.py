@@ -12,8 +12,6 @@ from shim.errors import StoreUnavailableError
 from shim.ports import Clock, LeaseStore
 from shim.ports.lease_store import Lease
 
-__all__ = ["LeaseKeeper"]
-
 _RENEWALS_A_LEASE = 4  # three may fail before the lease ends
 
 _log = structlog.get_logger("heddle.leadership")

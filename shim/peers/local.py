@@ -51,8 +51,6 @@ from shim.protocol.peers import (
 )
 from shim.scheduling.local_master.capacity_offers import BIDS_LAST_S
 
-__all__ = ["LocalMasterSettings", "ReportService", "StandingLocalMaster", "TellsOfOffers", "VerifyLaunches"]
-
 VerifyLaunches = Callable[[str, Sequence[LaunchProposal], Sequence[LaunchNews]], tuple[LaunchVerdict, ...]]
 
 _MOST_WAITING = 16

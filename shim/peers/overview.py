@@ -13,8 +13,6 @@ from shim.peers.roster import Roster, role_prefix
 from shim.ports.clock import Clock
 from shim.ports.lease_store import Lease
 
-__all__ = ["MasterStatus", "MastersOverview", "MastersStatus", "PassedOnCounts", "QueueOwner"]
-
 _SHOWN_AFTER_S = 60.0  # a lease that has ended: long enough to be seen by somebody
 
 

@@ -17,8 +17,6 @@ from shim.peers.roster import Roster, global_master_role, queue_role, server_rol
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
 
-__all__ = ["Owner", "OwnershipSettings", "QueueOwnership", "SchedulerAddresses"]
-
 _ROUNDS_A_LEASE = 4
 _log = structlog.get_logger("heddle.masters")
 

@@ -34,8 +34,6 @@ from shim.protocol.peers import OutcomeFrame, OutcomeKind, SubmitFrame
 from shim.submission.entrance import Accepted, Rejected, TakesSubmissions
 from shim.submission.tools import Listing
 
-__all__ = ["ForwardedSubmissionService", "PassedOn", "PassingOn"]
-
 _AT_ONCE = 64
 _log = structlog.get_logger("heddle.masters")
 

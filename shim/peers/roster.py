@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.ports.lease_store import Lease
 
-__all__ = ["Roster", "global_master_role", "local_master_role", "queue_role", "role_prefix", "server_role"]
-
 _GLOBAL, _LOCAL, _QUEUE, _SERVER = "gm/", "lm/", "queue/", "door/"
 
 

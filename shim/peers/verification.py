@@ -15,8 +15,6 @@ from shim.federation.core.federation_view import FederationView, PendingPlacemen
 from shim.ports.clock import Clock
 from shim.submission.core.home import HomeSettings, choose_home
 
-__all__ = ["HomeVerification", "stripped"]
-
 _ROUNDING = 1e-9
 
 

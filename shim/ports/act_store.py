@@ -6,8 +6,6 @@ from typing import Protocol
 from shim.domain.ids import ApplicationId
 from shim.domain.preemption import PreemptionAct, PreemptionStage
 
-__all__ = ["KEPT_FOR_MS", "MOST_OF_ONE", "ActStore"]
-
 KEPT_FOR_MS = 24 * 60 * 60 * 1000
 """How long an act is kept, by the times of the acts themselves; what they count to is kept for ever."""
 

@@ -11,8 +11,6 @@ from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.ports.resource_manager_rpc import RPCAnswer
 
-__all__ = ["ALLOCATE", "FINISH", "REGISTER", "Attempt", "AttemptCalls", "AttemptService", "HomeSession"]
-
 REGISTER = "registerApplicationMaster"
 ALLOCATE = "allocate"
 FINISH = "finishApplicationMaster"

@@ -7,8 +7,6 @@ from typing import Protocol
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionRecord
 
-__all__ = ["HistoryStore", "StoreHistory"]
-
 
 @dataclass(frozen=True, slots=True)
 class StoreHistory:

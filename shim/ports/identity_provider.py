@@ -6,8 +6,6 @@ from typing import Any, Protocol
 
 from shim.errors import UnavailableError, UserError
 
-__all__ = ["BadTokenError", "Claims", "IdentityProvider", "LoginAttempt", "ProviderUnavailableError"]
-
 Claims = Mapping[str, Any]
 """What a verified token says; the values are the provider's, whatever their types."""
 

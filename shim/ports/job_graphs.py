@@ -5,8 +5,6 @@ from typing import Protocol
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.job_graphs import CountedStages, StagesOfJob, TaskCounts
 
-__all__ = ["JobCounts", "JobGraphs", "JobPlans"]
-
 
 class JobGraphs(Protocol):
     """Answers at once, from what was read before."""

@@ -4,8 +4,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["Lease", "LeaseStore"]
-
 # Leases: who may act as what, until when.
 
 

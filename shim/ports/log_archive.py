@@ -7,8 +7,6 @@ from typing import NamedTuple, Protocol
 from shim.domain.ids import ApplicationId
 from shim.protocol.yarn.aggregated_logs import ReadAt
 
-__all__ = ["LogArchive", "NodeLogs"]
-
 
 class NodeLogs(NamedTuple):
     """Logs that one node aggregated of an application, opened; their size in bytes."""

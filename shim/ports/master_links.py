@@ -5,8 +5,6 @@ from typing import Protocol
 
 from shim.protocol.peers import Frame
 
-__all__ = ["AcceptLink", "MasterDialer", "MasterLink"]
-
 
 class MasterLink(Protocol):
     """One end of a link that has been authenticated."""

@@ -9,8 +9,6 @@ from typing import Any, Protocol
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 
-__all__ = ["MOST_KEPT", "AskStore", "MultiClusterStore", "RegisteredAttempt", "RemoteSession", "ShownAsks"]
-
 
 @dataclass(frozen=True, slots=True)
 class RemoteSession:

@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable
 
 from shim.ports.resource_manager import RestAnswer, RestRequest
 
-__all__ = ["AskNode"]
-
 AskNode = Callable[[str, RestRequest], Awaitable[RestAnswer]]
 """Asks a NodeManager of one sub-cluster, by its `host:port` as the ResourceManager tells it.
 

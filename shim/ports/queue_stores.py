@@ -16,24 +16,6 @@ from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.usage import PartUsage
 
-__all__ = [
-    "CREDITS_KEPT_FOR_MS",
-    "GROUPS",
-    "GROUPS_OF_CREDITS",
-    "KEPT_FOR_MS",
-    "MOST_CREDITS",
-    "MOST_GROUPS",
-    "CreditQuestion",
-    "CreditRow",
-    "CreditStore",
-    "PolicyStore",
-    "PolicyVersion",
-    "UsageQuestion",
-    "UsageRow",
-    "UsageStore",
-    "UsageTotal",
-]
-
 KEPT_FOR_MS = 400 * 24 * 3_600_000
 """What ended longer ago is forgotten: a year and a month are there to compare."""
 MOST_GROUPS = 10_000

@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-__all__ = ["RandomSource"]
-
 
 class RandomSource(Protocol):
     """Source of random numbers.

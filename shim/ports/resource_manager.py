@@ -7,8 +7,6 @@ from shim.domain.ids import SubClusterId
 from shim.domain.submissions import Submission, SubmitReply
 from shim.protocol.rest.submission_context import read_reply
 
-__all__ = ["Parameters", "ResourceManager", "RestAnswer", "RestRequest"]
-
 _ACCEPT_JSON = (("Accept", "application/json"),)
 
 Headers = tuple[tuple[str, str], ...]

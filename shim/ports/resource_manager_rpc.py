@@ -5,8 +5,6 @@ from typing import Protocol
 
 from shim.domain.ids import SubClusterId
 
-__all__ = ["RPCAnswer", "RPCCall", "RPCRefusal", "ResourceManagerRPC"]
-
 
 @dataclass(frozen=True, slots=True)
 class RPCCall:

@@ -5,8 +5,6 @@ from typing import Protocol
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import RPCAnswer
 
-__all__ = ["SchedulerLogin", "SchedulerLogins"]
-
 
 class SchedulerLogin(Protocol):
     """An ApplicationMaster's way to its scheduler; connects when it is used, and again when it has to."""

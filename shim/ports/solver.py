@@ -2,8 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-__all__ = ["Solve"]
-
 Solve = Callable[[str, Mapping[str, object], float], Awaitable[object | None]]
 """From a solver's name (`shim.scheduling.solvers.SOLVERS`), its arrays and a limit in seconds to an answer.
 

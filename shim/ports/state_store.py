@@ -7,8 +7,6 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, AdmissionWord
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 
-__all__ = ["StateStore"]
-
 
 class StateStore(Protocol):
     """Durable state of a federation, shared by every Heddle in front of it.

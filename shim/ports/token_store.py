@@ -7,8 +7,6 @@ from typing import Protocol
 from shim.domain.roles import TokenScope
 from shim.errors import ForbiddenError
 
-__all__ = ["APIToken", "APITokenStore", "StoredToken", "TokenStore", "TooManyTokensError"]
-
 
 class TooManyTokensError(ForbiddenError):
     """As many tokens are good at this time as may be."""

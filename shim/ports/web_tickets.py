@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-__all__ = ["TicketProof"]
-
 
 class TicketProof(Protocol):
     """One login: what to show, and whether the server's answer proves who it is; `adapters.kerberos.WebProof` does."""

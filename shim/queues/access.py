@@ -11,8 +11,6 @@ from shim.ports.clock import Clock
 from shim.queues.core.queue_rules import GroupsOf, is_listed, may_submit
 from shim.queues.core.share_load import owner_of
 
-__all__ = ["QueueAccess"]
-
 _ANYBODY = "*"
 
 

@@ -39,8 +39,6 @@ from shim.scheduling.global_master.recurring_jobs import FormerRun, FormerRuns, 
 from shim.submission.homes import put_into
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["AdmissionQueue", "Kills", "WaitingPlace", "check_deadline", "hopeless_deadline"]
-
 # Place of an application among those that wait for their queue's turn, and what its client is told of it.
 
 

@@ -35,8 +35,6 @@ from shim.queues.core.yielding import QueueJob, QueueYields, Yield, YieldedStage
 from shim.queues.credits import CreditBook
 from shim.queues.job_sights import JobSights, SeenAttempt
 
-__all__ = ["AltruismAccount", "AltruismService", "AltruismWorld", "AltruisticAttempt", "rules_of", "shown_account"]
-
 # Altruistic jobs from look to look, and how they are told to people with their debits and credits.
 
 _MS = 1000

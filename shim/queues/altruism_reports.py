@@ -9,8 +9,6 @@ from shim.domain.shares import SharePolicy
 from shim.queues.altruism import AltruismService
 from shim.queues.credits import CreditKeeping
 
-__all__ = ["MOST_USERS", "AltruismReports"]
-
 MOST_USERS = 50
 """Users that are told of at once: a time series of each in metrics."""
 

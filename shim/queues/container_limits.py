@@ -21,8 +21,6 @@ from shim.ports.clock import Clock
 from shim.queues.share_preview import DEFAULT_QUEUE
 from shim.submission.core.own_tags import containers_up_to
 
-__all__ = ["ContainerLimits"]
-
 
 class ContainerLimits:
     """What clients are told, and what homes have to grant.

@@ -16,8 +16,6 @@ from shim.errors import StoreError
 from shim.ports.clock import Clock
 from shim.ports.queue_stores import CREDITS_KEPT_FOR_MS, GROUPS_OF_CREDITS, CreditQuestion, CreditRow, CreditStore
 
-__all__ = ["CreditBook", "CreditKeeping"]
-
 _log = structlog.get_logger("heddle.altruism")
 _MOST_PARTS = 20_000
 _IDLE_MS = 3_600_000

@@ -10,8 +10,6 @@ from collections import OrderedDict
 from shim.domain.ids import ApplicationId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 
-__all__ = ["EngineGraphs"]
-
 _MAPREDUCE = StagesOfJob(
     JobGraph.of("MapReduce", (Stage("map", None, 0, 0), Stage("reduce", None, 0, 0, (0,), (0,)))),
     {5: 0, 19: 0, 20: 0, 10: 1},

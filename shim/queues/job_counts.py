@@ -18,8 +18,6 @@ from shim.ports.job_graphs import JobCounts
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_reading import JobReader, PlannedFor
 
-__all__ = ["JobCountReader"]
-
 _log = structlog.get_logger("heddle.altruism")
 _AT_ONCE = 8
 _MOST_PAUSE_S = 60.0

@@ -20,8 +20,6 @@ from shim.ports.job_graphs import JobPlans
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_reading import JobReader, PlannedFor
 
-__all__ = ["JobPlanReader"]
-
 _log = structlog.get_logger("heddle.altruism")
 _TRIES = 8
 _LOOKS_BETWEEN = 8

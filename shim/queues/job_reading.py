@@ -9,8 +9,6 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.ports.clock import Clock
 from shim.queues.engines import EngineGraphs
 
-__all__ = ["JobReader", "PlannedFor"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlannedFor:

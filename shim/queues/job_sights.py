@@ -17,8 +17,6 @@ from shim.ports.job_graphs import JobGraphs
 from shim.queues.core.job_watch import JobWatch, StageContainer, StageFacts, StageSeen
 from shim.scheduling.global_master.recurring_jobs import recurring_key, wider_key
 
-__all__ = ["JobSight", "JobSights", "SeenAttempt"]
-
 
 class SeenAttempt(Protocol):
     """The part of `MultiClusterAttempt` that is looked at."""

@@ -18,8 +18,6 @@ from shim.ports.clock import Clock
 from shim.protocol.rest.wire_values import WireNumber, whole
 from shim.queues.core.share_load import FederationLoad, LiveApplication, measure
 
-__all__ = ["LoadMeter", "MeterSnapshot", "has_started", "memory_seconds"]
-
 _RATE_OVER_S = 120.0
 _FEWEST_STARTS = 3
 _ON_THEIR_WAY_S = 10.0  # an application that was let through is in the view by then, or was refused

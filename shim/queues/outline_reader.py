@@ -23,8 +23,6 @@ from shim.scheduling.job_table import FloatArray
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.virtual_space import stage_weights
 
-__all__ = ["OutlineReader", "OutlineWorld"]
-
 _PAUSE = 9.0
 """Rest after a look, in times of its length."""
 _PIECES = 480

@@ -11,8 +11,6 @@ from shim.errors import BadRequestError, ConfigError, ConflictError, HeddleError
 from shim.ports.clock import Clock
 from shim.ports.queue_stores import PolicyStore, PolicyVersion
 
-__all__ = ["RELEASED", "ParsePolicy", "PolicyDifference", "PolicyService", "policy_difference"]
-
 ParsePolicy = Callable[[str, str], SharePolicy]
 """From the text of a policy file and what messages call it; raises `ConfigError` with line and reason."""
 

@@ -23,8 +23,6 @@ from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_snapshot import FederationNow, RelayedAttempt, take_snapshot
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["PreemptionService", "PreemptionWorld"]
-
 _log = structlog.get_logger("heddle.preemption")
 _MS = 1000
 

@@ -14,8 +14,6 @@ from shim.errors import StoreError
 from shim.ports.act_store import ActStore
 from shim.queues.core.preemption_memory import Memory, memory_of
 
-__all__ = ["PreemptionLog"]
-
 _log = structlog.get_logger("heddle.preemption")
 _MOST_APPLICATIONS = 4096
 _MOST_ACTS = 64

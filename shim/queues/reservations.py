@@ -13,8 +13,6 @@ from shim.federation.rm_questions import reservation_lists
 from shim.ports.resource_manager import ResourceManager
 from shim.queues.access import QueueAccess
 
-__all__ = ["ReservationAccess"]
-
 _OK, _BAD_REQUEST = 200, 400
 _ASKED_AT_ONCE = 8
 

@@ -9,8 +9,6 @@ from heapq import nlargest
 from shim.ports.clock import Clock
 from shim.queues.core.entitle import QueueShareStatus
 
-__all__ = ["EVERY_S", "ShareHistory", "ShareSample", "ShareSeries"]
-
 EVERY_S = 60.0
 _MOST_SAMPLES = 24 * 60
 _MOST_QUEUES = 1000

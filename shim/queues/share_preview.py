@@ -10,8 +10,6 @@ from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import MeterSnapshot
 
-__all__ = ["DEFAULT_QUEUE", "SharePreview", "pending_application_of"]
-
 DEFAULT_QUEUE = "root.default"
 
 

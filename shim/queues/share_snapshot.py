@@ -17,8 +17,6 @@ from shim.queues.core.preemption_sizes import NOTHING, count_fitting, part_of
 from shim.queues.core.share_load import FederationLoad, owner_of
 from shim.queues.core.share_round import Division
 
-__all__ = ["FederationNow", "RelayedAttempt", "take_snapshot"]
-
 _RUNNING = "RUNNING"
 _ASSUMED = ResourceVector(1024, 1)
 

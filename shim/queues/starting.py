@@ -19,8 +19,6 @@ from shim.submission.resending import as_failed, show_as_failed
 from shim.submission.service import SubmissionService
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["Starting"]
-
 _log = structlog.get_logger("heddle.shares")
 _AT_ONCE = 16
 _NO_LIFE = 0  # what waits has no home yet

@@ -9,8 +9,6 @@ from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.queues.core.share_load import owner_of
 
-__all__ = ["UnnamedQueues"]
-
 _MOST = 1000
 """As a policy may name; of more, the first ones in the order of their paths."""
 

@@ -32,8 +32,6 @@ from shim.ports.queue_stores import (
     UsageTotal,
 )
 
-__all__ = ["UsageKeeping", "UsageReports"]
-
 _log = structlog.get_logger("heddle.usage")
 _TURN_S = 5.0
 _LIVE_EVERY_S = 60.0

@@ -20,8 +20,6 @@ from shim.queues.core.expected_work import ExpectedWork
 from shim.queues.load_meter import has_started, memory_seconds
 from shim.submission.core.completion import Expectation, QueueWork
 
-__all__ = ["WorkAhead"]
-
 _LEFT_OF_USED = 0.25
 _EVERY_S = 1.0
 _MOST_MEASURED = 2000

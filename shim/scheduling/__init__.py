@@ -1,3 +1,1 @@
 """The scheduling core: Global and Local Masters as state machines, orderings, policies. Pure code."""
-
-__all__: list[str] = []

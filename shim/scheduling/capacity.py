@@ -14,8 +14,6 @@ from shim.scheduling.local_master.node_capacity import NodeCapacity
 from shim.scheduling.node_index import Cell, SharedNodes, index_nodes, pack_bits
 from shim.scheduling.snapshot import NO_BOUND, IntArray, Preferred, Scope
 
-__all__ = ["FIRST_TYPES", "Capacity", "NamedPlaces", "NodeRows", "amounts_of", "need_of"]
-
 # Hosts and racks that asks name, among the nodes of all sub-clusters.
 
 

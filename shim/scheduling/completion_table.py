@@ -16,8 +16,6 @@ import numpy as np
 from shim.scheduling.former_runs import INDICATORS, FormerStage, amdahl_s
 from shim.scheduling.job_table import FloatArray
 
-__all__ = ["CompletionTable", "JobForecast", "SimulatedRun", "allocation_grid", "build_forecast", "simulate_run"]
-
 Draw = Callable[[int], int]
 """From a number to a drawn integer below it, such as `random.Random.randrange`: a run can be repeated."""
 _NEARLY = 1e-9

@@ -24,8 +24,6 @@ from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import ANY_CLUSTER, IntArray, OfferedRoom, Preferred, RequestColumn, Scope, Snapshot
 from shim.scheduling.tag_constraints import TagHeadroom
 
-__all__ = ["Draft", "Sweep", "spread"]
-
 _OFFERED = Reason(ReasonCode.OFFERED)
 
 

@@ -32,16 +32,6 @@ from numpy.typing import NDArray
 
 from shim.scheduling.resemblance import Resemblance
 
-__all__ = [
-    "ENOUGH_FINISHED",
-    "USUAL_BELIEFS",
-    "DurationBeliefs",
-    "DurationModel",
-    "FloatArray",
-    "horizon_of",
-    "log2_of",
-]
-
 FloatArray = NDArray[np.float64]
 
 ENOUGH_FINISHED = 4

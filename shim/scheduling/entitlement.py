@@ -7,8 +7,6 @@ from shim.domain.messages import Need
 from shim.scheduling.policy import QueueOrder
 from shim.scheduling.snapshot import Queues
 
-__all__ = ["HOLDS_ITS_SHARE", "Standings", "share_of"]
-
 HOLDS_ITS_SHARE = 1.0
 """Deficit of a queue that is owed nothing."""
 _HALF = 0.5

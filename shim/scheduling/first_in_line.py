@@ -19,8 +19,6 @@ from shim.scheduling.plan import Plan
 from shim.scheduling.policy import Policy
 from shim.scheduling.snapshot import Snapshot
 
-__all__ = ["ComingFree", "FirstInLine", "Place", "Spot", "asked_ahead", "spot_of", "waits_at"]
-
 _MOST_NAMED = 16
 
 

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-__all__ = ["INDICATORS", "FormerStage", "amdahl_s", "critical_path_s"]
-
 Parts = Sequence[float]
 """f_s by stage, 0 to 1."""
 

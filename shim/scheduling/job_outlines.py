@@ -10,8 +10,6 @@ from shim.domain.ids import ApplicationAttemptId
 from shim.scheduling.capacity import FIRST_TYPES
 from shim.scheduling.knowledge import Knowledge, StageOutline
 
-__all__ = ["JobOutline", "JobOutlines", "OutlineOf", "known_graphs", "outlines_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class JobOutline:

@@ -12,8 +12,6 @@ from shim.domain.wishes import JobWishes
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.tag_constraints import NO_SERVICES, ServiceFacts
 
-__all__ = ["NOTHING_KNOWN", "Knowledge", "StageOutline"]
-
 
 @dataclass(frozen=True, slots=True)
 class StageOutline:

@@ -11,16 +11,6 @@ import numpy as np
 
 from shim.scheduling.snapshot import IntArray, Preferred, Scope, Snapshot
 
-__all__ = [
-    "Nearness",
-    "Places",
-    "expected_locality",
-    "local_chance",
-    "longest_wait_s",
-    "places_of",
-    "skips_for_locality",
-]
-
 
 class Nearness:
     """Levels of nearness: the lower the nearer."""

@@ -10,8 +10,6 @@ from shim.domain.requests import NEAR_DATA, PendingRequest, RequestPlan
 from shim.scheduling.reading_costs import DataRules, IntArray, ReadingCost, reading_costs, waits_s
 from shim.scheduling.snapshot import Preferred, RequestColumn, Requests, Scope
 
-__all__ = ["DataWait", "NearData", "kept_near"]
-
 
 @dataclass(frozen=True, slots=True)
 class DataWait:

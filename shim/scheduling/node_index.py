@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from shim.domain.messages import Need
 from shim.errors import InvariantViolationError
 
-__all__ = ["Cell", "NodeIndex", "SharedNodes", "index_nodes", "pack_bits", "property_vectors", "unpack_bits"]
-
 _MOST_SHAPES = 64
 _MOST_NEEDS = 4096
 

@@ -16,8 +16,6 @@ from shim.scheduling.plan import Hold, Plan, PlannedGrant, PlannedReservation, R
 from shim.scheduling.snapshot import IntArray, RequestColumn, Scope, Snapshot
 from shim.scheduling.tag_constraints import TagHeadroom
 
-__all__ = ["OpenRoom"]
-
 _Key = tuple[Need, int]
 _ROOM = Reason(ReasonCode.ROOM)
 _UNBOUNDED = np.iinfo(np.int64).max

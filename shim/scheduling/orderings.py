@@ -11,16 +11,6 @@ from numpy.typing import NDArray
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.snapshot import Snapshot
 
-__all__ = [
-    "OrderingKernel",
-    "estimated_work",
-    "fewest_running",
-    "fewest_unfinished",
-    "first_come",
-    "learnt_work",
-    "least_share",
-]
-
 OrderingKernel = Callable[[Snapshot, NDArray[np.intp]], FloatArray]
 """From a snapshot and rows of its requests, intp array of shape (n,), to one key for each, float64 of shape (n,)."""
 

@@ -21,8 +21,6 @@ from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.ranking import waiting_after
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 
-__all__ = ["PackingRules", "node_size", "pack", "rank", "remaining_work"]
-
 _ROOM = Reason(ReasonCode.ROOM)
 _SIZE = "node size"
 _UNKNOWN_S = 1.0

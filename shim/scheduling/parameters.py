@@ -15,18 +15,6 @@ from typing import Any, Protocol
 
 from shim.errors import BadRequestError
 
-__all__ = [
-    "ParameterValue",
-    "Parametrised",
-    "PolicyParameter",
-    "checked_values",
-    "named_values",
-    "parameter",
-    "parameters_of",
-    "spec_of",
-    "with_values",
-]
-
 ParameterValue = float | int | bool
 
 _METADATA = "parameter"

@@ -16,8 +16,6 @@ from shim.domain.resources import ResourceVector
 from shim.scheduling.plan import MadeBy, Plan
 from shim.scheduling.snapshot import Scope, Snapshot
 
-__all__ = ["PlacedRows", "could_ever_start", "partial_rows"]
-
 
 @dataclass(slots=True)
 class PlacedRows:

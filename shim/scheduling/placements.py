@@ -15,8 +15,6 @@ from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, NodeChoice, Placement
 from shim.scheduling.snapshot import RequestColumn, Requests, Scope
 
-__all__ = ["CellSearch", "CycleState", "Matcher", "PolicyRandom", "pick_bit"]
-
 _EVERY_CELL = -1
 _ROOM, _BORROWED = Reason(ReasonCode.ROOM), Reason(ReasonCode.BORROWED)
 

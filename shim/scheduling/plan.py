@@ -14,20 +14,6 @@ from typing import NamedTuple
 from shim.domain.messages import Need, Rank
 from shim.scheduling.snapshot import Scope
 
-__all__ = [
-    "NO_PLAN",
-    "Hold",
-    "MadeBy",
-    "Plan",
-    "PlannedGrant",
-    "PlannedReservation",
-    "Reason",
-    "ReasonCode",
-    "TakeBack",
-    "TakeBackMode",
-    "Turn",
-]
-
 
 class ReasonCode(Enum):
     """Kind of a reason; the value is the text, with the facts' places in it."""

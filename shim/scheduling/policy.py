@@ -13,26 +13,6 @@ from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.ranking import in_turn
 from shim.scheduling.snapshot import Scope, Snapshot
 
-__all__ = [
-    "WORKLOAD_FACTS",
-    "WORLD_FACTS",
-    "CellChoice",
-    "Commitment",
-    "Fact",
-    "NodeChoice",
-    "Ordering",
-    "Placement",
-    "PlacementKernel",
-    "Policy",
-    "Problem",
-    "QueueOrder",
-    "RankKernel",
-    "Reallocation",
-    "Solver",
-    "World",
-    "refusal",
-]
-
 
 class World(Enum):
     """Worlds, by who launches tasks in them."""

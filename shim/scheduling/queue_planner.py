@@ -30,8 +30,6 @@ from shim.scheduling.sampled_clusters import SampledClusters
 from shim.scheduling.snapshot import NOTHING_RUNS, Snapshot
 from shim.scheduling.solving import StatedProblems
 
-__all__ = ["QueuePlanner", "QueuePlans"]
-
 QueuePlans = Mapping[ApplicationAttemptId, tuple[RequestPlan, ...]]
 """Plans of the requests of each attempt that waits; attempts in the order of the policy."""
 

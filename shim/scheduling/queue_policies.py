@@ -30,26 +30,6 @@ from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Place
 from shim.scheduling.registry import KINDS, PolicyKind
 from shim.scheduling.snapshot import Scope
 
-__all__ = [
-    "OMEGA_OVER_CLUSTERS",
-    "PARAMETERS",
-    "QUEUE_FACTS",
-    "QUEUE_POLICIES",
-    "SHADOW_POLICIES",
-    "SPARROW_OVER_CLUSTERS",
-    "ProbeRules",
-    "asks_solver",
-    "container_ordering",
-    "goes_by_graphs",
-    "is_solved_apart",
-    "parameter_objection",
-    "queue_objection",
-    "queue_policy",
-    "shadow_objection",
-    "sparrow_over_clusters",
-    "with_parameters",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ProbeRules:

@@ -36,8 +36,6 @@ from shim.scheduling.snapshot import (
 )
 from shim.scheduling.tag_constraints import NO_TAG_BOUNDS, TagBounds
 
-__all__ = ["HeldContainer", "QueueRows", "RowKey", "running_of"]
-
 # Running containers of a queue's attempts, as rows of a snapshot.
 
 

@@ -37,8 +37,6 @@ from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.scheduling.shadow_plans import ShadowPlans
 from shim.scheduling.solving import StatedProblems
 
-__all__ = ["QueueTable", "Turnover"]
-
 _OUTBID = "a queue of another Global Master waits there, too, and has less for its share"
 
 

@@ -17,8 +17,6 @@ from shim.scheduling.node_index import SharedNodes, unpack_bits
 from shim.scheduling.snapshot import NO_BOUND, IntArray
 from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagBounds, TagConstraint, TagCount, TaggedContainers
 
-__all__ = ["TagBook", "TentativeByTags", "is_service", "service_facts", "services_among", "slots_at"]
-
 _TagGroup = tuple[ApplicationAttemptId, frozenset[str]]
 
 

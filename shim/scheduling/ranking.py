@@ -5,8 +5,6 @@ from collections.abc import Iterator, Sequence
 from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
 
-__all__ = ["in_turn", "longest_waiting", "waiting_after"]
-
 
 def waiting_after(snapshot: Snapshot, turns: Sequence[Turn], plan: Plan) -> Iterator[tuple[Turn, int]]:
     """Requests in their turn, each with how many of its containers a plan left waiting; without those it holds."""

@@ -6,8 +6,6 @@ from shim.domain.messages import Rank
 from shim.scheduling.plan import Turn
 from shim.scheduling.policy import Policy
 
-__all__ = ["is_worth_renewing", "rank_of"]
-
 _SMALLEST_KEY = 1e-6
 
 

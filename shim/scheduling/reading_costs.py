@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from shim.domain.file_systems import NO_FILE_SYSTEMS, FileSystems
 from shim.domain.ids import SubClusterId
 
-__all__ = ["NOTHING_SHARED", "DataRules", "ReadingCost", "reading_costs", "waits_s"]
-
 IntArray = NDArray[np.int64]
 
 

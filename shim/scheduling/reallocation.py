@@ -10,8 +10,6 @@ from shim.scheduling.policy import Policy
 from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import RequestColumn, Snapshot
 
-__all__ = ["take_back_for_shares"]
-
 _MOST_TAKE_BACKS = 8
 """Containers that one cycle asks back at most."""
 

@@ -19,8 +19,6 @@ from shim.scheduling.policies.tetris import TETRIS
 from shim.scheduling.policies.tetrisched import TETRISCHED
 from shim.scheduling.policy import Fact, Policy, World, refusal
 
-__all__ = ["KINDS", "PolicyKind", "policy_for"]
-
 
 @dataclass(frozen=True, slots=True)
 class PolicyKind:

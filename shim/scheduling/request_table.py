@@ -18,8 +18,6 @@ from shim.scheduling.snapshot import (
     RequestTime,
 )
 
-__all__ = ["RequestTable"]
-
 _FIRST_ROWS = 64
 _NOTHING = Need(())
 

@@ -20,8 +20,6 @@ from dataclasses import dataclass, replace
 from shim.domain.wishes import NO_WISHES, GangShape, JobWishes
 from shim.scheduling.strl import Expression, Linear, Most, NodesFor, Smallest, Total
 
-__all__ = ["PlanHorizon", "SpaceTimeRequest", "expression_of", "value_of_end"]
-
 _LATER_COSTS = 1e-3
 _LEAST = 1e-3
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from fairness import FloatArray
 
-__all__ = ["Resemblance"]
-
 _PRIOR_JOBS = 4.0
 """What the belief that tasks of a job are alike counts for at the beginning: so many jobs, one octave apart."""
 _FLOOR = 0.01

@@ -8,8 +8,6 @@ from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest
 from shim.scheduling.placements import PolicyRandom
 
-__all__ = ["SampledClusters"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Sample:

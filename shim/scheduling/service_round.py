@@ -26,17 +26,6 @@ from shim.scheduling.plan import Plan
 from shim.scheduling.snapshot import IntArray, RequestColumn, Snapshot
 from shim.scheduling.tag_constraints import TagConstraint, TagCount, extents_of
 
-__all__ = [
-    "PlacementWeights",
-    "ServiceCap",
-    "ServiceRound",
-    "TaggedGroup",
-    "broken_part",
-    "caps_of",
-    "fit_in_caps",
-    "without_cap_room",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PlacementWeights:

@@ -14,8 +14,6 @@ from shim.scheduling.queue_policies import queue_policy
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.solving import StatedProblems, improve
 
-__all__ = ["ShadowPlans"]
-
 
 @dataclass(frozen=True, slots=True)
 class ShadowPlans:

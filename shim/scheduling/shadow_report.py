@@ -14,8 +14,6 @@ from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import RequestPlan
 from shim.scheduling.queue_planner import QueuePlans
 
-__all__ = ["MOST_REMEMBERED", "Difference", "DifferenceKind", "ShadowReport", "differences"]
-
 MOST_REMEMBERED = 50
 """Differences of a queue that are told one by one; the newest of them."""
 

@@ -23,24 +23,6 @@ from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.node_index import Cell, NodeIndex, SharedNodes
 from shim.scheduling.tag_constraints import NO_TAG_BOUNDS, TagBounds
 
-__all__ = [
-    "ANY_CLUSTER",
-    "NOTHING_RUNS",
-    "NO_BOUND",
-    "Clusters",
-    "IntArray",
-    "OfferedRoom",
-    "Preferred",
-    "Queues",
-    "RequestClass",
-    "RequestColumn",
-    "RequestTime",
-    "Requests",
-    "Running",
-    "Scope",
-    "Snapshot",
-]
-
 IntArray = NDArray[np.int64]
 
 ANY_CLUSTER = -1

@@ -12,8 +12,6 @@ import numpy as np
 
 from shim.scheduling.job_table import FloatArray
 
-__all__ = ["SOLVERS", "SolveFunction", "load_libraries", "min_cost_flow", "mixed_integer"]
-
 SolveFunction = Callable[[str, Mapping[str, object], float], object | None]
 """From a solver's name, its arrays and a limit in seconds to an answer; None if there is none in time."""
 

@@ -12,8 +12,6 @@ from shim.scheduling.queue_rows import QueueRows, RowKey
 from shim.scheduling.snapshot import RequestColumn, Snapshot
 from shim.scheduling.solvers import SolveFunction
 
-__all__ = ["AnswersNow", "StatedProblems", "improve", "run_solved_cycle"]
-
 
 def run_solved_cycle(
     snapshot: Snapshot, policy: Policy, state: CycleState, solve: SolveFunction | None, limit_s: float

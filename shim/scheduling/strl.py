@@ -16,19 +16,6 @@ import numpy as np
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.snapshot import IntArray
 
-__all__ = [
-    "Barrier",
-    "CompiledLeaf",
-    "Expression",
-    "Linear",
-    "Most",
-    "NodesFor",
-    "Scaled",
-    "Smallest",
-    "Total",
-    "compile_requests",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class NodesFor:

@@ -19,20 +19,6 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "NO_MOST",
-    "NO_SERVICES",
-    "NO_TAG_BOUNDS",
-    "ServiceFacts",
-    "TagBounds",
-    "TagConstraint",
-    "TagCount",
-    "TagHeadroom",
-    "TaggedContainers",
-    "extents_of",
-    "without_cardinality",
-]
-
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 NO_MOST = 1 << 20

@@ -17,8 +17,6 @@ import numpy as np
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.knowledge import StageOutline
 
-__all__ = ["VirtualSpace", "ancestors_of", "lower_bound_s", "plan_graph", "stage_weights"]
-
 _MOST_PIECES = 48
 """Tasks of a stage are placed in so many pieces at most."""
 _MOST_STAGES = 60

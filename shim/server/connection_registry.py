@@ -9,8 +9,6 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["ByteBudget", "ConnectionRegistry", "TrackedConnection"]
-
 
 class TrackedConnection(Protocol):
     """A connection."""

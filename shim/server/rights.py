@@ -13,8 +13,6 @@ from shim.domain.access_lists import Access
 from shim.domain.roles import Right
 from shim.errors import InvariantViolationError
 
-__all__ = ["ADMIN", "CLIENT", "CLIENT_ACCESS", "OWN", "PAGES", "REST", "REST_ACCESS", "TOKEN_OPERATION", "rights_of"]
-
 
 def _table(named: Mapping[Right, Iterable[str]]) -> Mapping[str, Right]:
     return MappingProxyType({name: right for right, names in named.items() for name in names})

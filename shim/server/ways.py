@@ -5,8 +5,6 @@ A table says of each endpoint or method which way it goes, and by which key the 
 
 from enum import Enum
 
-__all__ = ["RouteKey", "Way"]
-
 
 class Way(Enum):
     """Origin of an answer."""

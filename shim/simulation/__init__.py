@@ -3,5 +3,3 @@
 Everything here is a function of its inputs and its seed. It sits above the masters and the policies and drives them;
 nothing that serves clusters imports it.
 """
-
-__all__: list[str] = []

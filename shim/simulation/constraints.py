@@ -22,8 +22,6 @@ from shim.domain.messages import Need
 from shim.errors import BadRequestError
 from shim.simulation.traces import Workload, workload_of
 
-__all__ = ["Constraints", "apply_constraints", "need_of", "properties_of", "read_constraints"]
-
 _SLOT = (1,)
 
 _GZIP_MAGIC = b"\x1f\x8b"

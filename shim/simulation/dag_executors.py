@@ -22,8 +22,6 @@ from shim.simulation.dag_results import DagOutcome
 from shim.simulation.executor_policies import EXECUTOR_POLICIES, Goal, Policy, RunningJob, RunningStage
 from shim.simulation.parallel import OnJobEnd
 
-__all__ = ["ExecutorSettings", "run_on_executors"]
-
 _SAMPLE_MS = 5000.0
 _MEASURED_AT = (5, 10, 20, 40, 50, 60, 80, 100)
 """Numbers of executors that tasks were measured with."""

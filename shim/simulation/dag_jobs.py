@@ -15,17 +15,6 @@ from pathlib import Path
 
 from shim.errors import BadRequestError
 
-__all__ = [
-    "DagJob",
-    "Measured",
-    "QueryStage",
-    "ResourceJob",
-    "ResourceStage",
-    "read_alibaba",
-    "read_arrivals",
-    "read_tpch",
-]
-
 _WAVES = ("fresh_ms", "first_wave_ms", "rest_wave_ms")
 _NEEDED = re.compile(r"\d+")
 

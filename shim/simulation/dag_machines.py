@@ -17,8 +17,6 @@ from shim.simulation.dag_jobs import ResourceJob, ResourceStage
 from shim.simulation.dag_results import DagOutcome
 from shim.simulation.parallel import OnJobEnd
 
-__all__ = ["MACHINE_ORDERINGS", "MachineSettings", "run_on_machines"]
-
 _SAMPLE_S = 5.0
 _ROUNDING = 1e-9
 

@@ -9,8 +9,6 @@ from shim.simulation.figures_file import FiguresFile, JobBar
 from shim.simulation.lives import unfinished_over_time
 from shim.simulation.results import Summary
 
-__all__ = ["COLUMNS", "DagOutcome", "dag_figures", "document", "rows"]
-
 _DIGITS = 6
 _MEASURES = ("mean", "p50", "p95", "p99", "max")
 

@@ -20,8 +20,6 @@ from shim.simulation.dag_results import DagOutcome
 from shim.simulation.executor_policies import EXECUTOR_POLICIES
 from shim.simulation.parallel import OnJobEnd, run_all
 
-__all__ = ["ORDERINGS", "DagRun", "DagSettings", "DagWorkload", "make_runs", "open_workloads", "plan_runs"]
-
 ORDERINGS: Mapping[str, str] = {
     "fair": "an equal part for every job; on machines of the memory alone, as YARN's default calculator does",
     "fifo": "who came first has all that it can use",

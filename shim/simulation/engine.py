@@ -26,8 +26,6 @@ from collections.abc import Callable
 
 from shim.errors import InvariantViolationError
 
-__all__ = ["Engine", "seeded"]
-
 _Entry = tuple[float, int, Callable[..., object], tuple[object, ...]]
 
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from shim.simulation.dag_jobs import DagJob, QueryStage
 
-__all__ = ["EXECUTOR_POLICIES", "Goal", "Policy", "RunningJob", "RunningStage"]
-
 
 @dataclass(slots=True, eq=False)
 class RunningStage:

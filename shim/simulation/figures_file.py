@@ -22,8 +22,6 @@ from typing import Any
 from shim.errors import BadRequestError
 from shim.simulation.results import nearest_rank
 
-__all__ = ["FIGURES_SUFFIX", "MOST_BARS", "FiguresFile", "JobBar"]
-
 FIGURES_SUFFIX = ".json"
 MOST_BARS = 200
 _VERSION = 1

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-__all__ = ["FreeWorkers"]
-
 
 class FreeWorkers:
     """Free slots by worker; constraints are bits, a worker serves a task when it has every bit of the task.

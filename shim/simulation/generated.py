@@ -17,18 +17,6 @@ from shim.simulation.constraints import Constraints
 from shim.simulation.dag_jobs import DagJob, Measured, QueryStage, ResourceJob, ResourceStage
 from shim.simulation.traces import TraceJob, Workload, workload_of
 
-__all__ = [
-    "FACEBOOK",
-    "YAHOO",
-    "Shape",
-    "generated_constraints",
-    "generated_jobs",
-    "generated_queries",
-    "generated_resource_jobs",
-    "large_jobs_of_short_tasks",
-    "unrelated_durations",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Shape:

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from shim.simulation.figures_file import JobBar
 
-__all__ = ["JobLife", "life_of", "memory_over_time", "unfinished_over_time"]
-
 _BINS = 240
 _MIB_PER_GIB = 1024.0
 

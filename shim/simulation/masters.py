@@ -34,8 +34,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import HomeRule, Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["Faults", "Masters", "heddle", "megha"]
-
 _TICK_S = 1.0
 
 _HEADER_BYTES = 40

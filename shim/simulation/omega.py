@@ -17,8 +17,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["OMEGA_VARIANTS", "OmegaCell", "OmegaThinking", "omega"]
-
 RETRY_S = 1.0
 _DEMAND = np.ones(1, dtype=np.int64)
 

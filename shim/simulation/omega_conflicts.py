@@ -17,17 +17,6 @@ from shim.simulation.omega import OmegaCell, OmegaThinking
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import TraceJob, Workload, workload_of
 
-__all__ = [
-    "BATCH",
-    "SERVICE",
-    "JobClass",
-    "ParallelSchedulers",
-    "batch_workload",
-    "conflict_fraction",
-    "contended_workload",
-    "in_parallel",
-]
-
 N_BATCH_SCHEDULERS = 4
 BATCH_TASK_S = 0.005
 SERVICE_THINKING = OmegaThinking(job_s=0.01, task_s=0.01)

@@ -4,8 +4,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from typing import TypeVar
 
-__all__ = ["OnJobEnd", "run_all"]
-
 OnJobEnd = Callable[[], object]
 """Called at the end of each simulated job."""
 

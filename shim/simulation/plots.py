@@ -17,8 +17,6 @@ from shim.simulation.results import RunOutcome
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["check_can_plot", "draw_figures", "plot_outcomes", "utilisation_over_time"]
-
 FORMATS = (".png", ".svg", FIGURES_SUFFIX)
 _BINS = 240
 _COLUMNS = (

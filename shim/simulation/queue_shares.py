@@ -19,8 +19,6 @@ from shim.scheduling.policies import MEGHA
 from shim.scheduling.policy import Policy
 from shim.simulation.engine import Engine, seeded
 
-__all__ = ["MEGHA_QUEUES", "QueuePlan", "ShareOutcome", "ShareSetting", "run_queue_shares"]
-
 _SLOT = Need((1,))
 _SAMPLE_S = 1.0
 _TASKS_A_JOB = 50

@@ -20,8 +20,6 @@ from shim.simulation.run import Run, Setting
 from shim.simulation.sparrow import sparrow
 from shim.simulation.traces import Workload
 
-__all__ = ["SCHEDULERS", "Experiment", "Scheduler", "experiments", "simulate", "sweep"]
-
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:

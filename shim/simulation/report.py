@@ -9,8 +9,6 @@ from typing import Any
 from shim.simulation.results import RunOutcome, Summary
 from shim.simulation.run import Setting
 
-__all__ = ["COLUMNS", "document", "row", "rows"]
-
 _DIGITS = 6
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from shim.errors import InvariantViolationError
 from shim.simulation.traces import Workload
 
-__all__ = ["JobLedger", "RunOutcome", "Summary", "nearest_rank"]
-
 
 def nearest_rank(ordered: Sequence[float], percent: float) -> float:
     """The percentile of sorted values by nearest rank: the ceil(percent/100 x n)-th smallest, never interpolated."""

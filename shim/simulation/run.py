@@ -16,8 +16,6 @@ from shim.simulation.engine import Engine, seeded
 from shim.simulation.results import JobLedger, RunOutcome
 from shim.simulation.traces import TraceJob, Workload
 
-__all__ = ["HOP_S", "REPEAT_S", "HomeRule", "MessageCounts", "Network", "Run", "Setting"]
-
 # The network between simulated parts: latency, loss, and a count of every message and its bytes.
 
 HOP_S = 0.0005

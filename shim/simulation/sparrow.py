@@ -17,8 +17,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["SPARROW_VARIANTS", "sparrow"]
-
 SPARROW_VARIANTS = {
     "sparrow": SparrowRules(),
     "sparrow-late-binding": SparrowRules(cancellation=False),

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from shim.errors import BadRequestError
 
-__all__ = ["LONGEST_S", "TraceJob", "Workload", "fixed_jobs", "read_trace", "short_cutoff_s", "workload_of"]
-
 _SHORT_CUTOFF_S = {"YH": 90.5811, "GOOG": 1129.532, "FB": 76.5951, "CCc": 272.783, "syn250": math.inf}
 """Mean task time below which a job is short, by a part of the trace's name (published with Eagle).
 

@@ -14,8 +14,6 @@ from typing import Any, Never, TypeVar
 
 from shim.errors import InvariantViolationError
 
-__all__ = ["EPOCH_S", "VirtualClock", "VirtualTimeLoop", "run_in_virtual_time"]
-
 T = TypeVar("T")
 
 EPOCH_S = 1_800_000_000.0

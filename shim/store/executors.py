@@ -16,8 +16,6 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from shim.errors import StoreUnavailableError
 
-__all__ = ["TRANSIENT", "Executor", "translated"]
-
 T = TypeVar("T")
 
 

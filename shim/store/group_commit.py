@@ -32,8 +32,6 @@ from shim.errors import HeddleError, StoreUnavailableError
 from shim.store.executors import translated
 from shim.store.private_files import make_private
 
-__all__ = ["BEGIN_WRITE", "ONE_TRY_MS", "WAIT_MS", "GroupCommitExecutor", "begin_write", "sqlite_engine"]
-
 T = TypeVar("T")
 
 _LARGEST_GROUP = 256

@@ -12,8 +12,6 @@ from shim.store.postgresql import postgresql_engine
 from shim.store.sql_queue_stores import newest_of
 from shim.store.tables import policies
 
-__all__ = ["look_at_policy"]
-
 _CONNECT_WITHIN_S = 5
 
 

@@ -27,33 +27,6 @@ from shim.store import statements as sql
 from shim.store.rows import id_of_row, storable
 from shim.store.tables import admissions, delivery_failures, federation, id_epochs, submissions
 
-__all__ = [
-    "begin_epoch",
-    "confirm",
-    "described",
-    "failures_of",
-    "federation_timestamp_ms",
-    "find",
-    "forget_failures",
-    "give_up",
-    "insert_intent",
-    "intended",
-    "list_admission_words",
-    "list_admissions",
-    "mark_final",
-    "note_failure",
-    "note_taken",
-    "purge",
-    "rehome",
-    "reserve_sequences",
-    "set_admission",
-    "settle",
-    "unfinished",
-    "waited",
-    "waiting",
-    "withdraw",
-]
-
 _C = submissions.c
 _BATCH = 400  # ids in one statement; SQLite allows 32,766 parameters, PostgreSQL's driver 32,767
 

@@ -23,17 +23,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from shim.errors import ConfigError
 from shim.store.executors import translated
 
-__all__ = [
-    "SESSION_NAME",
-    "PooledExecutor",
-    "StoreTLS",
-    "check_store_url",
-    "postgresql_engine",
-    "store_address",
-    "tool_settings",
-    "unverified_server",
-]
-
 _KEY = "store.url"
 _SOURCE = "the configuration"
 _MODES: Final = ("disable", "prefer", "require", "verify-ca", "verify-full")

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from shim.errors import StoreUnavailableError
 
-__all__ = ["has_key", "key_beside", "make_private"]
-
 _OWNER_ONLY = 0o600
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _KEY_BYTES = 32

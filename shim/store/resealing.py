@@ -23,8 +23,6 @@ from shim.store.sql_multicluster_store import session_place
 from shim.store.sql_state_store import body_secrets, open_executor
 from shim.store.tables import span_attempts, span_sessions, submissions
 
-__all__ = ["Resealed", "reseal_store"]
-
 _ROWS_AT_A_TIME: Final = 200
 _TOLD: Final = 3  # of what no secret opens
 

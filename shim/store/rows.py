@@ -23,18 +23,6 @@ from shim.domain.submissions import (
 )
 from shim.errors import StoreUnavailableError
 
-__all__ = [
-    "id_of_row",
-    "progress_of_row",
-    "read",
-    "readable",
-    "record_of_row",
-    "row_of_progress",
-    "row_of_record",
-    "storable",
-    "submission_of_row",
-]
-
 Row = Mapping[Any, Any]
 T = TypeVar("T")
 _R = TypeVar("_R")

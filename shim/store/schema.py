@@ -10,8 +10,6 @@ from shim.errors import StoreUnavailableError
 if TYPE_CHECKING:
     from alembic.config import Config
 
-__all__ = ["HEAD", "MIGRATIONS", "downgrade", "known_revisions", "revision_of", "upgrade"]
-
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 _LOCK = 0x48454444  # "HEDD": one Heddle at a time upgrades a PostgreSQL database

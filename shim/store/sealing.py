@@ -22,8 +22,6 @@ from shim.domain.ids import ApplicationId
 from shim.domain.submissions import SubmissionRecord
 from shim.errors import StoreUnavailableError
 
-__all__ = ["SealedBodies", "Sealer", "resealed_body"]
-
 _KEY_BYTES = 32
 _NONCE_BYTES = 12
 _PURPOSE = b"heddle: tokens of spanning applications"

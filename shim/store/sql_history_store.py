@@ -30,8 +30,6 @@ from shim.store.tables import (
     submissions,
 )
 
-__all__ = ["SqlHistoryStore", "history_of", "lineage_of", "lost_of", "mark_restored"]
-
 _C = submissions.c
 _BATCH = 400  # as in `operations`
 _FENCES = 1_000_000  # more than roles change hands in the lost time

@@ -17,8 +17,6 @@ from shim.ports.lease_store import Lease
 from shim.store.executors import Executor
 from shim.store.tables import leases
 
-__all__ = ["SqlLeaseStore", "acquire", "acquire_all", "list_leases", "release", "release_all"]
-
 
 class SqlLeaseStore:
     """Leases in SQL; implements `shim.ports.LeaseStore`. Closing the state store closes it."""

@@ -15,8 +15,6 @@ from shim.store.rows import readable
 from shim.store.sealing import Sealer
 from shim.store.tables import ask_decisions, span_attempts, span_containers, span_sessions
 
-__all__ = ["SqlAskStore", "SqlMultiClusterStore", "session_place"]
-
 _C = ask_decisions.c
 
 

@@ -44,8 +44,6 @@ from shim.store.executors import Executor
 from shim.store.rows import readable
 from shim.store.tables import altruism_credits, policies, preemption_acts, preemption_counts, usage_parts
 
-__all__ = ["SqlActStore", "SqlCreditStore", "SqlPolicyStore", "SqlUsageStore", "newest_of"]
-
 _C = altruism_credits.c
 _AMOUNTS = ("given_s", "received_s", "given_mib_s", "received_mib_s")
 _GROUPS_CREDITS = {"queue": _C.queue, "user": _C.user_name}

@@ -23,8 +23,6 @@ from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.stores import Stores, sql_stores
 
-__all__ = ["SqlStateStore", "body_secrets", "open_executor", "open_state_store"]
-
 _MORE_TRIES = 4  # each waits for the lock as long as any write does
 
 

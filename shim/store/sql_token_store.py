@@ -11,8 +11,6 @@ from shim.store.executors import Executor
 from shim.store.rows import readable
 from shim.store.tables import api_tokens, delegation_tokens
 
-__all__ = ["SqlAPITokenStore", "SqlTokenStore"]
-
 _C = delegation_tokens.c
 _FIND = select(delegation_tokens).where(_C.key == bindparam("wanted"))
 _RENEW = update(delegation_tokens).where(_C.key == bindparam("wanted")).values(good_until_ms=bindparam("until_ms"))

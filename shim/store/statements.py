@@ -18,28 +18,6 @@ from sqlalchemy.sql.dml import ReturningInsert
 from shim.domain.submissions import NOWHERE, SubmissionState
 from shim.store.tables import federation, submissions
 
-__all__ = [
-    "DESCRIBED",
-    "DIALECT_INSERT",
-    "FIND",
-    "GIVE_UP",
-    "INSERT_INTENT",
-    "INTENDED",
-    "LOCK_SEQUENCE",
-    "NOTE_TAKEN",
-    "ONLY",
-    "REHOME",
-    "REJECT",
-    "RESERVE",
-    "SETTLE",
-    "STATE",
-    "UNFINISHED",
-    "WAITED",
-    "WAITING",
-    "WITHDRAW",
-    "Prepared",
-]
-
 _SQLITE = sqlite.dialect()
 _Ready = Callable[[Any], Any]
 

@@ -17,8 +17,6 @@ from shim.store.sql_multicluster_store import SqlAskStore, SqlMultiClusterStore
 from shim.store.sql_queue_stores import SqlActStore, SqlCreditStore, SqlPolicyStore, SqlUsageStore
 from shim.store.sql_token_store import SqlAPITokenStore, SqlTokenStore
 
-__all__ = ["Stores", "sql_stores"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:

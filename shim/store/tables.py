@@ -15,26 +15,6 @@ from sqlalchemy import (
     Text,
 )
 
-__all__ = [
-    "admissions",
-    "altruism_credits",
-    "ask_decisions",
-    "delegation_tokens",
-    "delivery_failures",
-    "federation",
-    "id_epochs",
-    "leases",
-    "metadata",
-    "policies",
-    "preemption_acts",
-    "preemption_counts",
-    "span_attempts",
-    "span_containers",
-    "span_sessions",
-    "submissions",
-    "usage_parts",
-]
-
 metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "pk": "pk_%(table_name)s"})
 
 federation = Table(

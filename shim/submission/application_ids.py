@@ -14,8 +14,6 @@ from shim.errors import StoreUnavailableError, UnavailableError
 from shim.ports.random_source import RandomSource
 from shim.ports.state_store import StateStore
 
-__all__ = ["ApplicationIds", "IntentIds"]
-
 _BLOCK = 100
 _LARGEST_BLOCK = (
     1600  # a burst of thousands then waits for the disk a few times, and a restart wastes no more than this

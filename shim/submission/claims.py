@@ -19,8 +19,6 @@ from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.submission.lost_time import Sighting
 
-__all__ = ["Claims"]
-
 _log = structlog.get_logger("heddle.claims")
 
 

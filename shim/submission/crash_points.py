@@ -5,8 +5,6 @@ from typing import Protocol
 
 from shim.domain.ids import ApplicationId
 
-__all__ = ["CrashPoint", "CrashPoints", "nothing_happens"]
-
 
 class CrashPoint(Enum):
     """A moment between two effects; what is named has just been done."""

@@ -11,8 +11,6 @@ from shim.errors import NeverReachedError, ResourceManagerError, StandbyError
 from shim.federation.home_questions import Uncertain, ask_home
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["Delivery", "NotSent", "Refused", "Taken", "deliver"]
-
 
 @dataclass(frozen=True, slots=True)
 class Taken:

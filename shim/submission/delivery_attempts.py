@@ -31,8 +31,6 @@ from shim.ports.state_store import StateStore
 from shim.submission.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.submission.delivery import Delivery, NotSent
 
-__all__ = ["Attempts", "BackOff", "DeliveryAttempts", "Settling"]
-
 _MOST_REMEMBERED = 100_000
 
 

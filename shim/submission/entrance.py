@@ -6,8 +6,6 @@ from typing import Protocol
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import Refusal, Submission
 
-__all__ = ["Accepted", "Rejected", "TakesSubmissions"]
-
 
 @dataclass(frozen=True, slots=True)
 class Accepted:

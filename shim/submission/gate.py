@@ -4,8 +4,6 @@ from typing import Protocol
 
 from shim.domain.submissions import Submission, SubmissionRecord
 
-__all__ = ["Gate", "OpenGate"]
-
 
 class Gate(Protocol):
     """The policy of shares, as submissions meet it."""

@@ -27,8 +27,6 @@ from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import resources_of as resources_by_rpc
 from shim.submission.core.home import HomeSettings, choose_home, next_best
 
-__all__ = ["Homes", "VerifiesHomes", "data_parts", "out_of_reach", "put_into"]
-
 _MOST_REJECTIONS = 3
 _MOST_PLACED = 10_000  # of a kind: what a Local Master says is limited, too
 

@@ -33,8 +33,6 @@ from shim.submission.entrance import Accepted
 from shim.submission.lost_time import Past
 from shim.submission.tools import Listing
 
-__all__ = ["CONTENT_VERSION", "KnownApplications", "content_hash", "is_same_content"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownApplications:

@@ -29,8 +29,6 @@ from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore, StoreHistory
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["NOTHING_LOST", "LostTime", "LostTimeSettings", "NothingLost", "Past", "Sighting", "Sightings"]
-
 _log = structlog.get_logger("heddle.restore")
 _NAMED = 20
 

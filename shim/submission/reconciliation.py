@@ -28,8 +28,6 @@ from shim.ports.state_store import StateStore
 from shim.submission.claims import Claims
 from shim.submission.repair import Repair
 
-__all__ = ["Reconciliation", "ReconciliationSettings"]
-
 _log = structlog.get_logger("heddle.reconciliation")
 
 

@@ -38,8 +38,6 @@ from shim.submission.resending import Resending
 from shim.submission.reservations import reservation_of
 from shim.submission.tools import SubmissionTools, find_standing
 
-__all__ = ["Move", "Rehoming", "RehomingSettings"]
-
 _log = structlog.get_logger("heddle.rehoming")
 _BEFORE_ITS_MASTER = {
     YarnApplicationState.NEW,

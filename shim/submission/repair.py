@@ -29,8 +29,6 @@ from shim.submission.service import SubmissionService
 from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["KeptFailures", "Repair", "RepairSettings"]
-
 _log = structlog.get_logger("heddle.repair")
 _LONGEST_REASON = 1000  # characters of an error that are kept
 

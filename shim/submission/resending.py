@@ -25,8 +25,6 @@ from shim.submission.reservations import reservation_of
 from shim.submission.tools import SubmissionTools, find_standing
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
-__all__ = ["Resending", "as_failed", "show_as_failed"]
-
 _log = structlog.get_logger("heddle.repair")
 
 

@@ -27,8 +27,6 @@ from shim.protocol.rest import submission_context
 from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 
-__all__ = ["Reservations", "reservation_of"]
-
 _OK = 200
 _MILLISECONDS = re.compile(r"[0-9]{1,13}", re.ASCII)
 """Since the epoch, up to the year 2286."""

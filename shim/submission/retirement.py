@@ -46,8 +46,6 @@ from shim.submission.service import SubmissionService
 from shim.submission.tools import SubmissionTools, find_standing
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["RetirementPlan", "RetirementService", "RetirementSettings"]
-
 _log = structlog.get_logger("heddle.retirement")
 _SHOWN = 5
 

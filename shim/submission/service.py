@@ -46,8 +46,6 @@ from shim.submission.known_applications import KnownApplications, content_hash
 from shim.submission.tools import SubmissionTools
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
-__all__ = ["SubmissionService", "SubmissionSettings"]
-
 
 @dataclass(frozen=True, slots=True)
 class SubmissionSettings:

@@ -15,8 +15,6 @@ from shim.submission.homes import Homes
 from shim.submission.lost_time import NOTHING_LOST, Past
 from shim.submission.reservations import Reservations
 
-__all__ = ["Listing", "SubmissionTools", "find_standing"]
-
 
 class Listing(Protocol):
     """Display of applications; implemented by `ApplicationReading`."""

@@ -17,8 +17,6 @@ from shim.federation.core.queue_names import find_queue
 from shim.ports.clock import Clock
 from shim.submission.core.waiting import why_it_waits
 
-__all__ = ["HomeWaits", "Overtaken"]
-
 _PATIENCE_S = 30.0
 """An ApplicationMaster that starts sooner was not overtaken: ResourceManagers start them one by one."""
 

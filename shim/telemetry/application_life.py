@@ -19,8 +19,6 @@ from shim.domain.submissions import HomeDecision
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied
 
-__all__ = ["ApplicationLives", "LifeEvent", "LifeListener", "listen", "scores_of", "tell"]
-
 _log = structlog.get_logger("heddle.application")
 _MOST_REMEMBERED = 100_000
 _MOST_UNTOLD = 20_000

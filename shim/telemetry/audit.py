@@ -13,8 +13,6 @@ from shim.ports.clock import Clock
 from shim.telemetry.audit_file import AuditFile
 from shim.telemetry.redaction import escape, redact
 
-__all__ = ["AuditEntry", "AuditTrail", "newest_entries"]
-
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:

@@ -19,8 +19,6 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["ChainFindings", "ChainHead", "ChainSummary", "follow", "linked", "seal_of", "verify"]
-
 _NONE = ""
 _SEALED = re.compile(rb'(\{.*),"seal":"([0-9a-f]{64})"\}', re.DOTALL)
 

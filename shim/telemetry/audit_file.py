@@ -15,8 +15,6 @@ from typing import Any
 
 from shim.telemetry.audit_chain import ChainHead, follow, linked, seal_of
 
-__all__ = ["AuditFile", "KeptHead", "head_file_of", "read_kept_head"]
-
 _PRIVATE = 0o600
 _HEAD_BYTES = 256
 _TAIL_BYTES = 256 * 1024  # as many lines as may be written and not told of in the head

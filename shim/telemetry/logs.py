@@ -16,8 +16,6 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 
 from shim.telemetry.redaction import are_plain, escape, on_one_line, redact
 
-__all__ = ["configure_logs"]
-
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _QUIET = {
     "uvicorn.access": logging.CRITICAL,

@@ -26,18 +26,6 @@ from shim.ports.clock import Clock
 from shim.telemetry import definitions
 from shim.telemetry.definitions import EVENT_LOOP_LAG_SECONDS, OVERTAKEN_APPLICATIONS, REPAIR_FAILING, REPAIR_GIVEN_UP
 
-__all__ = [
-    "CallTimes",
-    "FindingCollector",
-    "LoopLag",
-    "Metrics",
-    "PollCounter",
-    "RelayMetrics",
-    "RepairCollector",
-    "SessionMetrics",
-    "SubClusterGauges",
-]
-
 # a time for each series, which nobody asks for, would double the text
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
 

@@ -21,8 +21,6 @@ from shim.ports.state_store import StateStore
 from shim.telemetry.metrics import Metrics
 from shim.telemetry.tracing import Kind, Span, span
 
-__all__ = ["ObservedResourceManager", "ObservedStateStore", "TracedRPC"]
-
 
 class _Timed:
     """Tells how a block ended (`well`, or the name of its error) and how long it took."""

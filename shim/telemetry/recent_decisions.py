@@ -9,8 +9,6 @@ from shim.domain.ids import ApplicationId
 from shim.ports.clock import Clock
 from shim.telemetry.application_life import LifeEvent
 
-__all__ = ["Decision", "RecentDecisions"]
-
 _MOST_KEPT = 5000
 _MOST_OWNERS = 20_000
 _LONGEST = 500

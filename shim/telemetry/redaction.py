@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["REDACTED", "are_plain", "escape", "on_one_line", "redact"]
-
 REDACTED = "[redacted]"
 
 _SECRET_KEY = re.compile(

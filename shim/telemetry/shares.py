@@ -15,8 +15,6 @@ from shim.telemetry.definitions import (
     QUEUE_WAITING_APPLICATIONS,
 )
 
-__all__ = ["QueueGauges", "ShareCollector"]
-
 _KINDS = ("given", "received")
 
 

@@ -6,8 +6,6 @@ from typing import Any, TypeVar
 
 import structlog
 
-__all__ = ["SlowTurns"]
-
 T = TypeVar("T")
 
 _EVERY_S = 60.0

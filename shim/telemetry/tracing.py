@@ -16,8 +16,6 @@ from typing import Any, Self
 from shim.errors import ConfigError
 from shim.telemetry.redaction import redact
 
-__all__ = ["Kind", "Span", "is_tracing", "open_tracing", "span", "trace_with"]
-
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PROTOCOL = "http/protobuf"

@@ -1,3 +1,1 @@
 """Test doubles and builders of Heddle's own tests; installed are those alone that the simulator runs on."""
-
-__all__: list[str] = []

@@ -4,8 +4,6 @@ from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 
-__all__ = ["IsAway", "ObeysEveryOperator", "RefusesOperators"]
-
 
 class ObeysEveryOperator:
     """Implements `ResourceManagerRPC`: every call is done.

@@ -9,8 +9,6 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Candidate, HomeDecision, Submission, SubmissionRecord, SubmissionState
 
-__all__ = ["FEDERATION_TIMESTAMP_MS", "a_record", "a_submission"]
-
 FEDERATION_TIMESTAMP_MS = 1_700_000_000_000
 
 _EAST = SubClusterId("east")

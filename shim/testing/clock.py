@@ -4,8 +4,6 @@ import asyncio
 import heapq
 from itertools import count
 
-__all__ = ["FakeClock"]
-
 _SETTLING_ROUNDS = 50
 
 

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from shim.protocol.hrpc import ClientConnection, ClientEvent, ServerConnection, ServerEvent
 
-__all__ = ["ConnectionPair"]
-
 
 class ConnectionPair:
     """Moves bytes between both ends until neither has any, in pieces of a chosen size.

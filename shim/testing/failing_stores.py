@@ -9,8 +9,6 @@ from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgr
 from shim.errors import StoreUnavailableError
 from shim.testing.state_stores import InMemoryStateStore
 
-__all__ = ["AwayStore", "LockedStore", "LosesTheAnswerToCommits", "SwitchableStore", "TakesItsTime"]
-
 
 @dataclass(slots=True)
 class SwitchableStore(InMemoryStateStore):

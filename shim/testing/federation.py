@@ -41,17 +41,6 @@ from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application
 from shim.testing.stores import InMemoryMultiClusterStore, in_memory_stores
 
-__all__ = [
-    "ChoosesInOrder",
-    "ListsInTheView",
-    "NoSchedulers",
-    "ScriptedFederation",
-    "ScriptedHeddle",
-    "a_configuration",
-    "a_runtime",
-    "in_memory_clusters",
-]
-
 T = TypeVar("T")
 
 _BASE = "/ws/v1/cluster"

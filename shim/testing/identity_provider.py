@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 
 from shim.ports.identity_provider import BadTokenError, Claims, LoginAttempt, ProviderUnavailableError
 
-__all__ = ["ScriptedProvider"]
-
 
 @dataclass
 class ScriptedProvider:

@@ -11,8 +11,6 @@ from shim.errors import MasterLinkError
 from shim.ports.master_links import AcceptLink, MasterLink
 from shim.protocol.peers import DeltaFrame, Frame, decode_frame_untrusted, encode_frame
 
-__all__ = ["LosesDeltas", "MemoryDialer", "MemoryLink", "linked"]
-
 
 class MemoryLink:
     """One end of a link in memory.

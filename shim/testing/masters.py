@@ -18,8 +18,6 @@ from shim.scheduling.local_master import events as lm_events
 from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policy import Policy
 
-__all__ = ["Federation", "Letter"]
-
 _MOST_LETTERS = 2_000
 """More than any exchange needs: masters that go on for longer answer each other for ever."""
 

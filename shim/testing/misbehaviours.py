@@ -16,21 +16,6 @@ from shim.testing.resource_manager import (
     ok_answer,
 )
 
-__all__ = [
-    "AnswersEndlessly",
-    "AnswersGarbage",
-    "ChokesOn",
-    "FailsInternally",
-    "FailsWithoutWords",
-    "IsNeverReached",
-    "IsPaused",
-    "IsRecovering",
-    "IsStandby",
-    "LosesTheAnswer",
-    "MisbehavesFor",
-    "RejectsSubmissions",
-]
-
 _DEFAULT_TIMEOUT_S = 2.0
 
 

@@ -15,8 +15,6 @@ from typing import Self
 
 from shim.errors import HeddleError
 
-__all__ = ["LocalPostgreSQL", "PostgreSQLMissingError", "ServedTLS", "free_addresses", "free_port"]
-
 _TIMEOUT_S = 60
 _STARTS = 3
 _SERVER_OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")

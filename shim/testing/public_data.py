@@ -8,8 +8,6 @@ import sys
 from functools import cache
 from pathlib import Path
 
-__all__ = ["DATA_VARIABLE", "data_folder", "has_data"]
-
 DATA_VARIABLE = "HEDDLE_DATA"
 """Names the folder with `jobs/`, `megha_constraints/`, `tpch_decima/` and `alibaba_dag_2018/`."""
 

@@ -12,8 +12,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["RECORDINGS", "RecordedExchange", "recorded_exchange", "recorded_exchange_of", "recorded_exchanges"]
-
 RECORDINGS = Path(__file__).resolve().parents[2] / "tests" / "recordings"
 """The recordings, and the table of requests from which they are made."""
 

@@ -10,8 +10,6 @@ from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport
 
-__all__ = ["a_document", "a_node_report", "a_queue_report", "a_report"]
-
 _FINAL_STATUS = {
     YarnApplicationState.FINISHED: FinalStatus.SUCCEEDED,
     YarnApplicationState.FAILED: FinalStatus.FAILED,

@@ -18,8 +18,6 @@ from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.testing import rm_documents as build
 
-__all__ = ["BASE", "AnswersProperly", "Behaviour", "ScriptedResourceManager", "error_answer", "ok_answer"]
-
 BASE = "/ws/v1/cluster"
 _JSON = ("Content-Type", "application/json;charset=utf-8")
 _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})

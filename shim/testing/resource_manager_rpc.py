@@ -34,8 +34,6 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message, application_of
 from shim.testing.resource_manager import ScriptedResourceManager
 
-__all__ = ["ScriptedRPC"]
-
 _BASE = "/ws/v1/cluster"
 _ACCEPT = (("Accept", "application/json"),)
 _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})

@@ -7,17 +7,6 @@ from typing import Any
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 
-__all__ = [
-    "a_node",
-    "a_queue",
-    "an_application",
-    "apps_document",
-    "info_document",
-    "metrics_document",
-    "nodes_document",
-    "scheduler_document",
-]
-
 _FINAL = {"FINISHED": "SUCCEEDED", "FAILED": "FAILED", "KILLED": "KILLED"}
 _UNLIMITED = [{"type": "LIFETIME", "expiryTime": "UNLIMITED", "remainingTimeInSeconds": -1}]
 

@@ -35,8 +35,6 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message, attempt_of_token
 from shim.server.rpc.asked import AnsweredCall
 
-__all__ = ["MasterCall", "ScriptedScheduler", "token_for"]
-
 
 def token_for(attempt: ApplicationAttemptId, password: bytes = b"twenty bytes of HMAC") -> TokenSecret:
     """An AMRMToken."""

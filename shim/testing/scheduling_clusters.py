@@ -41,8 +41,6 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message, application_of
 
-__all__ = ["HomeLogin", "SchedulingCluster", "SchedulingClusters"]
-
 _ACCEPTED, _RUNNING = YarnApplicationStateProto.Value("ACCEPTED"), YarnApplicationStateProto.Value("RUNNING")
 _FINISHED, _KILLED = YarnApplicationStateProto.Value("FINISHED"), YarnApplicationStateProto.Value("KILLED")
 _EPOCH_SHIFT = 40

@@ -28,8 +28,6 @@ from shim.federation.routing import RoutingSettings
 from shim.peers.following import FollowingSettings
 from shim.submission.service import SubmissionSettings
 
-__all__ = ["usual"]
-
 T = TypeVar("T")
 
 _CONFIG = Config()

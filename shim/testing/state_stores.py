@@ -18,12 +18,6 @@ from shim.domain.submissions import (
 from shim.errors import VersionConflictError
 from shim.ports.history_store import StoreHistory
 
-__all__ = [
-    "InMemoryHistoryStore",
-    "InMemoryStateStore",
-]
-
-
 _CONTENTS = (
     "_timestamp_ms",
     "_next_sequence",

@@ -29,18 +29,6 @@ from shim.ports.token_store import APIToken, StoredToken, TooManyTokensError
 from shim.store.stores import Stores
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 
-__all__ = [
-    "InMemoryActStore",
-    "InMemoryAskStore",
-    "InMemoryCreditStore",
-    "InMemoryLeaseStore",
-    "InMemoryMultiClusterStore",
-    "InMemoryPolicyStore",
-    "InMemoryTokenStore",
-    "InMemoryUsageStore",
-    "in_memory_stores",
-]
-
 
 @dataclass(slots=True)
 class InMemoryActStore:

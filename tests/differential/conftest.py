@@ -53,10 +53,10 @@ class HeddleInAThread:
         for name, address in (rpcs or {}).items():
             subclusters = subclusters.replace(f'id = "{name}"\n', f'id = "{name}"\nclient_rpc = "{address}"\n')
         configuration = (
-            '[server]\nrest = "127.0.0.1:0"\nclient_rpc = "127.0.0.1:0"\nstaleness_s = 0\nanswer_within_s = 4\n'
+            '[server]\nrest = "127.0.0.1:0"\nclient_rpc = "127.0.0.1:0"\nstaleness_s = 0\nanswer_within_s = 60\n'
             f'[store]\nurl = "sqlite:///{os.fspath(folder)}/heddle.db"\n'
             f"{text}"
-            "[poll]\ninterval_s = 0.3\n"
+            "[poll]\ninterval_s = 0.3\ntimeout_s = 60\n"
             f"{subclusters}"
         )
         self._config = parse(configuration, source="test.toml", environment={})

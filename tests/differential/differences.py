@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from tests.support.raw_http import RawAnswer, RawRequest
 
-__all__ = ["DIFFERENCES", "Aspect", "Difference", "applying", "page"]
-
 _ACCEPTED = 202
 Applies = Callable[[RawRequest, RawAnswer, RawAnswer], bool]
 

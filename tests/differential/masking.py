@@ -7,8 +7,6 @@ from typing import Any
 
 from tests.support.raw_http import RawAnswer
 
-__all__ = ["masked_body", "masked_headers"]
-
 _VOLATILE = (
     "elapsedTime",
     "lastHealthUpdate",

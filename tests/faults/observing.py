@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 
 from tests.faults.conftest import Federation
 
-__all__ = ["everything_runs_once", "is_whole", "until"]
-
 
 async def until(holds: Callable[[], Awaitable[bool]], *, within_s: float = 300.0) -> None:
     """Wait for something that must come to hold; nothing is said about how soon."""

@@ -18,8 +18,6 @@ from tests.support.engines import Spark, Tez
 from tests.support.heddle_process import HeddleProcess
 from tests.support.stock_client import StockClient
 
-__all__ = ["FAIR_LEAF", "SHOWN_S", "AltruismJobs", "SleepingDag", "kept_s", "policy_of"]
-
 SHOWN_S = 0.1
 """Less that a job gave is shown as nothing."""
 

@@ -13,8 +13,6 @@ from shim.lab.distributed_shell import DistributedShell
 from tests.support.patient_posts import posted
 from tests.support.stock_client import StockClient
 
-__all__ = ["Backlogs", "Held", "held_by_queues"]
-
 _BASE = "/ws/v1/cluster"
 _ACCEPTED = 202
 _MAPS_MAIN = "SleepingMaps"

@@ -10,8 +10,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["LOCAL", "TestAuthority"]
-
 _DAY = dt.timedelta(days=1)
 LOCAL: tuple[x509.GeneralName, ...] = (
     x509.DNSName("localhost"),

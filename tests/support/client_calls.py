@@ -10,8 +10,6 @@ from heddle.client.own_calls import HeddleOperations
 from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.protocol.rest.filters import APPLICATION_PARAMETERS
 
-__all__ = ["every_call"]
-
 
 def every_call() -> Iterator[Call[Any]]:
     """Yield each operation's call."""

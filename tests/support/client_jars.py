@@ -7,8 +7,6 @@ from pathlib import Path
 
 from shim.lab.jars import JarSet, cache_folder, ensure
 
-__all__ = ["compile_program", "spark_jars", "tez_jars", "unmanaged_am_jars"]
-
 _POMS = Path(__file__).resolve().parent.parent.parent / "docker" / "clients"
 _PROGRAMS = Path(__file__).resolve().parent.parent / "e2e" / "programs"
 _VERSIONS = {"spark": "3.5.5", "tez": "0.10.5", "unmanaged-am": "3.4.2"}

@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterable
 from errno import EPERM
 
-__all__ = ["filtered_calls"]
-
 _NO_NEW_PRIVILEGES, _MEMORY_DENY = 38, 65  # of <linux/prctl.h>
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000  # of <seccomp.h>
 _EXECVE = {"execve"}

@@ -15,8 +15,6 @@ from shim.server.rest.server import RestServer
 from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
-__all__ = ["Looker", "chromium", "looking", "serving"]
-
 _LIMITS = usual(ConnectionLimits, request_timeout_s=10.0, max_connections=64, max_of_address=64)
 
 

@@ -9,8 +9,6 @@ from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import SpanningApplication
 from tests.support.stock_client import StockClient
 
-__all__ = ["CLUSTERS", "NODES", "constrained_client", "constrained_lab", "gated_shell", "hosts_of", "shell"]
-
 _SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 _JAR = "hadoop-yarn-applications-distributedshell"
 _HANDLER = "yarn.resourcemanager.placement-constraints.handler"

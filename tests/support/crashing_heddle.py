@@ -19,8 +19,6 @@ from shim.domain.ids import ApplicationId
 from shim.submission.crash_points import CrashPoint
 from shim.telemetry import configure_logs
 
-__all__ = ["DiesAt", "main"]
-
 
 @dataclass(slots=True)
 class DiesAt:

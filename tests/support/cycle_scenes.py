@@ -11,8 +11,6 @@ from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import Preferred, Scope, Snapshot
 from shim.simulation.engine import seeded
 
-__all__ = ["CycleScene"]
-
 
 class CycleScene:
     """Nodes in racks, jobs with one request each or several, and cycles one after another.

@@ -8,8 +8,6 @@ from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from shim.server.rest.heddle_api import HeddleAPI
 
-__all__ = ["Description", "description_of"]
-
 
 class Description:
     """The description of the web services, as `/heddle/v1/openapi.json` tells it.

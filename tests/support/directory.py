@@ -14,8 +14,6 @@ from shim.lab.readiness import listens
 from shim.testing.postgresql import free_addresses
 from tests.support.certificates import TestAuthority
 
-__all__ = ["ADMIN", "BASE", "PASSWORD", "Directory", "a_directory"]
-
 BASE = "dc=example,dc=org"
 ADMIN, PASSWORD = f"cn=heddle,{BASE}", "a password of the directory"
 _STARTS_WITHIN_S = 120.0

@@ -14,8 +14,6 @@ from shim.lab.shared_classes import in_containers
 from tests.support.client_jars import spark_jars, tez_jars
 from tests.support.stock_client import NO_LOGIN, Login, Server, StockClient
 
-__all__ = ["Spark", "Tez", "output_lines"]
-
 _SPARK_SUBMIT = "org.apache.spark.deploy.SparkSubmit"  # what the `spark-submit` script runs
 _TEZ_EXAMPLES = "org.apache.tez.examples.ExampleDriver"
 _TEZ_OPENS = " ".join(

@@ -2,8 +2,6 @@
 
 from hypothesis import settings
 
-__all__ = ["WHOLE", "examples"]
-
 WHOLE = 100
 """`max_examples` of a profile under which each property draws as many examples as its test says."""
 

@@ -4,8 +4,6 @@ import signal
 
 from shim.lab.processes import ProcessState, identity_of, send, state_of, wait_until
 
-__all__ = ["freeze"]
-
 _STOPS_WITHIN_S = 120.0
 
 

@@ -16,8 +16,6 @@ from tests.support.engines import output_lines
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.stock_client import StockClient
 
-__all__ = ["GatedClient", "GatedJob"]
-
 _ENDED = ("FINISHED", "FAILED", "KILLED")
 _WITHIN_S = 180.0
 

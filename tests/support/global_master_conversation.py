@@ -13,8 +13,6 @@ from shim.scheduling.global_master.machine import GlobalMaster
 from shim.scheduling.policies import HEDDLE_ESTIMATES
 from shim.simulation.engine import seeded
 
-__all__ = ["OWNERS", "SLOT", "GlobalMasterTalk"]
-
 SLOT = Need((1,))
 OWNERS = ("ga", "ga", "gb")
 

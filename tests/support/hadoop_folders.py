@@ -14,8 +14,6 @@ from pathlib import Path
 from shim.lab.jars import ensure_jars
 from tests.support.client_jars import compile_program
 
-__all__ = ["ENVIRONMENT", "FIELDS", "FOLDERS", "VERSION", "ask_hadoop", "recorded", "write_folder"]
-
 VERSION = "3.4.2"
 _RECORDING = Path(__file__).resolve().parent.parent / "recordings" / VERSION / "configuration_folders.json"
 ENVIRONMENT: Mapping[str, str] = {"RM_HOST": "rm.env", "EMPTY": ""}

@@ -17,8 +17,6 @@ from shim.lab import Lab
 from shim.testing.postgresql import free_addresses
 from tests.support.nursery import is_running, shared_nursery
 
-__all__ = ["HeddleProcess", "until"]
-
 _START_S = 180.0
 _CALLS = re.compile(r'heddle_am_calls_total\{method="(\w+)",subcluster="(\w+)"\} ([0-9.e+]+)')
 

@@ -3,19 +3,6 @@
 import gzip
 import json
 
-__all__ = [
-    "BODIES",
-    "FOREIGN_HEADERS",
-    "FOREIGN_TYPES",
-    "FOREIGN_XML",
-    "HEADERS",
-    "QUERIES",
-    "SEGMENTS",
-    "VALUES",
-    "XML",
-    "ZIPPED",
-]
-
 MIB = 1024 * 1024
 
 

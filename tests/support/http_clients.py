@@ -7,8 +7,6 @@ so `close` is added where a client sends `Connection`.
 
 from typing import Final
 
-__all__ = ["CLIENT_HEADERS"]
-
 Headers = tuple[tuple[str, str], ...]
 
 _UPGRADE: Headers = (

@@ -6,8 +6,6 @@
 
 import re
 
-__all__ = ["authentication_filter", "httpclient", "jersey"]
-
 _HEX = set("0123456789abcdefABCDEF")
 
 

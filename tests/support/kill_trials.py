@@ -22,8 +22,6 @@ import aiohttp
 
 from shim.submission.crash_points import CrashPoint
 
-__all__ = ["History", "KillTrials", "TrialSettings", "federation_toml"]
-
 _REPOSITORY = Path(__file__).resolve().parent.parent.parent
 _ANSWERED = (200, 202)
 _TIMEOUT = aiohttp.ClientTimeout(total=120)

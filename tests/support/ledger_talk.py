@@ -18,8 +18,6 @@ from shim.multicluster.core import (
     SessionOpened,
 )
 
-__all__ = ["ATTEMPT", "CAPACITIES", "EAST", "KEY", "WEST", "LedgerTalk", "WatchingSplitter", "a_grant"]
-
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))

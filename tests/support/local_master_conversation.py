@@ -5,8 +5,6 @@ from shim.scheduling.local_master.events import MessageReceived, NodeSpec, SendR
 from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policy import Commitment
 
-__all__ = ["SLOT", "Conversation", "a_bid", "a_launch"]
-
 SLOT = Need((1,))
 
 

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
 
-__all__ = ["LoopWatch", "too_long", "too_long_at_once"]
-
 _MOST = 50
 """Nothing holds the event loop for longer than so many times `_fixed_work`, which takes 2 ms on a quick machine."""
 _TRIES = 6

@@ -9,8 +9,6 @@ import httpx
 from heddle.testing import Cluster, Federation, Settings
 from heddle.testing.federation import Program
 
-__all__ = ["ID", "READY", "MadeUp", "MadeUpProgram"]
-
 ID = "application_1700000000000_0007"
 READY = {
     "/heddle/v1/clusters": [{"clusters": [{"id": "east", "state": "RUNNING"}]}],

@@ -13,8 +13,6 @@ from shim.testing.rm_documents import a_node, a_queue
 from shim.testing.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
-__all__ = ["NOW_MS", "SPANNING", "an_id", "made_up", "some_containers"]
-
 NOW_MS = 1_800_000_000_000
 """When it is looked at."""
 _STARTED_S = 1_799_990_000

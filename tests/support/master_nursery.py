@@ -11,8 +11,6 @@ import os
 import signal
 import sys
 
-__all__ = ["main"]
-
 _IMPORTED_LATE_BY_THE_COMMANDS = (
     "uvloop",
     "shim.app.bootstrap",

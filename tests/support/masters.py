@@ -23,16 +23,6 @@ from shim.peers.core.queue_assignment import favourite
 from tests.support.freezing import freeze
 from tests.support.nursery import Nursery, is_running
 
-__all__ = [
-    "MasterProcess",
-    "MasterProcesses",
-    "fresh_database",
-    "masters_over",
-    "names_that_share",
-    "told",
-    "until",
-]
-
 _URL = re.compile(r"at (http://\S+) ")
 _LISTENS = re.compile(r"listens on (\S+)")
 _START_S = 120.0

@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Self
 
-__all__ = ["Nursery", "is_running", "shared_nursery"]
-
 _REPOSITORY = Path(__file__).resolve().parents[2]
 
 

@@ -7,8 +7,6 @@ from typing import Any
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-__all__ = ["odd", "tag", "torn", "varint"]
-
 NUMBERS = (0, 1, -1, 7, 2**31 - 1, -(2**31), 2**63 - 1, -(2**63))
 TEXTS = (b"", b"root.default", b"heddle-span", b"\xff\xfe", b"\0", "\u202e\ud7ff".encode(), b"x" * 300, b"-1", b"NaN")
 FLOATS = (0.0, -0.0, 1.5, float("nan"), float("inf"), float("-inf"), 1e38)

@@ -15,8 +15,6 @@ from jwt.algorithms import RSAAlgorithm
 
 from shim.testing.postgresql import free_addresses
 
-__all__ = ["OIDCProvider", "a_key", "missing_provider"]
-
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _MODULES = _REPOSITORY / ".heddle" / "tools" / "oidc"
 _SECRET = "0123456789abcdef0123456789abcdef"

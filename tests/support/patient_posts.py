@@ -5,8 +5,6 @@ from typing import Any
 
 import httpx
 
-__all__ = ["posted"]
-
 _NOT_NOW = 503
 _PATIENCE_S = 120.0
 _PAUSE_S = 0.5

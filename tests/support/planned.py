@@ -6,8 +6,6 @@ from dataclasses import replace
 from shim.multicluster.core.plan_events import PlanEffect
 from shim.multicluster.core.planned import PlannedSplitter
 
-__all__ = ["DrivenSplitter"]
-
 
 class DrivenSplitter:
     """Has the methods of `AskSplitter`; whatever it wants done is done before a method returns."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Proxy"]
-
 
 @dataclass(slots=True)
 class _Connection:

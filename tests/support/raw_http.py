@@ -4,8 +4,6 @@ import socket
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-__all__ = ["RawAnswer", "RawRequest", "exchange"]
-
 _TIMEOUT_S = 120.0
 
 

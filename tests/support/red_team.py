@@ -13,18 +13,6 @@ from dataclasses import dataclass
 from shim.lab import Lab
 from shim.server.rest.endpoints import BASE, ENDPOINTS
 
-__all__ = [
-    "DISGUISED_QUEUES",
-    "FRAMES",
-    "PATHS",
-    "SMUGGLED",
-    "audited_users",
-    "disguised_identities",
-    "is_whole_frame",
-    "kill_of",
-    "throw",
-]
-
 _WAIT_S = 30.0
 _MOST_READ = 1 << 20
 _AUDITED = re.compile(r"USER=(\S+)\s.*OPERATION=")

@@ -9,8 +9,6 @@ from shim.identity.roles import RoleRules
 from shim.identity.service import IdentityRules
 from shim.testing.settings import usual
 
-__all__ = ["ROLES", "may", "user_of", "with_required"]
-
 ROLES = usual(
     IdentityRules,
     roles=RoleRules(

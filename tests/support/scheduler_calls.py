@@ -7,8 +7,6 @@ import httpx
 
 from shim.app.bootstrap import Heddle
 
-__all__ = ["calls_of_masters"]
-
 _CALLS = re.compile(r'heddle_am_calls_total\{method="(\w+)",subcluster="(\w+)"\} ([0-9.e+]+)')
 
 

@@ -18,8 +18,6 @@ from adapters.oidc.tokens import TokenRules
 from shim.testing.clock import FakeClock
 from tests.support.oidc_provider import a_key
 
-__all__ = ["AUDIENCE", "CLIENT", "ScriptedIssuer", "hand_made", "issuing", "public"]
-
 AUDIENCE, CLIENT = "https://heddle.example.com", "heddle"
 Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
 

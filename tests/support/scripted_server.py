@@ -43,8 +43,6 @@ from shim.testing.federation import ScriptedFederation, a_runtime, in_memory_clu
 from shim.testing.settings import usual
 from tests.support.described_answers import Description, description_of
 
-__all__ = ["ScriptedServer", "body_of", "context"]
-
 BASE = "/ws/v1/cluster"
 T = TypeVar("T")
 

@@ -21,8 +21,6 @@ from shim.lab.shared_classes import class_path, sharing
 from shim.testing.postgresql import free_addresses
 from tests.support.kdc import LocalKDC
 
-__all__ = ["SecureResourceManager"]
-
 _START_S = 240.0
 _OPTIONS = ("-Xmx384m", *QUICK_START, "-Djava.net.preferIPv4Stack=true")
 _SERVERS = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")

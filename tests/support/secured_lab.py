@@ -13,8 +13,6 @@ from shim.lab.spec import LAB_REALM
 from tests.support.heddle_process import HeddleProcess
 from tests.support.stock_client import Login, Server, StockClient
 
-__all__ = ["by_ticket", "by_tokens", "secured_client", "secured_heddle", "secured_lab"]
-
 
 @contextmanager
 def secured_lab(folder: Path, **spec: object) -> Iterator[Lab]:

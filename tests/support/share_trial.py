@@ -19,19 +19,6 @@ from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
 from tests.support.stock_client import StockClient
 
-__all__ = [
-    "ENTITLED",
-    "POLICY",
-    "STARTS",
-    "Jobs",
-    "Plan",
-    "Sample",
-    "ShareTrial",
-    "through_heddle",
-    "through_heddle_with_preemption",
-    "without_heddle",
-]
-
 STARTS = {"prod": "east", "dev": "west"}
 """Where the first jobs of each queue run."""
 

@@ -7,16 +7,6 @@ from pathlib import Path
 
 from shim.concurrency.solver_child import serve_solvers
 
-__all__ = [
-    "answers_another",
-    "comes_up_when_let",
-    "dies",
-    "dies_between",
-    "dies_while_it_answers",
-    "hangs",
-    "never_starts",
-]
-
 
 def hangs(pipe):
     """Read problems and answer none."""

@@ -4,8 +4,6 @@ import asyncio
 
 from shim.scheduling.solvers import SOLVERS
 
-__all__ = ["SolverInStep"]
-
 
 class SolverInStep:
     """Solves where it is called.

@@ -15,8 +15,6 @@ import httpx
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
 
-__all__ = ["PATIENT", "SPANNING", "SpanningApplication", "end_first_master", "spanning_heddle", "spanning_secret"]
-
 _ORDERED = '[scheduling]\nautomatic = false\n[[queue]]\nname = "root.default"\nspan = true\n'
 SPANNING = f"{_ORDERED}[span]\nbeat_s = 0.5\nlost_after_s = 6\n"
 PATIENT = f"{_ORDERED}[span]\nbeat_s = 0.5\nmove_after_beats = 240\n"

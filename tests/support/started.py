@@ -15,8 +15,6 @@ from typing import Self
 from shim.testing.postgresql import free_addresses
 from tests.support.heddle_process import until
 
-__all__ = ["Started", "configuration"]
-
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _START_S = 180.0
 _END_S = 60.0

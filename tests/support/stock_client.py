@@ -16,8 +16,6 @@ from shim.lab.java_options import QUICK_START
 from shim.lab.shared_classes import class_path as jars_and
 from shim.lab.shared_classes import sharing
 
-__all__ = ["CLI", "NO_LOGIN", "Login", "Server", "StockClient"]
-
 CLI = "org.apache.hadoop.yarn.client.cli"
 """Package of the classes behind the `yarn` command."""
 

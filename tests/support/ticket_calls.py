@@ -18,8 +18,6 @@ from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import TokenProto
 from shim.testing.settings import usual
 
-__all__ = ["by_ticket", "by_token", "calling"]
-
 EVERY = tuple(QualityOfProtection)
 _PATIENCE_S = 120.0
 Login = Mapping[AuthMethod, Callable[[Any], Any]]

@@ -9,8 +9,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from shim.telemetry.tracing import trace_with
 
-__all__ = ["Traced", "tracing"]
-
 
 class Traced:
     """What was traced."""

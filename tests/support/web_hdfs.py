@@ -9,8 +9,6 @@ from threading import Thread
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, unquote, urlsplit
 
-__all__ = ["WebHDFS", "served_hdfs"]
-
 _PREFIX = "/webhdfs/v1"
 
 Answer = tuple[int, Mapping[str, str], bytes]

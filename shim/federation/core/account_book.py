@@ -13,8 +13,6 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.usage import NO_USAGE, Account, Life, PartUsage, Usage
 
-__all__ = ["AccountBook", "NoUsage", "ReadsUsage"]
-
 _MOST = 20_000
 _Key = tuple[ApplicationId, str]
 

@@ -22,8 +22,6 @@ from shim.domain.told_bounds import LONGEST_DOCUMENT, MOST_APPLICATIONS, MOST_LI
 from shim.domain.usage import Life
 from shim.federation.core.account_book import AccountBook, NoUsage
 
-__all__ = ["ApplicationIndex", "SubmitTimes"]
-
 
 class ApplicationIndex:
     """Documents by application id, with what the federation itself knows of them: homes and own writes."""

@@ -17,20 +17,6 @@ from shim.domain.shares import parent_of
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.subcluster_view import PartitionNodes, SubClusterView
 
-__all__ = [
-    "Bound",
-    "SizeLimit",
-    "amounts_of",
-    "freest_of",
-    "grant_of",
-    "least_of",
-    "nodes_of",
-    "partitions_of",
-    "path_of",
-    "size_limits",
-    "told",
-]
-
 _MEMORY, _VCORES = "memory-mb", "vcores"
 
 

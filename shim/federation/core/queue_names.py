@@ -6,8 +6,6 @@ from shim.domain.queues import QueueReport, SchedulerType
 from shim.domain.shares import parent_of
 from shim.federation.core.subcluster_view import SubClusterView
 
-__all__ = ["by_short_name", "find_queue"]
-
 
 def by_short_name(queues: Mapping[str, QueueReport]) -> dict[str, list[QueueReport]]:
     """Queues by the last part of their path, in the order in which they were told."""

@@ -16,8 +16,6 @@ from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, Su
 
 _ALL = 1 << 62
 
-__all__ = ["HeartbeatReporter", "Poll", "absent"]
-
 _Documents = Mapping[ApplicationId, ApplicationDocument]
 
 

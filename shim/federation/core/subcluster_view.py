@@ -9,8 +9,6 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, NodeReport, SubClusterState
 
-__all__ = ["Part", "PartDocument", "PartitionNodes", "PendingPlacement", "SubClusterView"]
-
 
 class Part(Enum):
     """Part of a sub-cluster that is polled; the value is the name in `SubClusterReport.documents`."""

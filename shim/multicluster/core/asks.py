@@ -27,8 +27,6 @@ from shim.multicluster.core.splitter import (
     split_constrained,
 )
 
-__all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup", "GroupsBySize", "copy_of", "new_rows", "rows_by_key"]
-
 # Asks of an ApplicationMaster for containers that can stand for each other.
 
 

@@ -17,8 +17,6 @@ from shim.domain.allocations import ENDED_BY_ITSELF, AskKey, Ended, Grant, Place
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["Container", "ContainerBook", "ContainerState", "ContainerWatch"]
-
 _MOST_REMEMBERED = 4096
 
 

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
 
-__all__ = ["Crossings", "StoppedCrossing", "is_failure"]
-
 _FIRST_GUESS_S = 2.0
 _LEAST_S, _MOST_S = 0.5, 30.0
 _NEWEST = 0.2

@@ -17,38 +17,6 @@ from shim.domain.allocations import (
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 
-__all__ = [
-    "AMCalled",
-    "AMRegistered",
-    "AnswerAM",
-    "AskRunning",
-    "Beat",
-    "CallSession",
-    "CapacityChanged",
-    "CloseSession",
-    "ClusterCapacity",
-    "DemandCap",
-    "Fate",
-    "Finished",
-    "FoundAtHome",
-    "HeldBack",
-    "LedgerEffect",
-    "LedgerEvent",
-    "NotRunning",
-    "OpenSession",
-    "PreemptionCancelled",
-    "PreemptionRequested",
-    "Recall",
-    "RefuseAM",
-    "ReleaseOrder",
-    "Remember",
-    "SessionAnswered",
-    "SessionForgotten",
-    "SessionLost",
-    "SessionOpened",
-    "SessionRefused",
-]
-
 # The capacity of a sub-cluster, as far as a queue may use it.
 
 

@@ -21,8 +21,6 @@ from shim.multicluster.core.containers import Container, ContainerBook, Containe
 from shim.multicluster.core.session import Conversations
 from shim.multicluster.core.splitter import GangDemand
 
-__all__ = ["GangHold", "GangTries"]
-
 _SOON_S = 1.0
 """The first pause after a Local Master rejected a part: the next report may show room for all."""
 _PAUSES_A_LIMIT = 8

@@ -24,8 +24,6 @@ from shim.multicluster.core.master_side import Outbox
 from shim.multicluster.core.session import Conversations, Session, SessionState
 from shim.multicluster.core.splitter import AskSplitter, TagCounts, free_elsewhere
 
-__all__ = ["Intake", "Rejections", "SessionLives"]
-
 
 class Intake:
     """The ledger's books, as far as answers change them."""

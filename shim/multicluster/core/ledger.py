@@ -52,8 +52,6 @@ from shim.multicluster.core.recalls import AttemptHoldings, Recalls
 from shim.multicluster.core.session import Conversations, Session, SessionState
 from shim.multicluster.core.splitter import AskSplitter
 
-__all__ = ["NOT_REGISTERED", "AskLedger"]
-
 NOT_REGISTERED = "org.apache.hadoop.yarn.exceptions.ApplicationMasterNotRegisteredException"
 _INVALID = "org.apache.hadoop.yarn.exceptions.InvalidApplicationMasterRequestException"
 

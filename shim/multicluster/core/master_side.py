@@ -22,8 +22,6 @@ from shim.multicluster.core.containers import Container, ContainerBook, Containe
 from shim.multicluster.core.events import Fate, LedgerEffect, RefuseAM, Remember
 from shim.multicluster.core.session import Conversations, Session
 
-__all__ = ["RESPONSE_IDS", "CallIntake", "Heard", "MasterSide", "Outbox", "refusal_of", "remembered"]
-
 RESPONSE_IDS = 1 << 31
 """Response ids begin again at 0 after the largest."""
 

@@ -9,23 +9,6 @@ from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.events import LedgerEffect, LedgerEvent
 
-__all__ = [
-    "AllocationsExpired",
-    "AllocationsVerified",
-    "ContainerBegan",
-    "ContainerEnded",
-    "ContainerGranted",
-    "ExpiredAllocation",
-    "LeftQueue",
-    "PlanEffect",
-    "PlanEvent",
-    "Planned",
-    "Proceed",
-    "Propose",
-    "PublishRequests",
-    "SettleAllocation",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PlanEvent(LedgerEvent):

@@ -57,8 +57,6 @@ from shim.multicluster.core.splitter import (
 )
 from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocation
 
-__all__ = ["DemandLook", "PlannedSplitter", "decision_on", "look_at", "queue_at_each", "queue_rest", "row_of"]
-
 _UNBOUNDED: Mapping[SubClusterId, int] = MappingProxyType({})
 
 

@@ -26,8 +26,6 @@ from shim.multicluster.core.events import (
 from shim.multicluster.core.session import Conversations, Session
 from shim.multicluster.core.splitter import Demand, may_have
 
-__all__ = ["AttemptHoldings", "Recalls"]
-
 _HELD = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
 
 

@@ -11,8 +11,6 @@ from shim.domain.resources import ResourceVector
 from shim.multicluster.core.asks import AskBook, AskGroup
 from shim.multicluster.core.events import ClusterCapacity
 
-__all__ = ["Conversations", "Session", "SessionState"]
-
 _RESPONSE_IDS = 1 << 31
 _BELIEVED_AFTER = 2
 """Answers: the first one may have been under way when it was asked."""

@@ -37,35 +37,6 @@ from shim.multicluster.core.containers import ContainerWatch
 from shim.multicluster.core.events import ClusterCapacity, LedgerEffect
 from shim.multicluster.core.plan_events import PlanEvent
 
-__all__ = [
-    "AskDecision",
-    "AskSplitter",
-    "CapacitySplitter",
-    "Demand",
-    "GangDemand",
-    "HeldTags",
-    "SplitSettings",
-    "SpokenFor",
-    "TagCounts",
-    "Weighed",
-    "could_hold",
-    "count_tagged",
-    "data_in",
-    "free_elsewhere",
-    "may_have",
-    "most_by_nodes",
-    "named_there",
-    "places_of",
-    "queue_by_tags",
-    "shares_of",
-    "sizes_of",
-    "slots_of",
-    "split_constrained",
-    "split_strictly",
-    "why_too_old",
-    "why_unmatched",
-]
-
 # Tags of what an attempt has and of what is asked for: what a constraint is judged by, as far as it is known here.
 
 HeldTags = Mapping[SubClusterId, Mapping[frozenset[str], int]]

@@ -16,8 +16,6 @@ from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.multicluster.core.splitter import Demand
 
-__all__ = ["AllocationGroup", "TentativeAllocation"]
-
 _MOST_VERDICTS = 12
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from shim.domain.ids import GlobalMasterId
 
-__all__ = ["Assignment", "assign_queues", "favourite"]
-
 
 @dataclass(frozen=True, slots=True)
 class Assignment:

@@ -12,8 +12,6 @@ from shim.protocol.hrpc.envelopes import HadoopCall
 from shim.protocol.hrpc.framing import MalformedFrameError, read_delimited
 from shim.protocol.proto.messages import RpcRequestHeaderProto
 
-__all__ = ["CallShapes"]
-
 _PREFIX = 4
 _BEGINS = bytes((0x08, 0x02, 0x10, 0x00, 0x18))
 """How a header begins, as protobuf writes it: kind PROTOCOL_BUFFER, operation FINAL_PACKET, and the tag of the id."""

@@ -38,8 +38,6 @@ from shim.protocol.hrpc.negotiation import NegotiationState, SASLInitiator
 from shim.protocol.hrpc.sasl import SASLSession
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcSaslProto, UserInformationProto
 
-__all__ = ["CLIENT_TABLE", "ClientConnection", "ClientInput", "ClientState", "UserIdentity"]
-
 
 class ClientState(Enum):
     """State of a connection."""

@@ -28,22 +28,6 @@ from cryptography.hazmat.primitives.ciphers import Cipher
 
 from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
 
-__all__ = [
-    "CIPHER_KEY_BYTES",
-    "NONCE_BYTES",
-    "ClearLayer",
-    "ConfidentialityLayer",
-    "DigestMD5Client",
-    "DigestMD5Server",
-    "IntegrityLayer",
-    "ReadResponse",
-    "SecretLookup",
-    "SecurityLayer",
-    "SessionKeys",
-    "TokenSecret",
-    "read_response",
-]
-
 CIPHER_KEY_BYTES = {"rc4": 16, "rc4-56": 7, "rc4-40": 5}
 """How many bytes of H(A1) go into the sealing keys, by cipher, strongest first."""
 

@@ -12,9 +12,6 @@ from shim.protocol.hrpc.errors import Failure, JavaClass
 from shim.protocol.hrpc.headers import RPCErrorCode
 from shim.protocol.proto import Method, RPCProtocol
 
-__all__ = ["method_of", "request_of"]
-
-
 _MOST_ITEMS = 30_000
 """Most entries of lists of messages in one request: an entry may have two bytes, and each costs a turn of a loop."""
 _WORTH_COUNTING = 32 * 1024

@@ -35,25 +35,6 @@ from shim.protocol.proto.messages import (
     RpcResponseHeaderProto,
 )
 
-__all__ = [
-    "TRUNCATED",
-    "CallerContext",
-    "HadoopAnswer",
-    "HadoopCall",
-    "HadoopRequest",
-    "RetryCacheId",
-    "caller_context_of",
-    "decode",
-    "encode_call",
-    "encode_failure",
-    "encode_set_up",
-    "encode_success",
-    "read_answer",
-    "read_call",
-    "read_request_header",
-    "text_of",
-]
-
 _M = TypeVar("_M", bound=Message)
 TRUNCATED = (
     "While parsing a protocol message, the input ended unexpectedly in the middle of a field.  This could mean either "

@@ -13,8 +13,6 @@ from enum import StrEnum
 from shim.errors import RemoteProtocolError
 from shim.protocol.hrpc.headers import NO_CALL_ID, RPCErrorCode
 
-__all__ = ["Failure", "FatalRPCError", "JavaClass", "fatal"]
-
 _IPC = "org.apache.hadoop.ipc"
 _SECURITY = "org.apache.hadoop.security"
 _YARN = "org.apache.hadoop.yarn.exceptions"

@@ -7,19 +7,6 @@ from shim.protocol.hrpc.errors import Failure
 from shim.protocol.hrpc.headers import AuthMethod
 from shim.protocol.proto.messages import RpcSaslProto
 
-__all__ = [
-    "AnswerReceived",
-    "CallReceived",
-    "ClientEvent",
-    "ConnectionEnded",
-    "ContextReceived",
-    "Established",
-    "LoginProven",
-    "PingReceived",
-    "SASLReceived",
-    "ServerEvent",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class SASLReceived:

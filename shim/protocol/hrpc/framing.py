@@ -9,17 +9,6 @@ Source: `org.apache.hadoop.ipc.Server.Connection.readAndProcess`, `RpcWritable.P
 
 from shim.errors import RemoteProtocolError
 
-__all__ = [
-    "DEFAULT_MAX_FRAME_BYTES",
-    "FrameBuffer",
-    "FrameLengthError",
-    "MalformedFrameError",
-    "delimited",
-    "frame",
-    "read_delimited",
-    "varint",
-]
-
 DEFAULT_MAX_FRAME_BYTES = 128 * 1024 * 1024
 """`ipc.maximum.data.length` and `ipc.maximum.response.length` of Hadoop 3."""
 

@@ -15,8 +15,6 @@ from typing import Protocol
 
 from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
 
-__all__ = ["MAX_MESSAGE_BYTES", "GSSAPIClient", "GSSAPIServer", "SecurityContext"]
-
 _BITS: Mapping[QualityOfProtection, int] = {
     QualityOfProtection.AUTH: 1,
     QualityOfProtection.AUTH_INT: 2,

@@ -6,25 +6,6 @@ Source: `org.apache.hadoop.ipc.{RpcConstants,Server.AuthProtocol}`, `SaslRpcServ
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-__all__ = [
-    "CONNECTION_CONTEXT_CALL_ID",
-    "HEADER_BYTES",
-    "INVALID_RETRY_COUNT",
-    "IPC_VERSION",
-    "NO_CALL_ID",
-    "PING_CALL_ID",
-    "SASL_CALL_ID",
-    "AuthMethod",
-    "AuthProtocol",
-    "ConnectionHeader",
-    "RPCErrorCode",
-    "RPCKind",
-    "RPCStatus",
-    "SASLState",
-    "signed_call_id",
-    "unsigned_call_id",
-]
-
 IPC_VERSION = 9
 HEADER_BYTES = 7
 INVALID_RETRY_COUNT = -1

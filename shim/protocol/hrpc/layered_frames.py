@@ -9,8 +9,6 @@ from shim.protocol.hrpc.headers import SASL_CALL_ID, SASLState
 from shim.protocol.hrpc.sasl import SASLSession
 from shim.protocol.proto.messages import RpcSaslProto
 
-__all__ = ["LayeredFrames"]
-
 _WRAPPED_BYTES = 56 * 1024
 """Most that is wrapped in one message: both mechanisms announce 64 KiB as the largest that they take."""
 

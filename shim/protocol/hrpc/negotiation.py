@@ -23,8 +23,6 @@ from shim.protocol.hrpc.headers import AuthMethod, SASLState
 from shim.protocol.hrpc.sasl import SASLError, SASLSession
 from shim.protocol.proto.messages import RpcSaslProto
 
-__all__ = ["SIMPLE_OFFER", "Initiator", "NegotiationState", "Reply", "SASLAcceptor", "SASLInitiator", "SASLOffer"]
-
 Initiator = Callable[[RpcSaslProto.SaslAuth], SASLSession]
 """Starts a client's session for what a server offered."""
 

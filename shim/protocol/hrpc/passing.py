@@ -40,8 +40,6 @@ from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
 from shim.protocol.hrpc.server import MAX_SET_UP_FRAMES, ServerConnection
 from shim.protocol.proto.messages import RequestHeaderProto, RpcRequestHeaderProto, RpcSaslProto
 
-__all__ = ["CallScanner", "LoggedIn", "LoginEvent", "LoginRelay", "LoginStage", "Named", "Offered"]
-
 _PASSED_ON = 0x48
 """Service class of a connection that a relay made to another relay; clients have 0, and servers do not care."""
 _MAX_LOGIN_BYTES = 64 * 1024

@@ -14,8 +14,6 @@ from shim.errors import RemoteProtocolError
 from shim.protocol.hrpc.errors import Failure, JavaClass
 from shim.protocol.hrpc.headers import RPCErrorCode
 
-__all__ = ["QualityOfProtection", "SASLError", "SASLSession"]
-
 
 class QualityOfProtection(StrEnum):
     """Protection of the bytes after authentication; `hadoop.rpc.protection` calls them otherwise."""

@@ -65,8 +65,6 @@ from shim.protocol.hrpc.server_states import (
 )
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcRequestHeaderProto, RpcSaslProto
 
-__all__ = ["MAX_SET_UP_BYTES", "ServerConnection"]
-
 _M = TypeVar("_M", bound=Message)
 
 MAX_SET_UP_BYTES = 96 * 1024

@@ -28,19 +28,6 @@ from shim.protocol.hrpc.errors import Failure, JavaClass, fatal
 from shim.protocol.hrpc.headers import IPC_VERSION, AuthProtocol, ConnectionHeader, RPCErrorCode, RPCStatus
 from shim.protocol.hrpc.negotiation import NegotiationState
 
-__all__ = [
-    "FROM_CLIENT",
-    "NOT_WRAPPED",
-    "NOT_WRAPPING",
-    "OUTCOMES",
-    "SERVER_TABLE",
-    "ServerInput",
-    "ServerState",
-    "next_state",
-    "refusal_of_header",
-    "refused",
-]
-
 
 class ServerState(Enum):
     """State of a connection."""

@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from shim.domain import ApplicationDocument, ApplicationId, NodeId, NodeReport, QueueReport, SubClusterReport
 from shim.errors import RemoteProtocolError
 
-__all__ = ["DeltaMismatchError", "ReportDelta", "apply_delta", "delta_between", "without_bulk"]
-
 
 class DeltaMismatchError(RemoteProtocolError):
     """A delta does not stand on the report that it is applied to."""

@@ -27,35 +27,6 @@ from shim.domain.submissions import HomeProposal, Submission
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.deltas import ReportDelta
 
-__all__ = [
-    "MAX_FRAME_BYTES",
-    "MAX_HANDSHAKE_BYTES",
-    "MAX_LAUNCHES",
-    "MAX_PIECE_ITEMS",
-    "Answer",
-    "ChallengeFrame",
-    "DeltaFrame",
-    "Frame",
-    "HelloFrame",
-    "LaunchFrame",
-    "LaunchedFrame",
-    "OutcomeFrame",
-    "OutcomeKind",
-    "PieceFrame",
-    "ProofFrame",
-    "ProposalFrame",
-    "Question",
-    "ReportFrame",
-    "ResyncFrame",
-    "SubmitFrame",
-    "ToldReport",
-    "TroubleFrame",
-    "VerdictFrame",
-    "WelcomeFrame",
-    "decode_frame_untrusted",
-    "encode_frame",
-]
-
 MAX_HANDSHAKE_BYTES = 4096
 """Of a frame from who has proved nothing yet: names, random bytes and proofs."""
 

@@ -27,19 +27,6 @@ from typing import Any, Final
 from shim.errors import InvariantViolationError, RemoteProtocolError
 from shim.protocol.peers.frames import ChallengeFrame, ProofFrame, WelcomeFrame
 
-__all__ = [
-    "NONCE_BYTES",
-    "URI_PREFIX",
-    "Credentials",
-    "answer_challenge",
-    "check_listener",
-    "check_proof",
-    "check_welcome",
-    "dialer_of",
-    "make_welcome",
-    "speaker_of",
-]
-
 NONCE_BYTES = 32
 _LABEL = b"heddle masters 1"
 

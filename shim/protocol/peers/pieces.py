@@ -13,8 +13,6 @@ from shim.domain import ApplicationDocument, NodeReport, QueueReport, SubCluster
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.frames import MAX_PIECE_ITEMS, DeltaFrame, PieceFrame, ReportFrame, ToldReport, encode_frame
 
-__all__ = ["MAX_GATHERED_BYTES", "Gathering", "in_pieces"]
-
 MAX_GATHERED_BYTES = 256 * 1024 * 1024
 """Of one report: 10,000 nodes and 10,000 applications are some 40 MB; more than this is no report."""
 

@@ -37,8 +37,6 @@ from shim.protocol.peers.deltas import DeltaMismatchError, apply_delta, delta_be
 from shim.protocol.peers.frames import DeltaFrame, HelloFrame, PieceFrame, ReportFrame, ResyncFrame
 from shim.protocol.peers.pieces import Gathering
 
-__all__ = ["ReportFollower", "ReportPublisher", "check_bounds", "check_counts", "check_numbers"]
-
 _APPLICATIONS = "applications"
 _ENDED_KEPT = 10_000  # a follower that was away for longer asks for the rest by id
 

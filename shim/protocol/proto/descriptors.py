@@ -6,8 +6,6 @@ from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 
-__all__ = ["FILES", "POOL"]
-
 
 def _load(pool: DescriptorPool) -> tuple[FileDescriptor, ...]:
     packed = resources.files("shim.protocol.proto").joinpath("yarn.desc").read_bytes()

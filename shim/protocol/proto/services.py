@@ -9,19 +9,6 @@ from google.protobuf.message_factory import GetMessageClass
 
 from shim.protocol.proto.descriptors import POOL
 
-__all__ = [
-    "ADMINISTRATION",
-    "APPLICATION_CLIENT",
-    "APPLICATION_HISTORY",
-    "APPLICATION_MASTER",
-    "CONTAINER_MANAGEMENT",
-    "HA_SERVICE",
-    "PROTOCOLS",
-    "ZKFC",
-    "Method",
-    "RPCProtocol",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Method:

@@ -2,5 +2,3 @@
 
 Bytes and values in, bytes and values out. Nothing here knows a socket, a clock or where an answer comes from.
 """
-
-__all__: list[str] = []

@@ -28,8 +28,6 @@ from shim.protocol.rest.filters import (
 )
 from shim.protocol.rest.queries import Content, Query, split_values
 
-__all__ = ["application_statistics", "canonical_content", "column_statistics", "has_time_bounds", "search"]
-
 _BOUNDS: Mapping[str, tuple[str, bool]] = MappingProxyType(
     {
         "startedTimeBegin": ("started_ms", True),

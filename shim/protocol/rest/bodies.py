@@ -18,18 +18,6 @@ from lxml import etree
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.ordered_json import NumberText, nesting_depth
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_VALUES",
-    "XML_TYPE",
-    "Fields",
-    "Value",
-    "Values",
-    "check_cost",
-    "read_fields",
-    "write_fields",
-]
-
 MAX_DEPTH = 64
 """Deepest nesting of a body; a real submission has six levels."""
 

@@ -17,8 +17,6 @@ from shim.protocol.rest.bodies import Fields, Value, Values, read_fields, write_
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.ordered_json import NumberText
 
-__all__ = ["SHAPES", "BodyShape", "UnderstoodBody", "understand"]
-
 Reader: TypeAlias = Callable[[str], "str | NumberText | bool | None"]
 """From the text of a field to its understood value; None leaves the field out."""
 

@@ -30,19 +30,6 @@ from shim.protocol.rest.wire_values import (
     without_nulls,
 )
 
-__all__ = [
-    "InfoDocument",
-    "MetricsDocument",
-    "application_document",
-    "application_documents",
-    "application_rows",
-    "node_rows",
-    "read_info",
-    "read_metrics",
-    "read_nodes",
-    "submitted_document",
-]
-
 _STATES = {state.value: state for state in YarnApplicationState}
 _FINAL_STATUSES = {status.value: status for status in FinalStatus}
 _Empty = Literal[""]

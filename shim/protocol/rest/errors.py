@@ -10,8 +10,6 @@ from html import escape
 from shim.errors import TooManyCallsError, UnavailableError, UserError
 from shim.protocol.rest.xml_writer import json_to_xml
 
-__all__ = ["JavaError", "RemoteException", "jetty_page", "not_found_page", "remote_exception_of"]
-
 _WEBAPP = "org.apache.hadoop.yarn.webapp"
 
 

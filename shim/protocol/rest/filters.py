@@ -14,21 +14,6 @@ from shim.domain.ids import SubClusterId
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.queries import Query, java_long, split_values
 
-__all__ = [
-    "APPLICATION_PARAMETERS",
-    "DESELECTABLE",
-    "MANY_VALUED",
-    "NODE_STATES",
-    "ApplicationFilter",
-    "QueueScope",
-    "TimeRange",
-    "final_status_of",
-    "parse_application_filter",
-    "parse_deselects",
-    "parse_node_states",
-    "trusted_skews",
-]
-
 _LONGEST = 2**63 - 1
 _TRUSTED_SKEW_MS = 2000
 """Clock skews below this are within what a `Date` header of whole seconds can tell: no slack is given for them."""

@@ -22,16 +22,6 @@ from shim.domain.ids import (
 )
 from shim.protocol.rest.errors import JavaError
 
-__all__ = [
-    "SIGNALS",
-    "canonical_parameters",
-    "path_application",
-    "path_attempt",
-    "path_container",
-    "path_node",
-    "unknown_node",
-]
-
 SIGNALS = ("OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN")
 """`org.apache.hadoop.yarn.api.records.SignalContainerCommand`."""
 

@@ -15,8 +15,6 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.protocol.rest.merges import raw_items
 
-__all__ = ["BeansAnswer", "Machine", "beans_document", "queue_beans", "resource_manager_beans", "rpc_beans"]
-
 _SERVICE = "Hadoop:service=ResourceManager"
 _OK, _BAD_REQUEST, _NOT_FOUND = 200, 400, 404
 _HEAD = ("name", "modelerType")

@@ -16,20 +16,6 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-__all__ = [
-    "AcceptHeaderError",
-    "FailureForm",
-    "MediaRange",
-    "NegotiationFailure",
-    "Representation",
-    "accepts_gzip",
-    "failure_for",
-    "negotiate",
-    "page_failure",
-    "page_types",
-    "read_accept",
-]
-
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")

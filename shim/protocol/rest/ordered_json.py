@@ -8,8 +8,6 @@ import json
 import re
 from typing import TypeAlias
 
-__all__ = ["JsonValue", "NumberText", "Pairs", "nesting_depth", "parse_ordered"]
-
 
 class NumberText(str):
     """A number in the digits that stood in the document."""

@@ -19,17 +19,6 @@ from urllib.parse import quote
 
 from shim.protocol.rest.errors import JavaError
 
-__all__ = [
-    "MAX_PARAMETERS",
-    "Content",
-    "Query",
-    "QueryClaims",
-    "encode_query",
-    "java_long",
-    "parse_query",
-    "split_values",
-]
-
 MAX_PARAMETERS = 1000
 """Most parameters of one query; Jetty has the same limit for those of a form."""
 

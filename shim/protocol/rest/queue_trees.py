@@ -24,8 +24,6 @@ from shim.protocol.rest.wire_values import (
     without_nulls,
 )
 
-__all__ = ["SchedulerDocument", "open_scheduler", "read_scheduler"]
-
 _UNLIMITED = 2**31 - 1
 _PERCENT = 100.0
 _MOST_LEVELS = 32

@@ -23,19 +23,6 @@ from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
 from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.errors import JavaError
 
-__all__ = [
-    "canonical",
-    "decode_submission",
-    "has_tokens_to_cancel",
-    "keeps_containers",
-    "read_reply",
-    "reservation_named_by",
-    "resources_of",
-    "submission_of",
-    "with_queue",
-    "with_tag",
-]
-
 _SHAPE = SHAPES["POST /apps"]
 _KEEPS = "keep-containers-across-application-attempts"
 

@@ -13,8 +13,6 @@ import binascii
 from shim.errors import UserError
 from shim.protocol.proto.messages import TokenProto
 
-__all__ = ["TokenStringError", "decode_token", "encode_token"]
-
 _LONGEST = 16 * 1024  # characters; an identifier has at most 4,096 bytes
 _LARGEST_IN_ONE_BYTE = 127
 _LENGTH_OF_NONE = 0x90  # 0x8F tells one byte, 0x8E two, ...

@@ -15,8 +15,6 @@ from shim.domain.usage import NO_USAGE, Account, Usage
 from shim.protocol.rest.ordered_json import JsonValue, Pairs, parse_ordered
 from shim.protocol.rest.wire_values import whole
 
-__all__ = ["HOLDS", "SPENT", "SPENT_MAPS", "UsageForm"]
-
 SPENT: Mapping[str, str] = {
     "memory_mib_s": "memorySeconds",
     "vcore_s": "vcoreSeconds",

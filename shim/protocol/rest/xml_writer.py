@@ -12,8 +12,6 @@ from functools import lru_cache
 
 from shim.protocol.rest.ordered_json import JsonValue, NumberText, Pairs, parse_ordered
 
-__all__ = ["XML_HEAD", "NotXMLError", "item_to_xml", "json_to_xml", "xml_and_left_out"]
-
 XML_HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 
 _POLYMORPHIC = frozenset({"schedulerInfo", "queue", "rootQueue"})

@@ -15,8 +15,6 @@ from shim.protocol.proto.messages import (
     UpdateNodeResourceRequestProto,
 )
 
-__all__ = ["ADMIN_MERGES", "ANY_PORT", "named_subcluster", "split_by_node"]
-
 _O = TypeVar("_O", bound=Hashable)
 
 ANY_PORT = 0

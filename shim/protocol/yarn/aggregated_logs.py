@@ -27,20 +27,6 @@ from typing import Protocol
 from shim.domain.ids import ContainerId, MalformedIdError
 from shim.protocol.yarn.log_text import LogText
 
-__all__ = [
-    "LONGEST_KEY",
-    "AggregatedFile",
-    "Allowance",
-    "MalformedLogsError",
-    "ReadAt",
-    "Value",
-    "list_files",
-    "records",
-    "tail_of",
-    "text_of",
-    "view_acl_of",
-]
-
 ReadAt = Callable[[int, int], bytes]
 """At most so many bytes (second) from an offset (first); fewer at the end of the file alone."""
 

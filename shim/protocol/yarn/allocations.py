@@ -55,17 +55,6 @@ from shim.protocol.yarn.placements import (
 from shim.protocol.yarn.records import container_message, container_of, resource_message, resource_of, told_resource
 from shim.protocol.yarn.wire import read_message
 
-__all__ = [
-    "ANSWER_AT_ONCE_BYTES",
-    "preemption_message",
-    "read_allocate_answer",
-    "read_allocate_call",
-    "read_registration",
-    "with_containers",
-    "write_allocate_answer",
-    "write_session_request",
-]
-
 _MOST_ASKS = 8000
 _MOST_RELEASES = 10_000
 _MOST_UPDATES = 2000

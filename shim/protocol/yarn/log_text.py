@@ -9,8 +9,6 @@ Source: `org.apache.hadoop.yarn.logaggregation.LogToolUtils.outputContainerLog` 
 import re
 from typing import NamedTuple
 
-__all__ = ["FoundLines", "LogText", "lines_holding", "told_by_node"]
-
 _MOST_LINES = 1000
 _LONGEST_LINE = 4096
 _MOST_HEAD = 4096  # bytes that a node may tell of a file before it

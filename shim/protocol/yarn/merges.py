@@ -36,16 +36,6 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn.wire import entries_in, held, pieces_of
 
-__all__ = [
-    "JOINS",
-    "MERGES",
-    "ClusterAnswer",
-    "Merge",
-    "join_applications",
-    "merge_applications",
-    "merge_queue_info",
-]
-
 _M = TypeVar("_M", bound=Message)
 
 

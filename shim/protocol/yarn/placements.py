@@ -26,15 +26,6 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn.records import resource_message, resource_of
 from shim.protocol.yarn.wire import read_message
 
-__all__ = [
-    "RegisteredConstraints",
-    "read_constraints",
-    "read_rejected",
-    "read_scheduling_request",
-    "rejected_message",
-    "scheduling_message",
-]
-
 RegisteredConstraints = Mapping[frozenset[str], bytes]
 """Serialized `PlacementConstraintProto` by the tags of the containers that it is for."""
 

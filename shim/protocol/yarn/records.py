@@ -18,20 +18,6 @@ from shim.protocol.proto.messages import (
     ResourceProto,
 )
 
-__all__ = [
-    "application_message",
-    "application_of",
-    "attempt_of",
-    "attempt_of_token",
-    "container_message",
-    "container_of",
-    "issued_id",
-    "reservation_of",
-    "resource_message",
-    "resource_of",
-    "told_resource",
-]
-
 _MEMORY, _VCORES = "memory-mb", "vcores"
 
 

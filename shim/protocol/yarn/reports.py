@@ -54,20 +54,6 @@ from shim.protocol.yarn.records import application_message, application_of, atte
 from shim.protocol.yarn.submit_times import written_report
 from shim.protocol.yarn.wire import read_message
 
-__all__ = [
-    "NO_USAGE",
-    "SeesReport",
-    "as_seen",
-    "filter_of",
-    "has_time_bounds",
-    "hidden_report",
-    "holds_token",
-    "read_running",
-    "report_of",
-    "running_message",
-    "tells_an_end",
-]
-
 _NO_HOST, _NO_PORT, _NONE = "N/A", -1, "N/A"
 _ADDRESS = re.compile(r"(?P<host>[^\s/]{1,255}):(?P<port>[0-9]{1,5})", re.ASCII)
 _LAST_PORT = 65535

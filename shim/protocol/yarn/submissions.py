@@ -23,18 +23,6 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn.records import application_of, reservation_of, resource_of
 
-__all__ = [
-    "RPC_SUBMISSION",
-    "canonical",
-    "decode_submission",
-    "has_tokens_to_cancel",
-    "keeps_containers",
-    "reservation_named_by",
-    "resources_of",
-    "with_queue",
-    "with_tag",
-]
-
 RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
 

@@ -10,8 +10,6 @@ from shim.domain.ids import ApplicationId
 from shim.protocol.proto.messages import ApplicationReportProto, GetApplicationReportResponseProto
 from shim.protocol.yarn.records import application_message
 
-__all__ = ["report_with_submit_time", "reports_in", "reports_with_submit_times", "written_report"]
-
 _FIRST_FIELD = 0x0A  # number 1, length-delimited: `applications`, and `applicationId` in a report
 _MORE = 0x80
 

@@ -8,8 +8,6 @@ from google.protobuf.message import Message
 
 from shim.domain.limits import TextKind, count_objection
 
-__all__ = ["text_objection"]
-
 _KINDS: Mapping[str, TextKind] = {
     "queue": TextKind.QUEUE,
     "queues": TextKind.QUEUE,

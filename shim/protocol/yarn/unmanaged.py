@@ -25,18 +25,6 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn.records import application_message
 from shim.protocol.yarn.wire import read_message
 
-__all__ = [
-    "REGISTRATION",
-    "expected_id",
-    "is_finished",
-    "is_killed",
-    "kill_message",
-    "read_report",
-    "report_message",
-    "token_parts",
-    "unmanaged_submission",
-]
-
 _NO_ROOM_MIB = 1  # an unmanaged master has no container; its resource is not looked at
 _EXPECTED = re.compile(r"expect responseId to be (\d+) but get -?\d+")
 _FINAL = frozenset(

@@ -22,8 +22,6 @@ from shim.protocol.yarn.records import application_of
 from shim.protocol.yarn.submit_times import written_report
 from shim.protocol.yarn.wire import entries_in, held
 
-__all__ = ["with_account", "with_accounts"]
-
 _SPENT: Mapping[str, str] = {
     "memory_mib_s": "memory_seconds",
     "vcore_s": "vcore_seconds",

@@ -14,8 +14,6 @@ from google.protobuf.message import DecodeError, Message
 
 from shim.errors import RemoteProtocolError
 
-__all__ = ["PIECE_BYTES", "check_message", "entries_in", "held", "pieces_of", "read_message"]
-
 _M = TypeVar("_M", bound=Message)
 
 PIECE_BYTES = 1024 * 1024

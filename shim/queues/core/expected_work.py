@@ -14,8 +14,6 @@ from typing import TypeVar
 
 from shim.scheduling.global_master.recurring_jobs import wider_key
 
-__all__ = ["NO_EXPECTATION", "ExpectedWork", "WorkHistory"]
-
 _Key = TypeVar("_Key")
 
 _MOST_JOBS = 16 * 1024

@@ -15,8 +15,6 @@ from shim.domain.allocations import AskKey
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
 
-__all__ = ["by_stage", "given_part", "held_ahead", "held_back", "held_part"]
-
 
 def held_back(
     stages: StagesOfJob, asks: Mapping[AskKey, int], containers: int, planned: PlannedJob, put_off: Sequence[int]

@@ -18,8 +18,6 @@ from shim.domain.ids import ApplicationAttemptId, ContainerId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.domain.resources import ResourceVector
 
-__all__ = ["MOST_WAITING", "JobWatch", "StageContainer", "StageFacts", "StageSeen", "TaskClocks"]
-
 _MOST_UNSEEN = 64
 """Tasks that began and ended between two counts of which times are told; more teach nothing."""
 _SOON_S = 10.0

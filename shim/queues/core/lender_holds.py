@@ -19,8 +19,6 @@ from shim.queues.core.lent_recalls import LenderNeed
 from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect
 from shim.queues.core.preemption_sizes import NOTHING, easy, positive, smaller
 
-__all__ = ["LenderHolds", "with_holds"]
-
 _WELL = "jobs of its queue that gave have what they need of their shares, or cannot use it"
 
 

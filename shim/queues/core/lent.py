@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from shim.domain.ids import ApplicationAttemptId, ContainerId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["LentContainers", "QueueJobHeld", "part_of_share"]
-
 _ROUNDING = 1e-9
 
 

@@ -18,8 +18,6 @@ from shim.domain.resources import ResourceVector
 from shim.queues.core.lent import QueueJobHeld, part_of_share
 from shim.queues.core.preemption_effects import Step
 
-__all__ = ["LenderNeed", "LentRecalls", "need_of"]
-
 _MS = 1000
 _ROUNDING = 1e-9
 

@@ -7,8 +7,6 @@ from shim.domain.job_graphs import StagesOfJob
 from shim.queues.core.job_watch import StageSeen
 from shim.scheduling.knowledge import StageOutline
 
-__all__ = ["OutlinedStages", "outlined"]
-
 _STEPS_AN_OCTAVE = 2
 _UNKNOWN_S = 1.0
 

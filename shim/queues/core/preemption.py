@@ -42,8 +42,6 @@ from shim.queues.core.preemption_sizes import (
     within,
 )
 
-__all__ = ["Preemption", "Victim", "Victims"]
-
 _MINUTE_S = 60.0
 _MS = 1000
 _WELL = "nobody else waits for its share any more"

@@ -6,8 +6,6 @@ from shim.domain.ids import ApplicationAttemptId
 from shim.domain.preemption import HeldContainer, PreemptionStage
 from shim.domain.resources import ResourceVector
 
-__all__ = ["CapDemand", "PreemptionEffect", "Remind", "Step"]
-
 
 @dataclass(frozen=True, slots=True)
 class PreemptionEffect:

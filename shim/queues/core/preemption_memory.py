@@ -7,8 +7,6 @@ from types import MappingProxyType
 from shim.domain.ids import ApplicationId, ContainerId
 from shim.domain.preemption import PreemptionAct, PreemptionStage
 
-__all__ = ["Begun", "Memory", "Taken", "memory_of"]
-
 Taken = tuple[int, ContainerId]
 """When a container was asked back, in milliseconds since the epoch, and which."""
 

@@ -15,20 +15,6 @@ from shim.domain.ids import SubClusterId
 from shim.domain.preemption import HeldContainer, QueueShare, ShareSnapshot
 from shim.domain.resources import ResourceVector
 
-__all__ = [
-    "NOTHING",
-    "Fleet",
-    "count_fitting",
-    "easy",
-    "lacking",
-    "part_of",
-    "plenty",
-    "positive",
-    "smaller",
-    "total_of",
-    "within",
-]
-
 NOTHING = ResourceVector()
 _ALMOST_HALF = 0.499  # more than half a container counts as one; of two queues only one can have that
 _ENDLESS = sys.maxsize

@@ -5,8 +5,6 @@ from fnmatch import fnmatchcase
 
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
 
-__all__ = ["GroupsOf", "default_queue_names", "is_listed", "map_queue", "may_administer", "may_submit"]
-
 GroupsOf = Callable[[str], Collection[str]]
 """The groups of a user; asked only where a rule names groups."""
 

@@ -11,8 +11,6 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.federation.core.subcluster_view import SubClusterView
 
-__all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "nowhere", "owner_of"]
-
 _NOTHING = ResourceVector()
 _ANY_NUMBER = 2**31
 _NEARLY_FULL = 0.75

@@ -19,8 +19,6 @@ from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
 from shim.queues.core.share_load import FederationLoad
 
-__all__ = ["Division", "PendingApplication", "QueueShareStatus", "RowSet", "ShareSettings", "ShareSums", "Shares"]
-
 # Sums over all queues that a round needs again and again, kept up to date instead of added up anew.
 
 

@@ -34,8 +34,6 @@ from shim.errors import InvariantViolationError
 from shim.queues.core.held_back import by_stage, given_part, held_ahead, held_back, held_part
 from shim.queues.core.job_watch import StageFacts
 
-__all__ = ["JobStanding", "QueueJob", "QueueYields", "StageGraphs", "Yield", "YieldRules", "YieldedStage", "may_wait"]
-
 
 @dataclass(frozen=True, slots=True)
 class YieldRules:

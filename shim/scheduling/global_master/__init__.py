@@ -3,5 +3,3 @@
 Synchronous and pure: events go in, effects come out (`machine.py`); no clock, socket, thread, log or random source, and
 nothing of the Local Master is imported: both speak `shim.domain.messages`.
 """
-
-__all__: list[str] = []

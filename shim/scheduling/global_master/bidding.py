@@ -19,8 +19,6 @@ from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.plan import Turn
 from shim.scheduling.ranks import is_worth_renewing, rank_of
 
-__all__ = ["CurrentBid", "bid_for", "urgent_needs"]
-
 _MOST_LINES = 8
 _FIRST_PATIENCE_S = 2.0
 

@@ -17,8 +17,6 @@ from shim.scheduling.plan import Turn
 from shim.scheduling.policies.orders import FIFO
 from shim.scheduling.ranks import rank_of
 
-__all__ = ["HOLDS_ITS_PART", "CapacityBidder", "WaitingDemand", "is_better", "rank_among_queues", "standing_of"]
-
 HOLDS_ITS_PART = 8
 """Standing of a queue that holds its share, or has none."""
 _AGAIN_S = 3.0

@@ -18,8 +18,6 @@ from shim.scheduling.placements import CycleState, PolicyRandom
 from shim.scheduling.policy import Policy
 from shim.scheduling.request_table import RequestTable
 
-__all__ = ["Core", "Counters", "Group", "Job", "JobBook", "Placed"]
-
 # The jobs of a Global Master and the launches that it has made for them.
 
 

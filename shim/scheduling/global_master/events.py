@@ -5,21 +5,6 @@ from dataclasses import dataclass
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import Bid, EndingKind, LaunchRequest, LocalMasterReport, Need, Rank, ReportRequest, TaskRef
 
-__all__ = [
-    "Decided",
-    "GlobalMasterEffect",
-    "GlobalMasterEvent",
-    "GlobalMasterTick",
-    "JobRequest",
-    "JobSubmitted",
-    "JobWithdrawn",
-    "LocalMastersFound",
-    "ReportReceived",
-    "SendMessage",
-    "TaskGroup",
-    "TaskSettled",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class TaskGroup:

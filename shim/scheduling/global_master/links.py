@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 
 from shim.domain.messages import Bid, Launch, LaunchRequest, PreemptionRequest, Rank
 
-__all__ = ["LaunchDraft", "LocalMasterLink"]
-
 
 @dataclass(slots=True)
 class LaunchDraft:

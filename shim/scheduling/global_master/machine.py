@@ -45,8 +45,6 @@ from shim.scheduling.policy import Policy
 from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import OfferedRoom
 
-__all__ = ["GlobalMaster", "carry_out", "commit", "order_now", "repair"]
-
 _PATIENCE_S = 10.0
 """A queue that was asked back borrows nothing anew for this long: a slot that comes free is then another's."""
 

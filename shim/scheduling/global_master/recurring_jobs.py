@@ -16,16 +16,6 @@ from shim.domain.deadlines import WorkLeft
 from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel
 from shim.scheduling.resemblance import Resemblance
 
-__all__ = [
-    "FormerRun",
-    "FormerRuns",
-    "RecurringJobModels",
-    "recurring_key",
-    "recurring_key_of",
-    "wider_key",
-    "work_left",
-]
-
 _NUMBER = re.compile(r"[0-9]+")
 _DATE = re.compile(
     r"[0-9]{1,2}[-_./][0-9]{1,2}[-_./](?=[0-9]{4}(?![0-9]))"

@@ -19,8 +19,6 @@ from shim.scheduling.global_master.core import Core
 from shim.scheduling.job_table import Column, expect_durations
 from shim.scheduling.snapshot import OfferedRoom, Queues, Snapshot
 
-__all__ = ["local_master_of", "offered_room", "take_snapshot"]
-
 
 def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) -> Snapshot:
     """Take a snapshot of the present state; arrays are shared, not copied, so that it is good until the next event."""

@@ -18,8 +18,6 @@ from shim.domain.messages import NodeState
 from shim.errors import InvariantViolationError
 from shim.scheduling.node_index import Cell, NodeIndex, property_vectors
 
-__all__ = ["GlobalView", "Partition"]
-
 # A partition of the global view: the nodes of one cluster that one Global Master owns, as bit-vectors.
 
 _NOBODY, _NOWHERE = GlobalMasterId(""), LocalMasterId("")

@@ -29,8 +29,6 @@ from shim.scheduling.queue_policies import container_ordering, queue_policy
 from shim.scheduling.queue_rows import HeldContainer
 from shim.scheduling.snapshot import Snapshot
 
-__all__ = ["HeldContainers", "WaitingTable"]
-
 # Containers that an attempt of a queue has, with their sizes and since when it has them.
 
 _NO_TAGS = PlacementConstraint()

@@ -2,5 +2,3 @@
 
 Synchronous and pure like the Global Master, of which it imports nothing: both speak `shim.domain.messages`.
 """
-
-__all__: list[str] = []

@@ -21,8 +21,6 @@ from shim.domain.messages import Rank
 from shim.scheduling.local_master.offers import BidsOf, divide_nodes
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
-__all__ = ["BIDS_LAST_S", "CapacityOffers"]
-
 BIDS_LAST_S = 10.0
 """At least; longer where reports are rare, as cycles run when one comes."""
 _LONGEST_PASSED_OVER_S = 30.0

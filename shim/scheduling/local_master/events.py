@@ -10,21 +10,6 @@ from dataclasses import dataclass
 from shim.domain.ids import GlobalMasterId
 from shim.domain.messages import Bid, Launch, LaunchRequest, LocalMasterReport, ReportRequest
 
-__all__ = [
-    "GlobalMastersChanged",
-    "HeartbeatDue",
-    "LocalMasterEffect",
-    "LocalMasterEvent",
-    "LocalMasterTick",
-    "MessageReceived",
-    "NodeChanged",
-    "NodeSpec",
-    "SendReport",
-    "StartTask",
-    "StopTask",
-    "TaskEnded",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class NodeSpec:

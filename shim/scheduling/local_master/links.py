@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 
 from shim.domain.messages import Ending, LaunchRejected
 
-__all__ = ["GlobalMasterLink"]
-
 
 @dataclass(slots=True)
 class GlobalMasterLink:

@@ -45,8 +45,6 @@ from shim.scheduling.local_master.reporter import Reporter
 from shim.scheduling.local_master.verify import LaunchKey, Truth
 from shim.scheduling.policy import Commitment
 
-__all__ = ["LocalMaster"]
-
 _GONE = 0
 
 

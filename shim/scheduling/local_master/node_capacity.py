@@ -11,8 +11,6 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.errors import InvariantViolationError
 
-__all__ = ["NodeCapacity", "Places", "fitting"]
-
 _MEMORY, _VCORES = "memory-mb", "vcores"
 _RUNNING = "RUNNING"
 _NO_BOUND = 1 << 31

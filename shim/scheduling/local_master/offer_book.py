@@ -8,8 +8,6 @@ from shim.domain.capacity_bids import CapacityNotice, CapacityOffer, OfferCounts
 from shim.domain.launches import ContainerKind
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
 
-__all__ = ["OfferBook", "StandingOffer"]
-
 _MOST_TOLD = 256
 
 

@@ -14,8 +14,6 @@ from shim.domain.ids import GlobalMasterId
 from shim.domain.messages import Bid, BidLine, Rank
 from shim.scheduling.local_master.verify import Truth
 
-__all__ = ["AnyBid", "BidBook", "BidsOf", "Reservation", "Winner", "divide_nodes"]
-
 
 @dataclass(slots=True)
 class Reservation:

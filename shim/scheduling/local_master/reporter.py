@@ -16,8 +16,6 @@ from shim.scheduling.local_master.links import GlobalMasterLink
 from shim.scheduling.local_master.offers import BidBook
 from shim.scheduling.local_master.verify import Truth
 
-__all__ = ["Reporter"]
-
 
 class Reporter:
     """Collects what is to be told while an event is handled, and makes the reports at its end.

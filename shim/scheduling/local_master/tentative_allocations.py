@@ -30,8 +30,6 @@ from shim.domain.subclusters import NodeReport
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places, fitting
 from shim.scheduling.local_master.offer_book import OfferBook, StandingOffer
 
-__all__ = ["CountedContainers", "TentativeAllocations", "promises_in_order", "told_in_order"]
-
 # Containers that a Local Master counts though no report shows them.
 
 

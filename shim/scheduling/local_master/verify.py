@@ -15,8 +15,6 @@ from shim.domain.messages import InconsistencyKind, Launch
 from shim.errors import InvariantViolationError
 from shim.scheduling.local_master.events import NodeSpec
 
-__all__ = ["LaunchKey", "Truth", "VerifiedLaunch"]
-
 LaunchKey = tuple[GlobalMasterId, int]
 """Global Master and the launch's number, which is unique among all of its lives."""
 

@@ -15,8 +15,6 @@ from shim.scheduling.parameters import parameter
 from shim.scheduling.policies.tetrisched import SpaceTime, SpaceTimeRules
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 
-__all__ = ["ALSCHED", "UtilityRules", "alsched"]
-
 
 @dataclass(frozen=True, slots=True)
 class UtilityRules:

@@ -21,8 +21,6 @@ from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 
-__all__ = ["DELAY", "DelayRules", "delay_scheduling"]
-
 _NAME = "delay"
 _PREFERRED, _ROOM = Reason(ReasonCode.PREFERRED), Reason(ReasonCode.ROOM)
 _MOST_OF_A_TASK = 0.5

@@ -16,8 +16,6 @@ from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Place
 from shim.scheduling.snapshot import RequestColumn, Snapshot
 from shim.scheduling.virtual_space import stage_weights
 
-__all__ = ["GRAPHENE"]
-
 _PLANS = "plans of jobs"
 
 

@@ -29,8 +29,6 @@ from shim.scheduling.policy import (
     Reallocation,
 )
 
-__all__ = ["HEDDLE", "HEDDLE_ESTIMATES"]
-
 HEDDLE = Policy(
     name="heddle",
     ordering=Ordering(learnt_work, learns_durations=True, has_horizon=True),

@@ -29,19 +29,6 @@ from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
 
-__all__ = [
-    "JOCKEY",
-    "DeadlineControl",
-    "DeadlineRules",
-    "JockeyRules",
-    "forecast_of",
-    "jockey",
-    "raw_allocation",
-    "slowdown_of",
-    "smoothed",
-    "utility_of_end",
-]
-
 _EQUAL = 1e-9
 _LATE, _VERY_LATE, _LOSS = 10.0, 1000.0, 1000.0
 

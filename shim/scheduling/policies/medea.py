@@ -40,18 +40,6 @@ from shim.scheduling.service_round import PlacementWeights, ServiceRound, fit_in
 from shim.scheduling.snapshot import IntArray, RequestTime, Snapshot
 from shim.scheduling.tag_constraints import TagConstraint, TagCount, without_cardinality
 
-__all__ = [
-    "MEDEA",
-    "MEDEA_IN_QUEUES",
-    "ORDERS",
-    "MedeaRules",
-    "ServiceProgram",
-    "compile_services",
-    "medea",
-    "place_by",
-    "placement_of",
-]
-
 _MOST_LEVELS = 400
 """Variables u of a group in a node group; with more, one for each set."""
 _Term = tuple[int, float]

@@ -16,8 +16,6 @@ from shim.scheduling.policy import (
     Reallocation,
 )
 
-__all__ = ["MEGHA"]
-
 MEGHA = Policy(
     name="megha",
     ordering=Ordering(fewest_unfinished),

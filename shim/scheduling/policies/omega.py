@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from shim.scheduling.placements import PolicyRandom
 
-__all__ = ["OMEGA", "CellState", "Claim", "Commit", "ConflictMode", "OmegaRules", "TransactionMode", "commit", "place"]
-
 
 class ConflictMode(Enum):
     """Condition of a conflict."""

@@ -8,8 +8,6 @@ from shim.scheduling.orderings import fewest_running, fewest_unfinished, first_c
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import Scope
 
-__all__ = ["BY_ROOM", "DRF", "FAIR", "FEWEST_TASKS", "FIFO", "LEARNT_WORK"]
-
 BY_ROOM = Placement(CellChoice.BY_ROOM, NodeChoice.PACK, Scope.CLUSTER)
 """Preferred places first, then clusters in proportion to room and weight; their own schedulers pick the nodes."""
 

@@ -33,8 +33,6 @@ from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Place
 from shim.scheduling.ranking import longest_waiting
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 
-__all__ = ["QUINCY", "DataCosts", "FlowGraph", "FlowRoutes", "FlowTasks", "cost_of", "quincy", "quincy_graph"]
-
 _BROKEN_BOUND = 10**9
 
 

@@ -18,19 +18,6 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Protocol
 
-__all__ = [
-    "Batch",
-    "Binding",
-    "ReservationQueue",
-    "Sampling",
-    "SamplingSource",
-    "SparrowRules",
-    "SparrowScheduler",
-    "batches_of",
-    "draw_nodes",
-    "least_loaded",
-]
-
 
 class SamplingSource(Protocol):
     """The part of `random.Random` that sampling needs."""

@@ -12,8 +12,6 @@ from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
 from shim.scheduling.snapshot import Snapshot
 
-__all__ = ["TETRIS", "tetris"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:

@@ -34,8 +34,6 @@ from shim.scheduling.request_wizard import PlanHorizon, SpaceTimeRequest, expres
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 from shim.scheduling.strl import CompiledLeaf, compile_requests
 
-__all__ = ["TETRISCHED", "NodePartitions", "SpaceTime", "SpaceTimeRules", "preferred_nodes", "tetrisched"]
-
 
 def preferred_nodes(snapshot: Snapshot, row: int) -> Mapping[int, int]:
     """Nodes that a request names, each with how many containers are wanted there; without hosts, those of its racks."""

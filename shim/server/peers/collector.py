@@ -19,8 +19,6 @@ from shim.protocol.peers import OutcomeKind
 from shim.scheduling.shadow_report import ShadowReport
 from shim.telemetry import AuditEntry, AuditTrail, definitions
 
-__all__ = ["ForwardedAuditObserver", "MastersCollector", "MatchingCollector"]
-
 
 class MastersCollector(Collector):
     """The masters as `heddle top` shows them, for Prometheus.

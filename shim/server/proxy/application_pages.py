@@ -38,8 +38,6 @@ from shim.server.rest.request_checks import READS, refuse_other_sites
 from shim.server.rest.request_records import AuditSink, RequestRecord, client_request_id
 from shim.server.rights import PAGES
 
-__all__ = ["ApplicationPages", "PageSettings"]
-
 _METHODS = READS | {"PUT"}
 _TRAVELLING = ("accept", "accept-language", "content-type", "user-agent", "x-requested-with")
 _MOST_AT_ONCE = 32

@@ -12,8 +12,6 @@ from shim.domain.ids import ApplicationId
 from shim.errors import BadRequestError, HeddleError, NotFoundError
 from shim.protocol.rest.identifiers import path_application
 
-__all__ = ["PROXY", "ElsewhereError", "PagePath", "page_path", "place_of"]
-
 PROXY = "/proxy/"
 _REDIRECT = "redirect/"
 """What `AmIpFilter` puts before the id."""

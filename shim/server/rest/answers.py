@@ -20,17 +20,6 @@ from shim.protocol.rest.xml_writer import xml_and_left_out
 from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.messages import Answer, Headers, Request
 
-__all__ = [
-    "DATA_POLICY",
-    "HTML",
-    "PAGE_SECURITY",
-    "SAFETY",
-    "TEXT",
-    "AnswerWriter",
-    "Document",
-    "zipped",
-]
-
 HTML = "text/html;charset=utf-8"
 TEXT = "text/plain;charset=utf-8"
 

@@ -21,8 +21,6 @@ from shim.protocol.rest.identifiers import path_application, path_container
 from shim.server.rest.operations import Call
 from shim.server.rights import REST_ACCESS
 
-__all__ = ["ApplicationGuard"]
-
 _REFUSED: Mapping[str, str] = {
     "PUT /apps/{application}/state": "kill appid",
     "PUT /apps/{application}/queue": "move appid",

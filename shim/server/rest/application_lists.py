@@ -25,8 +25,6 @@ from shim.protocol.rest.xml_writer import XML_HEAD, NotXMLError, item_to_xml
 from shim.server.rest.answers import Document
 from shim.server.rest.backend import Backend
 
-__all__ = ["ApplicationLists", "Form", "ItemForms"]
-
 
 class ApplicationLists:
     """Answers to `/apps` and `/appstatistics`.

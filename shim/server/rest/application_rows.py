@@ -21,8 +21,6 @@ from shim.domain.applications import ApplicationSummary
 from shim.domain.subclusters import ApplicationDocument
 from shim.protocol.rest.filters import TimeRange
 
-__all__ = ["MOST_ROWS", "RowPage", "RowQuery", "page_by_columns", "page_of", "within_ranges"]
-
 MOST_ROWS = 500
 _MOST_GROUPS = 50
 _SORTED_AT_ONCE = 8192

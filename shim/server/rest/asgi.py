@@ -9,18 +9,6 @@ from typing import Any, Protocol, TypeVar, cast
 
 from shim.server.rest.messages import Answer, Headers, Request
 
-__all__ = [
-    "RequestHandler",
-    "application",
-    "completed",
-    "has_body",
-    "raw_headers",
-    "rendered_answer",
-    "rendered_headers",
-    "request_of",
-    "with_headers",
-]
-
 T = TypeVar("T")
 RawHeaders = list[tuple[bytes, bytes]]
 

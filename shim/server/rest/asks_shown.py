@@ -11,8 +11,6 @@ from shim.domain.requests import NEAR_DATA
 from shim.multicluster.core.splitter import AskDecision
 from shim.multicluster.splitters import MatchingStatus
 
-__all__ = ["shown_asks", "shown_matching"]
-
 _MOST_NAMED = 3
 
 

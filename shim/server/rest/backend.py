@@ -27,8 +27,6 @@ from shim.submission.application_ids import ApplicationIds
 from shim.submission.entrance import TakesSubmissions
 from shim.submission.waiting import HomeWaits
 
-__all__ = ["Backend"]
-
 _LOOK_EVERY_S = 0.1
 
 

@@ -16,8 +16,6 @@ from shim.protocol.rest.queries import Query
 from shim.server.rest.callers import OPEN_PATHS, TOKEN_HEADER, Callers, WebLogin
 from shim.server.rest.messages import Headers, Request
 
-__all__ = ["BEARER_CHALLENGE", "BearerCallers", "shown_jwt"]
-
 BEARER_CHALLENGE: Headers = (("WWW-Authenticate", 'Bearer realm="heddle", error="invalid_token"'),)
 """With each refusal of a token, so that no client shows a ticket instead."""
 

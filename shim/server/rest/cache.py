@@ -9,8 +9,6 @@ from shim.protocol.rest.negotiation import Representation, accepts_gzip, negotia
 from shim.protocol.rest.queries import Content
 from shim.server.rest.messages import Headers, Request
 
-__all__ = ["CacheKey", "CacheLimits", "Kept", "ResponseCache", "cache_key"]
-
 CacheKey = tuple[str, Content, Representation, bool, str]
 """Path as it stood in the request line, content of the query, form of the answer, whether compressed, whose sight."""
 

@@ -22,22 +22,6 @@ from shim.protocol.rest.queries import Query
 from shim.protocol.rest.token_strings import TokenStringError, decode_token
 from shim.server.rest.messages import Headers, Request
 
-__all__ = [
-    "OPEN_PATHS",
-    "TOKEN_HEADER",
-    "BelievedCallers",
-    "Callers",
-    "CookieTwiceError",
-    "LoginRefusedError",
-    "ProvenCallers",
-    "RatedCallers",
-    "TicketAcceptor",
-    "TicketDemandedError",
-    "WebLogin",
-    "cookie_of",
-    "is_forwarded",
-]
-
 _FORWARDED = frozenset(
     {"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-server"}
     | {"x-forwarded-user", "x-real-ip", "x-envoy-external-address", "cf-connecting-ip", "true-client-ip"}

@@ -26,18 +26,6 @@ from shim.server.rest.asgi import has_body, request_of, with_headers
 from shim.server.rest.host_names import HostNames
 from shim.server.rest.messages import Request
 
-__all__ = [
-    "ConnectionLimits",
-    "GuardedProtocol",
-    "Reception",
-    "RefusedHeadError",
-    "check_framing",
-    "check_host",
-    "check_size",
-    "claimed_user",
-    "too_large",
-]
-
 _AT_ONCE = frozenset({b"GET", b"POST"})
 _OF_OFFERS = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _MOST_AROUND = 8  # bytes for each byte of a body: a chunk of one byte takes six

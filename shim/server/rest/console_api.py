@@ -42,8 +42,6 @@ from shim.telemetry.application_life import LifeEvent
 from shim.telemetry.recent_decisions import Decision, RecentDecisions
 from shim.telemetry.redaction import redact
 
-__all__ = ["ConsoleAPI"]
-
 K = TypeVar("K", bound=Hashable)
 
 _MOST_NODES = 20_000

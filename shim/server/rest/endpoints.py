@@ -18,17 +18,6 @@ from shim.protocol.rest.filters import APPLICATION_PARAMETERS
 from shim.server.rights import REST, rights_of
 from shim.server.ways import RouteKey, Way
 
-__all__ = [
-    "BASE",
-    "ENDPOINTS",
-    "Endpoint",
-    "Match",
-    "Operation",
-    "allowed_methods",
-    "find",
-    "has_broken_escape",
-]
-
 BASE = "/ws/v1/cluster"
 _SCOPES: Mapping[Right, TokenScope | None] = {
     Right.READ: TokenScope.READ,

@@ -21,8 +21,6 @@ from shim.server.rest.endpoints import BASE
 from shim.server.rest.forwarding import public_url
 from shim.server.rest.messages import Answer, Headers, Request
 
-__all__ = ["carried_document", "carried_page", "told_status"]
-
 _STATUSES = frozenset({200, 201, 202, 204, 400, 403, 404, 405, 406, 409, 410, 411, 412, 413, 414, 415, 422})
 _FAILURES = frozenset({500, 501, 503, 504})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

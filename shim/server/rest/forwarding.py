@@ -10,8 +10,6 @@ from shim.protocol.rest.queries import parse_query
 from shim.server.rest.endpoints import BASE, Endpoint
 from shim.server.rest.messages import Headers, Request
 
-__all__ = ["at_port", "forwarded_request", "hidden_not_found", "public_url"]
-
 _TRAVELLING = ("accept", "content-type", "hadoop-yarn-rm-delegation-token")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 

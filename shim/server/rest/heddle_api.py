@@ -87,8 +87,6 @@ from shim.server.rest.own_endpoints import (
 )
 from shim.server.rest.shares_api import SharesAPI
 
-__all__ = ["PREFIX", "Administration", "HeddleAPI", "shown_masters"]
-
 PREFIX = "/heddle/v1/"
 
 _ID = "application-id"

@@ -9,8 +9,6 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["HostNames"]
-
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9._-]{1,255}))(?::[0-9]{1,5})?")
 _LONGEST = 512  # bytes: a name has 255 at most
 _REMEMBERED = 256

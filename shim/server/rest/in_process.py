@@ -14,8 +14,6 @@ from shim.protocol.rest.filters import MANY_VALUED
 from shim.protocol.rest.queries import encode_query, parse_query
 from shim.server.rest.messages import Request
 
-__all__ = ["ask_application", "decoded_path", "hand_errors_out"]
-
 _OWN_MANY_VALUED = frozenset({"shown", "where"})
 """Parameters of Heddle's own endpoints of which every value counts."""
 

@@ -13,18 +13,6 @@ from shim.federation.deadline_outlook import DeadlineOutlook
 from shim.federation.inspection import ClusterStatus, QueuePart, QueueStatus
 from shim.telemetry import SubClusterGauges
 
-__all__ = [
-    "cluster_gauges",
-    "shown_candidates",
-    "shown_cluster",
-    "shown_deadline",
-    "shown_queue",
-    "shown_verdicts",
-    "shown_waited",
-    "still_running",
-    "told_of_deadline",
-]
-
 
 def shown_cluster(status: ClusterStatus) -> models.Cluster:
     """A row of `GET /heddle/v1/clusters`."""

@@ -15,8 +15,6 @@ from shim.server.rest.endpoints import BASE
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Outcome
 
-__all__ = ["KeptAnswers"]
-
 _OK = 200
 _STATUS_LINE = b"HTTP/1.1 200 OK\r\n"
 _OF_EACH = frozenset({"Heddle-As-Of", "Set-Cookie", "X-Request-Id"})

@@ -38,8 +38,6 @@ from shim.protocol.rest.queries import parse_query
 from shim.server.rest.answers import DATA_POLICY, Document
 from shim.server.rest.messages import Headers, Request
 
-__all__ = ["EVENT_STREAM", "FOR_ALL", "FOR_ALL_WITHOUT_GUARDS", "LiveDocuments", "Operation", "patch_of"]
-
 EVENT_STREAM: Headers = (
     ("Content-Type", "text/event-stream;charset=utf-8"),
     ("Cache-Control", "no-cache"),

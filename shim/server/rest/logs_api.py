@@ -28,8 +28,6 @@ from shim.protocol.rest.identifiers import path_application, path_container
 from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 from shim.server.rest.shown_logs import After, Grep, PartOfLog, Tail
 
-__all__ = ["AggregatedLogsAPI", "LogsAPI"]
-
 _ContainerName = Annotated[str, Path(max_length=128)]
 _FileName = Annotated[str, Path(max_length=255)]
 

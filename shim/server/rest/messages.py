@@ -3,8 +3,6 @@
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
-__all__ = ["Answer", "Headers", "Request"]
-
 Headers = tuple[tuple[str, str], ...]
 
 

@@ -20,8 +20,6 @@ from shim.server.rest.request_checks import refuse_other_sites
 from shim.server.rest.request_records import AuditSink, RequestResponse, client_request_id
 from shim.telemetry.tracing import is_tracing
 
-__all__ = ["NewIdAnswers", "NewIds"]
-
 _PATH = f"{BASE}/apps/new-application"
 _LONG_MAX = 2**63 - 1
 _STATUS_LINE = b"HTTP/1.1 200 OK\r\n"

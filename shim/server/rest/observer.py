@@ -9,8 +9,6 @@ from shim.server.rest.endpoints import BASE, ENDPOINTS
 from shim.server.rest.request_records import RequestResponse
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 
-__all__ = ["RequestObserver"]
-
 _OTHER = "other"
 _SITE = frozenset({"", "cluster", "conf", "heddle", "isActive", "jmx", "metrics", "proxy", "static"})
 _KNOWN = frozenset({f"{BASE}{endpoint.path}" for endpoint in ENDPOINTS} | _SITE)

@@ -24,8 +24,6 @@ from shim.server.rest.endpoints import BASE, ENDPOINTS, Endpoint
 from shim.server.rest.own_endpoints import OwnEndpoint
 from shim.server.ways import Way
 
-__all__ = ["described"]
-
 _JSON = "application/json"
 _XML = "application/xml"
 _FORM = "application/x-www-form-urlencoded"

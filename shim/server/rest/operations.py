@@ -47,8 +47,6 @@ from shim.server.rest.messages import Request
 from shim.server.rest.new_ids import NewIds
 from shim.submission.entrance import Rejected
 
-__all__ = ["Call", "Operations", "Outcome"]
-
 _FOREVER = float("inf")
 _PARTS: Mapping[Operation, Part] = {
     Operation.INFO: Part.INFO,

@@ -29,8 +29,6 @@ from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Limit, Ow
 from shim.submission.retirement import RetirementPlan, RetirementService
 from shim.telemetry.audit import newest_entries
 
-__all__ = ["AuditAPI", "HardeningAPI", "ReadsAnew", "ReloadAPI", "RetirementAPI", "ShadowAPI", "shown_shadow"]
-
 
 @dataclass(frozen=True, slots=True)
 class AuditAPI:

@@ -13,19 +13,6 @@ from shim.domain.roles import Right, TokenScope
 from shim.identity.service import Caller, IdentityService, require_scope
 from shim.server.rights import OWN, rights_of
 
-__all__ = [
-    "Asker",
-    "ClusterName",
-    "DryRun",
-    "EndpointGroup",
-    "Limit",
-    "OwnEndpoint",
-    "Reason",
-    "Search",
-    "as_json",
-    "has_words",
-]
-
 
 async def _identified(request: HTTPRequest) -> Caller:  # a plain function would be a trip to a thread for each request
     return caller_of(request)

@@ -20,8 +20,6 @@ from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.backend import Backend
 from shim.server.rest.inspection_shown import told_of_deadline
 
-__all__ = ["STYLE", "Pages"]
-
 _MOST_ROWS = 1000
 _LONGEST_CELL = 300
 

@@ -16,15 +16,6 @@ from shim.server.rest.bearer_tokens import shown_jwt
 from shim.server.rest.callers import OPEN_PATHS, Callers, TicketDemandedError, WebLogin, cookie_of
 from shim.server.rest.messages import Request
 
-__all__ = [
-    "ATTEMPT_COOKIE",
-    "LOGIN_PATH",
-    "SESSION_COOKIE",
-    "LoginDemandedError",
-    "NamelessCallers",
-    "ProviderCallers",
-]
-
 LOGIN_PATH = "/oidc/login"
 _PATHS = frozenset({LOGIN_PATH, "/oidc/callback"})
 SESSION_COOKIE, ATTEMPT_COOKIE = "heddle.session", "heddle.login"

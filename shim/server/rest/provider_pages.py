@@ -25,8 +25,6 @@ from shim.server.rest.callers import cookie_of, is_forwarded
 from shim.server.rest.messages import Answer, Headers, Request, SessionChange
 from shim.server.rest.provider_callers import ATTEMPT_COOKIE, LOGIN_PATH, SESSION_COOKIE
 
-__all__ = ["ProviderPages", "browser_alone", "browser_at_address"]
-
 _HOME = "/console/"
 _LOCAL = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2000}")
 """A path here, with its query: neither another host's (`//host`, `/\\host`), nor anything that is not plain."""

@@ -15,8 +15,6 @@ from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.provider_callers import LoginDemandedError
 from shim.server.rest.request_checks import representation_of
 
-__all__ = ["refused"]
-
 _BEARERS = (BadAPITokenError, BadTokenError, LoginDemandedError)
 
 

@@ -20,8 +20,6 @@ from shim.protocol.rest.queries import parse_query
 from shim.server.rest.endpoints import Endpoint
 from shim.server.rest.messages import Request
 
-__all__ = ["READS", "inflated", "names_cluster", "negotiation_failure", "refuse_other_sites", "representation_of"]
-
 READS = frozenset({"GET", "HEAD"})
 """Methods that change nothing."""
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from shim.identity.service import Caller
 from shim.server.rest.messages import Headers, Request, SessionChange
 
-__all__ = ["AuditSink", "RequestRecord", "RequestResponse", "client_request_id"]
-
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 

@@ -19,8 +19,6 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.messages import Answer, Headers
 from shim.server.rest.pages import Pages
 
-__all__ = ["RMPages"]
-
 _NODE_STATES = frozenset(
     {"NEW", "RUNNING", "UNHEALTHY", "DECOMMISSIONED", "LOST", "REBOOTED", "DECOMMISSIONING", "SHUTDOWN"}
 )

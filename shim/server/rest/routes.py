@@ -33,8 +33,6 @@ from shim.server.rest.forwarding import forwarded_request, hidden_not_found
 from shim.server.rest.operations import Call
 from shim.server.ways import RouteKey, Way
 
-__all__ = ["Routed", "Routes"]
-
 _OK = 200
 _NOT_FOUND = 404
 _SUCCESS = range(200, 300)

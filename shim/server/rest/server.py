@@ -19,8 +19,6 @@ from shim.server.rest.connection import ConnectionLimits, GuardedProtocol, Recep
 from shim.server.rest.host_names import HostNames
 from shim.server.rest.tls_greeting import TLSGreeting, TLSOffer
 
-__all__ = ["RestServer"]
-
 _BACKLOG = 1024
 _log = structlog.get_logger("heddle")
 

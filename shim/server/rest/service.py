@@ -57,8 +57,6 @@ from shim.server.rights import TOKEN_OPERATION
 from shim.telemetry.slow_turns import SlowTurns
 from shim.telemetry.tracing import Kind, span
 
-__all__ = ["LARGE_BYTES", "RestService", "SitePaths", "describe", "understood"]
-
 _SAFE = READS | {"OPTIONS"}
 _LOOK_AGAIN_S = 0.5
 _UNTOLD_S = 2.0

@@ -42,8 +42,6 @@ from shim.queues.share_history import EVERY_S, ShareHistory
 from shim.queues.share_preview import SharePreview
 from shim.server.rest.own_endpoints import Asker, DryRun, OwnEndpoint, as_json
 
-__all__ = ["SharesAPI"]
-
 _MOST_SHOWN = 12
 _SHOWN_UNNAMED = 6
 

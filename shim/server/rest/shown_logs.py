@@ -13,8 +13,6 @@ from fastapi import Query
 from shim.calls.container_logs import MOST_TAIL_BYTES
 from shim.protocol.yarn.log_text import LogText, lines_holding
 
-__all__ = ["After", "Grep", "PartOfLog", "Tail"]
-
 Tail = Annotated[int, Query(ge=1, le=MOST_TAIL_BYTES)]
 After = Annotated[int, Query(ge=0, le=2**62)]
 Grep = Annotated[str, Query(max_length=200, pattern=r"^[^\r\n]*$")]

@@ -34,8 +34,6 @@ from shim.server.rights import PAGES, rights_of
 from shim.server.web import CONSOLE, CONSOLE_SECURITY, console_file
 from shim.telemetry.metrics import CallTimes
 
-__all__ = ["Site"]
-
 _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECRET = re.compile(r"secret|password|credential|token|key$", re.IGNORECASE)
 _REDACTED = "<redacted>"

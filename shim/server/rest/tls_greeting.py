@@ -15,8 +15,6 @@ from typing import cast
 from shim.concurrency.keep_going import aside
 from shim.server.connection_registry import ConnectionRegistry, TrackedConnection
 
-__all__ = ["TLSGreeting", "TLSOffer"]
-
 _CLOSE_WITHIN_S = 5.0
 
 

@@ -21,8 +21,6 @@ from shim.identity.api_tokens import APITokens
 from shim.ports.token_store import APIToken
 from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 
-__all__ = ["TokensAPI"]
-
 
 @dataclass(frozen=True, slots=True)
 class TokensAPI:

@@ -24,8 +24,6 @@ from shim.ports.queue_stores import UsageQuestion, UsageTotal
 from shim.queues.usage import UsageReports
 from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
 
-__all__ = ["UsageAPI"]
-
 _LATEST_MS = 253_402_300_799_000
 """End of the year 9999."""
 

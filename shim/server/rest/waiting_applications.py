@@ -17,8 +17,6 @@ from shim.server.rest.answers import Document
 from shim.server.rest.backend import Backend
 from shim.server.rest.operations import Call, Outcome
 
-__all__ = ["WaitingApplications"]
-
 _STATE = ("state",)
 _KILLED = "KILLED"
 _WEBAPP = "org.apache.hadoop.yarn.webapp"

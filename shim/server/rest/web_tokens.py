@@ -16,8 +16,6 @@ from shim.protocol.rest.queries import Query
 from shim.protocol.rest.token_strings import decode_token, encode_token
 from shim.server.rest.callers import TicketDemandedError
 
-__all__ = ["TOKEN_OPERATIONS", "TokenOperation", "WebTokens"]
-
 _RENEWER, _TOKEN = "renewer", "token"
 
 

@@ -35,8 +35,6 @@ from shim.server.rpc.asked import AnsweredCall, CallObserver, as_failure, passed
 from shim.server.rpc.logins import Logins, TicketLogin
 from shim.server.ways import Way
 
-__all__ = ["ADMIN_METHODS", "ADMIN_RIGHTS", "AdminRow", "AdminService"]
-
 
 @dataclass(frozen=True, slots=True)
 class AdminRow:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from shim.domain.ids import ApplicationAttemptId
 from shim.server.connection_registry import ConnectionRegistry, TrackedConnection
 
-__all__ = ["AMConnectionLimits", "AMConnectionRegistry"]
-
 
 @dataclass(frozen=True, slots=True)
 class AMConnectionLimits:

@@ -30,8 +30,6 @@ from shim.protocol.yarn.submit_times import reports_in
 from shim.server.rights import CLIENT_ACCESS
 from shim.server.rpc.asked import Asked
 
-__all__ = ["CallGuard", "seen_by"]
-
 _AT_A_TIME = 50
 """Reports that are looked at before others get their turn."""
 

@@ -22,18 +22,6 @@ from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.hrpc import Failure, HadoopCall, JavaClass
 from shim.server.rpc.client_methods import Row
 
-__all__ = [
-    "AnsweredCall",
-    "Asked",
-    "CallObserver",
-    "MethodAnswer",
-    "as_failure",
-    "failure_of",
-    "passed_on",
-    "problem_of",
-    "told",
-]
-
 MethodAnswer = Message | bytes | Failure
 """An answer message, or its bytes as a ResourceManager sent them, or a failure."""
 

@@ -21,8 +21,6 @@ from shim.protocol.yarn import application_of
 from shim.server.rights import CLIENT, rights_of
 from shim.server.ways import RouteKey, Way
 
-__all__ = ["CLIENT_METHODS", "CLIENT_RIGHTS", "Row"]
-
 
 @dataclass(frozen=True, slots=True)
 class Row:

@@ -42,8 +42,6 @@ from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import ClientUseCases, OwnMethods
 from shim.server.ways import RouteKey, Way
 
-__all__ = ["ClientService"]
-
 _MOST_MERGED_BYTES = 16 * PIECE_BYTES
 """Of a cluster's labels, attributes, types and queues: whoever tells more tells nothing."""
 _PROTOCOLS = {APPLICATION_CLIENT.name: APPLICATION_CLIENT}

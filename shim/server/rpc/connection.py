@@ -36,8 +36,6 @@ from shim.server.rpc.asked import AnsweredCall
 from shim.telemetry.slow_turns import SlowTurns
 from shim.telemetry.tracing import Kind, span
 
-__all__ = ["LoginJudge", "RPCConnection", "RPCLimits", "RPCReception", "RPCService"]
-
 _TURNS = SlowTurns()  # there is one event loop
 _LOG = structlog.get_logger("heddle.rpc")
 _MIB = 1024 * 1024

@@ -8,8 +8,6 @@ from typing import Protocol, TypeVar, cast
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError
 
-__all__ = ["Address", "HomeDialler", "HomeLink", "LinkOwner", "kept_alive"]
-
 Address = tuple[str, int]
 P = TypeVar("P", bound=asyncio.Protocol)
 

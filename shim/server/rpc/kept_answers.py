@@ -25,8 +25,6 @@ from shim.ports.clock import Clock
 from shim.protocol.hrpc import Failure, HadoopCall
 from shim.server.rpc.client_methods import CLIENT_METHODS
 
-__all__ = ["KeptRPCAnswers", "Made"]
-
 _MOST_ENTRIES = 4096
 _MOST_BYTES = 32 * 1024 * 1024
 _LONGEST_REQUEST = 1024  # in bytes: a longer one is asked anew each time

@@ -29,8 +29,6 @@ from shim.protocol.hrpc import (
 )
 from shim.protocol.hrpc.digest_md5 import NONCE_BYTES, DigestMD5Server
 
-__all__ = ["Logins", "TicketLogin", "TicketRequiredError"]
-
 _UNAUTHORIZED = RPCErrorCode.UNAUTHORIZED
 
 

@@ -13,8 +13,6 @@ from shim.server.rpc.asked import AnsweredCall
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 
-__all__ = ["AdminObserver", "ClientObserver"]
-
 _OK, _REFUSED, _FAILED = 200, 400, 503
 _RESULTS = {_OK: "allowed", _REFUSED: "refused", _FAILED: "failed"}
 _METHOD = "RPC"

@@ -19,8 +19,6 @@ from shim.protocol.hrpc import (
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.telemetry.tracing import Kind, span
 
-__all__ = ["OwnLogin"]
-
 _LOG = structlog.get_logger("heddle.relay")
 _CALL_IDS = 1 << 31
 

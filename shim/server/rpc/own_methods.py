@@ -62,8 +62,6 @@ from shim.server.rpc.logins import TicketLogin, TicketRequiredError
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.entrance import Rejected, TakesSubmissions
 
-__all__ = ["ClientUseCases", "OwnMethods"]
-
 # Use cases behind the client RPC server.
 
 

@@ -28,8 +28,6 @@ from shim.server.rpc.scheduler_traffic import (
     Wrapped,
 )
 
-__all__ = ["AMConnection", "AttemptFinder", "RelayContext", "RelayObserver", "SchedulerLimits"]
-
 _LOG = structlog.get_logger("heddle.relay")
 _MIB = 1024 * 1024
 _CLIENT_ID_BYTES = 16

@@ -14,8 +14,6 @@ from shim.server.rpc.scheduler_connection import (
 )
 from shim.server.rpc.server import Listener
 
-__all__ = ["SchedulerServer"]
-
 
 class SchedulerServer:
     """Listens for ApplicationMasters.

@@ -41,19 +41,6 @@ from shim.protocol.proto.messages import FinishApplicationMasterRequestProto
 from shim.server.rpc.own_login import OwnLogin
 from shim.telemetry.tracing import Kind, span
 
-__all__ = [
-    "MOST_BYTES",
-    "MOST_OF_DIAGNOSTICS",
-    "Ends",
-    "InterceptingRelay",
-    "SessionMeter",
-    "Traffic",
-    "TransparentRelay",
-    "Wrapped",
-    "refusal_of_size",
-    "written_anew",
-]
-
 _LOG = structlog.get_logger("heddle.relay")
 _PROTOCOLS = {APPLICATION_MASTER.name: APPLICATION_MASTER}
 _WRAPPED_PER_TURN = 1024 * 1024

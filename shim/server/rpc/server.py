@@ -9,8 +9,6 @@ from shim.domain.addresses import join_address
 from shim.protocol.hrpc import HadoopCall
 from shim.server.rpc.connection import LoginJudge, RPCConnection, RPCLimits, RPCReception, RPCService
 
-__all__ = ["Listener", "RPCServer"]
-
 
 class RPCServer:
     """Serves a server on one address.

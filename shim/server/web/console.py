@@ -11,8 +11,6 @@ from pathlib import PurePosixPath
 
 from shim.server.rest.messages import Headers
 
-__all__ = ["CONSOLE", "CONSOLE_SECURITY", "ConsoleFile", "console_file"]
-
 CONSOLE = "/console"
 
 _POLICY = (

@@ -2,5 +2,3 @@
 
 They exist for comparison only; nothing outside the simulator imports them.
 """
-
-__all__: list[str] = []

@@ -20,8 +20,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["central_fewest_tasks", "central_fifo", "central_srpt"]
-
 
 @dataclass(slots=True, order=True)
 class _Waiting:

@@ -17,8 +17,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["eagle"]
-
 MIN_PROBES = 20
 MAX_SLOWDOWN = 5
 """A short probe may be overtaken by at most so many of its own task times."""

@@ -12,8 +12,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["hawk"]
-
 STEAL_ATTEMPTS = 10
 
 

@@ -18,8 +18,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["PROBE_RATIO", "JobState", "LateBinding", "Probe", "Worker", "draw_workers"]
-
 PROBE_RATIO = 2
 LONG_PARTITION = 0.98
 """The part of the workers, from the highest number down, that may run long jobs (Yahoo and Facebook traces)."""

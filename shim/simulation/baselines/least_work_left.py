@@ -13,8 +13,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["LeastWorkLeft", "WorkTable", "central_least_work_left"]
-
 
 class WorkTable:
     """Estimated work that each worker has been given and has not ended, in seconds."""

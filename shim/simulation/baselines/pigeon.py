@@ -23,8 +23,6 @@ from shim.simulation.results import RunOutcome
 from shim.simulation.run import Run
 from shim.simulation.traces import TraceJob
 
-__all__ = ["pigeon"]
-
 GROUP_SIZE = 100
 RESERVED = 2
 FAIR_WEIGHT = 100_000

@@ -7,8 +7,6 @@ from enum import Enum
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["Application", "ContainerEnd", "ModelledAttempt", "ModelledContainer", "ModelledContainerState", "Order"]
-
 _EPOCH_SHIFT = 40
 _MASTER = ResourceVector(512, 1)
 

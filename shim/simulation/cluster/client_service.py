@@ -32,8 +32,6 @@ from shim.simulation.cluster.applications import Application, Order
 from shim.simulation.cluster.manager import ModelledResourceManager
 from shim.simulation.cluster.master_service import token_of
 
-__all__ = ["ModelledClientService"]
-
 _YARN_EXCEPTION = "org.apache.hadoop.yarn.exceptions.YarnException"
 
 

@@ -17,8 +17,6 @@ from shim.domain.ids import ApplicationAttemptId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.scheduler import Allocation, CapacityScheduler, ModelledNode, ModelledQueue
 
-__all__ = ["FairScheduler"]
-
 
 class FairScheduler(CapacityScheduler):
     """Queues, nodes and asks of one cluster, as a FairScheduler shares them; `percent` of a queue is its weight."""

@@ -20,8 +20,6 @@ from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.cluster.web import WebService
 from shim.simulation.engine import seeded
 
-__all__ = ["Connect", "DirectCalls", "ModelledCluster", "ModelledFederation"]
-
 Connect = Callable[[SubClusterId, ApplicationAttemptId], Awaitable[MasterCalls]]
 """How an ApplicationMaster that runs in a cluster reaches its scheduler."""
 

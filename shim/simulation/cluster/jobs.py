@@ -7,8 +7,6 @@ from typing import Literal
 from shim.domain.resources import ResourceVector
 from shim.simulation.traces import Workload
 
-__all__ = ["ModelledJob", "ModelledStage", "jobs_of"]
-
 _TASK = ResourceVector(1024, 1)
 _MASTER = ResourceVector(512, 1)
 

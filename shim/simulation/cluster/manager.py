@@ -34,15 +34,6 @@ from shim.simulation.cluster.node import NodeManager
 from shim.simulation.cluster.scheduler import Allocation, CapacityScheduler
 from shim.simulation.cluster.spec import ModelledClusterSpec, Timing
 
-__all__ = [
-    "MasterProgram",
-    "ModelledProcess",
-    "ModelledResourceManager",
-    "is_silent",
-    "silent_nodes",
-    "unused_containers",
-]
-
 # A process that can be killed, stopped and started again: what is sent to it meanwhile fares as over TCP.
 
 

@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 
 from shim.domain.ids import ContainerId
 
-__all__ = ["MasterAccount"]
-
 
 @dataclass(slots=True)
 class MasterAccount:

@@ -38,8 +38,6 @@ from shim.simulation.cluster.applications import (
 )
 from shim.simulation.cluster.manager import ModelledResourceManager
 
-__all__ = ["MasterLogin", "MasterService", "life_of", "token_of"]
-
 _RELEASED_EXIT_STATUS = -100
 _STATUS = {1: "SUCCEEDED", 2: "FAILED", 3: "KILLED"}
 

@@ -37,8 +37,6 @@ from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.master_account import MasterAccount
 from shim.simulation.cluster.master_service import life_of
 
-__all__ = ["MasterCalls", "MasterFailedError", "MasterSettings", "ModelledMaster"]
-
 _SUCCEEDED = FinalApplicationStatusProto.Value("APP_SUCCEEDED")
 _REGISTRATION = RegisterApplicationMasterRequestProto(host="m", rpc_port=1, tracking_url="").SerializeToString()
 

@@ -17,8 +17,6 @@ from shim.domain.ids import ContainerId
 from shim.errors import UnavailableError
 from shim.simulation.cluster.spec import NodeManagerSpec, Timing
 
-__all__ = ["KILLED_EXIT_STATUS", "NodeManager", "Tracker"]
-
 KILLED_EXIT_STATUS = -105
 """`ContainerExitStatus.KILLED_BY_APPMASTER`."""
 _FAILED_EXIT_STATUS = 1

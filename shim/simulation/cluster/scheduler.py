@@ -20,8 +20,6 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.spec import ModelledClusterSpec, NodeManagerSpec, QueueSpec
 
-__all__ = ["Allocation", "CapacityScheduler", "ModelledNode", "ModelledQueue"]
-
 _NOTHING = ResourceVector()
 
 

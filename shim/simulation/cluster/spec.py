@@ -8,8 +8,6 @@ from typing import Literal
 from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["ModelledClusterSpec", "NodeManagerSpec", "QueueSpec", "Timing"]
-
 _PORT = 45454
 
 

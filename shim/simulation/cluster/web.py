@@ -16,8 +16,6 @@ from shim.simulation.cluster.fair_scheduler import FairScheduler
 from shim.simulation.cluster.manager import ModelledResourceManager
 from shim.simulation.cluster.scheduler import ModelledNode, ModelledQueue
 
-__all__ = ["WebService"]
-
 _BASE = "/ws/v1/cluster"
 _JSON = ("Content-Type", "application/json;charset=utf-8")
 _VERSION = "3.4.2"

@@ -25,8 +25,6 @@ from fairness import FloatArray
 from shim.errors import InvariantViolationError
 from shim.simulation.dag_pool.pool import LiveJob
 
-__all__ = ["AltruismSettings", "AltruisticPolicy", "Reach"]
-
 _ROUNDING = 1e-9
 
 

@@ -12,8 +12,6 @@ from shim.simulation.dag_pool.pool import PoolOutcome, PoolPolicy, run_pool
 from shim.simulation.engine import seeded
 from shim.simulation.results import nearest_rank
 
-__all__ = ["ALTRUISTIC", "POLICIES", "Factors", "compare", "policy_named"]
-
 _PAPER = AltruismSettings(strict=False)
 _KEPT = AltruismSettings(order=LeftoverOrder.EARLIEST_PLANNED)
 

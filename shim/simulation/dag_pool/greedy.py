@@ -9,8 +9,6 @@ from altruism import stage_ranks
 from fairness import FloatArray
 from shim.simulation.dag_pool.pool import LiveJob
 
-__all__ = ["GREEDY_ORDERS", "GreedyPolicy"]
-
 _ROUNDING = 1e-9
 _Launches = list[tuple[LiveJob, int, int]]
 

@@ -13,19 +13,6 @@ from fairness import FloatArray
 from shim.simulation.dag_jobs import DagJob, ResourceJob, read_alibaba, read_arrivals, read_tpch
 from shim.simulation.generated import generated_queries, generated_resource_jobs
 
-__all__ = [
-    "PoolJob",
-    "alibaba_jobs",
-    "arriving",
-    "batch_jobs",
-    "joining_jobs",
-    "map_reduce_jobs",
-    "misjudged",
-    "queries",
-    "tpch_jobs",
-    "work_of",
-]
-
 _STEP_S = 0.5
 """Task times of queries are rounded to this, so that tasks end together and a run has thousands of looks, not more."""
 _MEASURED_WITH = 10  # executors: overall means of TPC-H's stages are 1.8 times too long

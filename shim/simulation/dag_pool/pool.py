@@ -14,8 +14,6 @@ from shim.errors import InvariantViolationError
 from shim.simulation.dag_pool.jobs import PoolJob
 from shim.simulation.results import Summary
 
-__all__ = ["LiveJob", "PoolOutcome", "PoolPolicy", "run_pool"]
-
 _ROUNDING = 1e-9
 _WINDOW_S = 60.0
 _SAMPLE_S = 5.0

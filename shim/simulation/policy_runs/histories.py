@@ -14,8 +14,6 @@ from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
 from shim.simulation.policy_runs.sls import json_documents, policy_job, read_sls
 from shim.simulation.traces import read_trace
 
-__all__ = ["MOST_BYTES", "History", "pool_for", "read_history"]
-
 MOST_BYTES = 64 << 20
 """A history may have."""
 _RACK = 20

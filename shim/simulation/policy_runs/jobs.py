@@ -10,8 +10,6 @@ from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.snapshot import IntArray
 from shim.scheduling.tag_constraints import TagConstraint
 
-__all__ = ["ModelledSite", "PolicyJob", "StageTasks"]
-
 
 @dataclass(frozen=True, slots=True)
 class StageTasks:

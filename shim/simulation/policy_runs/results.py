@@ -9,8 +9,6 @@ from shim.scheduling.job_table import FloatArray
 from shim.simulation.figures_file import FiguresFile, JobBar
 from shim.simulation.lives import unfinished_over_time
 
-__all__ = ["RunFigures", "policy_figures"]
-
 
 @dataclass(slots=True)
 class RunFigures:

@@ -31,8 +31,6 @@ from shim.simulation.engine import Engine, seeded
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob
 from shim.simulation.policy_runs.results import RunFigures
 
-__all__ = ["run_policy"]
-
 _ANYWHERE = ()
 _LIMIT_S = 60.0
 """Far above what any of these problems takes: a limit in wall time could not be repeated."""

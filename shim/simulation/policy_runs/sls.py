@@ -16,8 +16,6 @@ from typing import Any
 from shim.simulation.policy_runs.jobs import PolicyJob, StageTasks
 from shim.simulation.traces import LONGEST_S
 
-__all__ = ["SLSInput", "SLSJob", "json_documents", "policy_job", "read_sls"]
-
 _SPACE = re.compile(r"\s*")
 _MOST_OF_NODE = 1 << 40
 _MOST_TASKS = 1_000_000

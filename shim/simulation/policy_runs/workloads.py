@@ -36,23 +36,6 @@ from shim.simulation.dag_jobs import QueryStage, read_tpch
 from shim.simulation.engine import seeded
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
 
-__all__ = [
-    "KINDS_OF_JOBS",
-    "VARIANTS",
-    "Maker",
-    "alibaba_services",
-    "data_jobs",
-    "deadline_jobs",
-    "drawn_queries",
-    "graph_jobs",
-    "jobs_of_kind",
-    "query_jobs",
-    "service_jobs",
-    "swim_jobs",
-    "tpch_jobs",
-    "vector_jobs",
-]
-
 _NODE_SERVICES = (16, 8)
 _KEEP_FREE = (2, 1)
 _TASKS, _TASK_S_SERVICES = 30, 10.0

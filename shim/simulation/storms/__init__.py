@@ -1,3 +1,1 @@
 """Storms: random faults from one seed, played in virtual time against the use cases of production."""
-
-__all__: list[str] = []

@@ -33,8 +33,6 @@ from shim.submission.delivery import Delivery, NotSent, deliver
 from shim.submission.repair import Repair
 from shim.testing.state_stores import InMemoryStateStore
 
-__all__ = ["PLANTED", "PlantedBug"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlantedBug:

@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["LARGE", "SMALL", "Fault", "FaultKind", "Schedule", "StormSetting", "draw"]
-
 
 class FaultKind(Enum):
     """Kinds of faults; each lasts for a time and is then mended."""

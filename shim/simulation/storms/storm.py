@@ -15,8 +15,6 @@ from shim.simulation.storms.world import Client, StormWorld
 from shim.simulation.virtual_time import VirtualClock, VirtualTimeLoop, run_in_virtual_time
 from shim.simulation.yarn_sim.process import own_tasks
 
-__all__ = ["StormResult", "after_quiet", "always", "play_storm", "storms"]
-
 _WARM_UP_S = 5.0
 _STEP_S = 0.5
 _MOST_QUIET_S = 75.0  # longer than an ApplicationMaster waits for an answer that was lost: it runs until then

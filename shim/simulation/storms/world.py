@@ -25,8 +25,6 @@ from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.simulation.yarn_sim.world import HeddleWorld
 from shim.testing.stores import in_memory_stores
 
-__all__ = ["Client", "StormWorld"]
-
 _TIMING = Timing(
     node_heartbeat_s=0.5, recovery_s=1.0, node_expiry_s=30.0, master_expiry_s=120.0, allocation_expiry_s=60.0
 )

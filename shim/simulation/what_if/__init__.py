@@ -1,3 +1,1 @@
 """Histories of applications that once ran, replayed under other configurations and clusters."""
-
-__all__: list[str] = []

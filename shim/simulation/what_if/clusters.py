@@ -14,8 +14,6 @@ from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.what_if.past_jobs import PastJob
 
-__all__ = ["ClustersFile", "estimated_clusters", "leaves_of", "read_clusters"]
-
 _MOST_BYTES = 1 << 20
 _MOST_NODES = 4_000
 _MOST_CLUSTERS = 64

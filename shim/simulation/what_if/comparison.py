@@ -10,8 +10,6 @@ from shim.simulation.results import Summary
 from shim.simulation.what_if.past_jobs import PastJob, full_path
 from shim.simulation.yarn_sim.run import ManagerTimes, YarnOutcome
 
-__all__ = ["ALL", "FIGURES", "Figures", "ReplayMatch", "figures_of_history", "figures_of_replay", "match_of", "row_of"]
-
 ALL = "(all)"
 """Stands for all queues."""
 

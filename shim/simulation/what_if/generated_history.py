@@ -12,8 +12,6 @@ from shim.simulation.engine import seeded
 from shim.simulation.virtual_time import EPOCH_S
 from shim.simulation.yarn_sim.run import YarnOutcome, YarnSetting, play
 
-__all__ = ["apps_document", "drawn_jobs", "generated_history"]
-
 _SIZE = ResourceVector(2048, 1)
 _USERS = ("alice", "bob", "carol")
 

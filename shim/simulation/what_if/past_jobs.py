@@ -10,8 +10,6 @@ from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 
-__all__ = ["MOST_TASKS", "SHORTEST_S", "PastJob", "RecordedHistory", "full_path", "modelled"]
-
 MOST_TASKS = 200_000
 """Containers of a replay."""
 _LEAST_WIDTH = 0.1

@@ -14,8 +14,6 @@ from shim.simulation.what_if.comparison import ALL, Figures
 from shim.simulation.what_if.past_jobs import PastJob
 from shim.simulation.yarn_sim.run import YarnOutcome
 
-__all__ = ["comparison_figures", "distributions", "plot_comparison"]
-
 _LINEAR_BELOW_S = 1.0
 _MOST_QUEUES = 20
 _BARS = 0.8

@@ -25,8 +25,6 @@ from shim.simulation.policy_runs.sls import SLSJob, json_documents, policy_job, 
 from shim.simulation.traces import LONGEST_S, read_trace
 from shim.simulation.what_if.past_jobs import PastJob, RecordedHistory
 
-__all__ = ["history_of_file", "history_of_text"]
-
 _QUEUE = re.compile(r"(?!root\.?\Z)[^\s.]{1,128}(\.[^\s.]{1,128}){0,15}")
 _ENDED = frozenset({"FINISHED", "FAILED", "KILLED"})
 _LIVE = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"})

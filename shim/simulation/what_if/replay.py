@@ -33,8 +33,6 @@ from shim.simulation.what_if.comparison import (
 from shim.simulation.what_if.past_jobs import SHORTEST_S, PastJob, RecordedHistory, modelled
 from shim.simulation.yarn_sim.run import ManagerTimes, YarnOutcome, YarnSetting, play
 
-__all__ = ["HISTORY", "FittedReplay", "Side", "WhatIf", "compare", "config_over", "fit_lengths", "is_fittable"]
-
 HISTORY = "history"
 """Column of what really happened."""
 _PROBE_S = 1.0

@@ -1,3 +1,1 @@
 """The yarn-sim world: Heddle's own use cases in virtual time, over modelled clusters."""
-
-__all__: list[str] = []

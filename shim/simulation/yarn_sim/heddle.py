@@ -49,8 +49,6 @@ from shim.simulation.yarn_sim.process import GatedClock, ProcessGate
 from shim.simulation.yarn_sim.stores import gated_stores
 from shim.simulation.yarn_sim.world import HeddleWorld, SchedulerOfAttempts
 
-__all__ = ["Connection", "ModelledHeddle", "RefusedLogin", "submission_context"]
-
 T = TypeVar("T")
 
 _log = structlog.get_logger("heddle.simulation")

@@ -16,8 +16,6 @@ from shim.protocol.peers import Frame, decode_frame_untrusted, encode_frame
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.process import ProcessGate
 
-__all__ = ["ModelledDialer", "ModelledLinks"]
-
 _HANDSHAKE_S = 3.0  # as `LinkSettings.handshake_s`
 _LOOK_S = 2.5  # two looks at a silent link are `masters.silent_after_s`
 _SILENT_LOOKS = 2

@@ -11,8 +11,6 @@ from shim.simulation.yarn_sim.process import GatedClock, ProcessGate
 from shim.simulation.yarn_sim.stores import gated_stores
 from shim.simulation.yarn_sim.world import HeddleWorld
 
-__all__ = ["ModelledLocalMaster"]
-
 _PORT = 7000
 
 

@@ -22,8 +22,6 @@ from shim.simulation.cluster.federation import ModelledCluster
 from shim.simulation.cluster.master_service import MasterService
 from shim.simulation.yarn_sim.process import ProcessGate
 
-__all__ = ["ModelledNetwork", "NetworkedLogins", "NetworkedManager", "NetworkedRPC"]
-
 T = TypeVar("T")
 
 _TIMEOUT_S = 10.0

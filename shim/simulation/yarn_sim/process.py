@@ -13,8 +13,6 @@ from typing import Any, TypeVar
 from shim.errors import NeverReachedError, NoAnswerError
 from shim.ports.clock import Clock
 
-__all__ = ["GatedClock", "ProcessGate", "own_tasks"]
-
 T = TypeVar("T")
 
 _OWNER: ContextVar["ProcessGate | None"] = ContextVar("owner", default=None)

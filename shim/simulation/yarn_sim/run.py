@@ -30,18 +30,6 @@ from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.simulation.yarn_sim.world import HeddleWorld
 from shim.testing.stores import in_memory_stores
 
-__all__ = [
-    "ManagerTimes",
-    "ModelledFront",
-    "Proposals",
-    "SimulatedFront",
-    "YarnOutcome",
-    "YarnSetting",
-    "a_config",
-    "play",
-    "yarn_figures",
-]
-
 # Processes of Heddle that clients and ApplicationMasters meet in turn, as by a name with several addresses.
 
 

@@ -10,8 +10,6 @@ from shim.errors import StoreUnavailableError
 from shim.simulation.yarn_sim.process import ProcessGate
 from shim.store.stores import Stores
 
-__all__ = ["StoreFaults", "gated_stores"]
-
 
 @dataclass(slots=True)
 class StoreFaults:

@@ -13,8 +13,6 @@ from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.store.stores import Stores
 
-__all__ = ["HeddleWorld", "SchedulerOfAttempts"]
-
 
 class SchedulerOfAttempts(Protocol):
     """A process that takes ApplicationMasters at an address of its own."""

@@ -15,8 +15,6 @@ from shim.errors import ConflictError, StoreUnavailableError
 from shim.store.schema import upgrade
 from shim.store.sql_history_store import mark_restored
 
-__all__ = ["Copied", "Copying", "StoreHeldError", "WentBack", "new_file", "prepare_restored"]
-
 
 class StoreHeldError(ConflictError):
     """A Heddle uses the store, or it is not empty: nothing was changed."""

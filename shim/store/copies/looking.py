@@ -19,8 +19,6 @@ from shim.store.schema import HEAD, revision_of
 from shim.store.sql_history_store import history_of, lost_of
 from shim.store.tables import federation, leases, metadata, submissions
 
-__all__ = ["StoreFacts", "look"]
-
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _NOW_S = {
     "sqlite": "(julianday('now') - 2440587.5) * 86400.0",

@@ -20,8 +20,6 @@ from shim.store.postgresql import SESSION_NAME, postgresql_engine, tool_settings
 from shim.store.schema import HEAD, downgrade, revision_of
 from shim.store.tables import metadata
 
-__all__ = ["PostgreSQLCopying"]
-
 _WITHIN_S = 3600
 _LOOKS, _BETWEEN_LOOKS_S = 15, 0.2
 _TOLD = 500  # of what a tool says when it fails

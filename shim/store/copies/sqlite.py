@@ -17,8 +17,6 @@ from shim.store.copies.copying import Copied, StoreHeldError, WentBack, new_file
 from shim.store.private_files import make_private
 from shim.store.schema import HEAD, downgrade, known_revisions
 
-__all__ = ["SQLiteCopying"]
-
 _ENDS = ("", "-wal", "-shm", ".key")
 _PAGES_AT_ONCE = 1000
 _BUSY_S = 2.0

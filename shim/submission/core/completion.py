@@ -16,8 +16,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-__all__ = ["Completion", "Expectation", "QueueWork", "expected_completion"]
-
 
 @dataclass(frozen=True, slots=True)
 class Expectation:

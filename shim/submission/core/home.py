@@ -24,8 +24,6 @@ from shim.submission.core.completion import Expectation, QueueWork, expected_com
 from shim.submission.core.home_refusals import refusal_of
 from shim.submission.core.home_rules import Effect, HomeReason, Question, reasons_against, types_told
 
-__all__ = ["HomeSettings", "choose_home", "next_best"]
-
 _LAST_RESORT = -1000.0
 """Score of a sub-cluster without a running node: it keeps an application waiting, as a ResourceManager without nodes
 does, and gets one only if no other may have it."""

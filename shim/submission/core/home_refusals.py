@@ -13,8 +13,6 @@ from shim.domain.submissions import Candidate, HomeDecision, Refusal, Submission
 from shim.federation.core.grants import amounts_of, grant_of
 from shim.submission.core.home_rules import HomeReason, Question, Voice
 
-__all__ = ["INVALID_RESOURCE", "refusal_of", "refused_for_size", "was_refused_for_size"]
-
 _EXCEPTIONS = "org.apache.hadoop.yarn.exceptions"
 _REFUSED_IT = "refused it for its size: "
 _LONGEST_REASON = 500

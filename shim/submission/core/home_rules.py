@@ -30,9 +30,6 @@ from shim.federation.core.grants import (
 )
 from shim.federation.core.subcluster_view import SubClusterView
 
-__all__ = ["Effect", "HomeReason", "Question", "Voice", "reasons_against", "reasons_to_wait", "types_told"]
-
-
 _MISSED = frozenset({"NEW", "UNHEALTHY", "LOST", "REBOOTED"})
 """States of nodes that may come back."""
 

@@ -9,8 +9,6 @@ from shim.domain.resources import ResourceVector
 from shim.domain.wishes import wishes_of
 from shim.errors import BadRequestError
 
-__all__ = ["check_tags", "containers_up_to"]
-
 _UP_TO = "heddle-containers-up-to="
 _DIGITS = 12
 _MEMORY, _VCORES = "memory-mb", "vcores"

@@ -19,8 +19,6 @@ from shim.federation.core.queue_names import find_queue
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.submission.core.home_rules import Question, reasons_to_wait
 
-__all__ = ["why_it_waits"]
-
 _MOST_HOLDERS = 2
 _MOST_ASKED = 1000
 _LONGEST = 300

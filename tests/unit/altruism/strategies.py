@@ -4,8 +4,6 @@ from hypothesis import strategies as st
 
 from altruism import StageGraph
 
-__all__ = ["exact_jobs", "jobs_with_capacity", "stage_graphs"]
-
 
 @st.composite
 def stage_graphs(draw, n_resources=1, largest=0.9):

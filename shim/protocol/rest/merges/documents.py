@@ -30,16 +30,6 @@ from shim.protocol.rest.merges.fields import (
 from shim.protocol.rest.merges.lists import join_list, raw_items
 from shim.protocol.rest.wire_values import WireNumber, whole
 
-__all__ = [
-    "merge_bulk_activities",
-    "merge_labels_to_nodes",
-    "merge_metrics",
-    "merge_node_labels",
-    "merge_nodes",
-    "merge_nodes_to_labels",
-    "merge_overview",
-]
-
 _PARTITION: Mapping[str, Rule] = {"resourceAvailable": resource_total}
 _LABEL: Mapping[str, Rule] = {"exclusivity": all_true, "activeNMs": total, "partitionInfo": nested(_PARTITION)}
 _NODES: Mapping[str, Rule] = {"nodes": union, "partitionInfo": nested(_PARTITION)}

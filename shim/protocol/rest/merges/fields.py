@@ -13,29 +13,6 @@ import msgspec
 from shim.domain.ids import SubClusterId
 from shim.protocol.rest.wire_values import MOST, number
 
-__all__ = [
-    "PartialDocument",
-    "Rule",
-    "Weighted",
-    "all_true",
-    "amount",
-    "any_true",
-    "average",
-    "decode",
-    "encode",
-    "first",
-    "keyed",
-    "largest",
-    "merge_objects",
-    "nested",
-    "resource_smallest",
-    "resource_total",
-    "saturating_total",
-    "smallest",
-    "total",
-    "union",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PartialDocument:

@@ -6,8 +6,6 @@ import msgspec
 
 from shim.protocol.rest.merges.fields import PartialDocument
 
-__all__ = ["join_list", "merge_containers", "merge_reservations", "raw_items", "without_members"]
-
 _Members = dict[str, msgspec.Raw]
 
 

@@ -35,8 +35,6 @@ from shim.protocol.rest.merges.fields import (
     union,
 )
 
-__all__ = ["merge_schedulers", "scheduler_type"]
-
 _COUNTS = (
     "numApplications",
     "numActiveApplications",
