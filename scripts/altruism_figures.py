@@ -30,7 +30,7 @@ from shim.simulation.dag_pool.jobs import (
     tpch_jobs,
 )
 from shim.simulation.engine import seeded
-from shim.testing.public_data import data_folder, has_data
+from tests.doubles.public_data import data_folder, has_data
 
 SEEDS = (1, 2, 3)
 _SLOTS = 50

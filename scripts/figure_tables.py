@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from shim.simulation.traces import Workload, read_trace
-from shim.testing.public_data import data_folder
+from tests.doubles.public_data import data_folder
 
 
 def print_row(cells: Iterable[str]) -> None:

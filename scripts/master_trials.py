@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import aiohttp
 
 from shim.lab import Lab, LabSpec
-from shim.testing.postgresql import LocalPostgreSQL
+from tests.doubles.postgresql import LocalPostgreSQL
 from tests.support.masters import (
     MasterProcess,
     MasterProcesses,

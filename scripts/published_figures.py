@@ -20,7 +20,7 @@ from shim.simulation.omega_conflicts import conflict_fraction, contended_workloa
 from shim.simulation.registry import Experiment, simulate
 from shim.simulation.run import Setting
 from shim.simulation.traces import fixed_jobs, read_trace
-from shim.testing.public_data import data_folder
+from tests.doubles.public_data import data_folder
 
 TRACES = (("YH1_sub", 4000), ("YH1_sub", 6000), ("synthetic_FB_sub_2000jobs", 5000))
 MEASURED_DELAY_S = {

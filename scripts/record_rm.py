@@ -38,7 +38,7 @@ from scripts.recording.scenarios import (
 from scripts.recording.wire import Answer, compose, send, to_record
 from shim.lab import SUPPORTED_VERSIONS, Cluster, HostKind, Lab, LabSpec
 from shim.lab.distributed_shell import DistributedShell
-from shim.testing.recorded import RECORDINGS
+from tests.doubles.recorded import RECORDINGS
 
 APPS = "/ws/v1/cluster/apps"
 _BOOT_S, _WAIT_S, _STILL_S = 900.0, 600.0, 15.0

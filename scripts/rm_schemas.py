@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.server.rest.endpoints import find
-from shim.testing.recorded import RECORDINGS, RecordedExchange, recorded_exchange_of
+from tests.doubles.recorded import RECORDINGS, RecordedExchange, recorded_exchange_of
 
 FILE = Path(__file__).resolve().parent.parent / "shim" / "server" / "rest" / "rm_schemas.json"
 

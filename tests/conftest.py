@@ -16,8 +16,8 @@ from httpx._config import DEFAULT_TIMEOUT_CONFIG
 from hypothesis import Phase, settings
 
 from shim.lab import Lab, LabSpec
-from shim.testing.postgresql import LocalPostgreSQL, PostgreSQLMissingError
-from shim.testing.public_data import DATA_VARIABLE, has_data
+from tests.doubles.postgresql import LocalPostgreSQL, PostgreSQLMissingError
+from tests.doubles.public_data import DATA_VARIABLE, has_data
 from tests.support.kdc import KDCMissingError, LocalKDC
 from tests.support.oidc_provider import OIDCProvider, missing_provider
 

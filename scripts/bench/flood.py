@@ -23,7 +23,7 @@ from scripts.bench.targets import HeddleProcess
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 _CONNECTIONS = 64
 _LONGER = 4

@@ -25,7 +25,7 @@ from shim.protocol.proto.messages import (
     SubmitApplicationRequestProto,
 )
 from shim.protocol.yarn import application_message
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 _TOKEN_S = 60.0
 _SLEEPS_S = 900

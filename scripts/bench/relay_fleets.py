@@ -30,7 +30,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     ResourceRequestProto,
 )
-from shim.testing.scheduler import token_for
+from tests.doubles.scheduler import token_for
 
 _ASKS = 10
 _CONTAINERS = 4

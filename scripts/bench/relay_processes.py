@@ -34,12 +34,12 @@ from shim.server.rpc.am_connections import AMConnectionLimits
 from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_server import SchedulerServer
+from shim.simulation.stores import InMemoryMultiClusterStore
 from shim.telemetry import configure_logs
 from shim.telemetry.metrics import RelayMetrics
-from shim.testing.scheduler import ScriptedScheduler, token_for
-from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryMultiClusterStore
+from tests.doubles.scheduler import ScriptedScheduler, token_for
+from tests.doubles.scheduling_clusters import SchedulingCluster, SchedulingClusters
+from tests.doubles.settings import usual
 
 _HOME, _FAR = SubClusterId("home"), SubClusterId("far")
 _ANSWER_BYTES = 2364

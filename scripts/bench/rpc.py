@@ -43,7 +43,7 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message, resource_message
 from shim.server.rpc import RPCServer
 from shim.server.rpc.asked import AnsweredCall
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 _IN_FLIGHT = 64
 _ASKS = 100

@@ -28,7 +28,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     SubmitApplicationRequestProto,
 )
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 _CALL_ID = 1
 _LENGTH_BYTES = 4

@@ -20,7 +20,7 @@ import uvloop
 
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
-from shim.testing import rm_documents as build
+from tests.doubles import rm_documents as build
 
 _BASE = "/ws/v1/cluster"
 _ELAPSED = b"1000000007"  # a number that stands for the time since the start, of its length for years

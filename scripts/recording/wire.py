@@ -74,7 +74,7 @@ def send(address: str, request: Request) -> Answer:
 
 
 def to_record(name: str, cluster: str, request: Request, answer: Answer) -> dict[str, Any]:
-    """The exchange as `shim.testing.recorded` reads it."""
+    """The exchange as `tests.doubles.recorded` reads it."""
     return {
         "name": name,
         "cluster": cluster,

@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shim.server.rest.endpoints import ENDPOINTS
-from shim.testing.recorded import RecordedExchange, recorded_exchanges
 from tests.differential.conftest import APPS, Pair
 from tests.differential.differences import DIFFERENCES, Aspect, applying
 from tests.differential.masking import masked_body, masked_headers
+from tests.doubles.recorded import RecordedExchange, recorded_exchanges
 from tests.support.http_clients import CLIENT_HEADERS
 from tests.support.raw_http import RawAnswer, RawRequest
 

@@ -21,8 +21,8 @@ from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto import messages as m
 from shim.protocol.yarn import application_message
-from shim.testing.settings import usual
 from tests.differential.conftest import APPS, HeddleInAThread, json_of, submit, wait_until
+from tests.doubles.settings import usual
 from tests.support.raw_http import RawRequest, exchange
 
 pytestmark = pytest.mark.lab

@@ -15,7 +15,7 @@ from shim.app.bootstrap import Heddle
 from shim.lab import Lab
 from shim.lab.daemons import hosts_of
 from shim.lab.host_networks import on_host
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.e2e.conftest import HeddleThread, config_text
 from tests.support.client_jars import compile_program, spark_jars
 from tests.support.engines import Spark

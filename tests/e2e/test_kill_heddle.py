@@ -14,7 +14,7 @@ import pytest
 
 from shim.lab import Lab
 from shim.submission.crash_points import CrashPoint
-from shim.testing.postgresql import free_port
+from tests.doubles.postgresql import free_port
 from tests.support.kill_trials import KillTrials, TrialSettings, federation_toml
 from tests.support.masters import until
 from tests.support.started import Started

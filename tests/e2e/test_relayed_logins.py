@@ -19,8 +19,8 @@ from shim.protocol.proto.messages import (
     RegisterApplicationMasterRequestProto,
 )
 from shim.protocol.yarn import application_message, attempt_of_token
-from shim.testing.scheduler import token_for
-from shim.testing.settings import usual
+from tests.doubles.scheduler import token_for
+from tests.doubles.settings import usual
 from tests.e2e.conftest import HeddleThread
 from tests.e2e.test_token_login import an_unmanaged_application, ask
 

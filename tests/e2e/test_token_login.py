@@ -26,7 +26,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     SubmitApplicationRequestProto,
 )
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 pytestmark = pytest.mark.lab
 

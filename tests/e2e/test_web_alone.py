@@ -16,7 +16,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     SubmitApplicationRequestProto,
 )
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.e2e.conftest import HeddleThread
 
 pytestmark = pytest.mark.lab

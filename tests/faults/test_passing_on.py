@@ -23,7 +23,7 @@ from shim.protocol.proto.messages import (
     RegisterApplicationMasterRequestProto,
 )
 from shim.protocol.yarn import application_message
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.faults.test_masters import QUEUES, patient, started
 from tests.support.masters import (
     MasterProcess,

@@ -27,7 +27,7 @@ from shim.protocol.proto.messages import (
     RenewDelegationTokenResponseProto,
     YARNDelegationTokenIdentifierProto,
 )
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.kdc import LOCALHOST, OTHER_REALM, REALM
 from tests.support.ticket_calls import by_ticket, by_token, calling
 

@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page
 
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.console_pages import chromium
 from tests.support.oidc_provider import OIDCProvider, a_key
 

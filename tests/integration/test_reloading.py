@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from shim.concurrency import listening_sockets
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.heddle_process import until
 from tests.support.started import Started, configuration
 

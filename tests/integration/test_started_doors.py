@@ -34,7 +34,7 @@ from shim.protocol.proto.messages import (
     TokenProto,
 )
 from shim.protocol.rest.token_strings import decode_token
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.certificates import LOCAL, TestAuthority
 from tests.support.directory import ADMIN, BASE, PASSWORD, a_directory
 from tests.support.heddle_process import until

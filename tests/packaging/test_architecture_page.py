@@ -11,7 +11,7 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 ROOMS = re.findall(r"^\| `((?:shim|adapters|fairness|altruism)[\w/]*)` \|", PAGE, re.MULTILINE)
 HOPS = re.findall(r"`([\w/]+\.py)` `(\w+)`", PAGE)
 ANSWERS = re.findall(r"^\| \.\.\. .* \| `([\w/]+\.py)` \|$", PAGE, re.MULTILINE)
-BESIDE = {"shim/protocol", "shim/testing", "shim/__pycache__"}
+BESIDE = {"shim/protocol", "shim/__pycache__"}
 
 
 def layers() -> list[str]:

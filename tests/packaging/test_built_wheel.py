@@ -17,13 +17,12 @@ import pytest
 import readme_renderer.markdown
 
 import shim
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.heddle_process import until
 
 ROOT = Path(__file__).resolve().parents[2]
 INSIDE = ("shim", "adapters", "fairness", "altruism")
 """Packages that a clone has at its top, and the wheel inside `heddle`."""
-IMPORTED_DOUBLE = re.compile(r"^from shim\.testing\.(\w+) import", re.MULTILINE)
 
 
 def run(*command, cwd=ROOT):
@@ -38,17 +37,8 @@ def tracked():
 
 
 def packed():
-    """The same, where the wheel has them; of the doubles of our own tests those that shipped code imports."""
-    doubles, names = "shim/testing/", tracked()
-    code = [(ROOT / name).read_text("utf-8") for name in names if name.endswith(".py") and not name.startswith(doubles)]
-    wanted, found = {"__init__"}, {name for text in code for name in IMPORTED_DOUBLE.findall(text)}
-    while found - wanted:
-        wanted |= found
-        found = {
-            each for name in found for each in IMPORTED_DOUBLE.findall((ROOT / doubles / f"{name}.py").read_text())
-        }
-    left = {name for name in names if not name.startswith(doubles) or Path(name).stem in wanted}
-    return {name if name.startswith("heddle/") else f"heddle/{name}" for name in left}
+    """The same, where the wheel has them."""
+    return {name if name.startswith("heddle/") else f"heddle/{name}" for name in tracked()}
 
 
 @pytest.fixture(scope="session")

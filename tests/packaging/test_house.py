@@ -57,8 +57,8 @@ def test_tests_are_no_packages():
 @pytest.mark.parametrize("test", [path for path in tracked("tests/unit") if path.name.startswith("test_")], ids=named)
 def test_a_unit_test_lies_where_its_subject_does_and_uses_it(test):
     folder = test.parent.relative_to(ROOT / "tests" / "unit")
-    homes = [home for home in (ROOT / "shim" / folder, ROOT / folder) if home.is_dir()]
-    assert homes, f"there is no folder shim/{folder} or {folder}"
+    homes = [home for home in (ROOT / "shim" / folder, ROOT / folder, ROOT / "tests" / folder) if home.is_dir()]
+    assert homes, f"there is no folder shim/{folder}, {folder} or tests/{folder}"
     subject = test.stem.removeprefix("test_")
     is_named = any(path.stem == subject for home in homes for path in (home, *home.iterdir()))
     imported = {".".join(home.relative_to(ROOT).parts) for home in homes}
@@ -192,7 +192,7 @@ HEARD_BY = {
 def functions():
     """Every function of what serves, by file and name."""
     for path in sources():
-        if named(path).startswith(("shim/testing/", "shim/lab/", "shim/simulation/", "shim/cli/")):
+        if named(path).startswith(("shim/lab/", "shim/simulation/", "shim/cli/")):
             continue
 
         def below(node, names, path=path):

@@ -17,7 +17,7 @@ from shim.server.peers import MastersCollector, MatchingCollector
 from shim.telemetry.definitions import SUBJECTS
 from shim.telemetry.metrics import FindingCollector, Metrics, RepairCollector, SubClusterGauges
 from shim.telemetry.shares import QueueGauges, ShareCollector
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "monitoring"

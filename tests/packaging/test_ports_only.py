@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SHELLS = frozenset({"app", "cli", "lab", "simulation", "testing"})
+SHELLS = frozenset({"app", "cli", "lab", "simulation"})
 """Rooms that pick implementations, measure themselves, or are no part of a server."""
 MODULES = frozenset({"random", "secrets", "uuid", "socket", "ssl"})
 CALLS = frozenset(

@@ -17,8 +17,8 @@ ROOMS = frozenset(
 )
 SHELLS = frozenset({"asyncio", "sqlalchemy", "aiohttp", "structlog", "prometheus_client", "pydantic"})
 NOT_SCHEDULING = ("shim.simulation", "shim.services", "shim.server", "shim.store", "shim.cli")
-NOT_PRODUCTION = ("shim.simulation", "shim.cli", "shim.lab", "shim.testing")
-NOT_SIMULATION = ("shim.cli", "shim.testing")
+NOT_PRODUCTION = ("shim.simulation", "shim.cli", "shim.lab")
+NOT_SIMULATION = ("shim.cli",)
 
 EXCEPTIONS = {
     "shim.scheduling.policies.sparrow": "a baseline: it needs queues at nodes, which no ResourceManager has",

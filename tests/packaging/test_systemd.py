@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from shim.cli.main import app
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.confined import filtered_calls
 from tests.support.heddle_process import until
 

@@ -7,8 +7,8 @@ from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import SubClusterState
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.testing.reports import a_document, a_report
-from shim.testing.settings import usual
+from tests.doubles.reports import a_document, a_report
+from tests.doubles.settings import usual
 
 NAMES = ("east", "west")
 LIVES = (["ACCEPTED", "RUNNING", "FINISHED"], ["ACCEPTED", "FAILED"], ["ACCEPTED", "RUNNING", "RUNNING", "RUNNING"])

@@ -14,7 +14,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.wire_values import MOST, number, whole
 from shim.store import open_state_store
-from shim.testing.resource_manager import AnswersProperly
+from tests.doubles.resource_manager import AnswersProperly
 from tests.support.databases import SECRET
 from tests.support.examples import examples
 from tests.support.scripted_server import ScriptedServer

@@ -17,9 +17,9 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.peers.launches import LaunchService, LaunchVerification
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 from tests.support.examples import examples
 
 EAST = SubClusterId("east")

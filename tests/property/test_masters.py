@@ -14,7 +14,7 @@ from shim.scheduling.global_master.machine import GlobalMaster
 from shim.scheduling.local_master.events import NodeChanged, NodeSpec
 from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policies import HEDDLE, MEGHA
-from shim.testing.masters import Federation
+from tests.doubles.masters import Federation
 from tests.support.examples import examples
 
 GLOBAL_MASTERS = ("ga", "gb")

@@ -28,9 +28,9 @@ from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.ports.attempt_calls import Attempt
 from shim.scheduling.global_master.capacity_bids import CapacityBidder
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 from tests.support.examples import examples
 from tests.support.planned import DrivenSplitter
 

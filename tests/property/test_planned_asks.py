@@ -28,7 +28,7 @@ from shim.multicluster.core.plan_events import (
 )
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.property.test_relay_ledger import KEYS, NAMES, Relay
 from tests.support.examples import examples
 

@@ -23,9 +23,9 @@ from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.scheduling.queue_policies import QUEUE_POLICIES
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_queue_report, a_report
+from tests.doubles.settings import usual
 from tests.support.examples import examples
 from tests.support.planned import DrivenSplitter
 from tests.support.solver_in_step import SolverInStep

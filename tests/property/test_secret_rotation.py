@@ -16,10 +16,10 @@ from shim.identity.delegation_tokens import DelegationTokenError, DelegationToke
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret
 from shim.protocol.hrpc.sasl import SASLError
 from shim.protocol.peers import ChallengeFrame, Credentials, answer_challenge, check_proof, check_welcome, make_welcome
+from shim.simulation.stores import InMemoryTokenStore
 from shim.store.sealing import Sealer
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryTokenStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 OLD, NEW = b"the secret of before, 32 bytes ..", b"the secret from now on, 32 bytes ."
 

@@ -12,7 +12,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.queues.core.entitle import PendingApplication, ShareSettings, decide_starts
 from shim.queues.core.share_load import FederationLoad, QueueLoad
 from shim.queues.core.share_round import RowSet, Shares, ShareSums
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 GIB = ResourceVector(1024, 1)

@@ -20,13 +20,14 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import ConflictError, HeddleError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
+from shim.simulation.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery_attempts import BackOff
 from shim.submission.entrance import Accepted
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import (
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import (
     ChokesOn,
     FailsWithoutWords,
     IsNeverReached,
@@ -37,8 +38,7 @@ from shim.testing.misbehaviours import (
     MisbehavesFor,
     RejectsSubmissions,
 )
-from shim.testing.resource_manager import AnswersProperly, Behaviour
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from tests.doubles.resource_manager import AnswersProperly, Behaviour
 from tests.support.examples import examples
 
 TOO_LARGE = "Requested more memory than configured max"

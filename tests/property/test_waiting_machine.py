@@ -11,8 +11,8 @@ from shim.domain.ids import ApplicationId
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
 from shim.errors import StoreError
 from shim.submission.crash_points import CrashPoint
-from shim.testing.builders import a_submission
-from shim.testing.federation import ScriptedHeddle
+from tests.doubles.builders import a_submission
+from tests.doubles.federation import ScriptedHeddle
 from tests.property.test_submission_machine import NAMES, KilledError, KillsAt, SubmissionMachine, sequences, which
 from tests.support.examples import examples
 

@@ -40,7 +40,7 @@ from shim.protocol.hrpc.server import MAX_SET_UP_BYTES
 from shim.protocol.hrpc.server_states import FROM_CLIENT, SERVER_TABLE, ServerInput, next_state
 from shim.protocol.proto import APPLICATION_CLIENT, APPLICATION_MASTER
 from shim.protocol.proto.messages import RpcSaslProto
-from shim.testing.connection_pair import ConnectionPair
+from tests.doubles.connection_pair import ConnectionPair
 
 CLIENT_ID = bytes(range(16))
 ALICE = UserIdentity("alice")

@@ -38,9 +38,9 @@ from shim.protocol.peers import (
     WelcomeFrame,
     encode_frame,
 )
-from shim.testing.builders import a_submission
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 from tests.support.proxy import Proxy
 
 EAST = SubClusterId("east")

@@ -14,7 +14,7 @@ from shim.app.master_tls import MasterTLS, open_master_tls
 from shim.config.masters import MastersConfig, MastersTLSConfig
 from shim.errors import ConfigError, InvariantViolationError, MasterLinkError
 from shim.protocol.peers import ChallengeFrame, Credentials, Frame, ResyncFrame
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 from tests.support.certificates import LOCAL, TestAuthority
 from tests.support.proxy import Proxy
 

@@ -48,7 +48,7 @@ from shim.protocol.hrpc.headers import (
 from shim.protocol.hrpc.server import MAX_SET_UP_FRAMES
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcSaslProto, UserInformationProto
-from shim.testing.connection_pair import ConnectionPair
+from tests.doubles.connection_pair import ConnectionPair
 from tests.unit.protocol.hrpc.test_gssapi import LetterContext
 
 CLIENT_ID = bytes(range(16))

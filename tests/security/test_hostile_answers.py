@@ -13,7 +13,7 @@ from shim.domain.ids import ApplicationId
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.server.rest.endpoints import BASE, ENDPOINTS, Endpoint
 from shim.server.rest.messages import Answer
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.resource_manager import ScriptedResourceManager
 from tests.support.hostile import FOREIGN_HEADERS, FOREIGN_TYPES, FOREIGN_XML
 from tests.support.scripted_server import ScriptedServer
 

@@ -13,7 +13,7 @@ from shim.simulation.dag_machines import MACHINE_ORDERINGS, MachineSettings, run
 from shim.simulation.dag_results import DagOutcome
 from shim.simulation.engine import seeded
 from shim.simulation.generated import generated_queries, generated_resource_jobs
-from shim.testing.public_data import data_folder
+from tests.doubles.public_data import data_folder
 
 ARRIVING, AT_ONCE = "arrivals_50exec_200jobs", "batch20_50exec"
 

@@ -19,7 +19,7 @@ from shim.simulation.registry import Experiment, simulate
 from shim.simulation.results import Summary
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import TraceJob, fixed_jobs, read_trace, workload_of
-from shim.testing.public_data import data_folder
+from tests.doubles.public_data import data_folder
 
 SEEDS = (1, 2, 3, 4)
 

@@ -14,7 +14,7 @@ from shim.simulation.generated import YAHOO, generated_jobs
 from shim.simulation.registry import Experiment, simulate
 from shim.simulation.run import Setting
 from shim.simulation.traces import fixed_jobs, read_trace
-from shim.testing.public_data import data_folder
+from tests.doubles.public_data import data_folder
 
 YH1, FB = "YH1_sub", "synthetic_FB_sub_2000jobs"
 

@@ -12,7 +12,7 @@ from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
 from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.server import RestServer
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
 _LIMITS = usual(ConnectionLimits, request_timeout_s=10.0, max_connections=64, max_of_address=64)

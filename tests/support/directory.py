@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from shim.lab.readiness import listens
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.certificates import TestAuthority
 
 BASE = "dc=example,dc=org"

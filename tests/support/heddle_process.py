@@ -14,7 +14,7 @@ from typing import Any, Self
 import httpx
 
 from shim.lab import Lab
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.nursery import is_running, shared_nursery
 
 _START_S = 180.0

@@ -11,7 +11,7 @@ from typing import Self
 
 from shim.lab.kdc import KDC, KDCMissingError, require_kdc
 from shim.lab.readiness import listens
-from shim.testing.postgresql import free_port
+from tests.doubles.postgresql import free_port
 
 __all__ = ["LOCALHOST", "OTHER_REALM", "REALM", "KDCMissingError", "LocalKDC"]
 

@@ -9,8 +9,8 @@ from shim.domain.resources import ResourceVector
 from shim.identity.service import IdentityRules
 from shim.ports.multicluster_store import RemoteSession
 from shim.telemetry.application_life import LifeEvent
-from shim.testing.rm_documents import a_node, a_queue
-from shim.testing.settings import usual
+from tests.doubles.rm_documents import a_node, a_queue
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
 NOW_MS = 1_800_000_000_000

@@ -13,7 +13,7 @@ import httpx
 from cryptography.hazmat.primitives.asymmetric import rsa
 from jwt.algorithms import RSAAlgorithm
 
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _MODULES = _REPOSITORY / ".heddle" / "tools" / "oidc"

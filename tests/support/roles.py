@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 from shim.domain.roles import NEEDED, Right, Role
 from shim.identity.roles import RoleRules
 from shim.identity.service import IdentityRules
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 ROLES = usual(
     IdentityRules,

@@ -15,7 +15,7 @@ from aiohttp import web
 from adapters.oidc import OpenIDProvider, ProviderSettings
 from adapters.oidc.documents import Documents
 from adapters.oidc.tokens import TokenRules
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 from tests.support.oidc_provider import a_key
 
 AUDIENCE, CLIENT = "https://heddle.example.com", "heddle"

@@ -39,8 +39,8 @@ from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI
 from shim.server.rest.usage_api import UsageAPI
 from shim.submission.lost_time import NOTHING_LOST
-from shim.testing.federation import ScriptedFederation, a_runtime, in_memory_clusters
-from shim.testing.settings import usual
+from tests.doubles.federation import ScriptedFederation, a_runtime, in_memory_clusters
+from tests.doubles.settings import usual
 from tests.support.described_answers import Description, description_of
 
 BASE = "/ws/v1/cluster"

@@ -18,7 +18,7 @@ from shim.lab import Lab
 from shim.lab.daemons import RESOURCE_MANAGER
 from shim.lab.java_options import JAVA_OPENS, QUICK_START, find_java
 from shim.lab.shared_classes import class_path, sharing
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.kdc import LocalKDC
 
 _START_S = 240.0

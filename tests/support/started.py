@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 from tests.support.heddle_process import until
 
 _REPOSITORY = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from shim.protocol.hrpc.digest_md5 import DigestMD5Client, TokenSecret
 from shim.protocol.hrpc.gssapi import GSSAPIClient
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import TokenProto
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 EVERY = tuple(QualityOfProtection)
 _PATIENCE_S = 120.0

@@ -27,11 +27,11 @@ from shim.peers.passing_on import PassingOn
 from shim.protocol.peers import OutcomeFrame, OutcomeKind
 from shim.protocol.yarn.allocations import write_allocate_answer
 from shim.queues.admission import AdmissionQueue
+from shim.simulation.state_stores import InMemoryStateStore
 from shim.submission import resending
 from shim.submission import service as submissions
 from shim.submission.delivery import Delivery, NotSent, deliver
 from shim.submission.repair import Repair
-from shim.testing.state_stores import InMemoryStateStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.masters import MasterCalls, MasterSettings
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
 from shim.simulation.engine import seeded
+from shim.simulation.stores import in_memory_stores
 from shim.simulation.storms.schedule import Fault, FaultKind, Schedule
 from shim.simulation.virtual_time import VirtualClock
 from shim.simulation.yarn_sim.heddle import ModelledHeddle
@@ -23,7 +24,6 @@ from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.run import a_config
 from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.simulation.yarn_sim.world import HeddleWorld
-from shim.testing.stores import in_memory_stores
 
 _TIMING = Timing(
     node_heartbeat_s=0.5, recovery_s=1.0, node_expiry_s=30.0, master_expiry_s=120.0, allocation_expiry_s=60.0

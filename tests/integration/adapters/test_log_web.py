@@ -17,7 +17,7 @@ from adapters.hdfs import WebAccess, followed
 from adapters.yarn.log_folder import WebLogFolder
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 from tests.support.web_hdfs import WebHDFS, refusal, served_hdfs
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from shim.cli.main import app
 from shim.lab import Lab
 from shim.lab.processes import marked_processes
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 

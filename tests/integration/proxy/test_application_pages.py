@@ -12,9 +12,9 @@ from shim.server.proxy import ApplicationPages, PageSettings
 from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Answer, Request
-from shim.testing.misbehaviours import IsPaused
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.settings import usual
+from tests.doubles.misbehaviours import IsPaused
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 ONE = ApplicationId(1_700_000_000_000, 6)

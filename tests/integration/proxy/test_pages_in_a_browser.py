@@ -19,8 +19,8 @@ from shim.server.proxy import ApplicationPages, PageSettings
 from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.server import RestServer
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.settings import usual
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.settings import usual
 from tests.support.console_pages import chromium, serving
 from tests.support.scripted_server import ScriptedServer
 

@@ -15,7 +15,7 @@ from shim.calls.aggregated_logs import AggregatedLogs
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import Caller, IdentityRules
 from shim.ports.log_archive import NodeLogs
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 APPLICATION = "application_1700000000000_0006"

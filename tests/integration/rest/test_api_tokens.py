@@ -11,7 +11,7 @@ from shim.protocol.proto.messages import TokenProto
 from shim.protocol.rest.token_strings import encode_token
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of, context
 
 TOKENS = "/heddle/v1/tokens"

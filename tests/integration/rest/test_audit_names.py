@@ -8,7 +8,7 @@ from shim.identity.service import IdentityRules
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rpc.admin_service import ADMIN_METHODS
 from shim.server.rpc.client_methods import CLIENT_METHODS
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer
 
 _FORM = re.compile(r"[a-z]+\.[a-z-]+")

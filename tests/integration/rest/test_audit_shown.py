@@ -8,8 +8,8 @@ import pytest
 
 from shim.identity.service import IdentityRules
 from shim.telemetry.audit import AuditEntry, AuditTrail, newest_entries
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 RULES = usual(IdentityRules, allow_anonymous=True, admins=("queen",))

@@ -32,7 +32,7 @@ from heddle.client.calls import Call
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Request
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.client_calls import every_call
 from tests.support.scripted_server import BASE, ScriptedServer
 

@@ -13,7 +13,7 @@ from shim.protocol.rest.negotiation import Representation
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
-from shim.testing.misbehaviours import (
+from tests.doubles.misbehaviours import (
     AnswersGarbage,
     FailsInternally,
     IsNeverReached,
@@ -21,8 +21,8 @@ from shim.testing.misbehaviours import (
     IsStandby,
     RejectsSubmissions,
 )
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of, context
 
 XML_STATE = b"<?xml version='1.0' encoding='UTF-8'?>\n<appstate><state>RUNNING</state></appstate>"

@@ -12,7 +12,7 @@ from shim.identity.service import IdentityRules
 from shim.ports.multicluster_store import RemoteSession
 from shim.server.rest.messages import Answer, Request
 from shim.telemetry.application_life import LifeEvent, listen, tell
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 CONSOLE = "/heddle/v1/console"

@@ -9,8 +9,8 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, ResourceManagerError
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.settings import usual
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 ONE = ApplicationId(1_700_000_000_000, 6)

@@ -8,8 +8,8 @@ import pytest
 
 from shim.federation.doctor import PROBE_USER
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.testing.misbehaviours import IsNeverReached
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.resource_manager import ScriptedResourceManager
 from tests.support.scripted_server import ScriptedServer, body_of
 
 USER_INFO = "/ws/v1/cluster/userinfo"

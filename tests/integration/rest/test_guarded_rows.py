@@ -7,7 +7,7 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import BASE, ENDPOINTS, Endpoint
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 OLD = ApplicationId(1_600_000_000_000, 7)

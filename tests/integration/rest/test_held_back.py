@@ -9,7 +9,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.rm_questions import ask_application
 from shim.identity.service import IdentityRules
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 POLICY = SharePolicy((FederatedQueue("root.default", max_running=1),))

@@ -22,9 +22,9 @@ from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.server.rest.answers import Document
 from shim.server.rest.live import FOR_ALL, LiveDocuments
 from shim.server.rest.messages import Answer, Request
-from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.settings import usual
 from tests.support.console_pages import serving
 from tests.support.scripted_server import ScriptedServer
 

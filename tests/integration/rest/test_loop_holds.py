@@ -15,7 +15,7 @@ import pytest
 from shim.identity.service import IdentityRules
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.hostile import BODIES, HEADERS, QUERIES, SEGMENTS, VALUES, XML, ZIPPED
 from tests.support.loop_watch import LoopWatch, too_long
 from tests.support.scripted_server import BASE, ScriptedServer

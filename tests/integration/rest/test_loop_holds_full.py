@@ -15,8 +15,8 @@ from shim.server.rest.answers import Document
 from shim.server.rest.live import LiveDocuments
 from shim.server.rest.messages import Request
 from shim.telemetry.application_life import LifeEvent
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 from tests.support.loop_watch import LoopWatch, too_long
 from tests.support.scripted_server import ScriptedServer
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.resource_manager import ScriptedResourceManager
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 METRICS = f"{BASE}/metrics"

@@ -9,7 +9,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Answer
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 APP = ApplicationId(1_600_000_000_000, 7)

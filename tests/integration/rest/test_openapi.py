@@ -11,9 +11,9 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.server.rest.endpoints import BASE, find
-from shim.testing.recorded import recorded_exchanges
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.settings import usual
+from tests.doubles.recorded import recorded_exchanges
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.settings import usual
 from tests.support.described_answers import Description
 from tests.support.scripted_server import ScriptedServer, body_of, context
 

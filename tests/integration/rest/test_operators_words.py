@@ -8,7 +8,7 @@ from shim.federation.inspection import ClusterStatus, SubClusterDescription
 from shim.identity.service import IdentityRules
 from shim.ports.multicluster_store import RemoteSession
 from shim.server.rest.inspection_shown import cluster_gauges
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

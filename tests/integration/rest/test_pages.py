@@ -8,9 +8,9 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.federation.health import Health
 from shim.identity.service import IdentityRules
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation
-from shim.testing.settings import usual
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -17,9 +17,9 @@ from shim.server.rest.observer import RequestObserver
 from shim.server.rest.provider_callers import LoginDemandedError, NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages, browser_alone, browser_at_address
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
-from shim.testing.clock import FakeClock
-from shim.testing.identity_provider import ScriptedProvider
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.identity_provider import ScriptedProvider
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 ISSUER = "https://id.example.com"

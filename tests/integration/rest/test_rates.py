@@ -11,8 +11,8 @@ from shim.identity.rates import CallRates, Rate, RateLimits
 from shim.identity.service import Caller, IdentityRules
 from shim.server.rest.callers import BelievedCallers, RatedCallers
 from shim.server.rest.messages import Request
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer
 
 METRICS = f"{BASE}/metrics"

@@ -11,7 +11,7 @@ import pytest
 from shim.identity.service import IdentityRules
 from shim.protocol.rest.filters import MANY_VALUED
 from shim.server.rest.endpoints import ENDPOINTS
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 OWN = "/heddle/v1"

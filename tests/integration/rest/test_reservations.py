@@ -8,8 +8,8 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestRequest
 from shim.server.rest.messages import Answer
-from shim.testing.misbehaviours import IsNeverReached
-from shim.testing.settings import usual
+from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 LISTED = SharePolicy((FederatedQueue("root.prod", submit=("alice",)), FederatedQueue("root.dev")))

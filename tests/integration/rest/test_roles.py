@@ -11,7 +11,7 @@ from shim.identity.service import Caller, IdentityRules, ProxyRule
 from shim.server.rest.endpoints import BASE, ENDPOINTS
 from shim.server.rest.messages import Answer
 from shim.server.rights import OWN, PAGES, REST
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.roles import ROLES, may, user_of
 from tests.support.scripted_server import ScriptedServer, body_of
 

@@ -4,7 +4,7 @@ import pytest
 
 from shim.errors import UnavailableError
 from shim.identity.service import IdentityRules, ProxyRule
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer
 
 

@@ -5,8 +5,8 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Answer
-from shim.testing.misbehaviours import FailsWithoutWords
-from shim.testing.settings import usual
+from tests.doubles.misbehaviours import FailsWithoutWords
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer, body_of
 
 DIRECT = ApplicationId(1_600_000_000_000, 7)

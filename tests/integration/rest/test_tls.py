@@ -20,7 +20,7 @@ from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.server import RestServer
 from shim.server.rest.tls_greeting import TLSOffer
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.certificates import TestAuthority
 
 LIMITS = usual(ConnectionLimits, request_timeout_s=60, max_connections=4)

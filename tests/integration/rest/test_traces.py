@@ -6,8 +6,8 @@ from shim.identity.service import IdentityRules
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.telemetry import Metrics, ObservedResourceManager
-from shim.testing.misbehaviours import IsNeverReached
-from shim.testing.settings import usual
+from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer
 from tests.support.traces import tracing
 

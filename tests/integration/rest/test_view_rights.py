@@ -14,7 +14,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.application_acls import ApplicationACLBook
 from shim.identity.service import IdentityRules
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 LISTS = [{"key": "VIEW_APP", "value": "vera viewers"}, {"key": "MODIFY_APP", "value": "mo"}]

@@ -7,7 +7,7 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.identity.service import IdentityRules
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of, context
 
 

@@ -9,8 +9,8 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import ENDPOINTS
-from shim.testing.misbehaviours import IsNeverReached
-from shim.testing.settings import usual
+from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.settings import usual
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 MINE = ApplicationId(1_600_000_000_000, 7)

@@ -21,8 +21,8 @@ from shim.server.rpc import RPCServer
 from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_server import SchedulerServer
-from shim.testing.scheduler import ScriptedScheduler, token_for
-from shim.testing.settings import usual
+from tests.doubles.scheduler import ScriptedScheduler, token_for
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 ALL_QUALITIES = tuple(QualityOfProtection)

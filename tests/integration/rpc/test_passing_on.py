@@ -9,7 +9,7 @@ from shim.ports.attempt_calls import ALLOCATE, REGISTER
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.hrpc.digest_md5 import TokenSecret
 from shim.protocol.proto.messages import AllocateResponseProto
-from shim.testing.postgresql import free_port
+from tests.doubles.postgresql import free_port
 from tests.integration.rpc.masters import a_master, a_scheduler, a_server, attempt
 from tests.integration.rpc.test_intercepting_relay import SPANNING, ScriptedAttemptService
 from tests.integration.rpc.test_scheduler_server import LOST, until

@@ -12,8 +12,8 @@ from shim.protocol.hrpc import JavaClass, QualityOfProtection
 from shim.protocol.hrpc.digest_md5 import TokenSecret
 from shim.protocol.proto.messages import AllocateRequestProto
 from shim.server.rpc.am_connections import AMConnectionLimits
-from shim.testing.postgresql import free_port
-from shim.testing.scheduler import token_for
+from tests.doubles.postgresql import free_port
+from tests.doubles.scheduler import token_for
 from tests.integration.rpc.masters import (
     ALL_QUALITIES,
     Counts,

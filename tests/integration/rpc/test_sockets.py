@@ -23,8 +23,8 @@ from shim.protocol.proto.messages import (
     TokenProto,
 )
 from shim.server.rpc import RPCLimits, RPCServer
-from shim.testing.postgresql import free_port
-from shim.testing.settings import usual
+from tests.doubles.postgresql import free_port
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 LARGE = bytes(200_000)

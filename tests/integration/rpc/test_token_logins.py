@@ -26,9 +26,9 @@ from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import TokenProto
 from shim.server.rpc import RPCServer
 from shim.server.rpc.logins import Logins
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryTokenStore
+from shim.simulation.stores import InMemoryTokenStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 SECRET = b"s" * 32
 

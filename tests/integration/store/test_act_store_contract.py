@@ -9,7 +9,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, Su
 from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.errors import StoreUnavailableError
 from shim.ports.act_store import KEPT_FOR_MS, MOST_OF_ONE, ActStore
-from shim.testing.stores import InMemoryActStore
+from shim.simulation.stores import InMemoryActStore
 from tests.support.databases import SECRET, an_empty_store
 
 APPLICATION, OTHER = ApplicationId(1_700_000_000_000, 7), ApplicationId(1_700_000_000_000, 8)

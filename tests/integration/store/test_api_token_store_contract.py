@@ -7,7 +7,7 @@ import pytest
 
 from shim.domain.roles import TokenScope
 from shim.ports.token_store import APIToken, APITokenStore, TooManyTokensError
-from shim.testing.stores import InMemoryAPITokenStore
+from shim.simulation.stores import InMemoryAPITokenStore
 from tests.support.databases import SECRET, an_empty_store
 
 ALICE = APIToken(

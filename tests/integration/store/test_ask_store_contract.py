@@ -7,10 +7,10 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.ports.multicluster_store import AskStore
+from shim.simulation.stores import InMemoryAskStore
 from shim.store import open_state_store
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.sql_multicluster_store import SqlAskStore
-from shim.testing.stores import InMemoryAskStore
 from tests.support.databases import SECRET, an_empty_store
 
 ONE, TWO = ApplicationId(1_700_000_000_000, 1), ApplicationId(1_700_000_000_000, 2)

@@ -19,9 +19,9 @@ from shim.ports.token_store import APIToken
 from shim.store import open_state_store
 from shim.store.copies import Copied, StoreHeldError, copying_of, look
 from shim.store.schema import HEAD
-from shim.testing.builders import a_record
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
+from tests.doubles.builders import a_record
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 from tests.support.databases import emptied
 
 SECRET = b"the secret of the tests"

@@ -8,7 +8,7 @@ import pytest
 from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId
 from shim.ports.queue_stores import CreditQuestion, CreditRow, CreditStore
-from shim.testing.stores import InMemoryCreditStore
+from shim.simulation.stores import InMemoryCreditStore
 from tests.support.databases import SECRET, an_empty_store
 
 BEGAN_MS = 1_700_000_000_000

@@ -21,7 +21,7 @@ from shim.store.postgresql import PooledExecutor
 from shim.store.rows import row_of_record
 from shim.store.schema import HEAD, MIGRATIONS, known_revisions, revision_of
 from shim.store.tables import metadata, submissions
-from shim.testing.builders import a_record
+from tests.doubles.builders import a_record
 from tests.support.databases import an_empty_database
 
 OLDER = sorted(known_revisions() - {HEAD})

@@ -14,9 +14,9 @@ from shim.domain.submissions import DISPUTED, NOWHERE, DeliveryFailure, Submissi
 from shim.ports.history_store import HistoryStore
 from shim.ports.state_store import StateStore
 from shim.ports.token_store import StoredToken
+from shim.simulation.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from shim.store import SqlStateStore, open_state_store
-from shim.testing.builders import a_record
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from tests.doubles.builders import a_record
 from tests.support.databases import an_empty_database, an_empty_store, emptied
 
 SECRET = b"the secret of the tests"

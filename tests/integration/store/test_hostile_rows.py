@@ -18,7 +18,7 @@ from shim.errors import StoreError, StoreUnavailableError
 from shim.ports import StateStore
 from shim.ports.multicluster_store import RemoteSession
 from shim.store import SqlStateStore, open_state_store
-from shim.testing.builders import a_record
+from tests.doubles.builders import a_record
 from tests.support.databases import SECRET, an_empty_database
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

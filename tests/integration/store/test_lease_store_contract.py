@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from shim.testing.clock import FakeClock
-from shim.testing.stores import InMemoryLeaseStore
+from shim.simulation.stores import InMemoryLeaseStore
+from tests.doubles.clock import FakeClock
 from tests.support.databases import an_empty_store
 
 LONG_S = 3600.0

@@ -6,8 +6,8 @@ import asyncpg
 import pytest
 
 from shim.errors import HeddleError
-from shim.testing import postgresql
-from shim.testing.postgresql import free_port
+from tests.doubles import postgresql
+from tests.doubles.postgresql import free_port
 
 
 @pytest.fixture

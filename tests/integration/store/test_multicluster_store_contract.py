@@ -8,9 +8,9 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.errors import StoreUnavailableError
 from shim.ports.multicluster_store import MultiClusterStore, RegisteredAttempt, RemoteSession
+from shim.simulation.stores import InMemoryMultiClusterStore
 from shim.store.sealing import Sealer
 from shim.store.sql_state_store import SqlStateStore
-from shim.testing.stores import InMemoryMultiClusterStore
 from tests.support.databases import an_empty_store
 
 APPLICATION = ApplicationId(1_700_000_000_000, 7)

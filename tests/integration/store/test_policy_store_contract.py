@@ -6,7 +6,7 @@ import pytest
 
 from shim.errors import VersionConflictError
 from shim.ports import PolicyStore, PolicyVersion
-from shim.testing.stores import InMemoryPolicyStore
+from shim.simulation.stores import InMemoryPolicyStore
 from tests.support.databases import SECRET, an_empty_store
 
 

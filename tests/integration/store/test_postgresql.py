@@ -8,7 +8,7 @@ import pytest
 
 from shim.errors import StoreUnavailableError
 from shim.store import SqlStateStore, open_state_store
-from shim.testing.builders import a_record
+from tests.doubles.builders import a_record
 from tests.support.databases import emptied
 
 

@@ -16,8 +16,8 @@ from shim.store import open_state_store
 from shim.store.copies import copying_of, look
 from shim.store.looking import look_at_policy
 from shim.store.postgresql import postgresql_engine
-from shim.testing.builders import a_record
-from shim.testing.postgresql import LocalPostgreSQL, ServedTLS
+from tests.doubles.builders import a_record
+from tests.doubles.postgresql import LocalPostgreSQL, ServedTLS
 from tests.support.certificates import TestAuthority
 from tests.support.databases import emptied
 

@@ -14,7 +14,7 @@ from shim.ports.multicluster_store import RegisteredAttempt, RemoteSession
 from shim.store import SqlStateStore, open_state_store
 from shim.store.resealing import Resealed, reseal_store
 from shim.store.sql_state_store import open_executor
-from shim.testing.builders import a_record
+from tests.doubles.builders import a_record
 from tests.support.databases import an_empty_database
 
 OLD, NEW, OTHER = b"the secret of before", b"the secret from now on", b"another secret of nobody here"

@@ -11,7 +11,7 @@ import pytest
 
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.store import SqlStateStore, open_state_store
-from shim.testing.builders import a_record
+from tests.doubles.builders import a_record
 from tests.support.databases import emptied
 
 CANARY = b"canary-of-a-delegation-token"

@@ -15,7 +15,7 @@ from shim.domain.submissions import SubmissionState
 from shim.errors import ConfigError, StoreUnavailableError, VersionConflictError
 from shim.store import SqlStateStore, open_state_store
 from shim.store.group_commit import GroupCommitExecutor
-from shim.testing.builders import a_record
+from tests.doubles.builders import a_record
 
 AN_ID = a_record().submission.application_id
 

@@ -23,8 +23,8 @@ from shim.domain.submissions import (
 )
 from shim.errors import VersionConflictError
 from shim.ports import StateStore
-from shim.testing.builders import a_record
-from shim.testing.state_stores import InMemoryStateStore
+from shim.simulation.state_stores import InMemoryStateStore
+from tests.doubles.builders import a_record
 from tests.support.databases import an_empty_store
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from shim.ports.token_store import StoredToken, TokenStore, TooManyTokensError
-from shim.testing.stores import InMemoryTokenStore
+from shim.simulation.stores import InMemoryTokenStore
 from tests.support.databases import SECRET, an_empty_store
 
 ALICE = StoredToken("a" * 64, "alice", is_proven=True, good_until_ms=2_000)

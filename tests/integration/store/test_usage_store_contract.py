@@ -8,7 +8,7 @@ import pytest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.usage import PartUsage
 from shim.ports.queue_stores import UsageQuestion, UsageRow, UsageStore, UsageTotal
-from shim.testing.stores import InMemoryUsageStore
+from shim.simulation.stores import InMemoryUsageStore
 from tests.support.databases import SECRET, an_empty_store
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

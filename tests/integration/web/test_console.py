@@ -16,8 +16,8 @@ from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.server.rest.live import patch_of
 from shim.telemetry.application_life import LifeEvent
-from shim.testing.resource_manager import ScriptedResourceManager, error_answer
-from shim.testing.settings import usual
+from tests.doubles.resource_manager import ScriptedResourceManager, error_answer
+from tests.doubles.settings import usual
 from tests.support.console_pages import Looker, chromium, looking, serving
 from tests.support.roles import ROLES
 from tests.support.scripted_server import ScriptedServer

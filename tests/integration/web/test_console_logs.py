@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Route
 from adapters.yarn.log_folder import LogFolder
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.console_pages import Looker, chromium, looking, serving
 from tests.support.scripted_server import ScriptedServer
 

@@ -14,7 +14,7 @@ from shim.identity.service import Caller
 from shim.server.rest.answers import Document
 from shim.server.rest.live import LiveDocuments
 from shim.server.rest.messages import Request
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = ROOT / "shim" / "server" / "web" / "static"

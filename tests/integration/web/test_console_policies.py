@@ -9,7 +9,7 @@ from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Browser
 
 from shim.identity.service import IdentityRules
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.console_pages import Looker, chromium, looking, serving
 from tests.support.made_up_federation import SPANNING, made_up, some_containers
 from tests.support.scripted_server import ScriptedServer

@@ -8,7 +8,7 @@ from shim.app.listening import check_doors, doors_of
 from shim.config.sections import ServerConfig
 from shim.errors import AddressTakenError, ConfigError
 from shim.federation.inspection import SubClusterDescription
-from shim.testing.postgresql import free_port
+from tests.doubles.postgresql import free_port
 
 
 def test_where_no_cluster_has_an_address_of_a_kind_nothing_listens_for_it():

@@ -14,9 +14,9 @@ from shim.errors import ConfigError
 from shim.ports.resource_manager import ResourceManager, RestAnswer
 from shim.protocol.proto.messages import ApplicationSubmissionContextProto, SubmitApplicationRequestProto
 from shim.protocol.yarn import RPC_SUBMISSION
-from shim.testing.clock import FakeClock
-from shim.testing.federation import a_runtime, in_memory_clusters
-from shim.testing.state_stores import InMemoryStateStore
+from shim.simulation.state_stores import InMemoryStateStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.federation import a_runtime, in_memory_clusters
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 CLUSTERS = "".join(f'[[subcluster]]\nid = "{name}"\nweb = "http://{name}:8088"\n' for name in (EAST, WEST))

@@ -7,10 +7,10 @@ import pytest
 from shim.calls.control import kill_request
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import HomeUnreachableError
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import IsNeverReached, IsPaused
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.misbehaviours import IsNeverReached, IsPaused
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -7,7 +7,7 @@ import pytest
 import structlog
 
 from shim.concurrency.keep_going import aside, keep_going
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 
 class Work:

@@ -15,9 +15,9 @@ from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.share_load import nowhere
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import SharePreview
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_document, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_document, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 DEEP = "k" + ".k" * 20_000

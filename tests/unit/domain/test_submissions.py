@@ -8,7 +8,7 @@ import pytest
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import DISPUTED, differences, disputed_reason
-from shim.testing.builders import a_submission
+from tests.doubles.builders import a_submission
 
 SUBMITTED = a_submission(name="etl", application_type="SPARK", tags=("a", "b"), queue="root.prod")
 SEEN = ApplicationSummary(

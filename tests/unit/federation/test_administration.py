@@ -9,9 +9,9 @@ from shim.domain.subclusters import Admission
 from shim.errors import NotFoundError, UnavailableError
 from shim.ports.multicluster_store import RemoteSession
 from shim.submission.entrance import Accepted
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 

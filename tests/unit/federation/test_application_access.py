@@ -11,10 +11,10 @@ from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.freshness import Freshness
 from shim.federation.reading import ColumnsRead
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_document
-from shim.testing.settings import usual
-from shim.testing.state_stores import InMemoryStateStore
+from shim.simulation.state_stores import InMemoryStateStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_document
+from tests.doubles.settings import usual
 
 
 @pytest.fixture

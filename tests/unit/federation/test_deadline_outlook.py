@@ -11,7 +11,7 @@ from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.federation.deadline_outlook import DeadlineOutlook, outlook, outlook_of_waiting
-from shim.testing.builders import a_record, a_submission
+from tests.doubles.builders import a_record, a_submission
 
 DUE_S = 1000.0 + 60.0
 

@@ -9,10 +9,10 @@ from shim.federation.fence import FencedResourceManager, FencedRPC
 from shim.ports.resource_manager import RestRequest
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.resource_manager_rpc import ScriptedRPC
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.resource_manager_rpc import ScriptedRPC
 
 EAST = SubClusterId("east")
 METRICS = RPCCall(APPLICATION_CLIENT.name, "getClusterMetrics", b"", "alice")

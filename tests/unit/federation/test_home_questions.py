@@ -6,9 +6,9 @@ from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId
 from shim.federation.home_questions import HomeKnows, Life, Uncertain, ask_home, ask_life
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS
-from shim.testing.clock import FakeClock
-from shim.testing.misbehaviours import (
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS
+from tests.doubles.clock import FakeClock
+from tests.doubles.misbehaviours import (
     AnswersGarbage,
     FailsInternally,
     IsNeverReached,
@@ -16,7 +16,7 @@ from shim.testing.misbehaviours import (
     IsStandby,
     MisbehavesFor,
 )
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.resource_manager import ScriptedResourceManager
 
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
 

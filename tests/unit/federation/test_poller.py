@@ -15,8 +15,8 @@ from shim.federation import polling
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers
 from shim.protocol.rest.queue_trees import read_scheduler
-from shim.testing.clock import FakeClock
-from shim.testing.misbehaviours import (
+from tests.doubles.clock import FakeClock
+from tests.doubles.misbehaviours import (
     AnswersEndlessly,
     AnswersGarbage,
     FailsInternally,
@@ -26,9 +26,9 @@ from shim.testing.misbehaviours import (
     IsStandby,
     LosesTheAnswer,
 )
-from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
-from shim.testing.rm_documents import a_node, a_queue
-from shim.testing.settings import usual
+from tests.doubles.resource_manager import AnswersProperly, ScriptedResourceManager
+from tests.doubles.rm_documents import a_node, a_queue
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 

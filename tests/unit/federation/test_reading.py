@@ -14,17 +14,17 @@ from shim.federation.documents import DocumentReading
 from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.usage import UsageForm
-from shim.testing.builders import a_record, a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.misbehaviours import (
+from shim.simulation.state_stores import InMemoryStateStore
+from tests.doubles.builders import a_record, a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.misbehaviours import (
     FailsInternally,
     IsNeverReached,
     IsPaused,
     IsRecovering,
 )
-from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
-from shim.testing.settings import usual
-from shim.testing.state_stores import InMemoryStateStore
+from tests.doubles.resource_manager import AnswersProperly, ScriptedResourceManager
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE, TWO = ApplicationId(1, 1), ApplicationId(1, 2)

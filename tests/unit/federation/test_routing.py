@@ -10,12 +10,12 @@ from shim.errors import HomeUnreachableError, NotFoundError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.routing import ContainerPlaces, ReservationIssuers, Routing, RoutingSettings
 from shim.ports.multicluster_store import RegisteredAttempt
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
-from shim.testing.failing_stores import AwayStore, SwitchableStore
-from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import IsNeverReached, IsPaused, IsRecovering
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryMultiClusterStore
+from shim.simulation.stores import InMemoryMultiClusterStore
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record
+from tests.doubles.failing_stores import AwayStore, SwitchableStore
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.misbehaviours import IsNeverReached, IsPaused, IsRecovering
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

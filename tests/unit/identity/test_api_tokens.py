@@ -13,9 +13,9 @@ from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, 
 from shim.identity.api_tokens import APITokenLimits, APITokens, BadAPITokenError
 from shim.identity.service import Caller, IdentityRules, IdentityService, TokenScopeError, require_scope
 from shim.ports.token_store import TooManyTokensError
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryAPITokenStore
+from shim.simulation.stores import InMemoryAPITokenStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 DAY_S = 86_400.0
 ALICE, BOB, QUEEN = Caller("alice", "alice"), Caller("bob", "bob"), Caller("queen", "queen")

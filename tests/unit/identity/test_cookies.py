@@ -4,7 +4,7 @@ import tracemalloc
 from collections.abc import Callable
 
 from shim.identity.cookies import Cookies
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 KEY = b"k" * 32
 MIB = 1024 * 1024

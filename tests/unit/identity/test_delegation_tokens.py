@@ -16,8 +16,8 @@ from shim.identity.delegation_tokens import (
 )
 from shim.ports.token_store import TooManyTokensError
 from shim.protocol.proto.messages import TokenProto, YARNDelegationTokenIdentifierProto
-from shim.testing.clock import FakeClock
-from shim.testing.stores import InMemoryTokenStore
+from shim.simulation.stores import InMemoryTokenStore
+from tests.doubles.clock import FakeClock
 
 SECRET = b"s" * 32
 LIMITS = TokenLimits(lifetime_s=100.0, renewal_s=30.0, seen_within_s=2.0, of_owner=3, in_all=5, remembered=4)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shim.identity.provider_claims import ClaimedUser, ClaimRules, UnusableClaimsError
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 RULES = usual(ClaimRules, user_domains=frozenset({"example.com"}), known_groups=frozenset({"oidc:ops", "root"}))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from shim.errors import TooManyCallsError
 from shim.identity.rates import CallRates, Rate, RateLimits
 from shim.identity.service import Caller
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 ALICE, BOB = Caller("alice", "alice"), Caller("bob", "bob")
 

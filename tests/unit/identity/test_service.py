@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from shim.domain.roles import Right, Role
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError
 from shim.identity.service import Caller, IdentityRules, IdentityService, ImpersonationError, ProxyRule
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 SECRET = b"s" * 32
 FRONT = ProxyRule(hosts=("10.0.0.0/8", "127.0.0.1"), users=("bob", "root"), groups=("analysts",))

@@ -3,7 +3,7 @@
 import os
 
 from shim.identity.sessions import Sessions
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 SECRET, OTHER = b"s" * 32, b"o" * 32
 

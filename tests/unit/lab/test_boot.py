@@ -12,7 +12,7 @@ from shim.lab.layout import lay_out
 from shim.lab.processes import identity_of
 from shim.lab.spec import LabSpec
 from shim.lab.state import ClusterRecord, DaemonRecord
-from shim.testing.postgresql import free_addresses
+from tests.doubles.postgresql import free_addresses
 
 
 class EnoughError(Exception):

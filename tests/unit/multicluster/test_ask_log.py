@@ -6,8 +6,8 @@ from structlog.testing import capture_logs
 
 from shim.domain.ids import ApplicationId
 from shim.multicluster.ask_log import AskLog
-from shim.testing.clock import FakeClock
-from shim.testing.stores import InMemoryAskStore
+from shim.simulation.stores import InMemoryAskStore
+from tests.doubles.clock import FakeClock
 
 IDS = [ApplicationId(1, number) for number in range(40)]
 

@@ -10,9 +10,9 @@ from shim.domain.queues import is_same_queue
 from shim.errors import HomeUnreachableError, NotFoundError
 from shim.multicluster.attempts import AttemptDirectory
 from shim.ports.attempt_calls import Attempt
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS
-from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import IsNeverReached, IsPaused
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.misbehaviours import IsNeverReached, IsPaused
 
 WEST = SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

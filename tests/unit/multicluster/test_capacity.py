@@ -14,9 +14,9 @@ from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.epochs import Epochs
 from shim.multicluster.capacity import ClusterCapacities
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_node_report, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_node_report, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 GIB = ResourceVector(1024, 1)

@@ -3,7 +3,7 @@ from shim.domain.launches import ContainerKind
 from shim.domain.resources import ResourceVector
 from shim.multicluster.queue_bids import QueueBids
 from shim.scheduling.global_master.capacity_bids import CapacityBidder, WaitingDemand
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 

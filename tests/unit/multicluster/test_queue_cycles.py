@@ -18,9 +18,9 @@ from shim.peers.launches import LaunchService, LaunchVerification
 from shim.ports.attempt_calls import Attempt
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules
 from shim.server.rest.asks_shown import shown_asks
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_document, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_document, a_queue_report, a_report
+from tests.doubles.settings import usual
 from tests.support.planned import DrivenSplitter
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

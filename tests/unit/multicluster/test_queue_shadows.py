@@ -7,7 +7,7 @@ import pytest
 from shim.multicluster.core import Demand
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.scheduling.shadow_report import DifferenceKind
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.unit.multicluster.test_queue_cycles import CAPACITIES, EAST, KEY, QUEUE, WEST, Queue
 
 

@@ -15,7 +15,7 @@ from shim.multicluster.queue_solves import QueueSolves
 from shim.scheduling.policies.medea import MedeaRules
 from shim.scheduling.solvers import SOLVERS
 from shim.scheduling.solving import StatedProblems
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.planned import DrivenSplitter
 from tests.unit.multicluster.test_queue_cycles import CAPACITIES, EAST, KEY, QUEUE, WEST, Queue
 

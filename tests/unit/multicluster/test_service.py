@@ -33,10 +33,10 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     ResourceRequestProto,
 )
+from shim.simulation.stores import InMemoryMultiClusterStore
 from shim.simulation.virtual_time import VirtualClock
-from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryMultiClusterStore
+from tests.doubles.scheduling_clusters import SchedulingCluster, SchedulingClusters
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 APPLICATION = ApplicationId(1_700_000_000_000, 1)

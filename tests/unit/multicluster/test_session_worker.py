@@ -11,8 +11,8 @@ from shim.multicluster.session_worker import SessionSettings, SessionWorker
 from shim.multicluster.unmanaged import Opened
 from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager_rpc import RPCAnswer
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 SLOW = usual(SessionSettings, beat_s=3600.0)

@@ -9,9 +9,9 @@ from shim.errors import CannotSpanError
 from shim.multicluster.unmanaged import UnmanagedAMs, UnmanagedSettings
 from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager_rpc import RPCAnswer
+from shim.simulation.stores import InMemoryMultiClusterStore
 from shim.simulation.virtual_time import VirtualClock
-from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
-from shim.testing.stores import InMemoryMultiClusterStore
+from tests.doubles.scheduling_clusters import SchedulingCluster, SchedulingClusters
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 APPLICATION = ApplicationId(1_700_000_000_000, 1)

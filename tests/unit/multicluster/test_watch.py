@@ -9,10 +9,10 @@ from shim.federation.rm_questions import ask_application
 from shim.multicluster.watch import SessionWatch
 from shim.ports.multicluster_store import RegisteredAttempt, RemoteSession
 from shim.protocol.yarn.unmanaged import expected_id
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS
-from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import FailsInternally
-from shim.testing.stores import InMemoryMultiClusterStore
+from shim.simulation.stores import InMemoryMultiClusterStore
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.misbehaviours import FailsInternally
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -30,11 +30,11 @@ from shim.protocol.peers import (
     decode_frame_untrusted,
     encode_frame,
 )
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.master_links import LosesDeltas, MemoryDialer
-from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.master_links import LosesDeltas, MemoryDialer
+from tests.doubles.reports import a_document, a_node_report, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 NEWLY = Applied(is_new=True)

@@ -34,9 +34,9 @@ from shim.scheduling.global_master.capacity_bids import CapacityBidder, WaitingD
 from shim.scheduling.shadow_report import DifferenceKind, ShadowReport
 from shim.server.peers import MatchingCollector
 from shim.server.rest.asks_shown import shown_asks, shown_matching
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 from tests.support.planned import DrivenSplitter
 from tests.unit.multicluster.core.test_planned import KEY
 from tests.unit.peers.test_following import FollowedLocalMaster

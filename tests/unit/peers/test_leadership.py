@@ -3,8 +3,8 @@ import asyncio
 import pytest
 
 from shim.peers.leadership import LeaseKeeper
-from shim.testing.clock import FakeClock
-from shim.testing.stores import InMemoryLeaseStore
+from shim.simulation.stores import InMemoryLeaseStore
+from tests.doubles.clock import FakeClock
 
 FOR_S = 4.0
 

@@ -12,12 +12,12 @@ from shim.federation.poller import PollSchedule
 from shim.peers.leadership import LeaseKeeper
 from shim.peers.local import LocalMasterSettings, StandingLocalMaster
 from shim.protocol.peers import HelloFrame, ProposalFrame, ReportFollower
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.master_links import linked
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryLeaseStore
+from shim.simulation.stores import InMemoryLeaseStore
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.master_links import linked
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 LEASE_S = 2.0

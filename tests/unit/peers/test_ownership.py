@@ -5,8 +5,8 @@ import pytest
 from shim.domain.ids import GlobalMasterId
 from shim.peers.ownership import OwnershipSettings, QueueOwnership
 from shim.peers.roster import Roster
-from shim.testing.clock import FakeClock
-from shim.testing.stores import InMemoryLeaseStore
+from shim.simulation.stores import InMemoryLeaseStore
+from tests.doubles.clock import FakeClock
 
 QUEUES = {f"root.q{number}" for number in range(12)}
 LEASE_S = 2.0

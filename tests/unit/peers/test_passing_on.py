@@ -16,8 +16,8 @@ from shim.peers.ownership import Owner
 from shim.peers.passing_on import ForwardedSubmissionService, PassingOn
 from shim.protocol.peers import OutcomeFrame, OutcomeKind, ResyncFrame
 from shim.submission.entrance import Accepted, Rejected
-from shim.testing.builders import a_submission
-from shim.testing.master_links import MemoryDialer, linked
+from tests.doubles.builders import a_submission
+from tests.doubles.master_links import MemoryDialer, linked
 
 EAST = SubClusterId("east")
 OTHER = Owner(GlobalMasterId("b"), "b:1", is_me=False)

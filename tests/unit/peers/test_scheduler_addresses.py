@@ -7,8 +7,8 @@ import pytest
 from shim.domain.ids import GlobalMasterId
 from shim.peers.ownership import Owner, SchedulerAddresses
 from shim.peers.roster import Roster
-from shim.testing.clock import FakeClock
-from shim.testing.stores import InMemoryLeaseStore
+from shim.simulation.stores import InMemoryLeaseStore
+from tests.doubles.clock import FakeClock
 
 A, B = GlobalMasterId("a"), GlobalMasterId("b")
 

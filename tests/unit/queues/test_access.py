@@ -9,9 +9,9 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.errors import ForbiddenError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.access import QueueAccess
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 APP = ApplicationId(1, 7)

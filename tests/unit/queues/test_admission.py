@@ -22,12 +22,12 @@ from shim.queues.core.expected_work import NO_EXPECTATION
 from shim.queues.starting import Starting
 from shim.submission.entrance import Accepted
 from shim.submission.service import SubmissionService, SubmissionSettings
-from shim.testing import reports
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import RejectsSubmissions
-from shim.testing.settings import usual
+from tests.doubles import reports
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import RejectsSubmissions
+from tests.doubles.settings import usual
 
 ONE_AT_A_TIME = SharePolicy((FederatedQueue("root.prod", weight=1, max_running=1),))
 

@@ -14,11 +14,11 @@ from shim.errors import ForbiddenError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.admission import AdmissionQueue, Kills, WaitingPlace
 from shim.queues.core.entitle import ShareSettings
+from shim.simulation.state_stores import InMemoryStateStore
 from shim.telemetry.application_life import LifeEvent, listen
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
-from shim.testing.state_stores import InMemoryStateStore
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 PROD = "root.prod"

@@ -20,10 +20,10 @@ from shim.queues.core.entitle import ShareSettings
 from shim.queues.credits import CreditBook
 from shim.queues.engines import EngineGraphs
 from shim.simulation.engine import seeded
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_document, a_report
-from shim.testing.settings import usual
-from shim.testing.state_stores import InMemoryStateStore
+from shim.simulation.state_stores import InMemoryStateStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_document, a_report
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 UNIT = ResourceVector(1024, 1)

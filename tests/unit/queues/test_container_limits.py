@@ -10,10 +10,10 @@ from shim.errors import BadRequestError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.container_limits import ContainerLimits
 from shim.submission.core.home import HomeSettings, choose_home
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_node_report, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_node_report, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 GPU = "yarn.io/gpu"

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from shim.domain.credits import NO_CREDITS, Credits
 from shim.domain.ids import ApplicationId
 from shim.queues.credits import CreditBook, CreditKeeping
-from shim.testing.clock import FakeClock
-from shim.testing.stores import InMemoryCreditStore
+from shim.simulation.stores import InMemoryCreditStore
+from tests.doubles.clock import FakeClock
 
 ONE, TWO = ApplicationId(1, 1), ApplicationId(1, 2)
 HOUR_S = 3600.0

@@ -6,7 +6,7 @@ from shim.errors import MalformedJobGraphError
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_counts import JobCountReader
 from shim.queues.job_reading import PlannedFor
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 JOB, EAST = ApplicationId(1, 1), SubClusterId("east")
 STAGES = StagesOfJob(JobGraph.of("dag", (Stage("a", 1, 512, 1),)), {2: 0})

@@ -11,10 +11,10 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import ApplicationDocument
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.load_meter import LoadMeter
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_document, a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_document, a_report
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 

@@ -14,9 +14,9 @@ from shim.queues import outline_reader
 from shim.queues.engines import EngineGraphs
 from shim.queues.outline_reader import OutlineReader, OutlineWorld
 from shim.scheduling.job_outlines import JobOutlines
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 from tests.unit.queues.test_altruism import EAST, JOB, ListedJob
 
 SHORT, LONG = (AskKey(priority, -1, is_opportunistic=False, resource=ResourceVector(1024, 1)) for priority in (20, 30))

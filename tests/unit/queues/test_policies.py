@@ -8,8 +8,8 @@ from shim.config.policy_files import parse_policy
 from shim.domain.shares import SharePolicy
 from shim.errors import BadRequestError, ConflictError, NotFoundError
 from shim.queues.policies import PolicyService
-from shim.testing.clock import FakeClock
-from shim.testing.stores import InMemoryPolicyStore
+from shim.simulation.stores import InMemoryPolicyStore
+from tests.doubles.clock import FakeClock
 
 FIRST = '[[queue]]\nname = "root.prod"\nweight = 1\n'
 SECOND = '[[queue]]\nname = "root.prod"\nweight = 3\n'

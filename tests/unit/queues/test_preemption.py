@@ -30,12 +30,12 @@ from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.lent_recalls import LenderNeed
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
+from shim.simulation.state_stores import InMemoryStateStore
+from shim.simulation.stores import InMemoryActStore
 from shim.telemetry.application_life import LifeEvent, listen
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_node_report, a_queue_report, a_report
-from shim.testing.settings import usual
-from shim.testing.state_stores import InMemoryStateStore
-from shim.testing.stores import InMemoryActStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_node_report, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 UNIT = ResourceVector(1024, 1)

@@ -6,7 +6,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.errors import StoreUnavailableError
 from shim.queues.preemption_log import PreemptionLog
-from shim.testing.stores import InMemoryActStore
+from shim.simulation.stores import InMemoryActStore
 
 APPLICATIONS, ACTS = 4096, 64
 

@@ -8,7 +8,7 @@ import pytest
 
 from shim.queues.core.entitle import QueueShareStatus
 from shim.queues.share_history import EVERY_S, ShareHistory
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 DAY = 24 * 60
 

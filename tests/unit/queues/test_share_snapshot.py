@@ -17,8 +17,8 @@ from shim.ports.attempt_calls import Attempt
 from shim.queues.core.entitle import ShareSettings, division_of
 from shim.queues.core.share_load import measure
 from shim.queues.share_snapshot import FederationNow, RelayedAttempt, take_snapshot
-from shim.testing.reports import a_node_report, a_queue_report
-from shim.testing.settings import usual
+from tests.doubles.reports import a_node_report, a_queue_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 POLICY = SharePolicy(

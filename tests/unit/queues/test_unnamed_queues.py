@@ -6,9 +6,9 @@ from shim.domain.ids import SubClusterId
 from shim.domain.shares import AUTOMATIC, PLAIN, FederatedQueue, QueueDefaults, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.unnamed_queues import UnnamedQueues
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 PROD = FederatedQueue("root.prod", names={WEST: "root.production"})

@@ -12,11 +12,11 @@ from shim.identity.service import Caller
 from shim.ports.queue_stores import UsageQuestion, UsageTotal
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.usage import UsageKeeping, UsageReports
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS
-from shim.testing.clock import FakeClock
-from shim.testing.federation import ScriptedFederation
-from shim.testing.reports import a_document, a_report
-from shim.testing.stores import InMemoryCreditStore, InMemoryUsageStore
+from shim.simulation.stores import InMemoryCreditStore, InMemoryUsageStore
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS
+from tests.doubles.clock import FakeClock
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.reports import a_document, a_report
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE, TWO = ApplicationId(FEDERATION_TIMESTAMP_MS, 1), ApplicationId(FEDERATION_TIMESTAMP_MS, 2)

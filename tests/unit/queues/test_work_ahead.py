@@ -9,10 +9,10 @@ from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
 from shim.queues.work_ahead import WorkAhead
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_document, a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_document, a_report
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 

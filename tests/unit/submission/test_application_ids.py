@@ -7,10 +7,10 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.errors import UnavailableError
+from shim.simulation.state_stores import InMemoryStateStore
 from shim.submission.application_ids import ApplicationIds
-from shim.testing.clock import FakeClock
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.state_stores import InMemoryStateStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.failing_stores import SwitchableStore
 
 
 @pytest.fixture

@@ -11,14 +11,14 @@ from shim.submission.delivery_attempts import Settling
 from shim.submission.entrance import Accepted, Rejected
 from shim.submission.reconciliation import Reconciliation, ReconciliationSettings
 from shim.submission.repair import Repair, RepairSettings
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.failing_stores import TakesItsTime
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import IsNeverReached, IsPaused, MisbehavesFor, RejectsSubmissions
-from shim.testing.reports import a_report
-from shim.testing.resource_manager import AnswersProperly
-from shim.testing.settings import usual
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.failing_stores import TakesItsTime
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import IsNeverReached, IsPaused, MisbehavesFor, RejectsSubmissions
+from tests.doubles.reports import a_report
+from tests.doubles.resource_manager import AnswersProperly
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 INTENDED, SUBMITTED = SubmissionState.INTENDED, SubmissionState.SUBMITTED

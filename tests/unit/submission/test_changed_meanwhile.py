@@ -13,11 +13,11 @@ from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
 from shim.errors import NoAnswerError
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.failing_stores import TakesItsTime
-from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import ChokesOn, FailsWithoutWords, RejectsSubmissions
-from shim.testing.resource_manager import AnswersProperly, Behaviour, ScriptedResourceManager
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.failing_stores import TakesItsTime
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.misbehaviours import ChokesOn, FailsWithoutWords, RejectsSubmissions
+from tests.doubles.resource_manager import AnswersProperly, Behaviour, ScriptedResourceManager
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -9,12 +9,12 @@ from shim.domain.ids import SubClusterId
 from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.home_questions import Life
+from shim.simulation.state_stores import InMemoryStateStore
 from shim.submission.claims import Claims
 from shim.submission.lost_time import Sighting
-from shim.testing.builders import a_record
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
-from shim.testing.state_stores import InMemoryStateStore
+from tests.doubles.builders import a_record
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 INTENDED, SUBMITTED, WAITING = SubmissionState.INTENDED, SubmissionState.SUBMITTED, SubmissionState.WAITING

@@ -12,9 +12,9 @@ from shim.protocol.proto.messages import SubmitApplicationRequestProto
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.core.home import HomeSettings, choose_home, next_best
 from shim.submission.homes import data_parts
-from shim.testing.builders import a_submission
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 SYSTEMS = FileSystems({EAST: frozenset({"hdfs://nn-east"}), WEST: frozenset({"hdfs://nn-west"})})

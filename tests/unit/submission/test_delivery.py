@@ -10,9 +10,9 @@ from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, 
 from shim.federation.home_questions import Uncertain
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.submission.delivery import NotSent, Refused, Taken, deliver
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.resource_manager import ScriptedResourceManager
 
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
 

@@ -12,9 +12,9 @@ from shim.federation.home_questions import Uncertain
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import NotSent, Refused, Taken
 from shim.submission.delivery_attempts import BackOff, DeliveryAttempts, Settling
-from shim.testing.builders import a_record
-from shim.testing.clock import FakeClock
-from shim.testing.failing_stores import SwitchableStore
+from tests.doubles.builders import a_record
+from tests.doubles.clock import FakeClock
+from tests.doubles.failing_stores import SwitchableStore
 
 RECORD = a_record(1, intended_at_ms=5000)
 PROGRESS = RECORD.progress

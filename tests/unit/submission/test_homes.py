@@ -13,10 +13,10 @@ from shim.protocol.yarn import RPC_SUBMISSION
 from shim.protocol.yarn import decode_submission as decode_rpc
 from shim.submission.core.home import HomeSettings
 from shim.submission.homes import Homes, out_of_reach, put_into
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 

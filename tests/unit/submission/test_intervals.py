@@ -12,10 +12,10 @@ import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import SubmissionProgress, SubmissionRecord
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import IsNeverReached
-from shim.testing.state_stores import InMemoryHistoryStore
+from shim.simulation.state_stores import InMemoryHistoryStore
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import IsNeverReached
 
 EAST = SubClusterId("east")
 

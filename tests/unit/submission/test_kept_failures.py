@@ -7,14 +7,14 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.domain.submissions import DeliveryFailure, SubmissionRecord, SubmissionState
+from shim.simulation.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery_attempts import BackOff, DeliveryAttempts
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import ChokesOn, FailsWithoutWords, IsPaused
-from shim.testing.resource_manager import AnswersProperly
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import ChokesOn, FailsWithoutWords, IsPaused
+from tests.doubles.resource_manager import AnswersProperly
 
 INTENDED, SUBMITTED, REJECTED = SubmissionState.INTENDED, SubmissionState.SUBMITTED, SubmissionState.REJECTED
 ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

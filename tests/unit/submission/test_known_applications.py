@@ -17,8 +17,8 @@ from shim.protocol.yarn import submissions as rpc
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.entrance import Accepted
 from shim.submission.known_applications import CONTENT_VERSION, content_hash, is_same_content
-from shim.testing.builders import a_record
-from shim.testing.federation import ScriptedFederation
+from tests.doubles.builders import a_record
+from tests.doubles.federation import ScriptedFederation
 
 CONTEXT: dict[str, Any] = {
     "application-id": "application_1700000000000_0001",

@@ -6,13 +6,13 @@ from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
 from shim.errors import ConflictError, UnavailableError
+from shim.simulation.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from shim.submission.entrance import Accepted
 from shim.submission.lost_time import NOTHING_LOST, LostTime, LostTimeSettings, Sightings
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import IsNeverReached
-from shim.testing.resource_manager import AnswersProperly
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.resource_manager import AnswersProperly
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -6,11 +6,11 @@ import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionRecord, SubmissionState
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import IsNeverReached, IsRecovering
-from shim.testing.resource_manager import AnswersProperly
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import IsNeverReached, IsRecovering
+from tests.doubles.resource_manager import AnswersProperly
 
 EAST = SubClusterId("east")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

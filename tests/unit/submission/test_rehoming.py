@@ -10,10 +10,10 @@ from shim.domain.submissions import SubmissionState
 from shim.errors import ConflictError, NotFoundError, UnavailableError
 from shim.ports.resource_manager import RestRequest
 from shim.submission.crash_points import CrashPoint
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import IsNeverReached, LosesTheAnswer, MisbehavesFor
-from shim.testing.resource_manager import AnswersProperly
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.misbehaviours import IsNeverReached, LosesTheAnswer, MisbehavesFor
+from tests.doubles.resource_manager import AnswersProperly
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -9,10 +9,10 @@ import pytest
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionRecord, SubmissionState
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import (
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import (
     IsNeverReached,
     IsPaused,
     IsRecovering,
@@ -20,7 +20,7 @@ from shim.testing.misbehaviours import (
     MisbehavesFor,
     RejectsSubmissions,
 )
-from shim.testing.resource_manager import AnswersProperly
+from tests.doubles.resource_manager import AnswersProperly
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

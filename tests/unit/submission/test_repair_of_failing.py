@@ -10,10 +10,10 @@ from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.submission.delivery_attempts import BackOff, DeliveryAttempts
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import ChokesOn, FailsWithoutWords, IsNeverReached, IsPaused
-from shim.testing.resource_manager import AnswersProperly, Behaviour
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import ChokesOn, FailsWithoutWords, IsNeverReached, IsPaused
+from tests.doubles.resource_manager import AnswersProperly, Behaviour
 
 INTENDED, SUBMITTED, REJECTED = SubmissionState.INTENDED, SubmissionState.SUBMITTED, SubmissionState.REJECTED
 POISONED = 42

@@ -15,12 +15,12 @@ from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.core.home import HomeSettings, choose_home
 from shim.submission.homes import Homes
 from shim.submission.reservations import Reservations, reservation_of
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.misbehaviours import AnswersGarbage, FailsInternally, IsNeverReached, LosesTheAnswer
-from shim.testing.reports import a_report
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.misbehaviours import AnswersGarbage, FailsInternally, IsNeverReached, LosesTheAnswer
+from tests.doubles.reports import a_report
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ISSUED = {"reservation_5_0001": WEST, "reservation_6_0001": EAST}

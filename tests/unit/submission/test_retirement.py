@@ -14,11 +14,11 @@ from shim.errors import ConflictError, NeverReachedError, NotFoundError, Unavail
 from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager import RestRequest
 from shim.submission.entrance import Accepted
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.failing_stores import SwitchableStore
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import IsNeverReached, IsPaused, IsRecovering, MisbehavesFor
-from shim.testing.resource_manager import AnswersProperly
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.failing_stores import SwitchableStore
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import IsNeverReached, IsPaused, IsRecovering, MisbehavesFor
+from tests.doubles.resource_manager import AnswersProperly
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE, TWO = (ApplicationId(FEDERATION_TIMESTAMP_MS, number) for number in (1, 2))

@@ -13,10 +13,10 @@ from shim.errors import BadRequestError, ConflictError, NoUsableSubClusterError,
 from shim.ports.resource_manager import RestRequest
 from shim.submission.crash_points import CrashPoint
 from shim.submission.entrance import Accepted, Rejected
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.failing_stores import AwayStore, LockedStore, LosesTheAnswerToCommits, SwitchableStore
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import (
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.failing_stores import AwayStore, LockedStore, LosesTheAnswerToCommits, SwitchableStore
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import (
     AnswersGarbage,
     FailsInternally,
     IsNeverReached,
@@ -27,8 +27,8 @@ from shim.testing.misbehaviours import (
     MisbehavesFor,
     RejectsSubmissions,
 )
-from shim.testing.reports import a_report
-from shim.testing.resource_manager import Behaviour
+from tests.doubles.reports import a_report
+from tests.doubles.resource_manager import Behaviour
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -17,12 +17,12 @@ from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.errors import ConflictError, UnavailableError
 from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import FailsWithoutWords, IsNeverReached, IsPaused, MisbehavesFor
-from shim.testing.reports import a_report
-from shim.testing.resource_manager import AnswersProperly, Behaviour, ScriptedResourceManager
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from shim.simulation.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import FailsWithoutWords, IsNeverReached, IsPaused, MisbehavesFor
+from tests.doubles.reports import a_report
+from tests.doubles.resource_manager import AnswersProperly, Behaviour, ScriptedResourceManager
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 INTENDED, SUBMITTED, LOST = SubmissionState.INTENDED, SubmissionState.SUBMITTED, SubmissionState.LOST

@@ -8,11 +8,11 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.submission.reconciliation import Reconciliation, ReconciliationSettings
-from shim.testing import rm_documents
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.federation import ScriptedFederation
-from shim.testing.resource_manager import BASE, ScriptedResourceManager, ok_answer
-from shim.testing.settings import usual
+from tests.doubles import rm_documents
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.resource_manager import BASE, ScriptedResourceManager, ok_answer
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -6,9 +6,9 @@ import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import SubmissionState
+from shim.simulation.state_stores import InMemoryStateStore
 from shim.submission.tools import find_standing
-from shim.testing.builders import a_record
-from shim.testing.state_stores import InMemoryStateStore
+from tests.doubles.builders import a_record
 
 
 async def test_a_record_that_stands_as_it_was_seen_is_found_with_its_body() -> None:

@@ -9,9 +9,9 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.submission.waiting import HomeWaits
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_document, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_document, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 

@@ -14,9 +14,9 @@ from shim.errors import NoAnswerError
 from shim.ports.resource_manager import RestRequest
 from shim.submission.resending import as_failed
 from shim.telemetry.application_life import LifeEvent, listen
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
-from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.misbehaviours import FailsWithoutWords, IsNeverReached, MisbehavesFor, RejectsSubmissions
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
+from tests.doubles.misbehaviours import FailsWithoutWords, IsNeverReached, MisbehavesFor, RejectsSubmissions
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

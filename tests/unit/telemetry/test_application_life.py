@@ -16,12 +16,12 @@ from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.inspection import ClusterStatus, SubClusterDescription
 from shim.telemetry import application_life
 from shim.telemetry.application_life import ApplicationLives
-from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import IsPaused, MisbehavesFor
-from shim.testing.reports import a_document, a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.misbehaviours import IsPaused, MisbehavesFor
+from tests.doubles.reports import a_document, a_report
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

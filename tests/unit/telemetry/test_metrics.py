@@ -9,9 +9,9 @@ from shim.errors import NoAnswerError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.telemetry import Metrics, SubClusterGauges
 from shim.telemetry.metrics import CallTimes, LoopLag, PollCounter
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_report
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_report
+from tests.doubles.settings import usual
 
 EAST = SubClusterGauges(
     subcluster="east", age_s=0.5, state="SC_RUNNING", admission="open", nodes=2, live_applications=3

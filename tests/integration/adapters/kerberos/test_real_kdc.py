@@ -22,7 +22,7 @@ from shim.protocol.hrpc import (
     UserIdentity,
 )
 from shim.protocol.hrpc.gssapi import MAX_MESSAGE_BYTES, GSSAPIClient, GSSAPIServer
-from shim.testing.connection_pair import ConnectionPair
+from tests.doubles.connection_pair import ConnectionPair
 from tests.support.kdc import LOCALHOST, OTHER_REALM, REALM
 from tests.support.loop_watch import LoopWatch, too_long
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from adapters.ldap import DirectorySettings, LDAPGroups
 from shim.errors import UnavailableError
-from shim.testing.postgresql import free_port
+from tests.doubles.postgresql import free_port
 from tests.support.certificates import TestAuthority
 from tests.support.directory import ADMIN, BASE, PASSWORD, a_directory
 from tests.support.freezing import freeze

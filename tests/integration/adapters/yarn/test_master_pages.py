@@ -12,9 +12,9 @@ from adapters.yarn.master_pages import MasterPages, PageSource
 from shim.domain.ids import ApplicationId
 from shim.errors import NoAnswerError, UnavailableError
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import ScriptedResourceManager, ok_answer
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.resource_manager import ScriptedResourceManager, ok_answer
+from tests.doubles.settings import usual
 
 ONE = ApplicationId(1_700_000_000_000, 6)
 BASE = f"/proxy/{ONE}"

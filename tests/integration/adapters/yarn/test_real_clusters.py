@@ -20,10 +20,10 @@ from shim.federation.poller import PollSchedule, SubClusterPollers
 from shim.federation.polling import PollSettings
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.ports.resource_manager import RestRequest
+from shim.simulation.state_stores import InMemoryStateStore
 from shim.submission.core.home import choose_home
-from shim.testing.builders import a_submission
-from shim.testing.settings import usual
-from shim.testing.state_stores import InMemoryStateStore
+from tests.doubles.builders import a_submission
+from tests.doubles.settings import usual
 
 pytestmark = pytest.mark.lab
 

@@ -15,7 +15,7 @@ from shim.app.tls_files import ClientTLSFiles
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.resource_manager import RestRequest
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 PING = RestRequest("GET", "/ping", user="alice")

@@ -8,7 +8,7 @@ from adapters.yarn import RestResourceManager, RestSettings
 from shim.errors import MalformedAnswerError, NeverReachedError
 from shim.ports.resource_manager import RestRequest
 from shim.protocol.hrpc import SASLError
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.integration.adapters.yarn.test_rm_rest import EAST, answers, serving
 
 PING = RestRequest("GET", "/ping", user="alice")

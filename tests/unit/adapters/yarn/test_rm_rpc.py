@@ -12,10 +12,10 @@ from shim.ports.resource_manager import RestRequest
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.yarn import RPC_SUBMISSION
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.misbehaviours import RejectsSubmissions
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.misbehaviours import RejectsSubmissions
+from tests.doubles.resource_manager import ScriptedResourceManager
 
 BY_RPC = replace(a_submission(), content_type=RPC_SUBMISSION, body=b"payload")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from adapters.yarn.tracking_urls import TrackedAtHeddle, tracked_at
 from shim.domain.ids import ApplicationId
 from shim.ports.resource_manager import RestRequest
-from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.clock import FakeClock
+from tests.doubles.resource_manager import ScriptedResourceManager
 
 URL = "http://heddle:8089"
 ONE = "application_1700000000000_0006"

@@ -12,8 +12,8 @@ from shim.domain.usage import PartUsage
 from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.protocol.rest.usage import UsageForm
-from shim.testing.reports import a_document, a_report
-from shim.testing.settings import usual
+from tests.doubles.reports import a_document, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 ONE = ApplicationId(1, 1)

@@ -6,8 +6,8 @@ from dataclasses import replace
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.federation.core.application_index import SubmitTimes
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.testing.reports import a_document, a_report
-from shim.testing.settings import usual
+from tests.doubles.reports import a_document, a_report
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 ONE = ApplicationId(1, 1)

@@ -14,7 +14,7 @@ from shim.federation.core.federation_view import (
     PendingPlacement,
     ViewSettings,
 )
-from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
+from tests.doubles.reports import a_document, a_node_report, a_queue_report, a_report
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE = ApplicationId(1, 1)

@@ -3,7 +3,7 @@ import pytest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import HaState
 from shim.federation.core.report import HeartbeatReporter, Poll, absent
-from shim.testing.reports import a_document, a_node_report
+from tests.doubles.reports import a_document, a_node_report
 
 EAST = SubClusterId("east")
 ONE, TWO = ApplicationId(1, 1), ApplicationId(1, 2)

@@ -24,7 +24,7 @@ from shim.multicluster.core.plan_events import (
 )
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 BOTH = frozenset({EAST, WEST})

@@ -11,7 +11,7 @@ from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.plan_events import AllocationsVerified, Planned, Propose, PublishRequests
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings, SpokenFor, TagCounts
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 BOTH = frozenset({EAST, WEST})

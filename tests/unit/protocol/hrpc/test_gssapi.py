@@ -15,7 +15,7 @@ from shim.protocol.hrpc import (
     UserIdentity,
 )
 from shim.protocol.hrpc.gssapi import MAX_MESSAGE_BYTES, GSSAPIClient, GSSAPIServer
-from shim.testing.connection_pair import ConnectionPair
+from tests.doubles.connection_pair import ConnectionPair
 
 AUTH, INTEGRITY, PRIVACY = QualityOfProtection
 EVERY = [

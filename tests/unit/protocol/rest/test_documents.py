@@ -18,7 +18,7 @@ from shim.protocol.rest.documents import (
     submitted_document,
 )
 from shim.protocol.rest.wire_values import with_plain_numbers
-from shim.testing.recorded import recorded_exchange, recorded_exchanges
+from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 EAST = SubClusterId("east")
 APP = b'{"id":"application_1_0001","state":"RUNNING","finalStatus":"UNDEFINED","new":{"a":1,"a":2}}'

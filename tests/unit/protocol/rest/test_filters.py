@@ -12,7 +12,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import QueueScope, parse_application_filter, parse_node_states
 from shim.protocol.rest.queries import parse_query
-from shim.testing.recorded import RecordedExchange, recorded_exchanges
+from tests.doubles.recorded import RecordedExchange, recorded_exchanges
 
 HOME = SubClusterId("full")
 QUEUES = {

@@ -6,7 +6,7 @@ import pytest
 
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import path_application, path_node
-from shim.testing.recorded import recorded_exchanges
+from tests.doubles.recorded import recorded_exchanges
 
 APPLICATIONS = [
     exchange

@@ -9,7 +9,7 @@ import pytest
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.protocol.rest.jmx import Machine, beans_document, queue_beans, resource_manager_beans, rpc_beans
-from shim.testing.recorded import recorded_exchange
+from tests.doubles.recorded import recorded_exchange
 
 METRICS, NODES = (recorded_exchange(f"get_empty/{each}.json").body for each in ("metrics", "nodes"))
 BEANS = resource_manager_beans(METRICS, NODES)

@@ -13,7 +13,7 @@ from shim.protocol.rest.negotiation import (
     negotiate,
     page_failure,
 )
-from shim.testing.recorded import RecordedExchange, recorded_exchanges
+from tests.doubles.recorded import RecordedExchange, recorded_exchanges
 
 _FORMS = {
     Representation.JSON.value: Representation.JSON,

@@ -6,7 +6,7 @@ from shim.domain.queues import PartitionReport, QueueState, QueueUser
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 from shim.protocol.rest.queue_trees import open_scheduler, read_scheduler
-from shim.testing.recorded import recorded_exchange, recorded_exchanges
+from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 TOTAL = ResourceVector(8192, 8)
 

@@ -10,7 +10,7 @@ from shim.lab import SUPPORTED_VERSIONS
 from shim.protocol.rest.documents import application_documents, read_info, read_metrics, read_nodes
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queue_trees import read_scheduler
-from shim.testing.recorded import recorded_exchanges
+from tests.doubles.recorded import recorded_exchanges
 
 pytestmark = pytest.mark.parametrize("version", SUPPORTED_VERSIONS)
 

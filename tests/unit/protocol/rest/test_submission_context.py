@@ -13,7 +13,7 @@ from shim.domain.submissions import Refusal, SubmitVerdict
 from shim.protocol.rest.bodies import MAX_DEPTH
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.submission_context import decode_submission, read_reply
-from shim.testing.recorded import recorded_exchange, recorded_exchanges
+from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 READABLE = ("application/json", "application/xml")
 BODIES = [

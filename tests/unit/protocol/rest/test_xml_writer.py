@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.protocol.rest.xml_writer import XML_HEAD, NotXMLError, item_to_xml, json_to_xml, xml_and_left_out
-from shim.testing.recorded import RecordedExchange, recorded_exchange, recorded_exchanges
+from tests.doubles.recorded import RecordedExchange, recorded_exchange, recorded_exchanges
 
 _DIGITS = re.compile(rb"\d+(\.\d+)?")
 _ROOT = re.compile(rb'standalone="yes"\?><([\w-]+)')

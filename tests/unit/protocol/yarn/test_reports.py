@@ -30,7 +30,7 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import attempt_message, attempt_of, report_of, tells_an_end
 from shim.protocol.yarn.reports import as_seen, hidden_report, read_running, running_message
 from shim.protocol.yarn.submit_times import reports_in, written_report
-from shim.testing.reports import a_document
+from tests.doubles.reports import a_document
 
 
 def an_answer(state: str, *, finish_time: int = 1_700_000_000_000, logs: str = "") -> bytes:

@@ -14,7 +14,7 @@ from shim.federation.core.subcluster_view import SubClusterView
 from shim.queues.core.entitle import PendingApplication, Round, ShareSettings, decide_starts
 from shim.queues.core.expected_work import ExpectedWork
 from shim.queues.core.share_load import LiveApplication, QueueLoad, measure, nowhere
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 GIB = ResourceVector(1024, 1)

@@ -12,7 +12,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.queues.core.share_load import LiveApplication, QueueLoad, measure, nowhere
-from shim.testing.reports import a_queue_report
+from tests.doubles.reports import a_queue_report
 
 EAST, WEST, NORTH = (SubClusterId(name) for name in ("east", "west", "north"))
 ABSENT_AFTER_S = 60.0

@@ -15,7 +15,7 @@ from shim.scheduling.global_master.recurring_jobs import (
     wider_key,
     work_left,
 )
-from shim.testing.reports import a_document
+from tests.doubles.reports import a_document
 
 SUMMARY = a_document(1, "east").summary
 NOBODY = np.zeros(1)

@@ -11,7 +11,7 @@ from shim.peers.passing_on import PassedOn
 from shim.protocol.peers import OutcomeKind
 from shim.server.peers import ForwardedAuditObserver, MastersCollector
 from shim.telemetry import AuditTrail
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 EAST = SubClusterId("east")
 PASSED = PassedOn(

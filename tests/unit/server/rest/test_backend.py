@@ -11,8 +11,8 @@ from shim.federation.core.federation_view import Part
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.filters import QueueScope
 from shim.server.rest.backend import Backend
-from shim.testing.reports import a_queue_report, a_report
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.reports import a_queue_report, a_report
+from tests.doubles.resource_manager import ScriptedResourceManager
 from tests.support.scripted_server import ScriptedServer
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -15,9 +15,9 @@ from shim.protocol.rest.token_strings import encode_token
 from shim.server.rest.callers import CookieTwiceError, ProvenCallers
 from shim.server.rest.callers import cookie_of as one_cookie
 from shim.server.rest.messages import Request
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryTokenStore
+from shim.simulation.stores import InMemoryTokenStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 from tests.support.scripted_server import ScriptedServer
 
 METRICS = "/ws/v1/cluster/metrics"

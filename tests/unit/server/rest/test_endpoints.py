@@ -7,7 +7,7 @@ import pytest
 from shim.domain.roles import RIGHT_OF_SCOPE, Right, TokenScope
 from shim.server.rest.endpoints import BASE, ENDPOINTS, allowed_methods, find, has_broken_escape
 from shim.server.ways import RouteKey, Way
-from shim.testing.recorded import recorded_exchanges
+from tests.doubles.recorded import recorded_exchanges
 
 RECORDED = [
     exchange

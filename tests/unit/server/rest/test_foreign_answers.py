@@ -9,7 +9,7 @@ from shim.protocol.rest.errors import JavaError
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.foreign_answers import carried_document, carried_page
 from shim.server.rest.messages import Answer, Headers, Request
-from shim.testing.recorded import recorded_exchanges
+from tests.doubles.recorded import recorded_exchanges
 from tests.support.hostile import FOREIGN_HEADERS, FOREIGN_TYPES, FOREIGN_XML
 
 ASKED = Request("POST", "/ws/v1/cluster/apps", "", (("host", "heddle:8088"),), b"", "10.0.0.1")

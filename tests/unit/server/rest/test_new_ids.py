@@ -19,7 +19,7 @@ from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Request
 from shim.server.rest.new_ids import NewIdAnswers
 from shim.server.rest.request_records import RequestResponse
-from shim.testing.settings import usual
+from tests.doubles.settings import usual
 from tests.support.examples import examples
 from tests.support.scripted_server import BASE, ScriptedServer
 

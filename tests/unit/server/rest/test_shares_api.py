@@ -20,12 +20,12 @@ from shim.queues.share_history import ShareHistory
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.shares_api import SharesAPI
-from shim.testing.builders import a_submission
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_queue_report, a_report
-from shim.testing.settings import usual
-from shim.testing.state_stores import InMemoryStateStore
-from shim.testing.stores import InMemoryActStore, InMemoryPolicyStore
+from shim.simulation.state_stores import InMemoryStateStore
+from shim.simulation.stores import InMemoryActStore, InMemoryPolicyStore
+from tests.doubles.builders import a_submission
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_queue_report, a_report
+from tests.doubles.settings import usual
 
 POLICY = '[[queue]]\nname = "root.prod"\nweight = 3\n[[queue]]\nname = "root.dev"\nweight = 1\n'
 

@@ -17,9 +17,9 @@ from shim.queues.usage import UsageReports
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.usage_api import UsageAPI
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryCreditStore, InMemoryUsageStore
+from shim.simulation.stores import InMemoryCreditStore, InMemoryUsageStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 NOVEMBER_MS = 1_793_491_200_000
 DAY_MS = 86_400_000

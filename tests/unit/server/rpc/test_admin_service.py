@@ -42,10 +42,10 @@ from shim.server.rights import ADMIN
 from shim.server.rpc import AdminService
 from shim.server.rpc.admin_service import ADMIN_METHODS
 from shim.server.ways import Way
-from shim.testing.admin_rpc import IsAway, ObeysEveryOperator, RefusesOperators
-from shim.testing.clock import FakeClock
-from shim.testing.reports import a_node_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.admin_rpc import IsAway, ObeysEveryOperator, RefusesOperators
+from tests.doubles.clock import FakeClock
+from tests.doubles.reports import a_node_report, a_report
+from tests.doubles.settings import usual
 from tests.support.roles import ROLES, may, user_of, with_required
 
 ADA = Caller("ada", "ada")

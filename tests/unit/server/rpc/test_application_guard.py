@@ -19,12 +19,12 @@ from shim.protocol.proto import messages as m
 from shim.protocol.yarn import application_message
 from shim.server.rpc import ClientService, ClientUseCases
 from shim.server.rpc.kept_answers import KeptRPCAnswers
+from shim.simulation.stores import InMemoryTokenStore
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.lost_time import NOTHING_LOST
-from shim.testing.federation import ScriptedFederation, a_runtime, in_memory_clusters
-from shim.testing.resource_manager_rpc import ScriptedRPC
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryTokenStore
+from tests.doubles.federation import ScriptedFederation, a_runtime, in_memory_clusters
+from tests.doubles.resource_manager_rpc import ScriptedRPC
+from tests.doubles.settings import usual
 
 APP = ApplicationId(1_800_000_000_000, 7)
 ATTEMPT = m.ApplicationAttemptIdProto(application_id=application_message(APP), attemptId=1)

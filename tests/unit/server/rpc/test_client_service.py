@@ -71,13 +71,13 @@ from shim.server.rpc.asked import failure_of
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.rpc.kept_answers import KeptRPCAnswers
 from shim.server.ways import RouteKey, Way
+from shim.simulation.stores import InMemoryTokenStore
 from shim.submission.application_ids import ApplicationIds
-from shim.testing.builders import a_submission
-from shim.testing.federation import ScriptedFederation
-from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
-from shim.testing.resource_manager_rpc import ScriptedRPC
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryTokenStore
+from tests.doubles.builders import a_submission
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
+from tests.doubles.resource_manager_rpc import ScriptedRPC
+from tests.doubles.settings import usual
 from tests.support.roles import ROLES, may, user_of, with_required
 
 ALICE = Caller("alice", "alice")

@@ -7,8 +7,8 @@ from shim.federation.core.federation_view import FederationView, Part, ViewSetti
 from shim.identity.service import Caller
 from shim.protocol.hrpc import HadoopCall
 from shim.server.rpc.kept_answers import KeptRPCAnswers, Made
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 MIB = 1024 * 1024
 ALICE = Caller("alice", "")

@@ -17,9 +17,9 @@ from shim.protocol.hrpc import (
 )
 from shim.protocol.hrpc.gssapi import GSSAPIServer
 from shim.server.rpc.logins import Logins, TicketLogin
-from shim.testing.clock import FakeClock
-from shim.testing.settings import usual
-from shim.testing.stores import InMemoryTokenStore
+from shim.simulation.stores import InMemoryTokenStore
+from tests.doubles.clock import FakeClock
+from tests.doubles.settings import usual
 
 ADA = "ada@HEDDLE.TEST"
 OOZIE = "oozie/node@HEDDLE.TEST"

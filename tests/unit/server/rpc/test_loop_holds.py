@@ -25,8 +25,8 @@ from shim.protocol.proto.messages import (
     GetApplicationsResponseProto,
 )
 from shim.server.rpc import AdminService, ClientService
-from shim.testing.federation import ScriptedFederation
-from shim.testing.resource_manager_rpc import ScriptedRPC
+from tests.doubles.federation import ScriptedFederation
+from tests.doubles.resource_manager_rpc import ScriptedRPC
 from tests.support.loop_watch import LoopWatch, too_long
 from tests.unit.server.rpc.test_admin_service import Operators
 from tests.unit.server.rpc.test_client_service import ClientServiceFixture

@@ -19,7 +19,7 @@ from shim.server.rpc.admin_service import ADMIN_METHODS
 from shim.server.rpc.asked import AnsweredCall
 from shim.server.rpc.observers import AdminObserver, ClientObserver
 from shim.telemetry import AuditTrail, Metrics
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 APP = ApplicationId(1_700_000_000_000, 7)
 KILL = KillApplicationRequestProto(application_id=application_message(APP))

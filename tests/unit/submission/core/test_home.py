@@ -10,9 +10,9 @@ from shim.federation.core.federation_view import FederationView, PendingPlacemen
 from shim.federation.core.queue_names import find_queue
 from shim.submission.core.completion import Expectation, QueueWork
 from shim.submission.core.home import HomeSettings, choose_home, next_best
-from shim.testing.builders import a_submission
-from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.reports import a_document, a_node_report, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 NOW_S = 101.0

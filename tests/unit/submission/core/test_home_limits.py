@@ -14,9 +14,9 @@ from shim.domain.queues import PartitionReport, QueueState, QueueUser
 from shim.domain.resources import ResourceVector
 from shim.federation.core.federation_view import FederationView, PendingPlacement, ViewSettings
 from shim.submission.core.home import HomeSettings, choose_home
-from shim.testing.builders import a_submission
-from shim.testing.reports import a_node_report, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.builders import a_submission
+from tests.doubles.reports import a_node_report, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 NOW_S = 101.0

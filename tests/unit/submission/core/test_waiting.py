@@ -12,9 +12,9 @@ from shim.domain.resources import ResourceVector
 from shim.domain.submissions import NOWHERE
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.submission.core.waiting import why_it_waits
-from shim.testing.recorded import recorded_exchange
-from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
-from shim.testing.settings import usual
+from tests.doubles.recorded import recorded_exchange
+from tests.doubles.reports import a_document, a_node_report, a_queue_report, a_report
+from tests.doubles.settings import usual
 
 EAST = SubClusterId("east")
 NOW_S = 1_700_000_100.0

@@ -24,7 +24,7 @@ from shim.protocol.rest.merges import (
     scheduler_type,
     without_members,
 )
-from shim.testing.recorded import recorded_exchange, recorded_exchanges
+from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 

@@ -32,7 +32,7 @@ from shim.protocol.proto.messages import (
     YarnClusterMetricsProto,
 )
 from shim.protocol.yarn import application_message, application_of
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.resource_manager import ScriptedResourceManager
 
 _BASE = "/ws/v1/cluster"
 _ACCEPT = (("Accept", "application/json"),)

@@ -30,16 +30,16 @@ from shim.ports.history_store import HistoryStore
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.scheduler_login import SchedulerLogin, SchedulerLogins
 from shim.ports.state_store import StateStore
+from shim.simulation.stores import InMemoryMultiClusterStore, in_memory_stores
 from shim.store.stores import Stores
 from shim.submission.core.home import HomeSettings
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.submission.gate import Gate, OpenGate
 from shim.submission.homes import Homes, VerifiesHomes
 from shim.submission.lost_time import NOTHING_LOST
-from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import ScriptedResourceManager
-from shim.testing.rm_documents import an_application
-from shim.testing.stores import InMemoryMultiClusterStore, in_memory_stores
+from tests.doubles.clock import FakeClock
+from tests.doubles.resource_manager import ScriptedResourceManager
+from tests.doubles.rm_documents import an_application
 
 T = TypeVar("T")
 
@@ -139,7 +139,7 @@ class ScriptedHeddle:
         overrides = Overrides(homes=ChoosesInOrder, listing=self.listing, gate=gate or OpenGate(), past=past)
         self.use_cases = made = assemble(runtime, overrides=overrides)
         self.managers, self.tools = made.tools.managers, made.tools
-        assert isinstance(made.tools.homes, ChoosesInOrder)  # noqa: S101 - as the overrides say
+        assert isinstance(made.tools.homes, ChoosesInOrder)
         self.homes = made.tools.homes
         self.administration, self.routing, self.control = (
             made.administration,

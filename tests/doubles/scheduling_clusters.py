@@ -118,7 +118,7 @@ class SchedulingCluster:
         if method == FINISH:
             known.state = _FINISHED
             return RPCAnswer(FinishApplicationMasterResponseProto(isUnregistered=True).SerializeToString())
-        assert method == ALLOCATE  # noqa: S101 - there is no other
+        assert method == ALLOCATE
         return self._allocate(application, known, AllocateRequestProto.FromString(payload))
 
     def restart(self, *, is_before_its_nodes: bool = False) -> None:

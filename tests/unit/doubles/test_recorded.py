@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from shim.lab import DEFAULT_VERSION, SUPPORTED_VERSIONS
-from shim.testing.recorded import RECORDINGS, recorded_exchange, recorded_exchanges
+from tests.doubles.recorded import RECORDINGS, recorded_exchange, recorded_exchanges
 
 MOST_BYTES = 400_000
 OF_A_MACHINE = re.compile(rb"/(work|home|Users)/\w|/tmp/heddle-\w")

@@ -126,7 +126,7 @@ class LocalPostgreSQL:
     def _run(self, program: str, *arguments: str) -> None:
         # into a file: the server that pg_ctl leaves behind would hold a pipe open for ever
         with (self._folder / f"{program}.out").open("w+", encoding="utf-8") as output:
-            result = subprocess.run(  # noqa: S603 - PostgreSQL's own programs
+            result = subprocess.run(
                 [str(self._binaries / program), *arguments],
                 user=self._user,
                 cwd=self._folder,

@@ -1,7 +1,7 @@
 """A ResourceManager in memory.
 
 `ScriptedResourceManager` answers as a healthy one does, for the requests that Heddle makes of itself. What it does
-instead is a *behaviour*, an object with a telling name, set by `behave`: see `shim.testing.misbehaviours`.
+instead is a *behaviour*, an object with a telling name, set by `behave`: see `tests.doubles.misbehaviours`.
 
 Limits: no queues' admission, no scheduling (applications change their state when a test says so), no negotiation (JSON
 only), no access control, and of the filters of `/apps` only those that polls use.
@@ -16,7 +16,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
-from shim.testing import rm_documents as build
+from tests.doubles import rm_documents as build
 
 BASE = "/ws/v1/cluster"
 _JSON = ("Content-Type", "application/json;charset=utf-8")
@@ -201,7 +201,7 @@ class ScriptedResourceManager(ResourceManager):
         """One attempt, with a container as soon as the application has run; or none before it is ACCEPTED."""
         answer = self._state(request, name)
         application_id = ApplicationId.parse(name)
-        if answer.status != 200:  # noqa: PLR2004 - OK
+        if answer.status != 200:
             return answer
         state = self.applications[application_id]["state"]
         attempts = [{"id": 1, "containerId": "container_1" if application_id in self.begun else ""}]
@@ -210,7 +210,7 @@ class ScriptedResourceManager(ResourceManager):
 
     def _kill(self, request: RestRequest, name: str) -> RestAnswer:
         answer = self._state(request, name)
-        if answer.status != 200 or json.loads(answer.body)["state"] in _FINAL:  # noqa: PLR2004 - OK
+        if answer.status != 200 or json.loads(answer.body)["state"] in _FINAL:
             return answer
         self.move(ApplicationId.parse(name), "KILLED")
         return RestAnswer(202, (_JSON, ("Location", f"http://rm{request.path}")), answer.body)

@@ -1,6 +1,6 @@
 import asyncio
 
-from shim.testing.clock import FakeClock
+from tests.doubles.clock import FakeClock
 
 
 async def test_time_stands_still_until_it_is_moved():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shim.testing import public_data
+from tests.doubles import public_data
 
 ROOT = Path(__file__).resolve().parents[3]
 FIGURES = "tests/simulation/test_dag_figures.py"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from shim.domain.ids import ApplicationId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.testing import rm_documents as build
-from shim.testing.resource_manager import (
+from tests.doubles import rm_documents as build
+from tests.doubles.resource_manager import (
     BASE,
     AnswersProperly,
     Behaviour,

@@ -8,9 +8,9 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.resource_manager import RestRequest
-from shim.testing import misbehaviours
-from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles import misbehaviours
+from tests.doubles.clock import FakeClock
+from tests.doubles.resource_manager import ScriptedResourceManager
 
 ONE = ApplicationId(1, 1)
 BASE = "/ws/v1/cluster"

@@ -7,7 +7,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import StoreUnavailableError
-from shim.testing.state_stores import InMemoryStateStore
+from shim.simulation.state_stores import InMemoryStateStore
 
 
 @dataclass(slots=True)

@@ -26,8 +26,8 @@ from shim.ports.queue_stores import (
 )
 from shim.ports.state_store import StateStore
 from shim.ports.token_store import APIToken, StoredToken, TooManyTokensError
+from shim.simulation.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from shim.store.stores import Stores
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 
 
 @dataclass(slots=True)
