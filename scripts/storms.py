@@ -16,9 +16,9 @@ from concurrent.futures import ProcessPoolExecutor
 
 import structlog
 
-from shim.simulation.storms.planted import PLANTED, PlantedBug
-from shim.simulation.storms.schedule import LARGE, SMALL, StormSetting, draw
-from shim.simulation.storms.storm import StormResult, play_storm
+from tests.support.storms.planted import PLANTED, PlantedBug
+from tests.support.storms.schedule import LARGE, SMALL, StormSetting, draw
+from tests.support.storms.storm import StormResult, play_storm
 
 _TOGETHER = 8
 _MOST_STORMS_OF_A_BUG = 150

@@ -26,7 +26,7 @@ EXCEPTIONS = {
 }
 """Scheduling modules that one side alone reaches for good, and why."""
 
-YARN_SIM = ("shim.simulation.yarn_sim", "shim.simulation.storms", "shim.simulation.cluster")
+YARN_SIM = ("shim.simulation.yarn_sim", "shim.simulation.cluster")
 """The world that assembles production itself: with it, everything that runs is simulated, whatever else decides."""
 
 LEAST = {

@@ -5,8 +5,8 @@
 
 import pytest
 
-from shim.simulation.storms.schedule import SMALL
-from shim.simulation.storms.storm import storms
+from tests.support.storms.schedule import SMALL
+from tests.support.storms.storm import storms
 
 SCHEDULES = 1000
 TOGETHER = 10

@@ -10,10 +10,10 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from shim.simulation.storms.schedule import LARGE, FaultKind, Schedule, StormSetting, draw
-from shim.simulation.storms.world import Client, StormWorld
 from shim.simulation.virtual_time import VirtualClock, VirtualTimeLoop, run_in_virtual_time
 from shim.simulation.yarn_sim.process import own_tasks
+from tests.support.storms.schedule import LARGE, FaultKind, Schedule, StormSetting, draw
+from tests.support.storms.world import Client, StormWorld
 
 _WARM_UP_S = 5.0
 _STEP_S = 0.5
@@ -57,7 +57,7 @@ def play_storm(schedule: Schedule) -> StormResult:
 
 async def _play(schedule: Schedule) -> StormResult:
     loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualTimeLoop)  # noqa: S101 - `play_storm` made it
+    assert isinstance(loop, VirtualTimeLoop)
     loop.set_task_factory(own_tasks)
     clock = VirtualClock()
     world = StormWorld.of(schedule, clock)

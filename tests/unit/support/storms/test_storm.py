@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from shim.simulation.storms.planted import PLANTED
-from shim.simulation.storms.schedule import SMALL, FaultKind, Schedule, draw
-from shim.simulation.storms.storm import play_storm
+from tests.support.storms.planted import PLANTED
+from tests.support.storms.schedule import SMALL, FaultKind, Schedule, draw
+from tests.support.storms.storm import play_storm
 
 
 def test_a_seed_draws_the_same_schedule_and_others_draw_others():

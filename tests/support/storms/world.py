@@ -15,7 +15,6 @@ from shim.simulation.cluster.masters import MasterCalls, MasterSettings
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
 from shim.simulation.engine import seeded
 from shim.simulation.stores import in_memory_stores
-from shim.simulation.storms.schedule import Fault, FaultKind, Schedule
 from shim.simulation.virtual_time import VirtualClock
 from shim.simulation.yarn_sim.heddle import ModelledHeddle
 from shim.simulation.yarn_sim.links import ModelledLinks
@@ -24,6 +23,7 @@ from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.run import a_config
 from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.simulation.yarn_sim.world import HeddleWorld
+from tests.support.storms.schedule import Fault, FaultKind, Schedule
 
 _TIMING = Timing(
     node_heartbeat_s=0.5, recovery_s=1.0, node_expiry_s=30.0, master_expiry_s=120.0, allocation_expiry_s=60.0
@@ -294,18 +294,18 @@ def _jobs(schedule: Schedule, hosts: Sequence[str]) -> list[ModelledJob]:
     jobs = []
     for number in range(schedule.setting.jobs):
         tasks = rng.randint(1, 8)
-        copies = tuple(tuple(data.sample(hosts, 2)) for _ in range(tasks)) if data.random() < 0.5 else ()  # noqa: PLR2004
+        copies = tuple(tuple(data.sample(hosts, 2)) for _ in range(tasks)) if data.random() < 0.5 else ()
         maps = ModelledStage(tuple(rng.uniform(0.5, 6.0) for _ in range(tasks)), hosts=copies)
         reduces = ModelledStage((rng.uniform(0.5, 3.0),), needs=(0,))
         jobs.append(
             ModelledJob(
                 f"job-{number}",
                 arrival_s=rng.uniform(0.0, schedule.setting.lasts_s * 0.7),
-                stages=(maps, reduces) if rng.random() < 0.5 else (maps,),  # noqa: PLR2004 - one in two
+                stages=(maps, reduces) if rng.random() < 0.5 else (maps,),
                 queue="root.span" if number % 2 else "root.default",
-                keeps_containers=rng.random() < 0.5,  # noqa: PLR2004 - one in two
+                keeps_containers=rng.random() < 0.5,
                 most_attempts=8,
-                gang=min(tasks, _LARGEST_GANG) if tasks > 1 and number % 2 and gangs.random() < 0.5 else 0,  # noqa: PLR2004
+                gang=min(tasks, _LARGEST_GANG) if tasks > 1 and number % 2 and gangs.random() < 0.5 else 0,
                 gang_s=20,
             )
         )
