@@ -8,7 +8,7 @@ import structlog
 
 from shim.app.use_cases import UseCases
 from shim.concurrency.keep_going import Work
-from shim.federation.cluster_events import ClusterEvents
+from shim.federation.inspection import ClusterEvents
 
 _FIRST_POLL_S = 3.0
 _log = structlog.get_logger("heddle")

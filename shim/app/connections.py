@@ -15,9 +15,8 @@ from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfigura
 from adapters.yarn.log_folder import LogFolder, WebLogFolder
 from adapters.yarn.master_pages import MasterPages, PageSource
 from adapters.yarn.node_addresses import node_url
-from adapters.yarn.rm_rpc import DualResourceManager, RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import DualResourceManager, RPCTarget, TokenLogins, YarnRPC, addresses_of
 from adapters.yarn.rpc_channel import ConnectionBudget
-from adapters.yarn.scheduler_login import TokenLogins
 from adapters.yarn.tracking_urls import TrackedAtHeddle, TrackedByRPC
 from shim.app.runtime import ReachableClusters
 from shim.app.settings import rest_settings, rpc_settings

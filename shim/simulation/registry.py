@@ -8,8 +8,7 @@ from functools import partial
 
 from shim.errors import BadRequestError
 from shim.simulation.baselines.central import central_fewest_tasks, central_fifo, central_srpt
-from shim.simulation.baselines.eagle import eagle
-from shim.simulation.baselines.hawk import hawk
+from shim.simulation.baselines.hawk import eagle, hawk
 from shim.simulation.baselines.least_work_left import central_least_work_left
 from shim.simulation.baselines.pigeon import pigeon
 from shim.simulation.masters import heddle, megha

@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import structlog
 
 from shim.app.background import begin, lasting_work
-from shim.app.peers import GlobalMasterParts
+from shim.app.peers import GlobalMasterParts, local_master
 from shim.app.runtime import ReachableClusters, Runtime, new_view
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import solve_here
 from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.gangs import GANG_TAG
-from shim.domain.ids import ApplicationAttemptId, ApplicationId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.errors import (
     HeddleError,
@@ -35,7 +35,8 @@ from shim.errors import (
 )
 from shim.federation.inspection import SubClusterDescription
 from shim.multicluster.attempts import AttemptDirectory
-from shim.peers.roster import global_master_role
+from shim.peers.local import StandingLocalMaster
+from shim.peers.roster import global_master_role, local_master_role
 from shim.ports.attempt_calls import Attempt
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
@@ -428,3 +429,67 @@ def submission_context(application_id: ApplicationId, job: ModelledJob) -> bytes
         **({"application-tags": {"tag": tags}} if (tags := _tags(job)) else {}),
     }
     return json.dumps(context).encode()
+
+
+_PORT = 7000
+
+
+class ModelledLocalMaster:
+    """One process for a sub-cluster, active or standing by; `start` it again after `kill`.
+
+    Args:
+        world: What it stands on.
+        subcluster: Whose Local Master it is.
+        name: Of the process, as links of the network name it.
+
+    Attributes:
+        bugs: What must never happen: parts that ended.
+    """
+
+    def __init__(self, world: HeddleWorld, subcluster: SubClusterId, name: str) -> None:
+        self.world = world
+        self.subcluster = subcluster
+        self.name = name
+        self.lives = 0
+        self.bugs: list[str] = []
+        self.gate = ProcessGate(name)
+        self.gate.kill()
+        self.clock = GatedClock(world.clock, self.gate)
+        self.standing: StandingLocalMaster | None = None
+
+    def start(self) -> None:
+        """Start the process; it acts when it has the lease."""
+        if not self.gate.is_dead:
+            return
+        self.lives += 1
+        step_s = self.clock.step_s
+        self.gate = gate = ProcessGate(self.name)
+        self.clock = GatedClock(self.world.clock, gate)
+        self.clock.step_s = step_s
+        self.standing = standing = self._assembled(gate)
+        gate.spawn(self._watched(standing), self.name)
+
+    def kill(self) -> None:
+        """End it (SIGKILL)."""
+        self.gate.kill()
+
+    def _assembled(self, gate: ProcessGate) -> StandingLocalMaster:
+        world, address = self.world, f"{self.name}:{_PORT + self.lives}"
+        inner = world.federation.clusters[self.subcluster].web
+        standing = local_master(
+            world.config,
+            NetworkedManager(inner, world.network, gate),
+            gated_stores(world.stores, gate, world.faults).leases,
+            self.clock,
+            random.Random(f"{world.seed}/{self.name}/{self.lives}"),  # noqa: S311 - repeatable on purpose
+            address=address,
+        )
+        world.links.listen(address, local_master_role(self.subcluster), gate, standing.serve)
+        return standing
+
+    async def _watched(self, standing: StandingLocalMaster) -> None:
+        """A Local Master that ends by itself is a bug; in production it ends the process."""
+        try:
+            await standing.run()
+        except Exception as exc:  # noqa: BLE001 - the boundary of a task
+            self.bugs.append(f"{self.name} ended: {type(exc).__name__}: {exc}")

@@ -22,9 +22,8 @@ from shim.simulation.lives import JobLife, life_of, memory_over_time
 from shim.simulation.results import Summary
 from shim.simulation.stores import in_memory_stores
 from shim.simulation.virtual_time import EPOCH_S, VirtualClock, VirtualTimeLoop, run_in_virtual_time
-from shim.simulation.yarn_sim.heddle import ModelledHeddle
+from shim.simulation.yarn_sim.heddle import ModelledHeddle, ModelledLocalMaster
 from shim.simulation.yarn_sim.links import ModelledLinks
-from shim.simulation.yarn_sim.local_master import ModelledLocalMaster
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.process import own_tasks
 from shim.simulation.yarn_sim.stores import StoreFaults

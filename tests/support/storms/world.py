@@ -16,9 +16,8 @@ from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec, Timing
 from shim.simulation.engine import seeded
 from shim.simulation.stores import in_memory_stores
 from shim.simulation.virtual_time import VirtualClock
-from shim.simulation.yarn_sim.heddle import ModelledHeddle
+from shim.simulation.yarn_sim.heddle import ModelledHeddle, ModelledLocalMaster
 from shim.simulation.yarn_sim.links import ModelledLinks
-from shim.simulation.yarn_sim.local_master import ModelledLocalMaster
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.run import a_config
 from shim.simulation.yarn_sim.stores import StoreFaults

@@ -11,9 +11,8 @@ from structlog.testing import capture_logs
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
-from shim.federation.cluster_events import ClusterEvents
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.federation.inspection import ClusterStatus, SubClusterDescription
+from shim.federation.inspection import ClusterEvents, ClusterStatus, SubClusterDescription
 from shim.telemetry import application_life
 from shim.telemetry.application_life import ApplicationLives
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
