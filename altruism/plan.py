@@ -1,6 +1,6 @@
 """A job's plan: what has to start now for the job to end as early as with its share alone, and what can wait.
 
-A plan is kept as long as a new one would end later (rule 1 of docs/altruism.md): heuristic packings made anew at each
+A plan is kept as long as a new one would end later (rule 1 of altruism.md): heuristic packings made anew at each
 event break the promise in some 1 % of jobs.
 
 Fair shares between jobs, in closed form.

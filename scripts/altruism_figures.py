@@ -1,4 +1,4 @@
-"""Measure altruism in simulation for docs/altruism.md: each policy beside work-conserving DRF on the same jobs.
+"""Measure altruism in simulation for altruism.md: each policy beside work-conserving DRF on the same jobs.
 
     python -m scripts.altruism_figures policies     every policy on every workload
     python -m scripts.altruism_figures probability  how often jobs yield

@@ -1,4 +1,4 @@
-"""Measure altruism on two real clusters, for docs/altruism.md: the same arrivals with it and without it, in turns.
+"""Measure altruism on two real clusters, for altruism.md: the same arrivals with it and without it, in turns.
 
     python scripts/altruism_trials.py                      three runs each on a lab of its own; tables
     python scripts/altruism_trials.py --jobs 6 --runs 1    fewer

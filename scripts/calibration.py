@@ -1,4 +1,4 @@
-"""Calibrate yarn-sim, for docs/evaluation.md: the same jobs on real clusters and in the model, row by row.
+"""Calibrate yarn-sim, for docs/researchers/evaluation.md: the same jobs on real clusters and in the model, row by row.
 
     python -m scripts.calibration                                60 jobs, all rows, on labs of its own; a table
     python -m scripts.calibration --jobs 12 --rows "one cluster" fewer

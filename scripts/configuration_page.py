@@ -1,4 +1,4 @@
-"""Write docs/configuration.md from the configuration classes, or check that it is current (`--check`)."""
+"""Write docs/operators/configuration.md from the configuration classes, or check that it is current (`--check`)."""
 
 import dataclasses
 import sys
@@ -11,7 +11,7 @@ from shim.config.loader import VARIABLE_PREFIX, Config
 from shim.config.tree import FolderOrAddress, Key, is_table, item_type, key_of
 from shim.scheduling.queue_policies import PARAMETERS
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators" / "configuration.md"
 
 _HEAD = f"""# Configuration
 

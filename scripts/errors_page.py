@@ -1,4 +1,4 @@
-"""Write docs/errors.md from the hierarchy of errors and the exit codes, or check that it is current (`--check`)."""
+"""Write errors.md from the hierarchy of errors and the exit codes, or check that it is current (`--check`)."""
 
 import inspect
 import sys
@@ -9,7 +9,7 @@ from typing import TypeVar
 from shim.cli.front import ExitCode
 from shim.errors import HeddleError, UnavailableError, UserError
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators" / "errors.md"
 
 Kind = TypeVar("Kind", bound=HeddleError)
 

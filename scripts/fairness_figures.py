@@ -1,10 +1,10 @@
-"""Measure orderings on graphs of stages for docs/fairness.md: completion times, makespan and how even the shares are.
+"""Measure orderings on graphs of stages for fairness.md: completion times, makespan and how even the shares are.
 
     python scripts/fairness_figures.py tpch       TPC-H queries on 50 executors, arriving and all at once
     python scripts/fairness_figures.py alibaba    a day of batch jobs on machines with cores and memory
     python scripts/fairness_figures.py queues     four queues with shares over three Global Masters, by heartbeat
 
-HEDDLE_DATA names the folder of the data: docs/evaluation.md says where it comes from. Every figure is a mean over
+HEDDLE_DATA names the folder of the data: evaluation.md says where it comes from. Every figure is a mean over
 three seeds.
 """
 

@@ -1,6 +1,6 @@
 """Sizes of the code base that a newcomer feels, in one table.
 
-`python -m scripts.house_measures` prints what `docs/contributing.md` keeps: how many files a call of each kind enters,
+`python -m scripts.house_measures` prints what `contributing.md` keeps: how many files a call of each kind enters,
 and the counts of `scripts.house_style` that only shrink.
 """
 

@@ -34,7 +34,7 @@ postgres() {
 
 prometheus() {
     mkdir "$work/prometheus"
-    cp docker/prometheus/{Dockerfile,prometheus.yaml} docs/monitoring/alerts.yaml "$work/prometheus/"
+    cp docker/prometheus/{Dockerfile,prometheus.yaml} docs/operators/monitoring/alerts.yaml "$work/prometheus/"
     find "$work/prometheus" -exec touch --no-dereference --date=@0 {} +
     build heddle-prometheus "$work/prometheus"
 }

@@ -1,4 +1,4 @@
-"""Measure the masters for docs/evaluation.md: `megha` and `heddle` on traces, idea by idea, and under faults.
+"""Measure the masters for evaluation.md: `megha` and `heddle` on traces, idea by idea, and under faults.
 
     python scripts/masters_figures.py traces        mean job delay and messages on Yahoo's and Facebook's traces
     python scripts/masters_figures.py ablations     heddle without one of its ideas at a time
@@ -6,7 +6,7 @@
     python scripts/masters_figures.py allocation    allocation times by cluster size and number of masters (Megha, VI)
     python scripts/masters_figures.py speed         a match, a batch of placements, a large federation
 
-HEDDLE_DATA names the folder of the traces: docs/evaluation.md says where they come from. A second argument is a
+HEDDLE_DATA names the folder of the traces: evaluation.md says where they come from. A second argument is a
 part of the rows' names: only those are run.
 """
 

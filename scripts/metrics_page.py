@@ -1,4 +1,4 @@
-"""Write docs/monitoring/metrics.md from the definitions of the metrics, or check that it is current (`--check`)."""
+"""Write the page of metrics from the definitions of the metrics, or check that it is current (`--check`)."""
 
 import sys
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shim.telemetry.definitions import SUBJECTS, MetricDefinition
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "monitoring" / "metrics.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators" / "monitoring" / "metrics.md"
 
 _HEAD = """# Metrics
 

@@ -1,4 +1,4 @@
-"""Print the tables of published systems for docs/evaluation.md.
+"""Print the tables of published systems for docs/researchers/evaluation.md.
 
     python scripts/published_figures.py traces        mean job delay on Yahoo's and Facebook's traces
     python scripts/published_figures.py sparrow       Sparrow's own experiment
@@ -6,7 +6,7 @@
     python scripts/published_figures.py constraints   placement constraints
 
 A number after the table's name is how many seeds each stochastic policy is run with; 1 if there is none.
-HEDDLE_DATA names the folder of the traces: docs/evaluation.md says where they come from.
+HEDDLE_DATA names the folder of the traces: docs/researchers/evaluation.md says where they come from.
 """
 
 import statistics

@@ -1,4 +1,4 @@
-"""Write docs/security/roles.md from the table of rights, or check that it is current (`--check`)."""
+"""Write docs/operators/security/roles.md from the table of rights, or check that it is current (`--check`)."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, Right, Role
 from shim.server.rights import ADMIN, CLIENT, OWN, PAGES, REST
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "security" / "roles.md"
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators" / "security" / "roles.md"
 
 _HEAD = """# Roles
 

@@ -1,4 +1,4 @@
-"""Measure what heddle's figures hang on, for docs/evaluation.md.
+"""Measure what heddle's figures hang on, for docs/researchers/evaluation.md.
 
     python scripts/sensitivity_figures.py goals        heddle on the public traces, by seed
     python scripts/sensitivity_figures.py beliefs      what is taken for granted of durations
@@ -7,7 +7,7 @@
     python scripts/sensitivity_figures.py groups       Pigeon with as many groups as Heddle has Local Masters
 
 A second argument is a part of the rows' names: only those are run; a third is how many seeds. HEDDLE_DATA names the
-folder of the traces: docs/evaluation.md says where they come from.
+folder of the traces: docs/researchers/evaluation.md says where they come from.
 """
 
 import itertools

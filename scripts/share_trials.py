@@ -1,4 +1,4 @@
-"""Measure queue shares on two real clusters, for docs/fairness.md: with Heddle, without it, with preemption.
+"""Measure queue shares on two real clusters, for docs/operators/fairness.md: with Heddle, without it, with preemption.
 
     python scripts/share_trials.py                      all trials on a lab of its own; a table
     python scripts/share_trials.py heddle preemption    some of them

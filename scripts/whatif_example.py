@@ -1,4 +1,4 @@
-"""Write the example of docs/whatif.md into a folder: a history drawn from a seed, files of clusters and of policy.
+"""Write the example of whatif.md into a folder: a history drawn from a seed, files of clusters and of policy.
 
 `merged-apps.json` is what the same jobs really do on the merged clusters: what a replay should foretell.
 

@@ -1,4 +1,4 @@
-"""`python -m scripts.bench`: measure, and write each section's part of docs/benchmarks.md when it is done.
+"""`python -m scripts.bench`: measure, and write each section's part of docs/developers/benchmarks.md when it is done.
 
 A section that fails is told, and the next one measured; the exit code is then 1.
 """
@@ -17,7 +17,7 @@ from scripts.bench.cells import Effort
 from scripts.bench.report import made, write_section
 from scripts.bench.sections import SECTIONS, Bench
 
-_PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md"
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "developers" / "benchmarks.md"
 
 
 def main() -> int:

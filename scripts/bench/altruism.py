@@ -92,7 +92,7 @@ def _splits(say: Callable[[str], object]) -> None:
 
 
 def altruism() -> Iterator[str]:
-    """Lines of the table of docs/benchmarks.md."""
+    """Lines of the table of docs/developers/benchmarks.md."""
     rows: list[str] = []
     _looks(rows.append)
     _splits(rows.append)

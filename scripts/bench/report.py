@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: each section's tables, with when and on what they were made."""
+"""docs/developers/benchmarks.md: each section's tables, with when and on what they were made."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The sections of docs/benchmarks.md, each measured and written alone."""
+"""The sections of docs/developers/benchmarks.md, each measured and written alone."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""The hardening guide as a table: lines of docs/security/hardening.md, each with its check. Pure."""
+"""The hardening guide as a table: lines of docs/operators/security/hardening.md, each with its check. Pure."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

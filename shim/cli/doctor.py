@@ -28,7 +28,7 @@ def doctor(
     """Look for trouble: reachability, versions, clocks, epochs, queues, scheduler addresses, proxy users, the store.
 
     Also for two ids that lead to one cluster, addresses and names of queues that lead nowhere, Kerberos, certificates,
-    and who may do what. With --hardening: what keeps others out, line by line as in docs/security/hardening.md; ok, not
+    and who may do what. With --hardening: what keeps others out, line by line as in the page hardening.md; ok, not
     ok, or cannot tell.
     """
     with front(server, user, strict=strict) as heddle:

@@ -36,7 +36,7 @@ class ExitCode(IntEnum):
 
     @property
     def meaning(self) -> str:
-        """The code in a few words, as help and docs/errors.md have it."""
+        """The code in a few words, as help and docs/operators/errors.md have it."""
         return _MEANING[self]
 
 

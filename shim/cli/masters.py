@@ -16,7 +16,7 @@ from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
 _ConfigFile = Annotated[
-    Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/configuration.md")
+    Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/operators/configuration.md")
 ]
 _DEFAULT_FILE = Path("heddle.toml")
 

@@ -24,7 +24,7 @@ _SWITCH_S = 0.0002
 
 def serve(
     config: Annotated[
-        Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/configuration.md")
+        Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see configuration.md")
     ] = Path("heddle.toml"),
     *,
     check: Annotated[

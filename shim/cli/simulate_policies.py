@@ -42,7 +42,7 @@ heddle simulate policies --tpch tpch_dags_full.json.gz --compare fair,jockey,joc
 heddle simulate policies --kind data --compare delay,delay:node_s=1:rack_s=0 --jobs 100
 
 The policies are those of `heddle policy kinds`, with parameters after colons if others than the defaults are wanted
-(`heddle policy kinds delay`); docs/policies.md has a table of each. Besides, for comparison:
+(`heddle policy kinds delay`); docs/researchers/policies.md has a table of each. Besides, for comparison:
 jockey-published (the paper's control loop, without this run's pace), jockey-amdahl (that without simulated runs),
 jockey-amdahl-paced (no simulated runs), jockey-once (first allocation kept), jockey-15 (15 containers for each
 deadline), medea-published (the paper's weights), medea-heuristics (no program), medea-one-by-one (each container as it

@@ -33,7 +33,7 @@ app = typer.Typer(
 )
 
 ConfigFile = Annotated[
-    Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/configuration.md")
+    Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/operators/configuration.md")
 ]
 CopyFile = Annotated[Path, typer.Argument(help="File of the copy", metavar="FILE")]
 Force = Annotated[bool, typer.Option("--force", help="Replace what is there")]
@@ -81,7 +81,7 @@ def restore(
 @app.command(epilog=_EXIT_CODES)
 def downgrade(
     revision: Annotated[
-        str, typer.Argument(help="Newest that the older Heddle knows; see docs/operations.md", metavar="REVISION")
+        str, typer.Argument(help="Newest that the older Heddle knows; see operations.md", metavar="REVISION")
     ],
     *,
     dry_run: DryRun = False,
@@ -90,7 +90,7 @@ def downgrade(
 ) -> None:
     """Take the store's tables back, so that an older Heddle takes them. Stop every Heddle, and make a backup, before.
 
-    Submissions and homes stay. What only newer tables hold is dropped: docs/operations.md tells what that is. It is
+    Submissions and homes stay. What only newer tables hold is dropped: operations.md tells what that is. It is
     done whole or not at all.
     """
     from shim.store.copies import copying_of  # noqa: PLC0415 - the other verbs shall not wait for it
@@ -108,7 +108,7 @@ def reseal(
     """Seal with security.secret_file what is sealed with other_secret_file, with a key beside SQLite, or is in clear.
 
     Heddle may run meanwhile. When it has ended well, other_secret_file is not needed to open the store any more: see
-    docs/security/secrets.md. What no secret opens is counted, left as it is, and makes it fail.
+    docs/operators/security/secrets.md. What no secret opens is counted, left as it is, and makes it fail.
     """
     from shim.app.host_limits import read_other_secrets, read_secret  # noqa: PLC0415 - the other verbs shall not wait
     from shim.store.resealing import reseal_store  # noqa: PLC0415 - see above

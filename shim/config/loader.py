@@ -1,7 +1,7 @@
 """The configuration: one frozen tree, read once, passed down.
 
 `load` reads `heddle.toml` and `HEDDLE_SECTION_KEY` variables; nothing else of Heddle reads either. The classes of the
-sections are the reference: docs/configuration.md is made of them by scripts/configuration_page.py.
+sections are the reference: docs/operators/configuration.md is made of them by scripts/configuration_page.py.
 """
 
 import ipaddress

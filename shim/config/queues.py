@@ -97,7 +97,7 @@ class QueueConfig:
             "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
             "those that ended; `fair` who has the fewest; `drf` whose dominant share is least. `delay`, `tetris`, "
             "`jockey`, `quincy`, `alsched` and `tetrisched` decide also where, and so does `medea` for asks with tags; "
-            "`sparrow` asks two sub-clusters that are drawn, and `omega` plans on random nodes (docs/policies.md). "
+            "`sparrow` asks two sub-clusters that are drawn, and `omega` plans on random nodes (policies.md). "
             'Needs `span.placement = "heddle"`.',
             choices=(AUTO, UNORDERED, *QUEUE_POLICIES),
             objection=queue_objection,
@@ -107,7 +107,7 @@ class QueueConfig:
         _QUEUE.shadow,
         about=Key(
             "A policy that plans on the same snapshots as the one in `containers`; nothing of it is carried out, and "
-            "`heddle policy shadow` tells where the two differ (docs/policies.md).",
+            "`heddle policy shadow` tells where the two differ (docs/researchers/policies.md).",
             choices=("none", *SHADOW_POLICIES),
             objection=shadow_objection,
         ),

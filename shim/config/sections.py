@@ -321,7 +321,7 @@ class SchedulingConfig:
         1.0,
         about=Key(
             "How long a cycle waits for a solver where its queue's policy asks one; without an answer it goes by the "
-            "policy's own plan (docs/policies.md).",
+            "policy's own plan (docs/researchers/policies.md).",
             least=0.05,
             most=30,
         ),

@@ -1,7 +1,7 @@
 """Reads a tree of frozen dataclasses from TOML tables and environment variables.
 
 A configuration class declares each key with `key(...)`: its default, its meaning and what is allowed. From that one
-declaration come the reading, the checks, the error messages and docs/configuration.md. Everything that cannot be read
+declaration come the reading, the checks, the error messages and configuration.md. Everything that cannot be read
 is a `ConfigError` that names the file (or variable), the key and what is allowed there.
 """
 
@@ -44,7 +44,7 @@ class Key:
     """Description of a key of a configuration class.
 
     Attributes:
-        meaning: One or two sentences for docs/configuration.md.
+        meaning: One or two sentences for docs/operators/configuration.md.
         name: Name in the file, where it differs from the attribute's.
         was: Name in the version before. It is still read, with a warning that tells the new one.
         least: Smallest number allowed.

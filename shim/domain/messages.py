@@ -1,6 +1,6 @@
 """Messages between Global Masters and Local Masters.
 
-The words are Megha's (`docs/design.md`, naming): a Global Master sends *launch requests*; the Local Master verifies
+The words are Megha's (`design.md`, naming): a Global Master sends *launch requests*; the Local Master verifies
 them and answers with a *report*, which carries its fresh state and whatever else has happened since the last one.
 
 Both directions survive loss, repetition and reordering:

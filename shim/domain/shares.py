@@ -107,7 +107,7 @@ class QueueDefaults:
 PLAIN = QueueDefaults()
 """Nothing is held, spanned or ordered."""
 AUTOMATIC = QueueDefaults("work", "learnt-work", spans_by_need=True)
-"""What pays where there are several sub-clusters (docs/defaults.md)."""
+"""What pays where there are several sub-clusters (docs/operators/defaults.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ differ by a factor that is log-normal, too. Arrivals are Poisson, and their rate
 number of slots busy for a given part of the time. The same seed draws the same workload on every machine.
 
 What is drawn has no diurnal pattern, no recurring jobs and no correlation of neighbours: orderings of schedulers hold
-on it, the traces' own figures do not. See docs/evaluation.md for where the traces come from.
+on it, the traces' own figures do not. See docs/researchers/evaluation.md for where the traces come from.
 """
 
 import math

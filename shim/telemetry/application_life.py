@@ -1,6 +1,6 @@
 """The life of an application in the log: one structured event for each thing that happens to it, by its id.
 
-Every event is of the logger `heddle.application` and has `application_id`; docs/operations.md has the table of them.
+Every event is of the logger `heddle.application` and has `application_id`; operations.md has the table of them.
 """
 
 import asyncio

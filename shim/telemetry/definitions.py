@@ -1,6 +1,6 @@
 """Every metric of Heddle, by subject: its name, labels and meaning, once.
 
-Whoever counts makes its series of these definitions; docs/monitoring/metrics.md is written from them by
+Whoever counts makes its series of these definitions; docs/operators/monitoring/metrics.md is written from them by
 scripts/metrics_page.py. Names follow Prometheus' conventions; the client library appends `_total` to counters.
 """
 
@@ -210,7 +210,8 @@ ALTRUISM_SECONDS = MetricDefinition(
     "Seconds of the whole share of an altruistic queue that its jobs gave, and received beyond their own",
     ("queue", "kind"),
     "counter",
-    notes="`kind`: given, received; kept over restarts; each Global Master tells all. See [altruism](../altruism.md)",
+    notes="`kind`: given, received; kept over restarts; each Global Master tells all. "
+    "See [altruism](../../researchers/altruism.md)",
 )
 ALTRUISM_USER_MIB_SECONDS = MetricDefinition(
     "heddle_altruism_user_mib_seconds",

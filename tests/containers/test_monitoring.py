@@ -11,7 +11,7 @@ from shim.lab.processes import wait_until
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 
-FOLDER = Path(__file__).resolve().parents[2] / "docs" / "monitoring"
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "operators" / "monitoring"
 BOARDS = sorted(FOLDER.glob("*.json"))
 
 

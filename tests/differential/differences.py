@@ -1,6 +1,6 @@
 """Every difference between a ResourceManager and Heddle over it that remains, with its reason.
 
-`docs/differences.md` is made of this table (`python -m tests.differential.differences`). A row applies to a pair of
+`differences.md` is made of this table (`python -m tests.differential.differences`). A row applies to a pair of
 answers; what it says is different is not compared for them. A row that applies to no request of a whole run fails.
 """
 
@@ -340,7 +340,7 @@ def applying(request: RawRequest, rm: RawAnswer, ours: RawAnswer) -> list[Differ
 
 
 def page() -> str:
-    """`docs/differences.md`."""
+    """`docs/clients/differences.md`."""
     rows = "\n".join(f"| {row.name} | {row.resource_manager} | {row.heddle} | {row.reason} |" for row in DIFFERENCES)
     return (
         "# Where Heddle answers differently from a ResourceManager\n\n"

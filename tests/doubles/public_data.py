@@ -1,6 +1,6 @@
 """Folder of the public traces on which published systems were measured: they are no part of the project.
 
-docs/evaluation.md names them with their origin. Tests that need them carry the marker `data`.
+docs/researchers/evaluation.md names them with their origin. Tests that need them carry the marker `data`.
 """
 
 import os
@@ -41,6 +41,6 @@ def data_folder() -> Path:
     if folder is None or not folder.is_dir():
         raise FileNotFoundError(
             f"no public traces in {folder or 'any folder'}: set {DATA_VARIABLE} to a folder that has them "
-            "(docs/evaluation.md says which, and where they come from)"
+            "(docs/researchers/evaluation.md says which, and where they come from)"
         )
     return folder

@@ -1,7 +1,7 @@
 """A ResourceManager is frozen, killed, started again: with Heddle in front, nothing is lost, doubled, or kept waiting.
 
 The rows are those at which Hadoop's Router was measured. "Nobody waits for a frozen one" is tested without a watch:
-every answer is there before the frozen one is woken. How long that took is in docs/reliability.md.
+every answer is there before the frozen one is woken. How long that took is in docs/operators/reliability.md.
 """
 
 import asyncio

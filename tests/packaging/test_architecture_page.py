@@ -1,4 +1,4 @@
-"""docs/architecture.md tells of the code as it is: rooms, their order, and the functions on each walk."""
+"""docs/developers/architecture.md tells of the code as it is: rooms, their order, and the functions on each walk."""
 
 import re
 import tomllib
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "developers" / "architecture.md").read_text("utf-8")
 ROOMS = re.findall(r"^\| `((?:shim|adapters|fairness|altruism)[\w/]*)` \|", PAGE, re.MULTILINE)
 HOPS = re.findall(r"`([\w/]+\.py)` `(\w+)`", PAGE)
 ANSWERS = re.findall(r"^\| \.\.\. .* \| `([\w/]+\.py)` \|$", PAGE, re.MULTILINE)

@@ -97,7 +97,7 @@ def test_the_sdist_holds_what_the_wheel_is_tested_and_documented_with(built):
     with tarfile.open(sdist) as opened:
         inside = {name.partition("/")[2] for name in opened.getnames()}
     assert tracked() <= inside
-    assert {"README.md", "LICENSE", "CHANGELOG.md", "Makefile", "docs/operations.md", "tests/conftest.py"} <= inside
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "Makefile", "operations.md", "tests/conftest.py"} <= inside
     assert not [name for name in inside if name.startswith((".venv", ".heddle", ".git/"))]
 
 

@@ -1,4 +1,4 @@
-"""docs/contributing.md and docs/decisions name files, functions and pages that exist."""
+"""docs/developers/contributing.md and docs/developers/decisions name files, functions and pages that exist."""
 
 import re
 from pathlib import Path
@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DECISIONS = ROOT / "docs" / "decisions"
+DECISIONS = ROOT / "docs" / "developers" / "decisions"
 RECORDS = sorted(DECISIONS.glob("[0-9]*.md"))
-PAGES = [ROOT / "docs" / "contributing.md", DECISIONS / "README.md", *RECORDS]
+PAGES = [ROOT / "docs" / "developers" / "contributing.md", DECISIONS / "README.md", *RECORDS]
 TEXTS = {page: page.read_text("utf-8") for page in PAGES}
 
 NAMED = re.compile(r"`((?:shim|adapters|fairness|altruism|tests|scripts|docs|docker|\.ci)/[\w./-]+)`")
@@ -92,7 +92,8 @@ NEED_MORE = {"12"}
 
 def recipes() -> dict[str, str]:
     """The text of each recipe by its number."""
-    parts = re.split(r"^### (\d+)\. ", (ROOT / "docs" / "contributing.md").read_text("utf-8"), flags=re.MULTILINE)
+    page = (ROOT / "docs" / "developers" / "contributing.md").read_text("utf-8")
+    parts = re.split(r"^### (\d+)\. ", page, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 

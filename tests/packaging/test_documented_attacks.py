@@ -1,4 +1,4 @@
-"""Each attack in docs/security, and each promise of the threat model, names tests that exist."""
+"""Each attack in docs/operators/security, and each promise of the threat model, names tests that exist."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ATTACKS = ROOT / "docs" / "security" / "attacks.md"
-THREATS = ROOT / "docs" / "security" / "threat-model.md"
+ATTACKS = ROOT / "docs" / "operators" / "security" / "attacks.md"
+THREATS = ROOT / "docs" / "operators" / "security" / "threat-model.md"
 PAGES = ATTACKS.read_text("utf-8") + THREATS.read_text("utf-8")
 NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAGES)))
 PROMISES = [line for line in THREATS.read_text("utf-8").splitlines() if re.match(r"\| S\d", line)]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from shim.app.hardening import LINES
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "security" / "hardening.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "operators" / "security" / "hardening.md"
 
 
 def test_the_page_has_the_lines_of_the_code():

@@ -1,4 +1,4 @@
-"""The pages, alert rules and boards of docs/monitoring, against the metrics that Heddle has."""
+"""The pages, alert rules and boards of docs/operators/monitoring, against the metrics that Heddle has."""
 
 import json
 import re
@@ -20,7 +20,7 @@ from shim.telemetry.shares import QueueGauges, ShareCollector
 from tests.doubles.clock import FakeClock
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs" / "monitoring"
+FOLDER = ROOT / "docs" / "operators" / "monitoring"
 ALERTS = FOLDER / "alerts.yaml"
 BOARDS = sorted(FOLDER.glob("*.json"))
 DEFINED = {each.exposed: each for defined in SUBJECTS.values() for each in defined}

@@ -84,10 +84,10 @@ def test_a_reader_asks_no_other_host_for_anything(site):
         assert re.findall(r"url\(['\"]?https?:", style.read_text()) == [], style
 
 
-def test_there_is_a_way_for_each_role(site):
+def test_there_is_a_way_for_each_reader(site):
     start = (site / "index.html").read_text()
-    for role in ("user", "operator", "administrator", "developer"):
-        assert f'href="roles/{role}.html"' in start
+    for folder in ("clients", "operators", "researchers", "developers"):
+        assert f'href="{folder}/index.html"' in start
 
 
 def test_the_page_of_errors_is_what_the_code_says():

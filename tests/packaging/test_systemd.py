@@ -1,4 +1,4 @@
-"""The units of docs/systemd: systemd reads them, they give little away, and Heddle runs under what they forbid."""
+"""The units for systemd: systemd reads them, they give little away, and Heddle runs under what they forbid."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tests.support.confined import filtered_calls
 from tests.support.heddle_process import until
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDER = ROOT / "docs" / "systemd"
+FOLDER = ROOT / "docs" / "operators" / "systemd"
 UNITS = sorted(FOLDER.glob("*.service"))
 PROGRAM = "/opt/heddle/bin/heddle"
 MOST_EXPOSED = 11

@@ -1,4 +1,4 @@
-"""Altruism on a pool: what is promised is kept, and what the figures of docs/altruism.md say in small."""
+"""Altruism on a pool: what is promised is kept, and what the figures of docs/researchers/altruism.md say in small."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What bids and offers are worth in docs/evaluation.md; the full table is made by `python -m scripts.bids_figures`."""
+"""What bids and offers are worth in evaluation.md; the full table is made by `python -m scripts.bids_figures`."""
 
 from scripts.bids_figures import found_with, made_jobs
 

@@ -1,4 +1,4 @@
-"""The small contest of docs/evaluation.md, row by row; large ones are made by `python -m scripts.contest`."""
+"""The small contest of evaluation.md, row by row; large ones are made by `python -m scripts.contest`."""
 
 from pathlib import Path
 from statistics import fmean
@@ -7,7 +7,7 @@ import pytest
 
 from scripts.contest import HEDDLE, ORACLE, ROWS, Draw, completions_of
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "evaluation.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "researchers" / "evaluation.md"
 DRAWS = (Draw(load=1.0, am_share=0.1, queues="fifo", jobs=120), Draw(load=1.0, am_share=0.5, queues="fair", jobs=120))
 
 

@@ -1,4 +1,4 @@
-"""Deadlines in a queue over modelled clusters, by Heddle's own code: figures of docs/policies.md on half the jobs."""
+"""Deadlines in a queue over modelled clusters, by Heddle's own code: figures of policies.md on half the jobs."""
 
 from scripts.deadline_figures import found_with, made_jobs
 

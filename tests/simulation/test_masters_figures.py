@@ -1,4 +1,4 @@
-"""The figures of megha and heddle in docs/evaluation.md, in sizes that take seconds: each against its neighbours.
+"""The figures of megha and heddle in evaluation.md, in sizes that take seconds: each against its neighbours.
 
 The full tables are made by `scripts/masters_figures.py` and `heddle simulate`.
 """

@@ -1,6 +1,6 @@
 """Omega's conflict fractions in a contended cell, against those measured with the published simulator.
 
-The table of docs/evaluation.md runs for longer; here each cell is of a shorter run and one seed, hence the wider
+The table of evaluation.md runs for longer; here each cell is of a shorter run and one seed, hence the wider
 tolerance.
 """
 

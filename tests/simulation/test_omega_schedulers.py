@@ -1,4 +1,4 @@
-"""Parallel schedulers on one shared state by Omega: the table of docs/policies.md on a quarter of the jobs."""
+"""Parallel schedulers on one shared state by Omega: the table of policies.md on a quarter of the jobs."""
 
 from functools import cache
 

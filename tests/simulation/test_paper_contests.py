@@ -1,4 +1,4 @@
-"""Each published system wins on a workload that it is for: contests of docs/policies.md by one seed each."""
+"""Each published system wins on a workload that it is for: contests of policies.md by one seed each."""
 
 import pytest
 

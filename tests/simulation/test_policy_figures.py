@@ -1,4 +1,4 @@
-"""Worth of each policy on jobs drawn for it: small runs of the tables in docs/policies.md."""
+"""Worth of each policy on jobs drawn for it: small runs of the tables in docs/researchers/policies.md."""
 
 from functools import cache
 

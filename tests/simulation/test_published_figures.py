@@ -1,6 +1,6 @@
 """Published systems: our mean job delays against measured ones on public traces, and orderings on generated jobs.
 
-Sizes that take seconds; the whole tables are made by the commands in docs/evaluation.md.
+Sizes that take seconds; the whole tables are made by the commands in docs/researchers/evaluation.md.
 """
 
 import statistics

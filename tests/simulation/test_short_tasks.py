@@ -1,7 +1,7 @@
 """Short tasks in a queue over modelled clusters, by every policy that a queue may have: by Heddle's own code.
 
 Such jobs are what no policy is for: no data, no deadlines, no graphs, and in the first draw one size of containers. The
-table of docs/policies.md has more jobs.
+table of docs/researchers/policies.md has more jobs.
 """
 
 from functools import cache

@@ -5,7 +5,7 @@ and ask again: it had the same room back, and the lender waited. A job below its
 
 A lender that leaves room which is free for it for `idle_s` cannot use it, and nothing is kept for it any more.
 
-Source: docs/altruism.md; the first stage between queues is the same (`preemption`).
+Source: docs/researchers/altruism.md; the first stage between queues is the same (`preemption`).
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

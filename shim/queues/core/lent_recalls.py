@@ -5,7 +5,7 @@ The same stages and budget as between queues (`preemption`), without its patienc
     asked back ──▶ demanded ──▶ released
          └─────────────┴──────▶ spared
 
-Source: docs/altruism.md; Carbyne takes nothing back, and so cannot keep its promise where tasks run for long.
+Source: altruism.md; Carbyne takes nothing back, and so cannot keep its promise where tasks run for long.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

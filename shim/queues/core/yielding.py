@@ -3,7 +3,7 @@
 What is due is asked for (DEFAULT). What the plans of all leave room for is asked for, too (ALTRUISTIC). The rest stays
 in the ledger. A job of which too little is known asks for everything, and its share is taken off what is lent.
 
-Source: Carbyne, section 4.1; docs/altruism.md tells what differs.
+Source: Carbyne, section 4.1; docs/researchers/altruism.md tells what differs.
 """
 
 import math

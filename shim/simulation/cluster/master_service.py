@@ -88,12 +88,12 @@ class MasterService:
         return (application, known) if known.id == attempt and not known.is_over else None
 
     def _register(self, application: Application, known: ModelledAttempt) -> RPCAnswer:
-        if known.is_registered:
+        order = application.order
+        if known.is_registered and not (order.is_unmanaged and order.keeps_containers):
             told = f"Application Master is already registered : {application.order.id}"
             return _refusal(JavaClass.INVALID_APPLICATION_MASTER_REQUEST, told)
         known.is_registered, known.response_id, known.last_answer = True, 0, b""
         application.state = "RUNNING"
-        self._manager.scheduler.forget_asks(known.id)
         kept: list[ModelledContainer] = []
         if application.order.keeps_containers:
             kept = [

@@ -152,12 +152,6 @@ class CapacityScheduler:
             known.blacklist.update(added)
             known.blacklist.difference_update(removed)
 
-    def forget_asks(self, attempt: ApplicationAttemptId) -> None:
-        """An attempt that registers anew asks for everything again."""
-        known = self._attempts.get(attempt)
-        if known is not None:
-            known.wanted.clear()
-
     def pending(self, attempt: ApplicationAttemptId | None = None) -> Iterator[tuple[AskKey, int]]:
         """Waiting asks of one attempt, or of all."""
         for known in self._attempts.values():

@@ -141,7 +141,7 @@ async def test_a_page_has_its_styles_and_its_links():
         assert await page.inner_text("h1") == "next"
         users = dict(hosts.asked)
         assert (users["/"], users["/style.css"], users["/next"]) == ("alice", "dr.who", "dr.who"), (
-            "what a page without an origin asks for comes without cookies, as docs/proxy.md says"
+            "what a page without an origin asks for comes without cookies, as docs/operators/proxy.md says"
         )
 
 

@@ -2,7 +2,7 @@
 
 Invariants of a storm after each step, and once it is over.
 
-The promises are those of docs/reliability.md.
+The promises are those of docs/operators/reliability.md.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The picture of docs/altruism.md is what the kernels do."""
+"""The picture of docs/researchers/altruism.md is what the kernels do."""
 
 from scripts.altruism_picture import picture
 from scripts.picture import PICTURES

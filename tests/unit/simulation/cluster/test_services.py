@@ -15,7 +15,13 @@ from shim.ports.resource_manager import RestRequest
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.protocol.proto.messages import AllocateRequestProto, PriorityProto, ResourceProto, ResourceRequestProto
+from shim.protocol.proto.messages import (
+    AllocateRequestProto,
+    PriorityProto,
+    ResourceProto,
+    ResourceRequestProto,
+    SubmitApplicationRequestProto,
+)
 from shim.protocol.rest.documents import (
     application_document,
     application_documents,
@@ -129,11 +135,32 @@ def test_an_unmanaged_master_has_a_token_until_it_registers():
         assert (is_final, bool(token)) == (False, True)
         assert (await call(cluster, REGISTER, REGISTRATION)).refusal is None
         assert read_report((await rpc(cluster, "getApplicationReport", report_message(NAME))).payload)[1] == b""
-        again = await call(cluster, REGISTER, REGISTRATION)
-        assert "already registered" in again.refusal.message
         killed = await rpc(cluster, "forceKillApplication", kill_message(NAME, "why"))
         assert is_killed(killed.payload)
         assert (await call(cluster, ALLOCATE, asking(1))).refusal.java_class == JavaClass.INVALID_TOKEN
+
+    play(story)
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_only_an_unmanaged_master_that_keeps_its_containers_may_register_again(keeps):
+    """See `ApplicationMasterService.registerApplicationMaster`: asks stay, response ids begin anew."""
+
+    async def story(cluster):
+        submission = SubmitApplicationRequestProto.FromString(
+            unmanaged_submission(NAME, home="west", queue="root.a", tag="t")
+        )
+        submission.application_submission_context.keep_containers_across_application_attempts = keeps
+        await rpc(cluster, "submitApplication", submission.SerializeToString())
+        await call(cluster, REGISTER, REGISTRATION)
+        await call(cluster, ALLOCATE, asking(2))
+        again = await call(cluster, REGISTER, REGISTRATION)
+        if not keeps:
+            assert "already registered" in again.refusal.message
+            return
+        assert again.refusal is None
+        await asyncio.sleep(3.0)
+        assert len(read_allocate_answer((await call(cluster, ALLOCATE, asking(None, 0))).payload).grants) == 2
 
     play(story)
 
