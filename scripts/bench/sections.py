@@ -14,12 +14,12 @@ from scripts.bench.cells import Cell, Effort, Say
 from scripts.bench.consoles import consoles
 from scripts.bench.first_paint import first_paint
 from scripts.bench.flood import floods
-from scripts.bench.generated import Size, generated
 from scripts.bench.granted import granted
 from scripts.bench.jobs import jobs
 from scripts.bench.load import resident_mib
 from scripts.bench.relay import relay
 from scripts.bench.report import cell_tables, figure_table
+from scripts.bench.scale import SIZES, scale
 from scripts.bench.stage import FEW, Stage, a_stage
 
 
@@ -108,9 +108,9 @@ def _relay(bench: Bench) -> Iterator[str]:
     return relay(bench.effort, bench.say)
 
 
-def _generated(bench: Bench) -> Iterator[str]:
+def _scale(bench: Bench) -> Iterator[str]:
     bench.end_stage()
-    return generated(bench.folder / "generated", base_port=bench.base_port + 920, size=Size(), say=bench.say)
+    return scale(bench.folder / "scale", base_port=bench.base_port + 600, sizes=SIZES, say=bench.say)
 
 
 def _altruism(bench: Bench) -> Iterator[str]:
@@ -133,7 +133,7 @@ SECTIONS: Mapping[str, Section] = {
     "allocate": _allocate,
     "granted": _granted,
     "relay": _relay,
-    "generated": _generated,
+    "scale": _scale,
     "altruism": _altruism,
 }
 """In the order in which they are measured: some leave applications behind that the next ones would list.

@@ -1,6 +1,7 @@
 """What `make bench` makes of its measurements; the measuring itself is tried on real clusters by running it."""
 
 import itertools
+import json
 import os
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from scripts.bench.cells import TARGETS, Cell, Effort, measure_cells, turned
 from scripts.bench.load import COUNTER, Measured, percentile, wrk_script
 from scripts.bench.real_masters import tokens_of
 from scripts.bench.report import cell_tables, write_section
+from scripts.bench.scripted_managers import ScriptedCluster, recorded
 from scripts.bench.sections import Bench
 from scripts.bench.stage import Stage
 from shim.protocol.hrpc.digest_md5 import TokenSecret
@@ -161,3 +163,54 @@ def test_what_a_run_measured_of_its_own_processor_time_stands():
     pids = dict.fromkeys(TARGETS, os.getpid())
     (cell,) = measure_cells("x", (1,), lambda *_: told, pids=pids, rounds=1, say=lambda _: None)
     assert cell.runs["rm"][0].cpu_us == 7.0
+
+
+BASE, RUNNING, ENDED = "/ws/v1/cluster", "/ws/v1/cluster/apps?states=RUNNING", "/ws/v1/cluster/apps?states=FINISHED"
+NOW_MS = 1_800_000_000_000
+
+
+def rows_of(cluster, path, now_ms, of="apps", each="app"):
+    status, body = cluster.answer(path, now_ms)
+    assert status == 200
+    return json.loads(body)[of][each]
+
+
+@pytest.mark.parametrize(
+    ("path", "of", "each", "answer", "moving"),
+    [
+        (RUNNING, "apps", "app", "app_deselect_requests.json", {"progress", "elapsedTime", "memorySeconds"}),
+        (f"{BASE}/nodes", "nodes", "node", "all", {"lastHealthUpdate", "cpuUtilization", "memUtilization"}),
+    ],
+)
+def test_scripted_rows_are_recorded_ones_and_move_as_they_do(path, of, each, answer, moving):
+    cluster = ScriptedCluster(0, 40, 40, began_ms=NOW_MS)
+    before, after = (rows_of(cluster, path, NOW_MS + late_ms, of, each) for late_ms in (0, 2000))
+    told = json.loads(recorded("running" if of == "apps" else "nodes", answer))
+    sample = told["app"] if of == "apps" else told["nodes"]["node"][0]
+    assert all(list(row) == list(sample) for row in before)
+    assert all(one[name] != two[name] for one, two in zip(before, after, strict=True) for name in moving)
+    assert len({row["id"] for row in before}) == 40
+
+
+def test_what_scripted_applications_have_used_moves_everywhere_in_a_row():
+    cluster = ScriptedCluster(0, 1, 3, began_ms=NOW_MS)
+    for row in rows_of(cluster, RUNNING, NOW_MS):
+        used_ms = NOW_MS - row["startedTime"]
+        assert (row["elapsedTime"], row["vcoreSeconds"]) == (used_ms, used_ms * 6 // 1000)
+        assert row["resourceSecondsMap"]["entry"]["value"] == str(row["vcoreSeconds"])
+
+
+def test_some_scripted_nodes_have_given_something_else_each_time():
+    cluster = ScriptedCluster(0, 40, 0, began_ms=NOW_MS)
+    given = [[row["usedMemoryMB"] for row in rows_of(cluster, f"{BASE}/nodes", NOW_MS, "nodes", "node")] for _ in "12"]
+    assert sum(one != two for one, two in zip(*given, strict=True)) == 4
+
+
+def test_a_tenth_of_the_scripted_applications_ends_in_a_minute_and_as_many_begin():
+    cluster = ScriptedCluster(0, 1, 100, ended=5, churn=10, began_ms=NOW_MS)
+    first = {row["id"] for row in rows_of(cluster, RUNNING, NOW_MS)}
+    later = {row["id"] for row in rows_of(cluster, RUNNING, NOW_MS + 60_000)}
+    ended = {row["id"] for row in rows_of(cluster, f"{ENDED}&finishedTimeBegin={NOW_MS + 1}", NOW_MS + 60_000)}
+    assert (len(first), len(later), len(first - later)) == (100, 100, 10)
+    assert ended == first - later
+    assert len(rows_of(cluster, f"{BASE}/apps", NOW_MS + 60_000)) == 115

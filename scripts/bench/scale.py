@@ -1,0 +1,130 @@
+"""Federations that no laptop can start: up to a hundred clusters of a thousand nodes, a hundred thousand applications.
+
+Their ResourceManagers are scripted; their processor time is not counted. A tenth of the applications ends in a minute.
+"""
+
+import datetime as dt
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from scripts.bench.load import cpu_s, measure_reads, percentile, resident_mib
+from scripts.bench.report import figure_table, short
+from scripts.bench.targets import HeddleProcess
+
+_WATCHED_S = 20.0
+_LISTS_S = 10.0
+_LISTED_WITHIN_S = 300.0
+_LOOKS_EVERY_S = 0.5
+_NEARLY = 0.999
+_CHURN_PERCENT = 10
+_COLUMNS = (
+    "all listed after, s",
+    "polls, of a core",
+    "memory, MiB",
+    "age of the view, p50 / largest, s",
+    "`?states=RUNNING&limit=100`, 8 connections, p50 / p99, ms",
+    "requests to each ResourceManager a second",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How large a federation is; `applications` are live ones over all clusters."""
+
+    clusters: int
+    nodes: int
+    applications: int
+
+    def __str__(self) -> str:
+        return f"{self.clusters} x {self.nodes:,}, {self.applications:,}"
+
+
+SIZES = (
+    Size(10, 1000, 10_000),
+    Size(30, 1000, 20_000),
+    Size(100, 1000, 10_000),
+    Size(10, 1000, 50_000),
+    Size(100, 1000, 100_000),
+)
+
+
+def scale(folder: Path, *, base_port: int, sizes: Sequence[Size], say: Callable[[str], None]) -> Iterator[str]:
+    """Start scripted ResourceManagers and Heddle for each size, and measure; the lines of the section."""
+    rows = {str(size): _measured(folder / f"{number}", base_port, size, say) for number, size in enumerate(sizes)}
+    yield from figure_table("clusters x nodes, live applications", _COLUMNS, rows)
+
+
+def _measured(folder: Path, base_port: int, size: Size, say: Callable[[str], None]) -> Sequence[str]:
+    each = size.applications // size.clusters
+    command = [sys.executable, "-m", "scripts.bench.scripted_managers"]
+    command += map(str, (base_port, size.clusters, size.nodes, each, 0, _CHURN_PERCENT))
+    managers = subprocess.Popen(command, stdout=subprocess.PIPE)
+    try:
+        assert managers.stdout is not None  # noqa: S101 - a pipe was asked for
+        managers.stdout.readline()
+        webs = {f"c{index}": f"http://127.0.0.1:{base_port + index}" for index in range(size.clusters)}
+        with HeddleProcess(folder, port=base_port + 150, subclusters=webs) as heddle:
+            row = _row(heddle, list(webs.values()), each * size.clusters, say)
+    finally:
+        managers.kill()
+        managers.wait()
+    say(f"{size}: {', '.join(row)}")
+    return row
+
+
+def _row(heddle: HeddleProcess, webs: Sequence[str], live: int, say: Callable[[str], None]) -> Sequence[str]:
+    began_s = time.monotonic()
+    with httpx.Client(base_url=f"{heddle.url}/ws/v1/cluster/", trust_env=False, timeout=120) as client:
+        while (listed := _running(client)) < _NEARLY * live:
+            if time.monotonic() > began_s + _LISTED_WITHIN_S:
+                raise TimeoutError(f"{listed} of {live} applications are listed after {_LISTED_WITHIN_S:g} s")
+            time.sleep(_LOOKS_EVERY_S)
+        listed_s = time.monotonic() - began_s
+        say(f"{listed} applications listed after {listed_s:.1f} s; watching the polls for {_WATCHED_S:g} s")
+        asked, used_s, began_s = _asked(webs), cpu_s(heddle.pid), time.monotonic()
+        ages_s = [_age_s(client) for _ in range(int(_WATCHED_S / _LOOKS_EVERY_S))]
+        took_s = time.monotonic() - began_s
+        polls = (cpu_s(heddle.pid) - used_s) / took_s
+        asked_per_s = (_asked(webs) - asked) / took_s / len(webs)
+        mib = resident_mib(heddle.pid)
+    lists = measure_reads(f"{heddle.url}/ws/v1/cluster/apps?states=RUNNING&limit=100", connections=8, seconds=_LISTS_S)
+    return (
+        f"{listed_s:.0f}",
+        f"{polls:.0%}",
+        f"{mib}",
+        f"{percentile(ages_s, 50):.1f} / {max(ages_s):.1f}",
+        f"{short(lists.p50_ms)} / {short(lists.p99_ms)}",
+        f"{asked_per_s:.1f}",
+    )
+
+
+def _running(client: httpx.Client) -> int:
+    """How many applications are told to run."""
+    told = client.get("appstatistics", params={"states": "RUNNING"}).json()
+    return sum(int(item["count"]) for item in told["appStatInfo"]["statItem"])
+
+
+def _age_s(client: httpx.Client) -> float:
+    """Age of the oldest part of a list, after a pause."""
+    time.sleep(_LOOKS_EVERY_S)
+    answer = client.get("apps", params={"limit": 1})
+    return time.time() - dt.datetime.fromisoformat(answer.headers["Heddle-As-Of"]).timestamp()
+
+
+def _asked(webs: Sequence[str]) -> int:
+    counts = (httpx.get(f"{web}/ws/v1/cluster/counts", timeout=60, trust_env=False).json() for web in webs)
+    return sum(sum(count.values()) for count in counts)
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    wanted = [Size(*map(int, each.split("x"))) for each in sys.argv[1:]]
+    with tempfile.TemporaryDirectory() as place:
+        print("\n".join(scale(Path(place), base_port=19600, sizes=wanted or SIZES, say=print)))
