@@ -113,7 +113,7 @@ class SubClusterConfig:
         (),
         about=Key(
             "Its own file systems, as URLs name them (`fs.defaultFS`, name services, mount tables). Two clusters that "
-            "name the same one share it ([policies.md](policies.md#data-over-clusters)).",
+            "name the same one share it ([policies.md](../researchers/policies.md#data-over-clusters)).",
             pattern=r"[A-Za-z][A-Za-z0-9+.-]{0,31}://[^/?#\s]{1,300}/?",
             form='a file system; write "hdfs://namenode:8020", "viewfs://name" or "s3a://bucket"',
         ),
