@@ -17,8 +17,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from random import Random
 
-from shim.simulation.dag_pool.comparison import POLICIES, Factors, compare
-from shim.simulation.dag_pool.jobs import (
+from scripts.papers.dag_pool.comparison import POLICIES, Factors, compare
+from scripts.papers.dag_pool.jobs import (
     PoolJob,
     alibaba_jobs,
     arriving,

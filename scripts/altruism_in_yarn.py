@@ -15,10 +15,10 @@ from statistics import mean
 
 import structlog
 
+from scripts.papers.dag_pool.jobs import joining_jobs
 from scripts.two_clusters import played_on_two_clusters
 from shim.domain.resources import ResourceVector
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.dag_pool.jobs import joining_jobs
 from shim.simulation.engine import seeded
 
 ORDERS: Mapping[str, str] = {

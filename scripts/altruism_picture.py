@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from altruism import StageGraph
 from fairness import FloatArray
+from scripts.papers.dag_pool import PoolJob, run_pool
+from scripts.papers.dag_pool.comparison import policy_named
+from scripts.papers.dag_pool.pool import LiveJob, PoolPolicy
 from scripts.picture import PICTURES
-from shim.simulation.dag_pool import PoolJob, run_pool
-from shim.simulation.dag_pool.comparison import policy_named
-from shim.simulation.dag_pool.pool import LiveJob, PoolPolicy
 
 _PANELS = {
     "shares alone": "each job with its share alone: they end at 2.1 and 2.0",

@@ -12,9 +12,9 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable
 
+from scripts.papers.queue_shares import MEGHA_QUEUES, ShareSetting, run_queue_shares
 from shim.simulation.dag_results import COLUMNS, rows
 from shim.simulation.dag_runs import ORDERINGS, DagSettings, make_runs, open_workloads, plan_runs
-from shim.simulation.queue_shares import MEGHA_QUEUES, ShareSetting, run_queue_shares
 from tests.doubles.public_data import data_folder
 
 SEEDS = range(3)

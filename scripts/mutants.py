@@ -102,7 +102,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "altruism": Room(
         modules=("altruism",),
-        tests=("tests/unit/altruism", "tests/unit/queues", "tests/unit/simulation/dag_pool"),
+        tests=("tests/unit/altruism", "tests/unit/queues", "tests/unit/scripts/papers/dag_pool"),
     ),
     "protocol": Room(
         modules=("shim/protocol",),

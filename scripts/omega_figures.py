@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from statistics import fmean
 
 from scripts.figure_tables import print_heading, print_row
+from scripts.papers.omega_conflicts import ParallelSchedulers, batch_workload, in_parallel
 from shim.simulation.omega import OmegaThinking
-from shim.simulation.omega_conflicts import ParallelSchedulers, batch_workload, in_parallel
 
 RATES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 SCHEDULERS = (1, 2, 4, 8)

@@ -13,10 +13,10 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from shim.scheduling.policies.omega import ConflictMode, OmegaRules, TransactionMode
+from scripts.papers.omega_conflicts import conflict_fraction, contended_workload
 from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
-from shim.simulation.omega_conflicts import conflict_fraction, contended_workload
+from shim.simulation.omega import ConflictMode, OmegaRules, TransactionMode
 from shim.simulation.registry import Experiment, simulate
 from shim.simulation.run import Setting
 from shim.simulation.traces import fixed_jobs, read_trace

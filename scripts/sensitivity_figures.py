@@ -18,11 +18,11 @@ from dataclasses import replace
 
 from scripts.figure_tables import print_heading, print_row, public_trace
 from scripts.masters_figures import TRACES
+from scripts.papers.generated import large_jobs_of_short_tasks, unrelated_durations
 from shim.scheduling.durations import DurationBeliefs
 from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.scheduling.policy import Policy
 from shim.simulation.engine import seeded
-from shim.simulation.generated import large_jobs_of_short_tasks, unrelated_durations
 from shim.simulation.masters import Masters
 from shim.simulation.registry import Experiment, simulate
 from shim.simulation.results import RunOutcome

@@ -18,8 +18,7 @@ from shim.cli.simulate_yarn import yarn
 from shim.errors import BadRequestError
 from shim.simulation.constraints import Constraints, apply_constraints, read_constraints
 from shim.simulation.plots import plot_outcomes
-from shim.simulation.registry import SCHEDULERS, Experiment, experiments, sweep
-from shim.simulation.report import COLUMNS, document, rows
+from shim.simulation.registry import COLUMNS, SCHEDULERS, Experiment, document, experiments, rows, sweep
 from shim.simulation.results import RunOutcome
 from shim.simulation.run import HomeRule, Setting
 from shim.simulation.traces import Workload

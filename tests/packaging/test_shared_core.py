@@ -20,12 +20,6 @@ NOT_SCHEDULING = ("shim.simulation", "shim.services", "shim.server", "shim.store
 NOT_PRODUCTION = ("shim.simulation", "shim.cli", "shim.lab")
 NOT_SIMULATION = ("shim.cli",)
 
-EXCEPTIONS = {
-    "shim.scheduling.policies.sparrow": "a baseline: it needs queues at nodes, which no ResourceManager has",
-    "shim.scheduling.policies.omega": "a baseline: it commits transactions to a state that schedulers share",
-}
-"""Scheduling modules that one side alone reaches for good, and why."""
-
 YARN_SIM = ("shim.simulation.yarn_sim", "shim.simulation.cluster")
 """The world that assembles production itself: with it, everything that runs is simulated, whatever else decides."""
 
@@ -119,7 +113,7 @@ def lines(found):
 def test_production_and_simulation_share_their_scheduling(worlds, world, side):
     sides = worlds[world]
     both = sides["production"] & sides["simulation"]
-    counted = sides[side] - EXCEPTIONS.keys()
+    counted = sides[side]
     shared = lines(both) / lines(counted)
     alone = "\n".join(f"{MODULES[module][1]:5} {module}" for module in sorted(counted - both))
     assert shared >= LEAST[world, side], f"{side} shares {shared:.1%} of its scheduling; alone it has\n{alone}"
@@ -128,8 +122,3 @@ def test_production_and_simulation_share_their_scheduling(worlds, world, side):
 def test_the_cycle_runs_on_both_sides(sides):
     cycle = {f"shim.scheduling.{name}" for name in ("cycle", "snapshot", "plan", "policy", "draft", "orderings")}
     assert cycle <= sides["production"] & sides["simulation"]
-
-
-@pytest.mark.parametrize("module", EXCEPTIONS)
-def test_exceptions_are_modules_that_one_side_reaches(sides, module):
-    assert (module in sides["production"]) != (module in sides["simulation"])

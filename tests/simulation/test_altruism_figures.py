@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from altruism import Progress, StageGraph, drf_shares, pack_forward, stage_ranks
-from shim.simulation.dag_pool import AltruismSettings, AltruisticPolicy, PoolJob, run_pool
-from shim.simulation.dag_pool.comparison import ALTRUISTIC, Factors, compare, policy_named
-from shim.simulation.dag_pool.jobs import arriving, map_reduce_jobs, misjudged, queries
+from scripts.papers.dag_pool import AltruismSettings, AltruisticPolicy, PoolJob, run_pool
+from scripts.papers.dag_pool.comparison import ALTRUISTIC, Factors, compare, policy_named
+from scripts.papers.dag_pool.jobs import arriving, map_reduce_jobs, misjudged, queries
 from shim.simulation.engine import seeded
 
 SEEDS = (1, 2)

@@ -7,12 +7,12 @@ from functools import cache
 
 import pytest
 
+from scripts.papers.generated import generated_queries, generated_resource_jobs
 from shim.simulation.dag_executors import run_on_executors
 from shim.simulation.dag_jobs import read_arrivals, read_tpch
 from shim.simulation.dag_machines import MACHINE_ORDERINGS, MachineSettings, run_on_machines
 from shim.simulation.dag_results import DagOutcome
 from shim.simulation.engine import seeded
-from shim.simulation.generated import generated_queries, generated_resource_jobs
 from tests.doubles.public_data import data_folder
 
 ARRIVING, AT_ONCE = "arrivals_50exec_200jobs", "batch20_50exec"

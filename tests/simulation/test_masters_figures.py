@@ -10,10 +10,10 @@ from functools import cache
 import pytest
 
 from scripts.masters_figures import ABLATIONS, mixed_jobs
+from scripts.papers.generated import FACEBOOK, generated_constraints, generated_jobs, large_jobs_of_short_tasks
 from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
-from shim.simulation.generated import FACEBOOK, generated_constraints, generated_jobs, large_jobs_of_short_tasks
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.registry import Experiment, simulate
 from shim.simulation.results import Summary

@@ -6,8 +6,8 @@ tolerance.
 
 import pytest
 
-from shim.scheduling.policies.omega import ConflictMode, OmegaRules, TransactionMode
-from shim.simulation.omega_conflicts import conflict_fraction, contended_workload
+from scripts.papers.omega_conflicts import conflict_fraction, contended_workload
+from shim.simulation.omega import ConflictMode, OmegaRules, TransactionMode
 
 HORIZON_S = 2500.0
 MEASURED = {

@@ -5,8 +5,8 @@ from functools import cache
 import pytest
 
 from scripts.omega_figures import found_with
+from scripts.papers.omega_conflicts import batch_workload, in_parallel
 from shim.simulation.omega import OmegaThinking
-from shim.simulation.omega_conflicts import batch_workload, in_parallel
 
 JOBS = 150
 

@@ -8,9 +8,9 @@ from functools import cache
 
 import pytest
 
+from scripts.papers.generated import YAHOO, generated_jobs
 from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
-from shim.simulation.generated import YAHOO, generated_jobs
 from shim.simulation.registry import Experiment, simulate
 from shim.simulation.run import Setting
 from shim.simulation.traces import fixed_jobs, read_trace

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from shim.simulation.queue_shares import MEGHA_QUEUES, ShareOutcome, ShareSetting, run_queue_shares
+from scripts.papers.queue_shares import MEGHA_QUEUES, ShareOutcome, ShareSetting, run_queue_shares
 
 SETTLED_S = 240.0
 

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shim.errors import BadRequestError
-from shim.simulation.registry import SCHEDULERS, experiments, sweep
-from shim.simulation.report import document
+from shim.simulation.registry import SCHEDULERS, document, experiments, sweep
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import TraceJob, Workload, workload_of
 from tests.support.examples import examples

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shim.simulation.report import COLUMNS, document, row, rows
+from shim.simulation.registry import COLUMNS, document, row, rows
 from shim.simulation.results import JobLedger
 from shim.simulation.run import Setting
 from shim.simulation.traces import TraceJob, Workload

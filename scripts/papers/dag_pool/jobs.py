@@ -10,8 +10,8 @@ import numpy as np
 
 from altruism import StageGraph
 from fairness import FloatArray
+from scripts.papers.generated import generated_queries, generated_resource_jobs
 from shim.simulation.dag_jobs import DagJob, ResourceJob, read_alibaba, read_arrivals, read_tpch
-from shim.simulation.generated import generated_queries, generated_resource_jobs
 
 _STEP_S = 0.5
 """Task times of queries are rounded to this, so that tasks end together and a run has thousands of looks, not more."""

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from altruism import StageGraph
+from scripts.papers.dag_pool import GREEDY_ORDERS, GreedyPolicy, PoolJob, run_pool
+from scripts.papers.dag_pool.comparison import POLICIES, policy_named
+from scripts.papers.dag_pool.jobs import arriving, joining_jobs, map_reduce_jobs, misjudged, queries, work_of
 from shim.errors import InvariantViolationError
-from shim.simulation.dag_pool import GREEDY_ORDERS, GreedyPolicy, PoolJob, run_pool
-from shim.simulation.dag_pool.comparison import POLICIES, policy_named
-from shim.simulation.dag_pool.jobs import arriving, joining_jobs, map_reduce_jobs, misjudged, queries, work_of
 from shim.simulation.engine import seeded
 
 CHAIN = StageGraph.of([[False, False], [True, False]], [4, 1], [[0.25], [0.5]], [2.0, 3.0])

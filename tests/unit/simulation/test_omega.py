@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.scheduling.policies.omega import CellState, Claim, ConflictMode, OmegaRules, TransactionMode, commit, place
 from shim.simulation.engine import seeded
+from shim.simulation.omega import CellState, Claim, ConflictMode, OmegaRules, TransactionMode, commit, place
 
 ONE = np.array([1], dtype=np.int64)
 

@@ -4,10 +4,10 @@ Masters launch by themselves (world *direct*); a task begins at once and takes e
 of times may be wrong; what happens is not. The kernels are those of `altruism`, as real queues use them.
 """
 
-from shim.simulation.dag_pool.altruistic import AltruismSettings, AltruisticPolicy, Reach
-from shim.simulation.dag_pool.greedy import GREEDY_ORDERS, GreedyPolicy
-from shim.simulation.dag_pool.jobs import PoolJob
-from shim.simulation.dag_pool.pool import PoolOutcome, run_pool
+from scripts.papers.dag_pool.altruistic import AltruismSettings, AltruisticPolicy, Reach
+from scripts.papers.dag_pool.greedy import GREEDY_ORDERS, GreedyPolicy
+from scripts.papers.dag_pool.jobs import PoolJob
+from scripts.papers.dag_pool.pool import PoolOutcome, run_pool
 
 __all__ = [
     "GREEDY_ORDERS",

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.scheduling.policies.sparrow import (
+from shim.simulation.engine import seeded
+from shim.simulation.sparrow import (
     Batch,
     Binding,
     ReservationQueue,
@@ -17,7 +18,6 @@ from shim.scheduling.policies.sparrow import (
     draw_nodes,
     least_loaded,
 )
-from shim.simulation.engine import seeded
 
 BATCH = Batch(job=0, constraints=0, tasks=(0, 1))
 OTHER = Batch(job=1, constraints=0, tasks=(0,))

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.simulation.constraints import apply_constraints
-from shim.simulation.engine import seeded
-from shim.simulation.generated import (
+from scripts.papers.generated import (
     FACEBOOK,
     YAHOO,
     generated_constraints,
@@ -18,6 +16,8 @@ from shim.simulation.generated import (
     large_jobs_of_short_tasks,
     unrelated_durations,
 )
+from shim.simulation.constraints import apply_constraints
+from shim.simulation.engine import seeded
 
 
 def jobs_of(shape, seed, n_jobs=300, load=0.9):

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from statistics import fmean, median
 
 from altruism import LeftoverOrder
-from shim.simulation.dag_pool.altruistic import AltruismSettings, AltruisticPolicy, Reach
-from shim.simulation.dag_pool.greedy import GREEDY_ORDERS, GreedyPolicy
-from shim.simulation.dag_pool.jobs import PoolJob
-from shim.simulation.dag_pool.pool import PoolOutcome, PoolPolicy, run_pool
+from scripts.papers.dag_pool.altruistic import AltruismSettings, AltruisticPolicy, Reach
+from scripts.papers.dag_pool.greedy import GREEDY_ORDERS, GreedyPolicy
+from scripts.papers.dag_pool.jobs import PoolJob
+from scripts.papers.dag_pool.pool import PoolOutcome, PoolPolicy, run_pool
 from shim.simulation.engine import seeded
 from shim.simulation.results import nearest_rank
 

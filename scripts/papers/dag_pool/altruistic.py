@@ -22,8 +22,8 @@ from altruism import (
     stage_ranks,
 )
 from fairness import FloatArray
+from scripts.papers.dag_pool.pool import LiveJob
 from shim.errors import InvariantViolationError
-from shim.simulation.dag_pool.pool import LiveJob
 
 _ROUNDING = 1e-9
 

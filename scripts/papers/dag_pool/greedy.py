@@ -7,7 +7,7 @@ import numpy as np
 
 from altruism import stage_ranks
 from fairness import FloatArray
-from shim.simulation.dag_pool.pool import LiveJob
+from scripts.papers.dag_pool.pool import LiveJob
 
 _ROUNDING = 1e-9
 _Launches = list[tuple[LiveJob, int, int]]

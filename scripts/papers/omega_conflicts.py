@@ -11,9 +11,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shim.scheduling.policies.omega import OMEGA, OmegaRules
 from shim.simulation.engine import seeded
-from shim.simulation.omega import OmegaCell, OmegaThinking
+from shim.simulation.omega import OMEGA, OmegaCell, OmegaRules, OmegaThinking
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import TraceJob, Workload, workload_of
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from altruism import Progress, StageGraph
 from fairness import FloatArray, IntArray, jain_index
+from scripts.papers.dag_pool.jobs import PoolJob
 from shim.errors import InvariantViolationError
-from shim.simulation.dag_pool.jobs import PoolJob
 from shim.simulation.results import Summary
 
 _ROUNDING = 1e-9
