@@ -284,6 +284,13 @@ class ClientCalls:
             and self._may_see(document, viewer)
         ]
 
+    def homes_elsewhere(self, subcluster: SubClusterId) -> Callable[[ApplicationId], bool] | None:
+        """Tells which applications are known to have another home; None where there is no other."""
+        if len(self._rpcs) == 1:
+            return None
+        home_of = self._view.home_of
+        return lambda application_id: home_of(application_id) not in (None, subcluster)
+
     def weight(self, subcluster: SubClusterId) -> float:
         """Size of a sub-cluster, for averages of shares."""
         return float(self._view.look(subcluster, self._clock.now_s()).capacity.memory_mib)

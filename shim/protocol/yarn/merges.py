@@ -14,6 +14,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from shim.domain.applications import SPAN_TAG
+from shim.domain.ids import ApplicationId
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
@@ -34,6 +35,7 @@ from shim.protocol.proto.messages import (
     ReservationListResponseProto,
     YarnClusterMetricsProto,
 )
+from shim.protocol.yarn.records import application_of
 from shim.protocol.yarn.wire import entries_in, held, pieces_of
 
 _M = TypeVar("_M", bound=Message)
@@ -79,6 +81,20 @@ def _distinct(items: Iterable[_M], key: Callable[[_M], object]) -> list[_M]:
     for item in items:
         kept.setdefault(key(item), item)
     return list(kept.values())
+
+
+def told_by_home(payload: bytes, is_elsewhere: Callable[[ApplicationId], bool]) -> bytes:
+    """A cluster's list of applications without those that have their home elsewhere.
+
+    An application that was moved leaves a trace at its former home, one that spans has an ApplicationMaster of Heddle's
+    wherever it is, and what a cluster says of the others' applications is not believed.
+    """
+    told = [
+        entry
+        for entry, raw in entries_in(payload)
+        if not is_elsewhere(application_of(ApplicationReportProto.FromString(raw).applicationId))
+    ]
+    return b"".join(told)
 
 
 def merge_applications(parts: Sequence[ClusterAnswer], *, limit: int | None = None) -> bytes:

@@ -50,7 +50,7 @@ from shim.protocol.yarn import (
     tells_an_end,
     tells_of_running,
 )
-from shim.protocol.yarn.merges import ClusterAnswer, join_applications, merge_applications
+from shim.protocol.yarn.merges import ClusterAnswer, join_applications, merge_applications, told_by_home
 from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times, written_report
 from shim.protocol.yarn.usage import with_account, with_accounts
 from shim.protocol.yarn.wire import PIECE_BYTES, entries_in
@@ -254,10 +254,10 @@ class OwnMethods:
         is_shown = filter_of(request)
         own = [report_of(document) for document in absent if is_shown(document.summary)]
         find, times_ms = self._behind.calls.find_account, self._behind.calls.submitted_at_ms
-        payloads = tuple(gathered.payloads.values())
+        payloads = [(each, self._behind.calls.homes_elsewhere(name)) for name, each in gathered.payloads.items()]
         limit = request.limit if request.HasField("limit") else None
         work = partial(_put_together, payloads, own, limit, times_ms, find)
-        if sum(map(len, payloads)) <= PIECE_BYTES:
+        if sum(map(len, gathered.payloads.values())) <= PIECE_BYTES:
             listed = work()
         else:  # on a thread, a report at a time: tens of thousands of them would hold everybody's calls
             listed = await self._beside.run_in_turn(asked.caller.user, work)
@@ -313,7 +313,7 @@ def _report_of(document: ApplicationDocument) -> Made:
 
 
 def _put_together(
-    payloads: Sequence[bytes],
+    payloads: Sequence[tuple[bytes, Callable[[ApplicationId], bool] | None]],
     own: Sequence[ApplicationReportProto],
     limit: int | None,
     times_ms: Mapping[ApplicationId, int],
@@ -322,13 +322,14 @@ def _put_together(
     """One list of the clusters' and our own.
 
     Args:
-        payloads: Lists as the clusters told them.
+        payloads: Lists as the clusters told them, each with what tells whose home is elsewhere, if there are several.
         own: Reports of what none of them may have told.
         limit: How many are wanted; None for all.
         times_ms: Submit times that clusters do not know.
         find: Finds accounts of applications; None if there are none.
     """
-    timed = [reports_with_submit_times(each, times_ms) for each in payloads]
+    lists = (each if is_elsewhere is None else told_by_home(each, is_elsewhere) for each, is_elsewhere in payloads)
+    timed = [reports_with_submit_times(each, times_ms) for each in lists]
     parts = [ClusterAnswer(each if find is None else with_accounts(each, find)) for each in timed]
     if own:
         parts.append(ClusterAnswer(_without_twice(own, parts)))

@@ -355,6 +355,17 @@ async def test_a_list_has_the_applications_of_both_clusters(server):
     assert {application_of(report.applicationId) for report in listed.applications} == {APP, other}
 
 
+async def test_a_list_has_each_application_as_its_home_tells_it(server):
+    """One that was moved is still listed where it was; and a cluster is not believed about another one's."""
+    server.manager("east").add_application(APP, "RUNNING", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
+    server.manager("west").add_application(APP, "KILLED", user="mallory")
+
+    listed = await server.ask("getApplications", GetApplicationsRequestProto())
+
+    assert [(application_of(each.applicationId), each.user) for each in listed.applications] == [(APP, "alice")]
+
+
 async def test_a_list_is_cut_at_its_limit_after_the_merge(server):
     for number in range(4):
         manager = server.manager("east" if number % 2 else "west")
