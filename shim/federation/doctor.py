@@ -11,6 +11,7 @@ from shim.domain.shares import AUTOMATIC, UNORDERED
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.findings import Finding, Level
 from shim.federation.kerberos_findings import ActingFacts, KerberosFacts, kerberos_findings
+from shim.federation.queue_findings import queue_findings
 from shim.federation.rm_questions import PROBE_USER
 from shim.federation.tls_findings import TLSFacts, tls_findings
 
@@ -250,6 +251,12 @@ def _unread(facts: FederationFacts) -> Iterator[Finding]:
             yield Finding("policies of queues", Level.WARNING, "", message, advice)
 
 
+def _free_lunch(facts: FederationFacts) -> Iterator[Finding]:
+    """Settings of queues that cost time, and nothing to change."""
+    for each in facts.reachable:
+        yield from queue_findings(each.id, each.leaves)
+
+
 def _overtaken(facts: FederationFacts) -> Iterator[Finding]:
     """Applications that wait at their homes while others of their queue, submitted later, start elsewhere."""
     for application, subcluster, text in facts.overtaken[:_MOST_NAMED]:
@@ -405,6 +412,7 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _containers,
     _logs,
     _unread,
+    _free_lunch,
     _overtaken,
     _stopped,
     _policy_in_force,

@@ -8,6 +8,7 @@ import msgspec
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue
 from shim.federation.kerberos_findings import KerberosFacts
+from shim.federation.queue_findings import QueueFacts
 from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts
 
 
@@ -44,6 +45,7 @@ class SubClusterFacts:
         manager_settings: Of its ResourceManager; None if they could not be read.
         node_settings: Of one of its NodeManagers; None if they could not be read.
         acting: Its refusal of a call for `PROBE_USER` over RPC, empty if it takes it; None where Heddle has no ticket.
+        leaves: Its leaf queues, with what ended in them.
     """
 
     id: str
@@ -68,6 +70,7 @@ class SubClusterFacts:
     node_settings: Settings | None = None
     acting: str | None = None
     has_logs: bool = False
+    leaves: Sequence[QueueFacts] = ()
 
 
 @dataclass(frozen=True, slots=True)

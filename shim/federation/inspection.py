@@ -4,22 +4,26 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 import structlog
 
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue
-from shim.domain.subclusters import Admission, AdmissionWord, NodeReport, SubClusterState
+from shim.domain.subclusters import Admission, AdmissionWord, ApplicationDocument, NodeReport, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
 from shim.federation.core.grants import grant_of
+from shim.federation.core.queue_names import find_queue
 from shim.federation.doctor import KerberosFacts, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts, decode_settings
 from shim.federation.findings import Finding, Level
 from shim.federation.freshness import instant
+from shim.federation.queue_findings import EndedApplication, QueueFacts
 from shim.federation.rm_questions import PROBE_USER, ask_part, ask_right_to_act
 from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts
 from shim.ports.clock import Clock
@@ -27,11 +31,13 @@ from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.state_store import StateStore
+from shim.protocol.rest.wire_values import WireNumber, whole
 
 _WHO = "/ws/v1/cluster/userinfo"
 _CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
 _LONGEST_NAME = 256  # characters of a user name that are told
 _OK = 200
+_MOST_ENDED = 2000  # applications of a sub-cluster whose times are looked at
 _WORDS = {Admission.CORDONED: "CORDONED", Admission.DRAINING: "DRAINING"}
 
 
@@ -285,7 +291,18 @@ class Inspection:
             node_settings=node,
             acting=acting,
             has_logs=seen.subcluster in self.settings.with_logs,
+            leaves=self._leaves(seen),
         )
+
+    def _leaves(self, seen: SubClusterView) -> tuple[QueueFacts, ...]:
+        """Leaf queues of a sub-cluster, with the newest of what ended in them."""
+        ended: dict[str, list[EndedApplication]] = defaultdict(list)
+        newest = (each for each in self.view.applications() if each.summary.home_subcluster == seen.subcluster)
+        for document in islice((each for each in newest if each.summary.finished_at_ms > 0), _MOST_ENDED):
+            queue, told = find_queue(seen, document.summary.queue), _ended(document)
+            if queue is not None and told is not None:
+                ended[queue.path].append(told)
+        return tuple(_leaf(seen, queue, ended.get(path, [])) for path, queue in seen.queues.items() if queue.is_leaf)
 
     async def _is_back(self, subcluster: SubClusterId) -> bool:
         """Tell whether a sub-cluster that was declared dead answers again."""
@@ -374,6 +391,43 @@ class _NodesDocument(msgspec.Struct):
 
 class _UserInfo(msgspec.Struct):
     requestedUser: str = ""  # noqa: N815 - Hadoop's name
+
+
+class _Times(msgspec.Struct):
+    startedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+    launchTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+    finishedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+    memorySeconds: WireNumber = 0  # noqa: N815 - Hadoop's name
+
+
+_TIMES = msgspec.json.Decoder(_Times, strict=False)
+
+
+def _ended(document: ApplicationDocument) -> EndedApplication | None:
+    """Times of an application that ended; None if its ResourceManager does not tell what it used."""
+    try:
+        told = _TIMES.decode(document.raw)
+    except msgspec.MsgspecError:
+        return None
+    arrived_s, launched_s = whole(told.startedTime) / 1000, whole(told.launchTime) / 1000
+    mib_s = whole(told.memorySeconds)
+    if mib_s <= 0:
+        return None
+    return EndedApplication(arrived_s, max(arrived_s, launched_s), whole(told.finishedTime) / 1000, mib_s)
+
+
+def _leaf(seen: SubClusterView, queue: QueueReport, ended: Sequence[EndedApplication]) -> QueueFacts:
+    part, running = queue.in_partition(queue.default_label), queue.applications - queue.waiting_applications
+    return QueueFacts(
+        queue.path,
+        seen.scheduler,
+        queue.is_fair,
+        queue.maximum.memory_mib or seen.capacity.memory_mib,
+        part.masters,
+        part.masters_used.memory_mib / running if running > 0 else 0.0,
+        queue.most_running,
+        ended,
+    )
 
 
 def _grants(seen: SubClusterView) -> dict[str, ResourceVector]:

@@ -3,9 +3,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.ids import NodeId
+from shim.domain.ids import ApplicationId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
+from shim.federation.findings import Level
 from shim.federation.inspection import DoctorRounds, capacity_excess
 from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts
 from tests.support.scripted_server import ScriptedServer
@@ -56,3 +57,25 @@ async def test_a_round_counts_what_is_wrong_and_knows_when_certificates_end():
     assert {key: round(value / DAY_S) * DAY_S for key, value in rounds.certificates().items()} == ends
     assert {level for _, level in rounds.counts} <= {"warning", "error"}
     assert rounds.counts["tls", "error"] >= 1
+
+
+async def test_the_doctor_tells_what_an_order_by_arrival_costs_by_what_ended_in_the_queue():
+    server = ScriptedServer()
+    manager, start_ms = server.federation["east"], int(server.federation.clock.now_s() * 1000) - 3_600_000
+    capacity_mib = 8192
+    for number in range(31):  # a giant of ten minutes, and behind it thirty of a second
+        works_s, ends_s = (600, 600) if number == 0 else (1, 600 + number)
+        manager.add_application(
+            ApplicationId(start_ms, number + 1),
+            "FINISHED",
+            startedTime=start_ms + number,
+            launchTime=start_ms + number,
+            finishedTime=start_ms + 1000 * ends_s,
+            memorySeconds=works_s * capacity_mib,
+        )
+    await server.poll()
+    found = await server.federation.wait_for(server.use_cases.inspection.doctor())
+    costs = [each for each in found if each.check == "order of a queue"]
+    assert [(each.subject, each.level) for each in costs] == [("east", Level.WARNING)]
+    assert "queue root.default" in costs[0].message
+    assert "by its last 31, which took 615 s in the mean, that costs about 565 s of each" in costs[0].message
