@@ -410,6 +410,7 @@ class AdmissionQueue:
             expected=self.work.expected(queue.path, job),
             is_overdue=waited_s > self._settings.overtaken_s,
             is_released=waited_s > _TOKENS_LAST_S,
+            waited_s=waited_s,
         )
 
     # -- telling -----------------------------------------------------------------------------------------------------

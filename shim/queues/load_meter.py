@@ -22,6 +22,8 @@ _RATE_OVER_S = 120.0
 _FEWEST_STARTS = 3
 _ON_THEIR_WAY_S = 10.0  # an application that was let through is in the view by then, or was refused
 _MEASURE_S = 0.5
+LEFT_OF_USED = 0.25
+"""Of what an application has used, so much is expected to be left at least, whatever was expected of it."""
 _BEGINS_FOR_MS = 60_000
 _NOT_RUNNING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 
@@ -216,7 +218,8 @@ def _live(
         told = _amounts(document) if needs_amounts or not is_running else _Amounts()
         used = ResourceVector(whole(told.allocatedMB), whole(told.allocatedVCores))
         is_started = is_running or used.memory_mib > 0
-        left = max(1.0, expected(summary) - whole(told.memorySeconds)) if needs_amounts else 0.0
+        spent = whole(told.memorySeconds)
+        left = max(1.0, expected(summary) - spent, LEFT_OF_USED * spent) if needs_amounts else 0.0
         since_s = summary.started_at_ms / 1000.0
         yield LiveApplication(
             summary.home_subcluster,

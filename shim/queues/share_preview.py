@@ -48,6 +48,7 @@ def pending_application_of(
     expected: ExpectedWork = NO_EXPECTATION,
     is_overdue: bool = False,
     is_released: bool = False,
+    waited_s: float = 0.0,
 ) -> PendingApplication:
     """An application that waits for the turn of a queue."""
     return PendingApplication(
@@ -59,4 +60,5 @@ def pending_application_of(
         expected,
         is_overdue,
         is_released,
+        waited_s,
     )

@@ -17,10 +17,9 @@ from shim.federation.core.queue_names import find_queue
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.ports.clock import Clock
 from shim.queues.core.expected_work import ExpectedWork
-from shim.queues.load_meter import has_started, memory_seconds
+from shim.queues.load_meter import LEFT_OF_USED, has_started, memory_seconds
 from shim.submission.core.completion import Expectation, QueueWork
 
-_LEFT_OF_USED = 0.25
 _EVERY_S = 1.0
 _MOST_MEASURED = 2000
 """Of more applications of a sub-cluster, one of two, or of three, stands for the others: the loop is not held up."""
@@ -117,5 +116,5 @@ class WorkAhead:
                 queue = find_queue(seen, summary.queue)
                 paths[summary.queue] = "" if queue is None else queue.path
             used = memory_seconds(document)
-            left = max(self._of_live(summary).mib_s - used, _LEFT_OF_USED * used, 1.0)
+            left = max(self._of_live(summary).mib_s - used, LEFT_OF_USED * used, 1.0)
             yield paths[summary.queue], left, has_started(summary)

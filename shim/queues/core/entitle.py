@@ -27,6 +27,9 @@ __all__ = [
     "share_status_of",
 ]
 
+_MOST_HELD = 100
+"""Applications of a queue that are held for others' sake: so many are looked at in one round, no more."""
+
 
 @dataclass(slots=True)
 class Round:
@@ -88,21 +91,28 @@ def _by_queue(applications: Sequence[PendingApplication]) -> dict[str, list[Pend
 
 
 def _take_turns(shares: Shares, queue: FederatedQueue, outcome: Round) -> None:
-    """Applications of one queue in its order, until it is at a limit; those of a user at a limit are passed over."""
+    """Applications of one queue in its order, until it is at a limit.
+
+    Those of a user at a limit, and those before whom others with less work go on, are passed over.
+    """
     waiting = shares.waiting[queue.path]
     kept: list[PendingApplication] = []
-    turns = _in_turn(queue, shares.load.queues[queue.path], waiting)
+    held = 0
+    turns = _in_turn(queue, shares.load.queues[queue.path], waiting, shares.load.capacity.memory_mib)
     for place in turns:
         application = waiting[place]
         objection = shares.objection(queue, application)
+        is_end = bool(objection) or held >= _MOST_HELD
+        if not is_end and not (objection := shares.objection_to_user(queue, application)):
+            objection = shares.objection_to_work(queue, application)
+            held += bool(objection)
         if objection:
             outcome.reasons.setdefault(queue.path, objection)
+        if is_end:
             later = [waiting[at] for at in (turns if queue.order == "work" else sorted(turns))]
             kept += [application, *later]
             break
-        objection = shares.objection_to_user(queue, application)
         if objection:
-            outcome.reasons.setdefault(queue.path, objection)
             kept.append(application)
             continue
         shares.start(queue, application)
@@ -112,17 +122,20 @@ def _take_turns(shares: Shares, queue: FederatedQueue, outcome: Round) -> None:
         outcome.queues[queue.path] = [application.application_id for application in kept]
 
 
-def _in_turn(queue: FederatedQueue, load: QueueLoad, waiting: Sequence[PendingApplication]) -> Iterator[int]:
+def _in_turn(
+    queue: FederatedQueue, load: QueueLoad, waiting: Sequence[PendingApplication], capacity_mib: int
+) -> Iterator[int]:
     """Places of those that wait, the next one last decided: by then the one before may have started.
 
-    By work who is expected to be the least, behind those that have been overtaken for too long, in their order.
+    By work who has waited the most for what it is expected to take, behind those that have been overtaken for too long,
+    in their order: a small one hardly waits, and a large one does not wait until there are no small ones.
     By fair order the user who runs least is next, and of users with as many the one whose application is oldest.
     """
     if queue.order == "fifo":
         yield from range(len(waiting))
         return
     if queue.order == "work":
-        yield from sorted(range(len(waiting)), key=lambda place: _least_work(waiting[place], place))
+        yield from sorted(range(len(waiting)), key=lambda place: _by_work(waiting[place], place, capacity_mib))
         return
     places: dict[str, deque[int]] = {}
     for place, application in enumerate(waiting):
@@ -138,5 +151,8 @@ def _in_turn(queue: FederatedQueue, load: QueueLoad, waiting: Sequence[PendingAp
             heappush(users, (load.users[user], left[0], user))
 
 
-def _least_work(application: PendingApplication, place: int) -> tuple[bool, float, int]:
-    return not application.is_overdue, 0.0 if application.is_overdue else application.expected.mib_s, place
+def _by_work(application: PendingApplication, place: int, capacity_mib: int) -> tuple[bool, float, float, int]:
+    """Highest response ratio next."""
+    if application.is_overdue:
+        return False, 0.0, 0.0, place
+    return True, -application.response_ratio(capacity_mib), application.expected.mib_s, place

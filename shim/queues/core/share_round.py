@@ -4,10 +4,11 @@ Kernels of `fairness` see arrays; rows are the policy's sharing queues, parents 
 policy does not name, of weight 1.
 """
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,6 +120,7 @@ class PendingApplication:
         expected: Work that it is expected to be, by what is learnt from those like it.
         is_overdue: Whether it has been overtaken for so long that it goes first (`ShareSettings.overtaken_s`).
         is_released: Whether no order holds it back any more: nobody renews the tokens of what waits here.
+        waited_s: Seconds since it was submitted, where the queue's order makes that matter.
     """
 
     application_id: ApplicationId
@@ -129,6 +131,15 @@ class PendingApplication:
     expected: ExpectedWork = NO_EXPECTATION
     is_overdue: bool = False
     is_released: bool = False
+    waited_s: float = 0.0
+
+    def response_ratio(self, capacity_mib: int) -> float:
+        """Waiting time and expected time by expected time, with all that there is; infinite where nothing is expected.
+
+        Source: Brinch Hansen, "An analysis of response ratio scheduling", IFIP Congress 1971.
+        """
+        alone_s = self.expected.mib_s / max(1, capacity_mib)
+        return (self.waited_s + alone_s) / alone_s if alone_s > 0.0 else math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +220,7 @@ class Shares:
         self._entitled = hierarchical_entitlement(self._tree, self._wanted, self._capacity)[:-1]
         self._sums = ShareSums(self._tree.parent[:-1], self._held, self._promised)
         self._owed: RowSet | None = None  # made when first needed: most rounds find room for all
+        self._by_left: dict[str, tuple[list[float], list[int], list[float]]] = {}
         self._wanting: RowSet | None = None  # the same all round: what starts wants its ApplicationMaster's container
 
     # -- measuring ---------------------------------------------------------------------------------------------------
@@ -263,8 +275,10 @@ class Shares:
         load = self.load.queues[queue.path]
         if 0 < queue.max_running <= load.running:
             return f"queue {queue.path} runs its limit of {queue.max_running} applications"
-        if queue.order == "work" and (objection := self._objection_by_work(queue, application)):
-            return objection
+        if queue.order == "work" and not application.is_released:
+            most = self.load.startable(queue.path, application.resource, max(1, len(self.load.usable)))
+            if load.unstarted >= most:
+                return f"{load.unstarted} of queue {queue.path} wait for their ApplicationMasters at the clusters"
         row = self._row.get(queue.path)
         if row is None:
             return ""
@@ -295,22 +309,33 @@ class Shares:
             return ""
         return f"{holds}, and the federation is full"
 
-    def _objection_by_work(self, queue: FederatedQueue, application: PendingApplication) -> str:
-        """Reason why an application waits where starts are scarce and the least work goes first; empty for none."""
-        if application.is_released:
+    def objection_to_work(self, queue: FederatedQueue, application: PendingApplication) -> str:
+        """Reason why others with less work go on before an application is let start; empty if it may.
+
+        What has waited counts as less work, by its response ratio. An expectation that rests on the queue alone holds
+        nothing: most applications are less than the mean.
+        """
+        expected = application.expected
+        is_free = queue.order != "work" or application.is_released or application.is_overdue
+        if is_free or not expected.runs or not self.load.is_full:
             return ""
-        load, expected = self.load.queues[queue.path], application.expected
-        if load.unstarted >= self.load.startable(queue.path, application.resource, max(1, len(self.load.usable))):
-            return f"{load.unstarted} of queue {queue.path} wait for their ApplicationMasters at the clusters"
-        if application.is_overdue or not self.load.is_full:
-            return ""
-        ahead = sum(held for left_mib_s, held in load.left if left_mib_s < expected.mib_s)
-        if ahead >= _FULL * self.load.capacity.memory_mib:
+        mib_s = expected.mib_s / application.response_ratio(self.load.capacity.memory_mib)
+        held_mib, beginning = self._with_less(queue.path, mib_s)
+        if held_mib >= _FULL * self.load.capacity.memory_mib:
             return f"applications of queue {queue.path} with less work left hold the clusters; {expected.told()}"
-        beginning = sum(left_mib_s < expected.mib_s for left_mib_s in load.beginning)
         if beginning < self._ahead():
             return ""
         return f"{beginning} of queue {queue.path} with less work left have no container but one; {expected.told()}"
+
+    def _with_less(self, path: str, mib_s: float) -> tuple[int, int]:
+        """Memory that applications of a queue with less work left hold, and how many of them begin."""
+        if path not in self._by_left:
+            load = self.load.queues[path]
+            left = sorted(load.left)
+            held = [0, *accumulate(held_mib for _, held_mib in left)]
+            self._by_left[path] = [left_mib_s for left_mib_s, _ in left], held, sorted(load.beginning)
+        left_mib_s, held, beginning = self._by_left[path]
+        return held[bisect_left(left_mib_s, mib_s)], bisect_left(beginning, mib_s)
 
     def _ahead(self) -> int:
         """Applications of one queue that may wait for their ApplicationMasters at sub-clusters."""

@@ -413,15 +413,16 @@ async def test_by_work_who_is_known_to_be_least_is_next_but_for_who_waited_too_l
     room = front.room
     await front.submit(1, name="first")
     await front.submit(2, name="large-2026")
-    await front.federation.clock.advance(usual(ShareSettings).overtaken_s - 1.0)
+    await front.federation.clock.advance(1.0)
     await front.submit(3, name="small-2027")
+    await front.federation.clock.advance(usual(ShareSettings).overtaken_s - 2.0)
     for name, mib_s in (("large-2025", 9_000.0), ("small-2025", 100.0)):
         past = reports.a_document(9, "east", "FINISHED")
         summary = replace(past.summary, name=name, queue="root.prod", final_status=FinalStatus.SUCCEEDED)
         room.learn(replace(past, summary=summary), mib_s)
     room.look()
     assert [*room.latest.starters, *room.latest.queues["root.prod"]] == [id_of(3), id_of(2)]
-    await front.federation.clock.advance(2.0)
+    await front.federation.clock.advance(1.5)
     room.look()
     assert [*room.latest.starters, *room.latest.queues["root.prod"]] == [id_of(2), id_of(3)]
 

@@ -284,10 +284,17 @@ def test_queues_that_no_cluster_has_by_any_name_are_told_of_and_parents_are_not(
 BY_WORK = SharePolicy((FederatedQueue("root.prod", order="work"),))
 
 
-def by_work(*mib_s: float, overdue: Sequence[int] = ()) -> list[PendingApplication]:
+def by_work(
+    *mib_s: float, overdue: Sequence[int] = (), waited_s: Sequence[float] = (), runs: int = 3
+) -> list[PendingApplication]:
     """Applications in the order of their arrival, with the work that each is expected to be."""
     return [
-        replace(one, expected=ExpectedWork(amount, runs=3, of_queue=9), is_overdue=at in overdue)
+        replace(
+            one,
+            expected=ExpectedWork(amount, runs=runs, of_queue=9),
+            is_overdue=at in overdue,
+            waited_s=waited_s[at] if waited_s else 0.0,
+        )
         for at, (one, amount) in enumerate(zip(waiting("root.prod", len(mib_s)), mib_s, strict=True))
     ]
 
@@ -364,6 +371,38 @@ def test_by_work_nobody_starts_behind_those_with_less_left_that_have_only_their_
     assert numbers(a_round(BY_WORK, [full], by_work(200, 50), larger).starters) == [2, 1], "those are behind it"
     reason = a_round(BY_WORK, [full], by_work(200), [begins] * 2).reasons["root.prod"]
     assert reason.startswith("2 of queue root.prod with less work left have no container but one; it is expected")
+
+
+GIB_S = 8 * 1024.0
+"""Work that a cluster of eight GiB does in a second."""
+
+
+def test_by_work_who_has_waited_most_for_what_it_takes_goes_first():
+    full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
+    slow = LiveApplication(EAST, "root.prod", "alice", has_started=False, since_s=1.0)
+    expected = [30 * GIB_S, 1 * GIB_S, 2 * GIB_S, 0.0]
+    for waited_s, order in (
+        ([0.0, 0.0, 0.0, 0.0], [4, 2, 3, 1]),
+        ([100.0, 2.0, 9.0, 0.0], [4, 3, 1, 2]),  # 4.3, 3 and 5.5 times what each takes
+        ([900.0, 2.0, 9.0, 0.0], [4, 1, 3, 2]),
+    ):
+        outcome = a_round(BY_WORK, [full], by_work(*expected, waited_s=waited_s), [slow])
+        assert numbers(outcome.queues["root.prod"]) == order, waited_s
+
+
+def test_by_work_what_is_known_by_its_queue_alone_is_held_for_nobody():
+    """The mean of a queue is more than most of it are: all that run would go before whoever is new."""
+    full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
+    smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
+    assert numbers(a_round(BY_WORK, [full], by_work(200, 300, runs=0), smaller).starters) == [1, 2]
+
+
+def test_by_work_one_that_has_waited_counts_as_less_work_and_one_that_is_held_holds_nobody():
+    full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
+    smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=2 * GIB_S)]
+    for waited_s, starters in ((0.0, [2]), (39.0, [2]), (41.0, [1, 2])):  # a fifth of it at five times its time
+        applications = by_work(10 * GIB_S, 1 * GIB_S, waited_s=[waited_s, 0.0])
+        assert sorted(numbers(a_round(BY_WORK, [full], applications, smaller).starters)) == starters, waited_s
 
 
 def test_by_work_who_has_waited_too_long_goes_first():
