@@ -145,23 +145,6 @@ class LaunchVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Containers that can stand for each other and that an attempt wants.
-
-    Attributes:
-        wanted: Those that no scheduler has granted.
-        unpromised: Those of them that nobody has promised either.
-        withheld: Those of them that no scheduler is asked for, as other attempts go first.
-        held: Containers that the attempt has, of whatever kind.
-    """
-
-    wanted: int = 0
-    unpromised: int = 0
-    withheld: int = 0
-    held: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class WorkEstimate:
     """Expected work of an attempt, as learnt durations tell it; shown to people.
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import Waiting, WorkEstimate
+from shim.domain.launches import WorkEstimate
 
 NEAR_DATA = "read_across_s"
 """With this begins the reason of a plan that keeps a request to sub-clusters near its data, all of it asked for or not;
@@ -54,15 +54,10 @@ class PendingRequest:
         """Containers without a tentative allocation."""
         return max(0, self.wanted - sum(self.tentative.values()))
 
-    def as_waiting(self) -> Waiting:
-        """Counts of it, as the order of the queue's attempts reads them."""
-        committed = sum(self.tentative.values()) + sum(self.queued.values())
-        return Waiting(
-            wanted=self.wanted,
-            unpromised=self.unallocated,
-            withheld=max(0, self.wanted - committed),
-            held=self.held,
-        )
+    @property
+    def withheld(self) -> int:
+        """Containers that no scheduler is asked for, as other attempts go first."""
+        return max(0, self.wanted - sum(self.tentative.values()) - sum(self.queued.values()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.deadlines import JobTimes, WorkLeft
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
-from shim.domain.launches import ContainerKind, Waiting
+from shim.domain.launches import ContainerKind
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import Capacity
@@ -96,9 +96,9 @@ class QueueTable:
         """Take in rows of an attempt; each takes the place of the one with its key."""
         for key in dropped:
             if self._rows.drop(attempt, key):
-                self._attempts.tell(attempt, key, Waiting(), at_s)
+                self._attempts.tell(attempt, PendingRequest(key, 0), at_s)
         for request in requests:
-            self._attempts.tell(attempt, request.key, request.as_waiting(), at_s)
+            self._attempts.tell(attempt, request, at_s)
             self._rows.put(attempt, self._attempts.row_of(attempt), request, at_s)
 
     def heard(self, attempt: ApplicationAttemptId, at_s: float) -> None:

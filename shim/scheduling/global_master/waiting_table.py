@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from shim.domain.allocations import AskKey, PlacementConstraint, TaggedSpot
 from shim.domain.deadlines import JobTimes, WorkLeft, arrival_by_id
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from shim.domain.launches import Waiting, WorkEstimate
+from shim.domain.launches import WorkEstimate
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.wishes import NO_WISHES, JobWishes
 from shim.scheduling.completion_table import JobForecast
@@ -108,13 +109,18 @@ class _Attempt:
     id: ApplicationAttemptId
     row: int
     heard_at_s: float
-    waits: dict[AskKey, Waiting] = field(default_factory=dict)
+    waits: dict[AskKey, PendingRequest] = field(default_factory=dict)
     held: int = 0
     overtaken_at_s: float | None = None
     containers: HeldContainers = field(default_factory=HeldContainers)
     job_key: str = ""
     has_times: bool = False
     wishes: JobWishes = NO_WISHES
+
+
+def _counts(request: PendingRequest | None) -> tuple[int, int, int, int] | None:
+    """Return what the order of attempts goes by; where else a request may go makes no other order."""
+    return None if request is None else (request.wanted, request.unallocated, request.withheld, request.held)
 
 
 class WaitingTable:
@@ -148,22 +154,22 @@ class WaitingTable:
 
     # ------------------------------------------------------------------ what attempts tell
 
-    def tell(self, attempt: ApplicationAttemptId, key: AskKey, waiting: Waiting, at_s: float) -> None:
+    def tell(self, attempt: ApplicationAttemptId, request: PendingRequest, at_s: float) -> None:
         """Take in what an attempt wants of one kind; it takes the place of what it told of it before."""
         known = self._attempts.get(attempt)
         if known is None:
-            if not waiting.wanted:
+            if not request.wanted:
                 return
             known = self._add(attempt, at_s)
         known.heard_at_s = at_s
-        before = known.waits.pop(key, None)
-        if waiting.wanted:
-            known.waits[key], known.held = waiting, waiting.held
-        if not any(each.unpromised for each in known.waits.values()):
+        before = known.waits.pop(request.key, None)
+        if request.wanted:
+            known.waits[request.key], known.held = request, request.held
+        if not any(each.unallocated for each in known.waits.values()):
             known.overtaken_at_s = None
-        elif waiting.withheld and known.overtaken_at_s is None:
+        elif request.withheld and known.overtaken_at_s is None:
             known.overtaken_at_s = at_s
-        if before != known.waits.get(key):
+        if _counts(before) != _counts(known.waits.get(request.key)):
             self._count(known)
 
     def granted(self, attempt: ApplicationAttemptId, at_s: float) -> None:
@@ -390,7 +396,7 @@ class WaitingTable:
         """
         row, table = known.row, self._table
         wanted = sum(each.wanted for each in known.waits.values())
-        waiting = sum(each.unpromised for each in known.waits.values())
+        waiting = sum(each.unallocated for each in known.waits.values())
         running, started_s = len(known.containers), known.containers.began_in_all_s
         if not running:
             running, started_s = wanted - waiting, (wanted - waiting) * known.heard_at_s

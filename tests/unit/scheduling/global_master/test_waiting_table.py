@@ -6,8 +6,8 @@ import pytest
 
 from shim.domain.allocations import AskKey, PlacementConstraint, TaggedSpot
 from shim.domain.deadlines import JobTimes, WorkLeft
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
-from shim.domain.launches import Waiting
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.former_runs import FormerStage
@@ -20,8 +20,13 @@ OTHER_KEY = replace(KEY, priority=10)
 OLD, MIDDLE, YOUNG = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2, 3))
 
 
-def waiting(count, **more):
-    return Waiting(**({"wanted": count, "unpromised": count} | more))
+EAST = SubClusterId("east")
+
+
+def waiting(count, *, key=KEY, unpromised=None, withheld=0, held=0):
+    """So many containers of which some are not promised, and some of those asked of no scheduler."""
+    unpromised = count if unpromised is None else unpromised
+    return PendingRequest(key, count, {EAST: count - unpromised}, {EAST: unpromised - withheld}, held=held)
 
 
 def an_empty_table(recurring_key=lambda _: ""):
@@ -33,7 +38,7 @@ def a_table(**counts):
     table = an_empty_table()
     for attempt, name in ((YOUNG, "young"), (MIDDLE, "middle"), (OLD, "old")):
         if name in counts:
-            table.tell(attempt, KEY, waiting(counts[name]), 0.0)
+            table.tell(attempt, waiting(counts[name]), 0.0)
     return table
 
 
@@ -59,11 +64,11 @@ def test_of_equals_the_older_goes_first():
 
 def test_containers_that_an_attempt_holds_count_as_its_tasks():
     table = a_table(old=1, young=2)
-    table.tell(OLD, KEY, waiting(1, held=5), 0.0)
+    table.tell(OLD, waiting(1, held=5), 0.0)
     assert before(table, YOUNG) == []
     assert before(table, OLD) == [YOUNG]
-    table.tell(OLD, OTHER_KEY, waiting(1, held=5), 0.0)
-    table.tell(OLD, OTHER_KEY, Waiting(), 0.0)
+    table.tell(OLD, waiting(1, held=5, key=OTHER_KEY), 0.0)
+    table.tell(OLD, waiting(0, key=OTHER_KEY), 0.0)
     assert before(table, YOUNG) == [], "it still holds five"
 
 
@@ -71,20 +76,20 @@ def test_an_attempt_that_is_silent_or_has_left_holds_nobody_up():
     table = a_table(old=1, young=9)
     assert before(table, YOUNG, at_s=14.0)
     assert not before(table, YOUNG, at_s=16.0)
-    table.tell(OLD, KEY, waiting(1), 16.0)
+    table.tell(OLD, waiting(1), 16.0)
     assert before(table, YOUNG, at_s=17.0)
     table.leave(OLD)
     assert not before(table, YOUNG, at_s=17.0)
     table.leave(OLD)
-    table.tell(OLD, KEY, Waiting(), 17.0)
+    table.tell(OLD, waiting(0), 17.0)
     assert not before(table, YOUNG, at_s=17.0)
 
 
 def test_who_was_overtaken_for_too_long_goes_first_until_it_is_granted_something():
     table = an_empty_table()
     for at_s in (0.0, 50.0, 59.0, 61.0):
-        table.tell(OLD, KEY, waiting(9, withheld=9 if at_s < 60.0 else 0), at_s)
-        table.tell(YOUNG, KEY, waiting(1), at_s)
+        table.tell(OLD, waiting(9, withheld=9 if at_s < 60.0 else 0), at_s)
+        table.tell(YOUNG, waiting(1), at_s)
         assert before(table, OLD, at_s=at_s) == ([] if at_s > 60.0 else [YOUNG])
     assert before(table, YOUNG, at_s=61.0) == [OLD]
     table.granted(YOUNG, 61.0)
@@ -115,7 +120,7 @@ def test_whose_containers_take_the_least_time_goes_first_however_many_they_are()
     told = table.estimate(OLD, "learnt-work", 1.0)
     assert (told.work_s, told.container_s, told.ended, told.running) == (300.0, 100.0, 4, 0)
     assert table.estimate(OLD, "fifo", 1.0) is None
-    table.tell(YOUNG, KEY, waiting(40), 1.0)
+    table.tell(YOUNG, waiting(40), 1.0)
     assert before_by_work(table, OLD) == [], "400 s by now"
 
 
@@ -136,7 +141,7 @@ def test_who_has_not_begun_is_tried_first_and_one_promise_is_the_trial():
     table.begun(OLD, ContainerId(OLD, 1), 0.0)
     assert before_by_work(table, OLD) == [YOUNG]
     trial = table.estimate(YOUNG, "learnt-work", 1.0).work_s
-    table.tell(YOUNG, KEY, waiting(9, unpromised=8), 1.0)
+    table.tell(YOUNG, waiting(9, unpromised=8), 1.0)
     assert table.estimate(YOUNG, "learnt-work", 1.0).work_s > trial
 
 
@@ -158,8 +163,8 @@ def test_applications_that_are_alike_are_expected_alike():
     ran(table, MIDDLE, 10.0)
     again = ApplicationAttemptId(ApplicationId(1, 9), 1)
     job_key[again.application] = "b"
-    table.tell(YOUNG, KEY, waiting(3), 0.0)
-    table.tell(again, KEY, waiting(3), 0.0)
+    table.tell(YOUNG, waiting(3), 0.0)
+    table.tell(again, waiting(3), 0.0)
     assert before_by_work(table, YOUNG) == [again]
     assert table.estimate(again, "learnt-work", 1.0).alike == 1
     job_key[again.application] = "a"
@@ -205,7 +210,7 @@ def test_where_containers_of_one_application_do_not_resemble_each_other_one_that
         table = WaitingTable(60.0, RecurringJobModels(DurationModel()), lambda _: "")
         for number in range(2, 42):
             _ran(table, ApplicationAttemptId(ApplicationId(1, number), 1), *lengths_s)
-        table.tell(OLD, KEY, waiting(9), 0.0)
+        table.tell(OLD, waiting(9), 0.0)
         container = ContainerId(OLD, 1)
         table.begun(OLD, container, 0.0)
         table.ended(OLD, container, 1000.0, is_whole=True)
@@ -228,9 +233,9 @@ def test_an_attempt_is_silent_after_fifteen_seconds_and_a_call_ends_that(at_s, i
 @pytest.mark.parametrize(("waited_s", "is_first"), [(59.9, False), (60.0, True)])
 def test_an_attempt_goes_first_as_soon_as_it_was_overtaken_for_so_long(waited_s, is_first):
     table = an_empty_table()
-    table.tell(OLD, KEY, waiting(9, withheld=1), 100.0)
-    table.tell(OLD, KEY, waiting(9, withheld=1), 100.0 + waited_s)
-    table.tell(YOUNG, KEY, waiting(1), 100.0 + waited_s)
+    table.tell(OLD, waiting(9, withheld=1), 100.0)
+    table.tell(OLD, waiting(9, withheld=1), 100.0 + waited_s)
+    table.tell(YOUNG, waiting(1), 100.0 + waited_s)
     assert (table.in_order("fewest-tasks", 100.0 + waited_s)[0] == OLD) == is_first
     assert table.is_overdue(OLD) == is_first
     assert not table.is_overdue(YOUNG)
@@ -240,32 +245,32 @@ def test_an_attempt_goes_first_as_soon_as_it_was_overtaken_for_so_long(waited_s,
 def test_the_longest_overtaken_of_several_goes_first():
     table = an_empty_table()
     for attempt, since_s in ((YOUNG, 0.0), (OLD, 5.0)):
-        table.tell(attempt, KEY, waiting(9, withheld=1), since_s)
+        table.tell(attempt, waiting(9, withheld=1), since_s)
     for attempt in (YOUNG, OLD, MIDDLE):
-        table.tell(attempt, KEY, waiting(1, withheld=1), 70.0)
+        table.tell(attempt, waiting(1, withheld=1), 70.0)
     assert table.in_order("fifo", 70.0) == [YOUNG, OLD, MIDDLE]
 
 
 def test_an_attempt_whose_all_is_promised_is_overtaken_no_longer():
     table = an_empty_table()
-    table.tell(OLD, KEY, waiting(2, withheld=2), 0.0)
-    table.tell(OLD, OTHER_KEY, waiting(1, withheld=0), 10.0)
-    table.tell(OLD, KEY, waiting(2, unpromised=0), 20.0)
-    table.tell(OLD, OTHER_KEY, waiting(1), 70.0)
+    table.tell(OLD, waiting(2, withheld=2), 0.0)
+    table.tell(OLD, waiting(1, withheld=0, key=OTHER_KEY), 10.0)
+    table.tell(OLD, waiting(2, unpromised=0), 20.0)
+    table.tell(OLD, waiting(1, key=OTHER_KEY), 70.0)
     table.in_order("fifo", 70.0)
     assert table.is_overdue(OLD), "the other kind is not promised"
-    table.tell(OLD, OTHER_KEY, waiting(1, unpromised=0), 71.0)
-    table.tell(OLD, OTHER_KEY, waiting(1), 72.0)
+    table.tell(OLD, waiting(1, unpromised=0, key=OTHER_KEY), 71.0)
+    table.tell(OLD, waiting(1, key=OTHER_KEY), 72.0)
     table.in_order("fifo", 72.0)
     assert not table.is_overdue(OLD)
 
 
 def test_what_is_granted_to_one_that_was_not_overtaken_changes_nothing():
     table = an_empty_table()
-    table.tell(OLD, KEY, waiting(2), 0.0)
+    table.tell(OLD, waiting(2), 0.0)
     table.granted(OLD, 1.0)
     table.granted(YOUNG, 1.0)
-    table.tell(OLD, KEY, waiting(2), 62.0)
+    table.tell(OLD, waiting(2), 62.0)
     table.in_order("fifo", 62.0)
     assert not table.is_overdue(OLD)
 
@@ -277,8 +282,8 @@ def test_what_is_granted_to_one_that_was_not_overtaken_changes_nothing():
 )
 def test_an_order_holds_for_a_quarter_of_a_second(first_s, then_s, is_new):
     table = an_empty_table()
-    table.tell(OLD, KEY, waiting(9, withheld=1), 0.0)
-    table.tell(YOUNG, KEY, waiting(1), 0.0)
+    table.tell(OLD, waiting(9, withheld=1), 0.0)
+    table.tell(YOUNG, waiting(1), 0.0)
     for attempt in (OLD, YOUNG):
         table.heard(attempt, 55.0)
     before_then = table.in_order("fewest-tasks", first_s)
@@ -303,9 +308,9 @@ def columns(table, attempt):
 
 def test_a_row_counts_what_is_wanted_held_promised_and_ended():
     table = an_empty_table()
-    table.tell(OLD, KEY, waiting(5, unpromised=3, held=2), 10.0)
+    table.tell(OLD, waiting(5, unpromised=3, held=2), 10.0)
     assert columns(table, OLD) == (7, 3, 2, 20.0, 0, 0), "while nothing runs, what is promised counts as running"
-    table.tell(OLD, OTHER_KEY, waiting(1), 11.0)
+    table.tell(OLD, waiting(1, key=OTHER_KEY), 11.0)
     assert columns(table, OLD) == (6, 4, 2, 22.0, 0, 0), "the newest word of what it has"
     table.begun(OLD, ContainerId(OLD, 2), 4.0)
     table.begun(OLD, ContainerId(OLD, 3), 6.0)
@@ -314,8 +319,8 @@ def test_a_row_counts_what_is_wanted_held_promised_and_ended():
     assert columns(table, OLD) == (7, 4, 1, 6.0, 1, 5.0)
     table.ended(OLD, ContainerId(OLD, 3), 9.0, is_whole=False)
     assert columns(table, OLD) == (7, 4, 2, 22.0, 1, 5.0)
-    table.tell(OLD, KEY, Waiting(), 12.0)
-    table.tell(OLD, OTHER_KEY, Waiting(), 12.0)
+    table.tell(OLD, waiting(0), 12.0)
+    table.tell(OLD, waiting(0, key=OTHER_KEY), 12.0)
     assert columns(table, OLD)[1] == 0
     assert table.in_order("fifo", 12.0) == []
 
@@ -329,7 +334,7 @@ def test_a_container_never_ran_for_less_than_nothing():
 
 def test_an_attempt_that_wants_nothing_and_has_nothing_is_not_known():
     table = an_empty_table()
-    table.tell(OLD, KEY, Waiting(), 0.0)
+    table.tell(OLD, waiting(0), 0.0)
     with pytest.raises(KeyError):
         table.row_of(OLD)
     table.begun(OLD, ContainerId(OLD, 2), 0.0)
@@ -362,7 +367,7 @@ def test_times_that_are_told_late_take_the_place_of_the_order_of_ids():
     times = {}
     table = WaitingTable(60.0, RecurringJobModels(DurationModel()), lambda _: "", times.get)
     for attempt in (YOUNG, OLD):
-        table.tell(attempt, KEY, waiting(1), 0.0)
+        table.tell(attempt, waiting(1), 0.0)
     assert table.in_order("fifo", 1.0) == [OLD, YOUNG], "by their ids"
     times[YOUNG.application], times[OLD.application] = JobTimes(5.0, 90.0), JobTimes(6.0)
     assert table.in_order("fifo", 2.0) == [YOUNG, OLD]
@@ -378,8 +383,8 @@ def test_what_is_left_is_told_of_attempts_with_a_deadline_and_how_long_their_con
     times = {OLD.application: JobTimes(1.0, 100.0), YOUNG.application: JobTimes(2.0)}
     models = RecurringJobModels(DurationModel())
     table = WaitingTable(60.0, models, lambda application: f"key {application.sequence}", times.get)
-    table.tell(OLD, KEY, waiting(3), 0.0)
-    table.tell(YOUNG, KEY, waiting(3), 0.0)
+    table.tell(OLD, waiting(3), 0.0)
+    table.tell(YOUNG, waiting(3), 0.0)
     known = table.knowledge()
     assert (known.finished, known.forecasts) == ({table.row_of(OLD): (0,)}, {})
     assert table.work_left(OLD) is None
@@ -403,7 +408,7 @@ def test_an_attempt_that_leaves_is_the_former_run_of_the_next():
     ran(table, OLD, 4.0, 6.0)
     table.leave(OLD)
     assert models.former_run("job") == FormerRun(containers=2, container_s=5.0, runs=1)
-    table.tell(YOUNG, KEY, waiting(1), 0.0)
+    table.tell(YOUNG, waiting(1), 0.0)
     assert table.work_left(YOUNG) == WorkLeft(containers=2, container_s=5.0, running=0, runs=1)
     assert table.work_left(OLD) is None
 
@@ -420,7 +425,7 @@ def test_what_others_teach_is_taken_up_every_two_seconds(at_s, is_taken_up):
 @pytest.mark.parametrize(("at_s", "is_overdue"), [(0.25, False), (0.5, True)])
 def test_one_that_may_be_overtaken_for_less_than_a_second_is_overdue_after_that(at_s, is_overdue):
     table = WaitingTable(0.5, RecurringJobModels(DurationModel()), lambda _: "")
-    table.tell(OLD, KEY, waiting(1, withheld=1), 0.0)
+    table.tell(OLD, waiting(1, withheld=1), 0.0)
     table.in_order("fifo", at_s)
     assert table.is_overdue(OLD) is is_overdue
     assert not table.is_overdue(YOUNG), "not known"
@@ -428,9 +433,9 @@ def test_one_that_may_be_overtaken_for_less_than_a_second_is_overdue_after_that(
 
 EVENTS = {
     "its first begins": lambda table: table.begun(OLD, ContainerId(OLD, 70), -300.0),
-    "one is promised": lambda table: table.tell(OLD, KEY, waiting(9, unpromised=8), 0.0),
-    "all are promised": lambda table: table.tell(OLD, KEY, waiting(9, unpromised=0), 0.0),
-    "none is promised": lambda table: table.tell(OLD, KEY, waiting(9), 0.0),
+    "one is promised": lambda table: table.tell(OLD, waiting(9, unpromised=8), 0.0),
+    "all are promised": lambda table: table.tell(OLD, waiting(9, unpromised=0), 0.0),
+    "none is promised": lambda table: table.tell(OLD, waiting(9), 0.0),
     "its first is cut short": lambda table: table.ended(OLD, ContainerId(OLD, 70), 0.0, is_whole=False),
     "its first ends": lambda table: table.ended(OLD, ContainerId(OLD, 70), 0.0, is_whole=True),
 }
