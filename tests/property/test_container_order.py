@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService
@@ -198,7 +199,7 @@ class OrderedFederation:
             asked = {}
         else:
             held = sum(who == application.number for each in self.managers.values() for who, *_ in each.running)
-            demand = Demand(
+            demand = PendingRequest(
                 application.key,
                 application.wanted,
                 standing=dict(application.asked),

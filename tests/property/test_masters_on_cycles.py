@@ -18,10 +18,11 @@ from shim.domain.allocations import AskKey
 from shim.domain.capacity_bids import CapacityBid
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
 from shim.domain.launches import Verdict
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_bids import QueueBids
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
@@ -128,7 +129,7 @@ class PlanningMaster:
         self.cycles = QueueCycles(self.launches, lambda _: "fifo", self.view, masters.clock, rng, settings_, bids=bids)
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, self.queue, "ada")
         self.splitter = DrivenSplitter(self.cycles, attempt, lambda _: self.queue, usual(SplitSettings, patience=3))
-        self.demand = Demand(KEY, wanted)
+        self.demand = PendingRequest(KEY, wanted)
         self.asked = Counter()
 
     def hear(self, reports):

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService
@@ -69,7 +70,9 @@ class Application:
             self.asked = {}
             return
         places = {self.host: self.wanted} if self.host else {}
-        self.asked = dict(self.splitter.split(Demand(self.key, self.wanted, places, starved=dict(self.starved)), rooms))
+        self.asked = dict(
+            self.splitter.split(PendingRequest(self.key, self.wanted, places, starved=dict(self.starved)), rooms)
+        )
 
     @property
     def decisions(self):

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService
@@ -128,9 +129,9 @@ def test_a_satisfiable_ask_is_granted_in_the_end_and_what_is_not_kept_is_given_u
         if count > room[place]:
             continue
         room[place] -= count
-        demand = Demand(KEY, count)
+        demand = PendingRequest(KEY, count)
         if place is not None:
-            demand = replace(demand, places={place: count}, is_strict=True, allowed=(place,))
+            demand = replace(demand, named={place: count}, is_strict=True, places=(place,))
         attempts.append(Asking(world, number, home, demand))
     for beat in range(BEATS):
         world.clock.wall_s += 1.0

@@ -27,14 +27,14 @@ class DrivenSplitter:
     def tell(self, event):
         """A plan or a verdict: the asks are split anew, as the ledger does it."""
         self.splitter.take(event)
-        if self.last is not None and self.last[0].total:
+        if self.last is not None and self.last[0].wanted:
             self.splitter.split(*self.last)
         self._carry_out()
 
     def granted(self, key, subcluster, host=""):
         self.splitter.granted(key, subcluster, host)
         demand, rooms = self.last
-        self.last = (replace(demand, total=demand.total - 1), rooms)
+        self.last = (replace(demand, wanted=demand.wanted - 1), rooms)
         self._carry_out()
 
     def drop(self, key):

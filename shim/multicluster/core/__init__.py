@@ -37,7 +37,7 @@ from shim.multicluster.core.events import (
 )
 from shim.multicluster.core.ledger import AskLedger
 from shim.multicluster.core.recalls import AttemptHoldings
-from shim.multicluster.core.splitter import AskSplitter, CapacitySplitter, Demand
+from shim.multicluster.core.splitter import AskSplitter, CapacitySplitter
 
 __all__ = [
     "AMCalled",
@@ -53,7 +53,6 @@ __all__ = [
     "CapacitySplitter",
     "CloseSession",
     "ClusterCapacity",
-    "Demand",
     "DemandCap",
     "Fate",
     "Finished",

@@ -15,17 +15,10 @@ from typing import Generic, Protocol, TypeVar
 
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
+from shim.domain.requests import GangDemand, HeldTags, PendingRequest, SpokenFor, TagCounts
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.events import ClusterCapacity
-from shim.multicluster.core.splitter import (
-    AskSplitter,
-    Demand,
-    GangDemand,
-    HeldTags,
-    SpokenFor,
-    TagCounts,
-    split_constrained,
-)
+from shim.multicluster.core.splitter import AskSplitter, split_constrained
 
 # Asks of an ApplicationMaster for containers that can stand for each other.
 
@@ -337,20 +330,20 @@ class AskBook:
                 splitter.drop(group.key)
                 continue
             if is_placed:
-                demand = self.demand_of(group, total, tags=TagCounts(held, spoken))
-                group.targets = dict(self._split_placed(demand, splitter, capacities))
+                request = self.request_of(group, total, tags=TagCounts(held, spoken))
+                group.targets = dict(self._split_placed(request, splitter, capacities))
                 spoken.add(group.key, group.targets)
                 continue
-            group.targets = dict(splitter.split(self.demand_of(group, total, gang), capacities))
+            group.targets = dict(splitter.split(self.request_of(group, total, gang), capacities))
             group.pins = splitter.pins(group.key)
             group.has_spares = splitter.has_spares(group.key)
 
     def _split_placed(
-        self, demand: Demand, splitter: AskSplitter, capacities: Sequence[ClusterCapacity]
+        self, request: PendingRequest, splitter: AskSplitter, capacities: Sequence[ClusterCapacity]
     ) -> Mapping[SubClusterId, int]:
         if splitter.takes_constraints:
-            return splitter.split(demand, capacities)
-        return split_constrained(demand, capacities, self._patience)
+            return splitter.split(request, capacities)
+        return split_constrained(request, capacities, self._patience)
 
     def spoken_for(self, besides: AskGroup | None = None) -> SpokenFor:
         """Return what sub-clusters are asked for by groups with a constraint, but for one of them."""
@@ -365,16 +358,16 @@ class AskBook:
         """Tell whether there are asks with a placement constraint."""
         return any(group.key.placement is not None for group in self._groups.values())
 
-    def demand_of(
+    def request_of(
         self, group: AskGroup, total: int, gang: GangDemand | None = None, tags: TagCounts | None = None
-    ) -> Demand:
+    ) -> PendingRequest:
         """A group as a splitter sees it."""
-        return Demand(
+        return PendingRequest(
             key=group.key,
-            total=total,
-            places=group.places,
+            wanted=total,
+            named=group.places,
             is_strict=group.is_strict,
-            allowed=group.allowed if group.is_strict else (),
+            places=group.allowed if group.is_strict else (),
             standing=dict(group.targets),
             starved=dict(group.starved),
             refused=frozenset(group.refused),

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from shim.domain.allocations import Grant
 from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId
+from shim.domain.requests import GangDemand
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.session import Conversations
-from shim.multicluster.core.splitter import GangDemand
 
 _SOON_S = 1.0
 """The first pause after a Local Master rejected a part: the next report may show room for all."""

@@ -16,13 +16,14 @@ from shim.domain.allocations import (
     SessionRequest,
 )
 from shim.domain.ids import ContainerId
+from shim.domain.requests import TagCounts
 from shim.multicluster.core.asks import AskBook, AskGroup
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.events import NotRunning, SessionLost, SessionOpened
 from shim.multicluster.core.gangs import GangHold
 from shim.multicluster.core.master_side import Outbox
 from shim.multicluster.core.session import Conversations, Session, SessionState
-from shim.multicluster.core.splitter import AskSplitter, TagCounts, free_elsewhere
+from shim.multicluster.core.splitter import AskSplitter, free_elsewhere
 
 
 class Intake:
@@ -255,8 +256,8 @@ class Rejections:
         self._asks.reject(group.key, session.subcluster, rejected.count)
         asked = sum(each.bound(group.key) for each in self._talk)
         tags = TagCounts(self._containers.tags(), self._asks.spoken_for(besides=group))
-        demand = self._asks.demand_of(group, group.wanted, tags=tags)
-        elsewhere = free_elsewhere(demand, self._talk.capacities)
+        request = self._asks.request_of(group, group.wanted, tags=tags)
+        elsewhere = free_elsewhere(request, self._talk.capacities)
         lost = min(rejected.count, group.wanted - asked - elsewhere)
         if lost > 0:
             group.wanted -= lost

@@ -7,14 +7,11 @@ and rows are effects (`plan_events.py`), plans and verdicts are events.
 What no plan allocates waits in the queues of schedulers where the plan allows it, in proportion to their sizes;
 elsewhere it waits here. What starves where it was allocated is given up there, and is the next cycle's to place.
 
-The grounds of a split: one demand beside the sub-clusters as they are now, and where its rest may queue.
-
-Pure functions for `PlannedSplitter` (`planned.py`), which keeps the books and tells of what changes in them.
+What it keeps for one ask key is an `AllocationGroup` (`tentative.py`).
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from shim.domain.allocations import AskKey, TaggedSpot
@@ -40,13 +37,9 @@ from shim.multicluster.core.plan_events import (
 from shim.multicluster.core.splitter import (
     AskDecision,
     CapacitySplitter,
-    Demand,
     SplitSettings,
     Weighed,
     data_in,
-    may_have,
-    most_by_nodes,
-    places_of,
     queue_by_tags,
     shares_of,
     sizes_of,
@@ -57,69 +50,33 @@ from shim.multicluster.core.splitter import (
 )
 from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocation
 
-_UNBOUNDED: Mapping[SubClusterId, int] = MappingProxyType({})
 
-
-@dataclass(frozen=True, slots=True)
-class DemandLook:
-    """One demand, and the sub-clusters as they are known now.
-
-    Attributes:
-        eligible: Those that may be asked.
-        most_at: Containers that a placement constraint leaves to the nodes of each; none where nothing bounds them.
-    """
-
-    demand: Demand
-    eligible: Mapping[SubClusterId, ClusterCapacity]
-    home: SubClusterId
-    most_at: Mapping[SubClusterId, int] = field(default_factory=lambda: _UNBOUNDED)
-
-    @property
-    def is_placed(self) -> bool:
-        """Tell whether the demand has a placement constraint."""
-        return self.demand.key.placement is not None
-
-
-def look_at(demand: Demand, capacities: Sequence[ClusterCapacity], home: SubClusterId) -> DemandLook:
-    """Look at who can be asked: with a placement, who can judge the constraint and has not rejected it."""
-    able = [room for room in capacities if may_have(room, demand)]
-    if demand.key.placement is None:
-        return DemandLook(demand, {room.subcluster: room for room in able}, home)
-    able = [room for room in able if not room.is_trial]
-    judges = {room.subcluster for room in places_of(demand, capacities)} - demand.rejected
-    eligible = {room.subcluster: room for room in able if room.subcluster in judges}
-    held = {} if demand.tags is None else demand.tags.held
-    most = {name: most_by_nodes(room, demand, held) for name, room in eligible.items()}
-    return DemandLook(demand, eligible, home, {name: max(0, each) for name, each in most.items() if each is not None})
-
-
-def queue_at_each(group: AllocationGroup, look: DemandLook) -> None:
+def queue_at_each(group: AllocationGroup) -> None:
     """Queue all that has no tentative allocation at each scheduler that the newest plan has drawn."""
-    left = min(group.planned, look.demand.total) - group.committed()
-    if left > 0:
-        group.queued.update(dict.fromkeys((name for name in _known(look) if name in group.may_queue), left))
+    if group.missing > 0:
+        drawn = (room.subcluster for room in _queueable(group))
+        group.queued.update(dict.fromkeys(drawn, group.missing))
 
 
-def _known(look: DemandLook) -> list[SubClusterId]:
-    """Those that may be asked for more than the one container that tries."""
-    return [name for name, room in look.eligible.items() if not room.is_trial]
+def _queueable(group: AllocationGroup) -> list[ClusterCapacity]:
+    """Those where the newest plan lets something queue, and that may be asked for more than the one that tries."""
+    return [room for name, room in group.eligible.items() if name in group.may_queue and not room.is_trial]
 
 
-def queue_rest(group: AllocationGroup, look: DemandLook) -> None:
+def queue_rest(group: AllocationGroup, home: SubClusterId) -> None:
     """Queue the rest, which has no tentative allocation, at schedulers where the newest plan allows it."""
-    missing = min(group.planned, look.demand.total) - group.committed()
-    capacities = [room for name, room in look.eligible.items() if name in group.may_queue and not room.is_trial]
+    request, missing, capacities = group.request, group.missing, _queueable(group)
     if missing <= 0 or not capacities:
         return
-    if look.demand.is_strict:
-        bounds = split_strictly(look.demand, tuple(look.eligible.values()), look.home)
+    if request.is_strict:
+        bounds = split_strictly(request, tuple(group.eligible.values()), home)
         bounds = {room.subcluster: bounds.get(room.subcluster, 0) for room in capacities}
-    elif look.is_placed:
-        group.queued.update(queue_by_tags(look.demand, capacities, look.most_at, group.asked(), missing))
+    elif request.key.placement is not None:
+        group.queued.update(queue_by_tags(request, capacities, group.most_at, group.asked(), missing))
         group.tidy()
         return
     else:
-        bounds = sizes_of(capacities, look.demand)
+        bounds = sizes_of(capacities, request)
     asked, weights = group.asked(), {room.subcluster: room.weight for room in capacities}
     left = {name: max(0, bound - asked[name]) for name, bound in bounds.items()}
     left |= {name: min(left[name], most) for name, most in group.may_still_queue().items() if name in left}
@@ -127,41 +84,26 @@ def queue_rest(group: AllocationGroup, look: DemandLook) -> None:
         group.queued[name] += share
         missing -= share
     unbounded = {name: bound for name, bound in bounds.items() if name not in group.at_most}
-    if unbounded and not look.demand.is_strict:
+    if unbounded and not request.is_strict:
         group.queued[max(unbounded, key=lambda name: unbounded[name])] += missing
     group.tidy()
 
 
-def row_of(group: AllocationGroup, look: DemandLook, avoided: frozenset[SubClusterId], patience: int) -> PendingRequest:
-    """Make the row for the queue's next cycle.
-
-    Args:
-        group: What is allocated and queued.
-        look: What is wanted, and where it may be.
-        avoided: Sub-clusters where nothing new is to start.
-        patience: Beats without a grant after which a sub-cluster counts as unresponsive.
-    """
-    local = dict(data_in(tuple(look.eligible.values()), look.demand))
-    weights = {name: room.weight for name, room in look.eligible.items()}
-    if look.is_placed and look.home in local:
-        local[look.home] = look.demand.total
-    row = group.row(look.demand, local, weights, avoided, patience)
-    return replace(row, most_at=look.most_at) if look.most_at else row
-
-
-def decision_on(group: AllocationGroup, look: DemandLook, latest: RequestPlan | None) -> AskDecision:
+def decision_on(group: AllocationGroup, latest: RequestPlan | None) -> AskDecision:
     """Tell people of a split; `latest` is the newest plan, if it is another than the group's."""
     plan = latest or group.plan or RequestPlan(group.key)
-    missing = max(0, look.demand.total - group.committed())
+    missing = max(0, group.request.wanted - group.committed())
     return AskDecision(
         key=group.key,
-        wanted=look.demand.total,
+        wanted=group.request.wanted,
         asked=dict(group.asked()),
         promised=dict(group.verified()),
         by="capacity" if group.reason else "heddle",
         reason=group.reason or plan.reason,
-        gang="" if look.demand.gang is None else look.demand.gang.text,
-        candidates=tuple(Weighed(name, plan.capacity.get(name, 0), room.age_s) for name, room in look.eligible.items()),
+        gang="" if group.request.gang is None else group.request.gang.text,
+        candidates=tuple(
+            Weighed(name, plan.capacity.get(name, 0), room.age_s) for name, room in group.eligible.items()
+        ),
         verdicts=tuple(group.verdicts),
         repairs=group.repairs,
         withheld=missing,
@@ -193,7 +135,6 @@ class PlannedSplitter:
         self._settings = settings
         self._fallback = CapacitySplitter(self._settings.patience)
         self._groups: dict[AskKey, AllocationGroup] = {}
-        self._looks: dict[AskKey, DemandLook] = {}
         self._changed: dict[AskKey, None] = {}
         self._dropped: dict[AskKey, None] = {}
         self._effects: list[LedgerEffect] = []
@@ -223,29 +164,28 @@ class PlannedSplitter:
         self._dropped.clear()
         return effects
 
-    def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
-        """Split a demand over the sub-clusters by the newest plan."""
+    def split(self, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
+        """Split a request over the sub-clusters by the newest plan."""
         home = next(room.subcluster for room in capacities if room.is_home)
-        group = self._groups.setdefault(demand.key, AllocationGroup(demand.key))
-        look = self._looks[demand.key] = look_at(demand, capacities, home)
-        eligible = look.eligible
-        if demand.is_withheld:
+        group = self._groups.setdefault(request.key, AllocationGroup(request))
+        group.look_at(request, capacities)
+        if request.is_withheld:
             return self._withhold(group)
-        group.reason = self._why_not(demand, eligible)
+        group.reason = self._why_not(group)
         if group.reason:
-            waits = demand.gang is not None and not why_unmatched(demand, eligible)
-            return dict(group.asked()) if waits else self._split_by_capacity(group, look, capacities)
-        group.planned = min(group.planned, demand.total)
-        self._leave_closed(group, eligible)
-        avoided = self._give_up_starving(group, look)
-        if group.has_spares(demand):
+            waits = request.gang is not None and not why_unmatched(request, group.eligible)
+            return dict(group.asked()) if waits else self._split_by_capacity(group, capacities)
+        group.planned = min(group.planned, request.wanted)
+        self._leave_closed(group)
+        avoided = self._give_up_starving(group)
+        if group.has_spares:
             group.queued.clear()
-            self._trim(group, look)
-            queue_at_each(group, look)
+            self._trim(group)
+            queue_at_each(group)
         else:
-            self._trim(group, look)
-            queue_rest(group, look)
-        self._publish(group, look, avoided)
+            self._trim(group)
+            queue_rest(group, home)
+        self._publish(group, avoided)
         return dict(group.asked())
 
     def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:
@@ -255,8 +195,8 @@ class PlannedSplitter:
 
     def has_spares(self, key: AskKey) -> bool:
         """See `AskSplitter`."""
-        group, look = self._groups.get(key), self._looks.get(key)
-        return group is not None and look is not None and group.has_spares(look.demand)
+        group = self._groups.get(key)
+        return group is not None and group.has_spares
 
     def granted(self, key: AskKey, subcluster: SubClusterId, host: str = "") -> None:
         """See `AskSplitter`: the oldest tentative allocation for that host is honoured, else the oldest there."""
@@ -269,7 +209,6 @@ class PlannedSplitter:
     def drop(self, key: AskKey) -> None:
         """See `AskSplitter`."""
         group = self._groups.pop(key, None)
-        self._looks.pop(key, None)
         if group is None:
             return
         for each in group.allocations:
@@ -319,35 +258,34 @@ class PlannedSplitter:
 
     def _take_plan(self, plan: RequestPlan) -> None:
         """Propose what starts. A plan that was made before the newest grants starts no more than is still wanted."""
-        group, look = self._groups.get(plan.key), self._looks.get(plan.key)
-        if group is None or look is None or group.reason or look.demand.is_withheld:
+        group = self._groups.get(plan.key)
+        if group is None or group.reason or group.request.is_withheld:
             return
         self.decided += 1
-        group.plan, group.planned = plan, look.demand.total
+        group.plan, group.planned = plan, group.request.wanted
         group.may_queue, group.at_most = plan.may_queue, dict(plan.at_most)
-        left = look.demand.total - sum(group.tentative().values())
+        left = group.request.wanted - sum(group.tentative().values())
         for name, count in plan.starts.items():
-            starts = min(count, left, self._most_at(name, look))
+            starts = min(count, left, self._most_at(name, group))
             left -= starts
-            hosts = {} if look.demand.is_strict else (plan.hosts or {}).get(name, {})
+            hosts = {} if group.request.is_strict else (plan.hosts or {}).get(name, {})
             pinned = min(starts, sum(hosts.values()))
-            self._propose(group, look, name, pinned, hosts=hosts)
+            self._propose(group, name, pinned, hosts=hosts)
             moved = min(starts - pinned, group.queued[name])  # it stays asked for there, and is allocated now
             group.queued[name] -= moved
-            self._propose(group, look, name, starts - pinned, was_queued=moved)
-        group.keep_to(plan, look.demand)
+            self._propose(group, name, starts - pinned, was_queued=moved)
+        group.keep_to(plan)
 
-    def _most_at(self, name: SubClusterId, look: DemandLook) -> int:
+    def _most_at(self, name: SubClusterId, group: AllocationGroup) -> int:
         """Containers that may start at a sub-cluster: one alone, where it is the first to try."""
-        room = look.eligible.get(name)
+        room = group.eligible.get(name)
         if room is None or not room.is_trial:
-            return 0 if room is None else look.demand.total
-        return int(not any(name in group.tentative() or group.queued[name] for group in self._groups.values()))
+            return 0 if room is None else group.request.wanted
+        return int(not any(name in each.tentative() or each.queued[name] for each in self._groups.values()))
 
     def _propose(
         self,
         group: AllocationGroup,
-        look: DemandLook,
         name: SubClusterId,
         count: int,
         *,
@@ -358,7 +296,8 @@ class PlannedSplitter:
 
         What is meant for the home goes along with the call that is under way, as the next one may be a second away.
         """
-        for part, is_asked in ((was_queued, True), (count - was_queued, name == look.home)):
+        is_home = name in group.eligible and group.eligible[name].is_home
+        for part, is_asked in ((was_queued, True), (count - was_queued, is_home)):
             if part > 0:
                 self._numbers += 1
                 queued = part if was_queued and part == was_queued and is_asked else 0
@@ -367,7 +306,7 @@ class PlannedSplitter:
                         self._numbers, name, part, part, was_queued=queued, is_asked=is_asked, hosts=Counter(hosts)
                     )
                 )
-                places = look.demand.allowed if look.demand.is_strict else tuple(sorted(hosts))
+                places = group.request.places if group.request.is_strict else tuple(sorted(hosts))
                 self._effects.append(Propose(name, self._numbers, group.key, part, places))
 
     def _expire(self, expired: ExpiredAllocation) -> None:
@@ -379,25 +318,25 @@ class PlannedSplitter:
 
     # ------------------------------------------------------------------ the steps of a split
 
-    def _why_not(self, demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
-        """Say why the queue's cycle does not plan this demand; empty if it does."""
-        if said := why_unmatched(demand, eligible):
+    def _why_not(self, group: AllocationGroup) -> str:
+        """Say why the queue's cycle does not plan this request; empty if it does."""
+        if said := why_unmatched(group.request, group.eligible):
             return said
-        said = why_too_old(eligible, self._settings.oldest_s)
+        said = why_too_old(group.eligible, self._settings.oldest_s)
         self.fallbacks += bool(said)
         return said
 
     def _split_by_capacity(
-        self, group: AllocationGroup, look: DemandLook, capacities: Sequence[ClusterCapacity]
+        self, group: AllocationGroup, capacities: Sequence[ClusterCapacity]
     ) -> Mapping[SubClusterId, int]:
-        if look.is_placed:
-            asked = dict(split_constrained(look.demand, capacities, self._settings.patience))
+        if group.request.key.placement is not None:
+            asked = dict(split_constrained(group.request, capacities, self._settings.patience))
         else:
-            asked = dict(self._fallback.split(look.demand, capacities))
+            asked = dict(self._fallback.split(group.request, capacities))
         for each in reversed(group.allocations):
             surplus = max(0, group.tentative()[each.subcluster] - asked.get(each.subcluster, 0))
             self._withdraw(each, min(each.count, surplus))
-        group.ask_for(asked, look.demand.total)
+        group.ask_for(asked, group.request.wanted)
         self._unpublish(group)
         return asked
 
@@ -410,17 +349,17 @@ class PlannedSplitter:
         self._unpublish(group)
         return {}
 
-    def _leave_closed(self, group: AllocationGroup, eligible: Mapping[SubClusterId, ClusterCapacity]) -> None:
+    def _leave_closed(self, group: AllocationGroup) -> None:
         for each in group.allocations:
-            if each.subcluster not in eligible:
+            if each.subcluster not in group.eligible:
                 self._withdraw(each, each.count)
-        group.queued = Counter({name: count for name, count in group.queued.items() if name in eligible})
+        group.queued = Counter({name: count for name, count in group.queued.items() if name in group.eligible})
         group.tidy()
 
-    def _give_up_starving(self, group: AllocationGroup, look: DemandLook) -> frozenset[SubClusterId]:
+    def _give_up_starving(self, group: AllocationGroup) -> frozenset[SubClusterId]:
         """Tentative allocations that are not honoured in time; the sub-clusters where nothing new is to start."""
         patience = self._settings.patience
-        starving = group.count_silence(look.eligible, look.demand, patience)
+        starving = group.count_silence(patience)
         for each in group.allocations:
             if each.subcluster in starving and not each.is_pending:
                 group.unresponsive[each.subcluster] = patience
@@ -429,12 +368,12 @@ class PlannedSplitter:
         group.tidy()
         return starving
 
-    def _trim(self, group: AllocationGroup, look: DemandLook) -> None:
+    def _trim(self, group: AllocationGroup) -> None:
         """Ask for no more than is wanted: what is queued goes first, then what has the least capacity."""
         capacity = group.plan.capacity if group.plan else {}
-        surplus = group.trim_queued(group.committed() - look.demand.total)
+        surplus = group.trim_queued(group.committed() - group.request.wanted)
         for is_asked in (False, True):
-            for name in sorted(look.eligible, key=lambda name: capacity.get(name, 0)):
+            for name in sorted(group.eligible, key=lambda name: capacity.get(name, 0)):
                 for each in group.newest(name, is_asked=is_asked):
                     taken = max(0, min(surplus, each.count))
                     self._withdraw(each, taken)
@@ -443,8 +382,12 @@ class PlannedSplitter:
 
     # ------------------------------------------------------------------ books
 
-    def _publish(self, group: AllocationGroup, look: DemandLook, avoided: frozenset[SubClusterId]) -> None:
-        row = row_of(group, look, avoided, self._settings.patience)
+    def _publish(self, group: AllocationGroup, avoided: frozenset[SubClusterId]) -> None:
+        rooms = tuple(group.eligible.values())
+        local = dict(data_in(rooms, group.request))
+        if group.request.key.placement is not None:
+            local |= {room.subcluster: group.request.wanted for room in rooms if room.is_home}
+        row = group.row(local, avoided, self._settings.patience)
         if row != group.published:
             group.published = row
             self._changed[group.key] = None
@@ -484,4 +427,4 @@ class PlannedSplitter:
             latest: The newest plan for each key, also where it changed nothing.
         """
         groups = tuple(self._groups.values())[-_MOST_DECISIONS:]
-        return tuple(decision_on(group, self._looks[group.key], latest.get(group.key)) for group in groups)
+        return tuple(decision_on(group, latest.get(group.key)) for group in groups)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from shim.domain.allocations import AskKey, Ended, PreemptedContainer
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.preemption import PREEMPTED_DIAGNOSTICS, PREEMPTED_EXIT_STATUS
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook
@@ -24,7 +25,7 @@ from shim.multicluster.core.events import (
     ReleaseOrder,
 )
 from shim.multicluster.core.session import Conversations, Session
-from shim.multicluster.core.splitter import Demand, may_have
+from shim.multicluster.core.splitter import may_have
 
 _HELD = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
 
@@ -74,8 +75,8 @@ class Recalls:
         for group in self._asks.groups:
             if group.is_strict or not group.wanted:
                 continue
-            demand = Demand(group.key, group.wanted, refused=frozenset(group.refused))
-            could_be = [room.subcluster for room in self._talk.capacities if may_have(room, demand)]
+            request = PendingRequest(group.key, group.wanted, refused=frozenset(group.refused))
+            could_be = [room.subcluster for room in self._talk.capacities if may_have(room, request)]
             for name, count in group.targets.items():
                 found.update({(name, other): count for other in could_be if other != name})
         return found

@@ -1,4 +1,4 @@
-"""Split of a demand over sub-clusters.
+"""Split of a request over sub-clusters.
 
 `AskSplitter` is what the ledger needs; the one in `planned.py` carries out the plans of the queue's cycle. The splitter
 below needs nothing but a look at the sub-clusters, and stands in where that one cannot.
@@ -24,119 +24,18 @@ containers with some tags to be there already, only sub-clusters that have such 
 A sub-cluster that has rejected such an ask is not asked again before the ApplicationMaster asks again.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint, TaggedSpot
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict, WorkEstimate
+from shim.domain.requests import HeldTags, PendingRequest, TagCounts, count_tagged
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.containers import ContainerWatch
 from shim.multicluster.core.events import ClusterCapacity, LedgerEffect
 from shim.multicluster.core.plan_events import PlanEvent
-
-# Tags of what an attempt has and of what is asked for: what a constraint is judged by, as far as it is known here.
-
-HeldTags = Mapping[SubClusterId, Mapping[frozenset[str], int]]
-"""How many containers the application has with exactly these tags, by sub-cluster."""
-
-
-class SpokenFor:
-    """Room that asks with a constraint are asked for: DistributedShell has one for each container."""
-
-    def __init__(self) -> None:
-        self._tags: dict[SubClusterId, Counter[frozenset[str]]] = {}
-        self._amounts: dict[SubClusterId, ResourceVector] = {}
-
-    def add(self, key: AskKey, targets: Mapping[SubClusterId, int], sign: int = 1) -> None:
-        """Add what sub-clusters are asked for, or take it off."""
-        tags = frozenset() if key.placement is None else key.placement.tags
-        for name, count in targets.items():
-            self._tags.setdefault(name, Counter())[tags] += sign * count
-            self._amounts[name] = self._amounts.get(name, ResourceVector()) + key.resource.times(sign * count)
-
-    def tagged(self, subcluster: SubClusterId, tags: frozenset[str]) -> int:
-        """Count the containers with all of these tags that a sub-cluster is asked for."""
-        return count_tagged(self._tags.get(subcluster, {}), tags)
-
-    def left(self, room: ClusterCapacity) -> ClusterCapacity:
-        """Return a sub-cluster with what is free beside that."""
-        return replace(room, free=room.free - self._amounts.get(room.subcluster, ResourceVector()))
-
-
-@dataclass(frozen=True, slots=True)
-class TagCounts:
-    """Containers that a constraint looks at.
-
-    Attributes:
-        held: What the application has.
-        spoken: What its other asks are asked for.
-    """
-
-    held: HeldTags = field(default_factory=dict)
-    spoken: SpokenFor = field(default_factory=SpokenFor)
-
-
-def count_tagged(counts: Mapping[frozenset[str], int], tags: frozenset[str]) -> int:
-    """Count the containers that have all of the tags."""
-    return sum(count for each, count in counts.items() if tags <= each)
-
-
-# The demand of an attempt for containers of one ask key, as a splitter sees it.
-
-
-@dataclass(frozen=True, slots=True)
-class GangDemand:
-    """The part of a gang that is not granted yet, over all keys of its attempt.
-
-    Attributes:
-        count: How many schedulers may be asked for, together; 0 for none at present.
-        text: Where the gang stands, for people.
-    """
-
-    count: int
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Demand:
-    """Containers that are wanted and that no scheduler has granted.
-
-    Attributes:
-        total: How many.
-        places: How many are wanted at each named host or rack.
-        is_strict: Whether they may be at those places alone; `allowed` are then the hosts, and the racks that will do.
-        standing: How many each session is asked for by now.
-        starved: For how many beats each session has granted none of them.
-        refused: Sub-clusters whose scheduler refused such an ask.
-        rejected: Sub-clusters that found no place for containers with this placement.
-        held: Containers that the attempt has, of whatever kind.
-        gang: Where all of the attempt's demands are to be had together; None where each is by itself.
-        is_limited: Whether more is wanted than may be asked for: the rest is held back, or beyond an allowance.
-        tags: What a placement constraint is judged by; None for nothing of the kind. It is looked at within a split.
-    """
-
-    key: AskKey
-    total: int
-    places: Mapping[str, int] = field(default_factory=dict)
-    is_strict: bool = False
-    allowed: tuple[str, ...] = ()
-    standing: Mapping[SubClusterId, int] = field(default_factory=dict)
-    starved: Mapping[SubClusterId, int] = field(default_factory=dict)
-    refused: frozenset[SubClusterId] = frozenset()
-    rejected: frozenset[SubClusterId] = frozenset()
-    held: int = 0
-    gang: GangDemand | None = None
-    is_limited: bool = False
-    tags: TagCounts | None = None
-
-    @property
-    def is_withheld(self) -> bool:
-        """Tell whether nothing may be asked for at present: a part of a gang could be had, and not all of it."""
-        return self.gang is not None and not self.gang.count
-
 
 _NO_BOUND = 1 << 31
 
@@ -155,10 +54,10 @@ class SplitSettings:
 
 
 class AskSplitter(ContainerWatch, Protocol):
-    """Decides how many of a demand each sub-cluster is asked for."""
+    """Decides how many of a request each sub-cluster is asked for."""
 
     takes_constraints: bool
-    """Whether `split` takes demands with a placement constraint."""
+    """Whether `split` takes requests with a placement constraint."""
 
     @property
     def awaits_plan(self) -> bool:
@@ -173,10 +72,10 @@ class AskSplitter(ContainerWatch, Protocol):
         """Take in what a cycle or a Local Master says; the next `split` goes by it."""
         ...
 
-    def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
+    def split(self, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """Counts by sub-cluster.
 
-        They add up to the demand's total, less what somebody is still asked about, and what is withheld as others go
+        They add up to the request's count, less what somebody is still asked about, and what is withheld as others go
         first; to more where `has_spares`.
         """
         ...
@@ -222,26 +121,26 @@ class CapacitySplitter:
     def __init__(self, patience: int = 10) -> None:
         self._patience = patience
 
-    def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
+    def split(self, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """See the rules above."""
-        if demand.is_withheld:
+        if request.is_withheld:
             return {}
         home = next(room.subcluster for room in capacities if room.is_home)
-        eligible = [room for room in capacities if may_have(room, demand) and not room.is_trial]
+        eligible = [room for room in capacities if may_have(room, request) and not room.is_trial]
         if not eligible:
-            return {home: demand.total}
-        if demand.is_strict:
-            return split_strictly(demand, eligible, home)
-        local = data_in(eligible, demand)
-        kept = {room.subcluster: demand.standing.get(room.subcluster, 0) for room in eligible}
-        slots = {room.subcluster: slots_of(room, demand) for room in eligible}
-        self._move_starving(demand, kept, slots)
-        surplus = sum(kept.values()) - demand.total
+            return {home: request.wanted}
+        if request.is_strict:
+            return split_strictly(request, eligible, home)
+        local = data_in(eligible, request)
+        kept = {room.subcluster: request.standing.get(room.subcluster, 0) for room in eligible}
+        slots = {room.subcluster: slots_of(room, request) for room in eligible}
+        self._move_starving(request, kept, slots)
+        surplus = sum(kept.values()) - request.wanted
         for room in sorted(eligible, key=lambda room: slots[room.subcluster] - kept[room.subcluster]):
             taken = min(kept[room.subcluster], max(0, surplus))
             kept[room.subcluster] -= taken
             surplus -= taken
-        _add(kept, demand.total, [local, slots, sizes_of(eligible, demand)], eligible)
+        _add(kept, request.wanted, [local, slots, sizes_of(eligible, request)], eligible)
         return {subcluster: count for subcluster, count in kept.items() if count}
 
     def drain(self) -> Sequence[LedgerEffect]:
@@ -283,9 +182,11 @@ class CapacitySplitter:
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
         """See `ContainerWatch`."""
 
-    def _move_starving(self, demand: Demand, kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int]) -> None:
+    def _move_starving(
+        self, request: PendingRequest, kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int]
+    ) -> None:
         """Take asks that starve back, as many as there is room for elsewhere."""
-        is_starving = {each: demand.starved.get(each, 0) >= self._patience for each in kept}
+        is_starving = {each: request.starved.get(each, 0) >= self._patience for each in kept}
         room = sum(max(0, slots[each] - kept[each]) for each in kept if not is_starving[each])
         for each, standing in kept.items():
             if is_starving[each]:
@@ -294,29 +195,29 @@ class CapacitySplitter:
                 room -= moved
 
 
-def may_have(room: ClusterCapacity, demand: Demand) -> bool:
+def may_have(room: ClusterCapacity, request: PendingRequest) -> bool:
     """Tell whether the sub-cluster can be asked at all; what a placement constraint says of it is not looked at."""
-    key = demand.key
+    key = request.key
     if key.is_opportunistic and not room.is_home:
         return False  # they need a scheduler that is set up for them
     has_label = not key.label or key.label in room.labels or "*" in room.labels
-    return has_label and could_hold(room, demand)
+    return has_label and could_hold(room, request)
 
 
-def could_hold(room: ClusterCapacity, demand: Demand) -> bool:
+def could_hold(room: ClusterCapacity, request: PendingRequest) -> bool:
     """Tell whether a sub-cluster is open to such asks, and has nodes large enough."""
-    if not room.is_open or room.subcluster in demand.refused or room.weight <= 0:
+    if not room.is_open or room.subcluster in request.refused or room.weight <= 0:
         return False
-    return _fits(demand.key.resource, room.largest)
+    return _fits(request.key.resource, room.largest)
 
 
-def why_unmatched(demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
+def why_unmatched(request: PendingRequest, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
     """Reason that an ask is not matched with free nodes, whatever the view shows; empty if it can be."""
     if not eligible:
         return "no sub-cluster can have it: the home says so in its own words"
-    if demand.is_strict and not demand.allowed:
+    if request.is_strict and not request.places:
         return "only the named places will do, and none is named"
-    return "such containers queue at nodes" if demand.key.is_opportunistic else ""
+    return "such containers queue at nodes" if request.key.is_opportunistic else ""
 
 
 def why_too_old(eligible: Mapping[SubClusterId, ClusterCapacity], oldest_s: float) -> str:
@@ -333,46 +234,46 @@ def _fits(needed: ResourceVector, largest: ResourceVector) -> bool:
     return ResourceVector(needed.memory_mib, vcores, known).fits_in(largest)
 
 
-def named_there(room: ClusterCapacity, demand: Demand) -> int:
+def named_there(room: ClusterCapacity, request: PendingRequest) -> int:
     """Count the asks at its hosts; a rack's name alone says little, as most are `/default-rack`."""
-    return sum(count for place, count in demand.places.items() if place in room.racks)
+    return sum(count for place, count in request.named.items() if place in room.racks)
 
 
-def data_in(rooms: Sequence[ClusterCapacity], demand: Demand) -> Mapping[SubClusterId, int]:
+def data_in(rooms: Sequence[ClusterCapacity], request: PendingRequest) -> Mapping[SubClusterId, int]:
     """Count the asks at data of each sub-cluster: at its hosts; if no host is known, at racks that not all have."""
-    hosts = {room.subcluster: named_there(room, demand) for room in rooms}
-    if not demand.places or any(hosts.values()):
+    hosts = {room.subcluster: named_there(room, request) for room in rooms}
+    if not request.named or any(hosts.values()):
         return hosts
-    telling = [place for place in demand.places if not all(place in room.rack_names for room in rooms)]
-    return {room.subcluster: sum(demand.places[each] for each in telling if each in room.rack_names) for room in rooms}
+    telling = [place for place in request.named if not all(place in room.rack_names for room in rooms)]
+    return {room.subcluster: sum(request.named[each] for each in telling if each in room.rack_names) for room in rooms}
 
 
 def split_strictly(
-    demand: Demand, eligible: Sequence[ClusterCapacity], home: SubClusterId
+    request: PendingRequest, eligible: Sequence[ClusterCapacity], home: SubClusterId
 ) -> Mapping[SubClusterId, int]:
     """Only where the named places are; names that nobody knows are the home's."""
-    hosts = {room.subcluster: named_there(room, demand) for room in eligible}
+    hosts = {room.subcluster: named_there(room, request) for room in eligible}
     if not any(hosts.values()):
-        hosts = {room.subcluster: sum(demand.places.get(rack, 0) for rack in room.rack_names) for room in eligible}
+        hosts = {room.subcluster: sum(request.named.get(rack, 0) for rack in room.rack_names) for room in eligible}
     if not any(hosts.values()):
-        return {home: demand.total}
+        return {home: request.wanted}
     split = dict.fromkeys(hosts, 0)
-    _add(split, demand.total, [hosts, {each: _NO_BOUND if count else 0 for each, count in hosts.items()}], eligible)
+    _add(split, request.wanted, [hosts, {each: _NO_BOUND if count else 0 for each, count in hosts.items()}], eligible)
     return {each: count for each, count in split.items() if count}
 
 
-def slots_of(room: ClusterCapacity, demand: Demand) -> int:
-    """Count the containers of the demand that fit in the free room."""
-    needed = demand.key.resource
+def slots_of(room: ClusterCapacity, request: PendingRequest) -> int:
+    """Count the containers of the request that fit in the free room."""
+    needed = request.key.resource
     pairs = [(room.free.memory_mib, needed.memory_mib), (room.free.vcores, needed.vcores)]
     pairs += [(room.free.others[name], amount) for name, amount in needed.others.items() if name in room.free.others]
     return min((max(0, free) // amount for free, amount in pairs if amount > 0), default=_NO_BOUND)
 
 
-def sizes_of(capacities: Sequence[ClusterCapacity], demand: Demand) -> Mapping[SubClusterId, int]:
+def sizes_of(capacities: Sequence[ClusterCapacity], request: PendingRequest) -> Mapping[SubClusterId, int]:
     """Bounds for what nothing is free for: in the proportion of the sizes."""
     largest = max(room.size.memory_mib for room in capacities) or 1
-    return {room.subcluster: max(1, demand.total * room.size.memory_mib * 2 // largest) for room in capacities}
+    return {room.subcluster: max(1, request.wanted * room.size.memory_mib * 2 // largest) for room in capacities}
 
 
 def _add(
@@ -415,27 +316,27 @@ _JUDGES = frozenset({ConstraintHandling.TOTALS, ConstraintHandling.ADDS})
 
 
 def split_constrained(
-    demand: Demand, capacities: Sequence[ClusterCapacity], patience: int
+    request: PendingRequest, capacities: Sequence[ClusterCapacity], patience: int
 ) -> Mapping[SubClusterId, int]:
-    """Counts by sub-cluster, which add up to the demand's total.
+    """Counts by sub-cluster, which add up to the request's count.
 
     Args:
-        demand: With a placement.
+        request: With a placement.
         capacities: The sub-clusters as they are known now, the home among them.
         patience: Beats without a grant after which an ask may move.
     """
-    tags = demand.tags or TagCounts()
-    places = [room for room in places_of(demand, capacities) if room.subcluster not in demand.rejected]
+    tags = request.tags or TagCounts()
+    places = [room for room in places_of(request, capacities) if room.subcluster not in request.rejected]
     if not places:
-        return {next(room.subcluster for room in capacities if room.is_home): demand.total}
-    kept = {room.subcluster: demand.standing.get(room.subcluster, 0) for room in places}
-    fresh = [room for room in places if demand.starved.get(room.subcluster, 0) < patience]
-    if sum(kept.values()) == demand.total == sum(kept[room.subcluster] for room in fresh):
+        return {next(room.subcluster for room in capacities if room.is_home): request.wanted}
+    kept = {room.subcluster: request.standing.get(room.subcluster, 0) for room in places}
+    fresh = [room for room in places if request.starved.get(room.subcluster, 0) < patience]
+    if sum(kept.values()) == request.wanted == sum(kept[room.subcluster] for room in fresh):
         return {name: count for name, count in kept.items() if count}  # all of it waits, and not for too long
-    slots = {room.subcluster: _slots(room, demand, tags) for room in places}
+    slots = {room.subcluster: _slots(room, request, tags) for room in places}
     _move_waiting(kept, slots, {room.subcluster for room in fresh})
-    _trim(kept, demand.total, places)
-    missing = demand.total - sum(kept.values())
+    _trim(kept, request.wanted, places)
+    missing = request.wanted - sum(kept.values())
     left = {room.subcluster: max(0, slots[room.subcluster] - kept[room.subcluster]) for room in fresh}
     weights = {room.subcluster: room.weight for room in places}
     for group in ([room for room in fresh if room.is_home], [room for room in fresh if not room.is_home]):
@@ -447,32 +348,32 @@ def split_constrained(
     return {name: count for name, count in kept.items() if count}
 
 
-def free_elsewhere(demand: Demand, capacities: Sequence[ClusterCapacity]) -> int:
+def free_elsewhere(request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> int:
     """Count the containers that could still be asked for where nobody has rejected them."""
-    free, tags = 0, demand.tags or TagCounts()
-    for room in places_of(demand, capacities):
+    free, tags = 0, request.tags or TagCounts()
+    for room in places_of(request, capacities):
         name = room.subcluster
-        if name not in demand.rejected and room.is_home:
+        if name not in request.rejected and room.is_home:
             free += _NO_BOUND
-        elif name not in demand.rejected:
-            free += max(0, _slots(room, demand, tags) - demand.standing.get(name, 0))
+        elif name not in request.rejected:
+            free += max(0, _slots(room, request, tags) - request.standing.get(name, 0))
     return free
 
 
-def places_of(demand: Demand, capacities: Sequence[ClusterCapacity]) -> Sequence[ClusterCapacity]:
+def places_of(request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> Sequence[ClusterCapacity]:
     """Sub-clusters that may be asked, also those that have rejected it; the home first, if it is one of them."""
-    placement = demand.key.placement or PlacementConstraint()
+    placement = request.key.placement or PlacementConstraint()
     home = next(room for room in capacities if room.is_home)
-    is_split = placement.is_local and not demand.key.is_opportunistic
+    is_split = placement.is_local and not request.key.is_opportunistic
     others = [
         room
         for room in capacities
-        if is_split and not room.is_home and room.constraints in _JUDGES and could_hold(room, demand)
+        if is_split and not room.is_home and room.constraints in _JUDGES and could_hold(room, request)
     ]
     places = [home, *others]
     if not placement.needs:
         return places
-    held = {} if demand.tags is None else demand.tags.held
+    held = {} if request.tags is None else request.tags.held
     has = [room for room in places if placement.needs <= _tags_at(room.subcluster, held)]
     return has or [home]
 
@@ -481,27 +382,30 @@ def _tags_at(subcluster: SubClusterId, held: HeldTags) -> frozenset[str]:
     return frozenset().union(*held.get(subcluster, ()))
 
 
-def _slots(room: ClusterCapacity, demand: Demand, tags: TagCounts) -> int:
+def _slots(room: ClusterCapacity, request: PendingRequest, tags: TagCounts) -> int:
     """Count the containers that fit in the free room, and that the constraint leaves to the nodes."""
-    slots, most = slots_of(tags.spoken.left(room), demand), most_by_nodes(room, demand, tags.held)
-    if most is None or demand.key.placement is None:
+    slots, most = (
+        slots_of(replace(room, free=room.free - tags.spoken.amount(room.subcluster)), request),
+        most_by_nodes(room, request, tags.held),
+    )
+    if most is None or request.key.placement is None:
         return slots
-    return min(slots, max(0, most - tags.spoken.tagged(room.subcluster, demand.key.placement.tags)))
+    return min(slots, max(0, most - tags.spoken.tagged(room.subcluster, request.key.placement.tags)))
 
 
-def most_by_nodes(room: ClusterCapacity, demand: Demand, held: HeldTags) -> int | None:
+def most_by_nodes(room: ClusterCapacity, request: PendingRequest, held: HeldTags) -> int | None:
     """Count the containers that the nodes of a sub-cluster can have beside what is held; None if nothing bounds them.
 
     May be negative: nodes went, or schedulers bound by a rack as well.
     """
-    placement = demand.key.placement
+    placement = request.key.placement
     if placement is None or placement.most_a_node is None:
         return None
     return room.nodes * placement.most_a_node - count_tagged(held.get(room.subcluster, {}), placement.tags)
 
 
 def queue_by_tags(
-    demand: Demand,
+    request: PendingRequest,
     capacities: Sequence[ClusterCapacity],
     most_at: Mapping[SubClusterId, int],
     asked: Mapping[SubClusterId, int],
@@ -510,17 +414,17 @@ def queue_by_tags(
     """Divide what no plan has a place for: at home first, and there, too, what the constraint leaves no room for.
 
     Args:
-        demand: With a placement.
+        request: With a placement.
         capacities: Sub-clusters whose schedulers may be asked.
         most_at: Containers that the constraint leaves to the nodes of each; none where nothing bounds them.
         asked: Containers that each is asked for by now.
         missing: Containers to be divided.
     """
-    tags = frozenset() if demand.key.placement is None else demand.key.placement.tags
+    tags = frozenset() if request.key.placement is None else request.key.placement.tags
     added: dict[SubClusterId, int] = {}
     places = sorted(capacities, key=lambda room: not room.is_home)
     for name in [room.subcluster for room in places]:
-        taken = asked.get(name, 0) + (demand.tags.spoken.tagged(name, tags) if demand.tags else 0)
+        taken = asked.get(name, 0) + (request.tags.spoken.tagged(name, tags) if request.tags else 0)
         added[name] = min(missing, max(0, most_at.get(name, taken + missing) - taken))
         missing -= added[name]
     added[places[0].subcluster] += missing

@@ -7,14 +7,15 @@ What is asked for at a scheduler is the sum of the tentative allocations there a
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import PendingRequest, RequestPlan
-from shim.multicluster.core.splitter import Demand
+from shim.multicluster.core.events import ClusterCapacity
+from shim.multicluster.core.splitter import may_have, most_by_nodes, places_of
 
 _MOST_VERDICTS = 12
 
@@ -58,11 +59,14 @@ class TentativeAllocation:
 
 @dataclass(slots=True)
 class AllocationGroup:
-    """Demand, grants and tentative allocations of one key.
+    """PendingRequest, grants and tentative allocations of one key.
 
     Invariant: `asked` and `awaited` together are never more than what is wanted, after each `trim`.
 
     Attributes:
+        request: As its ledger asked for it last.
+        eligible: Sub-clusters that may be asked, as they were known then.
+        most_at: Containers that a placement constraint leaves to the nodes of each; none where nothing bounds them.
         allocations: Oldest first.
         queued: What schedulers are asked for without a tentative allocation.
         may_queue: Where they may be, by the newest plan.
@@ -77,7 +81,7 @@ class AllocationGroup:
         unresponsive: For how many splits each sub-cluster has granted nothing though it has capacity.
     """
 
-    key: AskKey
+    request: PendingRequest
     allocations: list[TentativeAllocation] = field(default_factory=list)
     queued: Counter[SubClusterId] = field(default_factory=Counter)
     may_queue: frozenset[SubClusterId] = frozenset()
@@ -90,6 +94,30 @@ class AllocationGroup:
     repairs: int = 0
     forgiven: dict[SubClusterId, int] = field(default_factory=dict)
     unresponsive: Counter[SubClusterId] = field(default_factory=Counter)
+    eligible: Mapping[SubClusterId, ClusterCapacity] = field(default_factory=dict)
+    most_at: Mapping[SubClusterId, int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> AskKey:
+        """What its containers have in common."""
+        return self.request.key
+
+    @property
+    def missing(self) -> int:
+        """Containers that a plan has looked at, and that nobody is asked for."""
+        return min(self.planned, self.request.wanted) - self.committed()
+
+    def look_at(self, request: PendingRequest, capacities: Sequence[ClusterCapacity]) -> None:
+        """Look at who can be asked: with a placement, who can judge the constraint and has not rejected it."""
+        able = [room for room in capacities if may_have(room, request)]
+        self.request, self.most_at = request, {}
+        if request.key.placement is not None:
+            judges = {room.subcluster for room in places_of(request, capacities)} - request.rejected
+            able = [room for room in able if room.subcluster in judges and not room.is_trial]
+            held = {} if request.tags is None else request.tags.held
+            most = {room.subcluster: most_by_nodes(room, request, held) for room in able}
+            self.most_at = {name: max(0, each) for name, each in most.items() if each is not None}
+        self.eligible = {room.subcluster: room for room in able}
 
     def tentative(self) -> Counter[SubClusterId]:
         """Containers with a tentative allocation, also those whose verdict is on its way."""
@@ -106,12 +134,14 @@ class AllocationGroup:
                 counts[each.subcluster] += each.count
         return +counts
 
-    def has_spares(self, demand: Demand) -> bool:
+    @property
+    def has_spares(self) -> bool:
         """Tell whether schedulers are asked for the same containers.
 
         Not beyond what the queue may have, as two could grant at once; nor where places, or a constraint, decide.
         """
-        is_bound = bool(self.reason) or demand.is_limited or demand.is_strict or demand.key.placement is not None
+        request = self.request
+        is_bound = bool(self.reason) or request.is_limited or request.is_strict or request.key.placement is not None
         return self.plan is not None and self.plan.is_late_bound and not is_bound
 
     def pins(self) -> Mapping[SubClusterId, Mapping[str, int]]:
@@ -126,21 +156,22 @@ class AllocationGroup:
                     found.setdefault(each.subcluster, Counter()).update(each.hosts)
         return found
 
-    def _still_named(self, demand: Demand) -> Mapping[str, int]:
+    def _still_named(self) -> Mapping[str, int]:
         """Count what is wanted at named places beyond what is allocated there tentatively.
 
         A task names each host with a copy of its data. Rows do not tell which ones are the same task's, so that each
         host has its part of the tasks that are left, at least one.
         """
-        hosts = {place: count for place, count in demand.places.items() if not place.startswith("/")}
-        left, copies = demand.total - sum(self.tentative().values()), sum(hosts.values())
+        request = self.request
+        hosts = {place: count for place, count in request.named.items() if not place.startswith("/")}
+        left, copies = request.wanted - sum(self.tentative().values()), sum(hosts.values())
         if left >= copies:
-            return demand.places
+            return request.named
         pinned: Counter[str] = Counter()
         for each in self.allocations:
             pinned.update(each.hosts)
         parts = {host: min(count - pinned[host], -(-count * left // copies)) for host, count in hosts.items()}
-        return {place: most for place, count in demand.places.items() if (most := parts.get(place, count)) > 0}
+        return {place: most for place, count in request.named.items() if (most := parts.get(place, count)) > 0}
 
     def verified(self) -> Counter[SubClusterId]:
         """Containers whose tentative allocation a Local Master has accepted, or left without an answer."""
@@ -174,23 +205,21 @@ class AllocationGroup:
         self.queued = +Counter({name: count - tentative[name] for name, count in counts.items()})
         self.planned = planned
 
-    def keep_to(self, plan: RequestPlan, demand: Demand) -> None:
+    def keep_to(self, plan: RequestPlan) -> None:
         """Queue nothing where a plan does not allow it, and no more than it allows."""
         for name in tuple(self.queued):
             if name not in plan.may_queue:
-                self.forgiven[name] = demand.starved.get(name, 0)
+                self.forgiven[name] = self.request.starved.get(name, 0)
                 del self.queued[name]
         for name, most in plan.at_most.items():
             self.queued[name] = min(self.queued[name], most)
         self.tidy()
 
-    def count_silence(
-        self, eligible: Collection[SubClusterId], demand: Demand, patience: int
-    ) -> frozenset[SubClusterId]:
+    def count_silence(self, patience: int) -> frozenset[SubClusterId]:
         """Count a split for those that grant nothing though they have capacity; return all that grant nothing."""
         asked, capacities = self.asked(), self.plan.capacity if self.plan else {}
-        starving = {name for name in eligible if self.starved(name, demand) >= patience}
-        for name in eligible:
+        starving = {name for name in self.eligible if self.starved(name) >= patience}
+        for name in self.eligible:
             if name not in starving or not (capacities.get(name) or self.verified()[name]):
                 self.unresponsive[name] = self.unresponsive[name] if name in starving else 0
             else:
@@ -210,9 +239,9 @@ class AllocationGroup:
         """Containers that some scheduler is asked for, or that a verdict is awaited for."""
         return sum(self.queued.values()) + sum(each.count for each in self.allocations)
 
-    def starved(self, subcluster: SubClusterId, demand: Demand) -> int:
+    def starved(self, subcluster: SubClusterId) -> int:
         """Heartbeats since a sub-cluster granted one of those that it is asked for."""
-        return max(0, demand.starved.get(subcluster, 0) - self.forgiven.get(subcluster, 0))
+        return max(0, self.request.starved.get(subcluster, 0) - self.forgiven.get(subcluster, 0))
 
     def granted(self, subcluster: SubClusterId, host: str = "") -> TentativeAllocation | None:
         """Count a grant: on the oldest tentative allocation for the host, else there, else on what is queued."""
@@ -264,27 +293,23 @@ class AllocationGroup:
                 each.cut_hosts()
         self.queued = +self.queued
 
-    def row(
-        self,
-        demand: Demand,
-        local: Mapping[SubClusterId, int],
-        weights: Mapping[SubClusterId, float],
-        avoided: frozenset[SubClusterId],
-        patience: int,
-    ) -> PendingRequest:
-        """The row for the queue's next cycle; keys of `local` are the sub-clusters that can be asked."""
-        return PendingRequest(
-            key=self.key,
-            wanted=demand.total,
+    def row(self, local: Mapping[SubClusterId, int], avoided: frozenset[SubClusterId], patience: int) -> PendingRequest:
+        """Make the row for the queue's next cycle.
+
+        Args:
+            local: How many are wanted at data of each sub-cluster.
+            avoided: Sub-clusters where nothing new is to start.
+            patience: Beats without a grant after which a sub-cluster counts as unresponsive.
+        """
+        return replace(
+            self.request,
+            named=self._still_named(),
             tentative=dict(+self.tentative()),
             queued=dict(+self.queued),
-            may_use=frozenset(local),
+            may_use=frozenset(self.eligible),
             avoided=avoided,
             unresponsive=frozenset(name for name, beats in self.unresponsive.items() if beats >= patience),
             local={name: count for name, count in local.items() if count},
-            places=demand.allowed if demand.is_strict else (),
-            named=self._still_named(demand),
-            weights={name: weight for name, weight in weights.items() if weight != 1.0},
-            held=demand.held,
-            gang=0 if demand.gang is None else demand.gang.count,
+            weights={name: room.weight for name, room in self.eligible.items() if room.weight != 1.0},
+            most_at=self.most_at,
         )

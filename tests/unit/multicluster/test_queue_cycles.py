@@ -7,10 +7,11 @@ from random import Random
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.launches import Verdict
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.plan_events import LeftQueue
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
@@ -112,7 +113,7 @@ async def test_after_a_cycle_local_masters_are_told_what_it_left_waiting():
     queue = Queue(bids=bids)
     queue.report(east=1, west=0)
     running = asyncio.create_task(queue.cycles.run())
-    queue.enters(1).split(Demand(KEY, 3), CAPACITIES)
+    queue.enters(1).split(PendingRequest(KEY, 3), CAPACITIES)
     for _ in range(5):
         await asyncio.sleep(0)
     assert bids.seen == [(QUEUE, 2)]
@@ -126,7 +127,7 @@ async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():
     await asyncio.sleep(0)
     assert queue.cycles.cycles == 0, "nobody waits"
     splitter = queue.enters(1)
-    splitter.split(Demand(KEY, 2), CAPACITIES)
+    splitter.split(PendingRequest(KEY, 2), CAPACITIES)
     for _ in range(5):
         await asyncio.sleep(0)
     assert queue.cycles.cycles == 1
@@ -137,7 +138,7 @@ async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():
     assert queue.cycles.cycles == 1
     await queue.clock.advance(0.3)
     assert queue.cycles.cycles == 2, "one for both reports"
-    assert splitter.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
+    assert splitter.split(PendingRequest(KEY, 2), CAPACITIES) == {EAST: 2}
     assert queue.launches.open_allocations() == {EAST: 2, WEST: 0}
     running.cancel()
 
@@ -147,8 +148,8 @@ async def test_what_one_waited_for_is_planned_for_the_next_when_he_leaves_though
     queue.report(east=1, west=0)
     running = asyncio.create_task(queue.cycles.run())
     first, second = queue.enters(1), queue.enters(2)
-    first.split(Demand(KEY, 2), CAPACITIES)
-    second.split(Demand(KEY, 1), CAPACITIES)
+    first.split(PendingRequest(KEY, 2), CAPACITIES)
+    second.split(PendingRequest(KEY, 1), CAPACITIES)
     await queue.clock.advance(2.0)
     (decision,) = second.decisions
     assert decision.behind == ("application_1_0001",)
@@ -166,9 +167,9 @@ def test_who_comes_later_is_planned_at_once_by_itself_and_waits_behind_the_first
     queue = Queue()
     queue.report(east=2, west=1)
     first, second = queue.enters(1), queue.enters(2)
-    assert first.split(Demand(KEY, 2), CAPACITIES) in ({EAST: 1, WEST: 1}, {EAST: 2})
+    assert first.split(PendingRequest(KEY, 2), CAPACITIES) in ({EAST: 1, WEST: 1}, {EAST: 2})
     queue.cycles.cycle(QUEUE)
-    assert sum(second.split(Demand(KEY, 3), CAPACITIES).values()) == 1
+    assert sum(second.split(PendingRequest(KEY, 3), CAPACITIES).values()) == 1
     queue.cycles.cycle(QUEUE)
     (decision,) = second.decisions
     assert decision.withheld == 2
@@ -179,19 +180,19 @@ def test_between_a_report_and_its_cycle_nobody_takes_what_those_before_wait_for(
     queue = Queue()
     queue.report(east=0, west=0)
     first, second = queue.enters(1), queue.enters(2)
-    first.split(Demand(KEY, 2), CAPACITIES)
+    first.split(PendingRequest(KEY, 2), CAPACITIES)
     queue.cycles.cycle(QUEUE)
     queue.report(east=2, west=0)
-    assert second.split(Demand(KEY, 2), CAPACITIES) == {}
+    assert second.split(PendingRequest(KEY, 2), CAPACITIES) == {}
     queue.cycles.cycle(QUEUE)
-    assert first.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
+    assert first.split(PendingRequest(KEY, 2), CAPACITIES) == {EAST: 2}
 
 
 def test_without_an_order_each_attempt_waits_at_schedulers_as_without_heddle():
     queue = Queue("unordered")
     queue.report(east=0, west=0)
     for number in (1, 2):
-        assert queue.enters(number).split(Demand(KEY, 2), CAPACITIES) == {EAST: 1, WEST: 1}
+        assert queue.enters(number).split(PendingRequest(KEY, 2), CAPACITIES) == {EAST: 1, WEST: 1}
 
 
 async def test_a_rejection_by_a_local_master_is_an_event_of_the_next_cycle():
@@ -200,12 +201,14 @@ async def test_a_rejection_by_a_local_master_is_an_event_of_the_next_cycle():
     _ = [each.book for each in queue.masters.books.values()]
     queue.masters.books[WEST].book.took("another", queue.enters(9).plans._kind(WEST, KEY, ()), queue.clock.wall_s)
     splitter = queue.enters(1)
-    assert splitter.split(Demand(KEY, 4), CAPACITIES) == {}, "not before the verdict"
+    assert splitter.split(PendingRequest(KEY, 4), CAPACITIES) == {}, "not before the verdict"
     queue.masters.may_answer.set()
     for _ in range(5):
         await asyncio.sleep(0)
     assert queue.launches.verdicts == {(WEST, Verdict.REJECTED): 1}
-    assert splitter.split(Demand(KEY, 4), CAPACITIES) == {EAST: 1, WEST: 3}, "what was rejected waits at a scheduler"
+    assert splitter.split(PendingRequest(KEY, 4), CAPACITIES) == {EAST: 1, WEST: 3}, (
+        "what was rejected waits at a scheduler"
+    )
     queue.report(east=2)
     queue.cycles.cycle(QUEUE)
     assert queue.launches.open_allocations() == {EAST: 1, WEST: 3}
@@ -216,11 +219,11 @@ def test_what_others_were_granted_is_given_up_and_planned_anew():
     queue = Queue()
     queue.report(east=0, west=2)
     splitter = queue.enters(1)
-    assert splitter.split(Demand(KEY, 2), CAPACITIES) == {WEST: 2}
+    assert splitter.split(PendingRequest(KEY, 2), CAPACITIES) == {WEST: 2}
     for _ in range(6):
         queue.report(east=2, west=0)
     queue.cycles.cycle(QUEUE)
-    assert splitter.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
+    assert splitter.split(PendingRequest(KEY, 2), CAPACITIES) == {EAST: 2}
     assert splitter.repairs == 2
 
 
@@ -228,14 +231,14 @@ def test_grants_and_containers_are_told_to_the_books():
     queue = Queue("learnt-work")
     queue.report(east=1, west=0)
     splitter = queue.enters(1)
-    splitter.split(Demand(KEY, 1), CAPACITIES)
+    splitter.split(PendingRequest(KEY, 1), CAPACITIES)
     splitter.granted(KEY, EAST)
     splitter.granted(KEY, WEST)
     container = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 2)
     splitter.begun(container, None)
     queue.clock.wall_s += 5.0
     splitter.ended(container, is_whole=True)
-    splitter.split(Demand(KEY, 1), CAPACITIES)
+    splitter.split(PendingRequest(KEY, 1), CAPACITIES)
     queue.cycles.cycle(QUEUE)
     (decision,) = splitter.decisions
     assert decision.estimate.ended == 1
@@ -246,12 +249,12 @@ def test_who_leaves_is_forgotten_and_what_was_allocated_is_another_s():
     queue = Queue()
     queue.report(east=2, west=0)
     first, second = queue.enters(1), queue.enters(2)
-    first.split(Demand(KEY, 2), CAPACITIES)
+    first.split(PendingRequest(KEY, 2), CAPACITIES)
     queue.cycles.cycle(QUEUE)
-    second.split(Demand(KEY, 2), CAPACITIES)
+    second.split(PendingRequest(KEY, 2), CAPACITIES)
     first.clear()
     queue.cycles.cycle(QUEUE)
-    assert second.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
+    assert second.split(PendingRequest(KEY, 2), CAPACITIES) == {EAST: 2}
 
 
 def teach(queue, splitter, number, *lasts_s):
@@ -273,8 +276,8 @@ def test_what_an_application_has_taught_is_known_of_its_next_run():
         splitter.clear()
     queue.report(east=0, west=0)
     third, fourth = queue.enters(3), queue.enters(4)
-    third.split(Demand(KEY, 2), CAPACITIES)
-    fourth.split(Demand(KEY, 2), CAPACITIES)
+    third.split(PendingRequest(KEY, 2), CAPACITIES)
+    fourth.split(PendingRequest(KEY, 2), CAPACITIES)
     queue.cycles.cycle(QUEUE)
     (of_third,), (of_fourth,) = third.decisions, fourth.decisions
     assert of_third.behind == ("application_1_0004",), "a load takes long"
@@ -291,7 +294,7 @@ def test_what_runs_since_before_heddle_began_counts_from_then_on():
     for since_s in (queue.clock.wall_s + 60.0, queue.clock.wall_s - 5000.0):
         splitter.begun(container, since_s)
         queue.clock.wall_s += 1.0
-        splitter.split(Demand(KEY, 2), CAPACITIES)
+        splitter.split(PendingRequest(KEY, 2), CAPACITIES)
         queue.cycles.cycle(QUEUE)
         (decision,) = splitter.decisions
         expected.append(decision.estimate.container_s)
@@ -305,8 +308,8 @@ def test_the_order_says_what_it_expects_and_by_what():
     teach(queue, large, 1, *[100.0] * 4)
     teach(queue, small, 2, *[10.0] * 4)
     queue.report(east=0, west=0)
-    small.split(Demand(KEY, 9), CAPACITIES)
-    large.split(Demand(KEY, 2), CAPACITIES)
+    small.split(PendingRequest(KEY, 9), CAPACITIES)
+    large.split(PendingRequest(KEY, 2), CAPACITIES)
     queue.cycles.cycle(QUEUE)
     (shown,) = shown_asks(large.decisions)
     assert shown["reason"] == (
@@ -332,22 +335,26 @@ def test_what_stands_in_a_scheduler_is_taken_back_when_somebody_goes_first():
     queue = Queue("fewest-tasks")
     queue.report(east=0, west=0)
     large, small = queue.enters(1), queue.enters(2)
-    assert large.split(Demand(KEY, 6), CAPACITIES) == {EAST: 1, WEST: 1}, "nobody knows that more comes free soon"
-    small.split(Demand(KEY, 2), CAPACITIES)
+    assert large.split(PendingRequest(KEY, 6), CAPACITIES) == {EAST: 1, WEST: 1}, (
+        "nobody knows that more comes free soon"
+    )
+    small.split(PendingRequest(KEY, 2), CAPACITIES)
     queue.report(east=0, west=0)
     queue.cycles.cycle(QUEUE)
-    assert large.split(Demand(KEY, 6), CAPACITIES) == {}
-    assert sum(small.split(Demand(KEY, 2), CAPACITIES).values()) == 2
+    assert large.split(PendingRequest(KEY, 6), CAPACITIES) == {}
+    assert sum(small.split(PendingRequest(KEY, 2), CAPACITIES).values()) == 2
     (decision,) = large.decisions
     assert (decision.withheld, decision.behind) == (6, ("application_1_0002",))
 
     queue.report(east=5, west=0)
     queue.cycles.cycle(QUEUE)
-    assert large.split(Demand(KEY, 6), CAPACITIES) == {EAST: 3}, "two of five are the other's"
-    assert small.split(Demand(KEY, 2), CAPACITIES)[EAST] == 2
+    assert large.split(PendingRequest(KEY, 6), CAPACITIES) == {EAST: 3}, "two of five are the other's"
+    assert small.split(PendingRequest(KEY, 2), CAPACITIES)[EAST] == 2
     small.drop(KEY)
     queue.cycles.cycle(QUEUE)
-    assert sum(large.split(Demand(KEY, 6), CAPACITIES).values()) == 6, "five and one more, as there is room for five"
+    assert sum(large.split(PendingRequest(KEY, 6), CAPACITIES).values()) == 6, (
+        "five and one more, as there is room for five"
+    )
 
 
 def test_a_policy_that_is_applied_orders_those_that_wait_already():
@@ -355,21 +362,21 @@ def test_a_policy_that_is_applied_orders_those_that_wait_already():
     queue.report(east=0, west=0)
     first, second = queue.enters(1), queue.enters(2)
     for splitter in (first, second):
-        assert sum(splitter.split(Demand(KEY, 2), CAPACITIES).values()) == 2
+        assert sum(splitter.split(PendingRequest(KEY, 2), CAPACITIES).values()) == 2
     queue.order = "fifo"
     queue.clock.wall_s += 1.0
     queue.cycles.cycle(QUEUE)
-    assert second.split(Demand(KEY, 2), CAPACITIES) == {}
+    assert second.split(PendingRequest(KEY, 2), CAPACITIES) == {}
     first.clear()
     queue.cycles.cycle(QUEUE)
-    assert sum(second.split(Demand(KEY, 2), CAPACITIES).values()) == 2
+    assert sum(second.split(PendingRequest(KEY, 2), CAPACITIES).values()) == 2
 
 
 def test_what_waits_near_its_data_says_so_though_its_scheduler_is_asked_for_all_of_it():
     queue = Queue(data=DataRules(read_across_s=10.0))
     queue.report(east=4, west=0)
     splitter = queue.enters(1)
-    demand = Demand(KEY, 1, places={"west-0": 1})
+    demand = PendingRequest(KEY, 1, named={"west-0": 1})
     known = [replace(each, racks={f"{each.subcluster}-0": "/r"}) for each in CAPACITIES]
     for _ in range(3):
         queue.clock.wall_s += 1.0
@@ -387,7 +394,7 @@ async def test_a_request_that_waits_on_purpose_wakes_its_cycle_when_its_time_is_
     queue.report(east=2, west=0)
     running = asyncio.create_task(queue.cycles.run())
     splitter = queue.enters(1)
-    demand = Demand(KEY, 1, places={"west-0": 1})
+    demand = PendingRequest(KEY, 1, named={"west-0": 1})
     assert splitter.split(demand, CAPACITIES) == {}
     (told,) = shown_asks(splitter.decisions)
     assert (told["rule"], told["withheld"]) == ("delay", 1)

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from shim.multicluster.core import Demand
+from shim.domain.requests import PendingRequest
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.scheduling.shadow_report import DifferenceKind
 from tests.doubles.settings import usual
@@ -59,8 +59,8 @@ def large_and_small(queue):
     """The older of two wants three, the younger one; then two come free."""
     large, small = queue.enters(1), queue.enters(2)
     queue.report(east=0, west=0)
-    large.split(Demand(KEY, 3), CAPACITIES)
-    small.split(Demand(KEY, 1), CAPACITIES)
+    large.split(PendingRequest(KEY, 3), CAPACITIES)
+    small.split(PendingRequest(KEY, 1), CAPACITIES)
     queue.cycles.cycle(QUEUE)
     queue.report(east=1, west=0)
     queue.cycles.cycle(QUEUE)
@@ -70,8 +70,8 @@ def large_and_small(queue):
 def test_what_the_other_policy_would_do_is_told_and_not_done():
     queue = ShadowedQueue()
     large, small = large_and_small(queue)
-    assert large.split(Demand(KEY, 3), CAPACITIES)[EAST] >= 1
-    assert small.split(Demand(KEY, 1), CAPACITIES) == {}
+    assert large.split(PendingRequest(KEY, 3), CAPACITIES)[EAST] >= 1
+    assert small.split(PendingRequest(KEY, 1), CAPACITIES) == {}
     assert (queue.told.in_force, queue.told.shadow, queue.told.cycles) == ("fifo", "fewest-tasks", 2)
     assert queue.told.counts == {DifferenceKind.HELD: 1, DifferenceKind.GRANTED: 1, DifferenceKind.ORDER: 1}
     granted = next(each for each in queue.told.newest if each.kind is DifferenceKind.GRANTED)
@@ -103,7 +103,7 @@ def test_every_policy_may_be_in_the_shadow(shadow):
     queue = ShadowedQueue(shadow=shadow)
     _, small = large_and_small(queue)
     assert queue.told.cycles == 2
-    assert small.split(Demand(KEY, 1), CAPACITIES) == {}
+    assert small.split(PendingRequest(KEY, 1), CAPACITIES) == {}
 
 
 def test_after_a_plan_that_took_long_there_is_none_for_nine_times_as_long():
@@ -120,7 +120,7 @@ def test_after_a_plan_that_took_long_there_is_none_for_nine_times_as_long():
         usual(CycleSettings),
         shadow_of=lambda _: "fewest-tasks",
     )
-    queue.enters(1).split(Demand(KEY, 3), CAPACITIES)
+    queue.enters(1).split(PendingRequest(KEY, 3), CAPACITIES)
     clock.a_look_s = 1.0
     queue.cycles.cycle(QUEUE)
     clock.a_look_s = 0.0
@@ -136,8 +136,8 @@ def test_a_policy_in_the_shadow_lets_no_cycle_run_earlier():
     queue = ShadowedQueue(shadow="delay")
     splitter = queue.enters(1)
     queue.report(east=0, west=4)
-    splitter.split(Demand(KEY, 1, places={"east-0": 1}), CAPACITIES)
+    splitter.split(PendingRequest(KEY, 1, named={"east-0": 1}), CAPACITIES)
     before = queue.cycles.cycles
     queue.cycles.cycle(QUEUE)
     assert queue.cycles.cycles == before + 1
-    assert splitter.split(Demand(KEY, 1, places={"east-0": 1}), CAPACITIES) in ({WEST: 1}, {EAST: 1})
+    assert splitter.split(PendingRequest(KEY, 1, named={"east-0": 1}), CAPACITIES) in ({WEST: 1}, {EAST: 1})

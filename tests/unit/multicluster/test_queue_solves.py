@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from shim.domain.allocations import ConstraintHandling, PlacementConstraint, TagBound
-from shim.multicluster.core import Demand
+from shim.domain.requests import PendingRequest
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.queue_solves import QueueSolves
@@ -60,7 +60,7 @@ class SolvingQueue(Queue):
 
 
 def named(wanted, *hosts):
-    return Demand(KEY, wanted, places=dict.fromkeys(hosts, wanted))
+    return PendingRequest(KEY, wanted, named=dict.fromkeys(hosts, wanted))
 
 
 @pytest.fixture
@@ -121,10 +121,10 @@ async def test_what_came_while_it_waited_has_the_next_cycle(queue, two):
 async def test_another_queue_does_not_wait(queue, two):
     attempt = replace(queue.enters(4).plans.attempt, queue="root.other")
     other = DrivenSplitter(queue.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, patience=3))
-    other.split(Demand(KEY, 1), CAPACITIES)
+    other.split(PendingRequest(KEY, 1), CAPACITIES)
     await queue.later()
     assert queue.cycles.cycles == 1
-    assert sum(other.split(Demand(KEY, 1), CAPACITIES).values()) == 1
+    assert sum(other.split(PendingRequest(KEY, 1), CAPACITIES).values()) == 1
 
 
 async def test_an_answer_for_a_policy_that_is_changed_meanwhile_is_left(queue, two):
@@ -204,7 +204,7 @@ async def services():
     made.report(east=4, west=4)
     await made.runs()
     splitter = made.enters(1)
-    splitter.split(Demand(SERVICE, 2), JUDGES)
+    splitter.split(PendingRequest(SERVICE, 2), JUDGES)
     await made.later()
     assert not made.solver.asked, "before its round"
     await made.clock.advance(MedeaRules().every_s)
@@ -216,17 +216,17 @@ async def services():
 async def test_while_services_are_solved_tasks_go_on_and_no_scheduler_is_asked_for_a_service(services):
     queue, service = services
     assert queue.solver.asked == [("mixed-integer", 0.7)]
-    assert service.split(Demand(SERVICE, 2), JUDGES) == {}
+    assert service.split(PendingRequest(SERVICE, 2), JUDGES) == {}
     assert service.decisions[0].rule == "medea"
     assert "placed together, in rounds" in service.decisions[0].reason
     tasks = queue.enters(2)
-    tasks.split(Demand(KEY, 3), CAPACITIES)
+    tasks.split(PendingRequest(KEY, 3), CAPACITIES)
     await queue.later()
-    assert sum(tasks.split(Demand(KEY, 3), CAPACITIES).values()) == 3
-    assert service.split(Demand(SERVICE, 2), JUDGES) == {}
+    assert sum(tasks.split(PendingRequest(KEY, 3), CAPACITIES).values()) == 3
+    assert service.split(PendingRequest(SERVICE, 2), JUDGES) == {}
     queue.solver.may_answer.set()
     await queue.later()
-    assert service.split(Demand(SERVICE, 2), JUDGES) == {EAST: 1, WEST: 1}
+    assert service.split(PendingRequest(SERVICE, 2), JUDGES) == {EAST: 1, WEST: 1}
     assert queue.cycles.solves.solved == 1
 
 
@@ -235,5 +235,5 @@ async def test_a_solver_without_an_answer_leaves_services_to_the_heuristics(serv
     queue.solver.has_answers = False
     queue.solver.may_answer.set()
     await queue.later()
-    assert service.split(Demand(SERVICE, 2), JUDGES) == {EAST: 1, WEST: 1}
+    assert service.split(PendingRequest(SERVICE, 2), JUDGES) == {EAST: 1, WEST: 1}
     assert queue.cycles.solves.unsolved == 1

@@ -19,11 +19,12 @@ from shim.domain.capacity_bids import (
 )
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
 from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Verdict
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import UNORDERED
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.splitters import AttemptMatching, MatchingStatus
@@ -271,10 +272,10 @@ async def test_a_splitter_over_links_is_told_of_the_verdict_when_it_comes(story)
     launches = LaunchService(story.view, story.clock, 30.0, story.following)
     cycles = QueueCycles(launches, lambda _: UNORDERED, story.view, story.clock, Random(0), usual(CycleSettings))  # noqa: S311 - a test
     splitter = DrivenSplitter(cycles, ATTEMPT, lambda _: "root.default", usual(SplitSettings))
-    assert splitter.split(Demand(KEY, 3), ROOMS) == {EAST: 3}, "for the home"
+    assert splitter.split(PendingRequest(KEY, 3), ROOMS) == {EAST: 3}, "for the home"
     await story.clock.settle()
     assert (launches.verdicts, launches.open_allocations()) == ({(EAST, Verdict.ACCEPTED): 1}, {EAST: 3})
-    splitter.split(Demand(KEY, 4, standing={EAST: 3}), ROOMS)
+    splitter.split(PendingRequest(KEY, 4, standing={EAST: 3}), ROOMS)
     (shown,) = shown_asks(splitter.decisions)
     assert (shown["by"], shown["wanted"]) == ("heddle", 4)
     assert [(each["cluster"], each["promised"]) for each in shown["candidates"]] == [("east", 3)]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from shim.domain.file_systems import FileSystems
 from shim.domain.ids import NodeId, SubClusterId
+from shim.domain.requests import GangDemand
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.durations import DurationModel
@@ -158,7 +159,7 @@ def test_the_reason_names_the_rule_while_a_request_waits():
     "request_",
     [
         with_data(4, count=2),
-        with_data(4, gang=4),
+        with_data(4, gang=GangDemand(4)),
         with_data(4, avoided=frozenset({NORTH, WEST})),
         a_request(4, may_use=frozenset({EAST}), named={"west-0": 4}),
         a_request(4, may_use=frozenset(ALL)),

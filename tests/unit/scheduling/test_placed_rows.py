@@ -4,7 +4,7 @@ import pytest
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.requests import PendingRequest
+from shim.domain.requests import GangDemand, PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.scheduling.placed_rows import could_ever_start, partial_rows
 
@@ -13,6 +13,7 @@ SMALL = ResourceVector(1024, 1)
 
 
 def a_request(wanted, gang=5, **more):
+    gang = GangDemand(gang) if gang else None
     return PendingRequest(AskKey(1, -1, is_opportunistic=False, resource=SMALL), wanted, gang=gang, **more)
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from shim.config.policy_files import parse_policy
 from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ContainerId, NodeId
+from shim.domain.requests import GangDemand
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.errors import ConfigError
@@ -166,7 +167,7 @@ def test_by_sparrow_one_scheduler_is_asked_where_there_is_no_other():
 def test_by_sparrow_asks_for_named_places_alone_go_where_these_are_and_gangs_start_whole():
     strict = a_table(first=a_request(3, places=("e1",))).plan(a_capacity([4], [4]), "sparrow", 1.0)
     assert (only(strict, FIRST).may_queue, only(strict, FIRST).is_late_bound) == (BOTH, False)
-    table = a_table(first=a_request(4, gang=4), second=a_request(4))
+    table = a_table(first=a_request(4, gang=GangDemand(4)), second=a_request(4))
     plans = table.plan(a_capacity([2], [2]), "sparrow", 1.0)
     assert starts(plans, FIRST) == [{EAST: 2, WEST: 2}]
     assert only(plans, FIRST).may_queue == frozenset()

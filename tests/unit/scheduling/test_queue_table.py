@@ -6,7 +6,7 @@ import pytest
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
-from shim.domain.requests import PendingRequest
+from shim.domain.requests import GangDemand, PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.capacity import Capacity
@@ -234,7 +234,7 @@ def test_a_policy_in_the_shadow_hands_nothing_on_to_the_one_in_force():
 
 
 def a_part(wanted, gang, key=None, **more):
-    return a_request(wanted, key, gang=gang, **more)
+    return a_request(wanted, key, gang=GangDemand(gang), **more)
 
 
 def test_a_gang_starts_where_the_whole_of_it_fits_over_the_clusters_and_waits_at_no_scheduler():

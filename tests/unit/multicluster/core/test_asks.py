@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, Grant, PlacementConstraint
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.requests import GangDemand
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.asks import AskBook, AskGroup, new_rows, rows_by_key
-from shim.multicluster.core.splitter import GangDemand
 
 EAST = SubClusterId("east")
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
@@ -28,7 +28,7 @@ class Noted:
 
     def split(self, demand, capacities):
         self.demands.append(demand)
-        return {capacities[0].subcluster: demand.total}
+        return {capacities[0].subcluster: demand.wanted}
 
     def has_spares(self, _):
         return True
@@ -66,7 +66,7 @@ def demand_of(*rows, containers=()):
 def test_where_containers_may_be_that_may_not_be_anywhere(rows, allowed):
     demand = demand_of(*rows)
     assert demand.is_strict == (not rows[-1][2])
-    assert demand.allowed == allowed
+    assert demand.places == allowed
 
 
 def test_a_demand_tells_how_many_containers_there_are_already():
@@ -256,7 +256,7 @@ def test_a_gang_that_cannot_have_all_is_asked_for_as_wanted_and_says_so():
     found, splitter = split(book)
     assert found == {KEY: 6}
     (demand,) = splitter.demands
-    assert (demand.total, demand.gang.count, demand.gang.text) == (6, 0, "t; its queue may not have so many now")
+    assert (demand.wanted, demand.gang.count, demand.gang.text) == (6, 0, "t; its queue may not have so many now")
 
 
 # ---------------------------------------------------------------------- what is held back
@@ -411,7 +411,8 @@ def test_what_other_asks_are_asked_for_takes_room_and_what_the_same_ask_is_asked
     assert book.has_placed
     group = next(group for group in book.groups if group.key == OTHERS)
     free = [
-        spoken.left(capacities[0]).free.memory_mib // 1024 for spoken in (book.spoken_for(), book.spoken_for(group))
+        (capacities[0].free - spoken.amount(capacities[0].subcluster)).memory_mib // 1024
+        for spoken in (book.spoken_for(), book.spoken_for(group))
     ]
     assert free == [0, 6], "what has no placement is not spoken for"
 
@@ -437,9 +438,9 @@ def test_a_scheduler_that_found_no_place_is_asked_for_less_until_the_ask_is_said
         book.reject(PLACED, name, count)
         left.append(dict(group.targets))
     assert left == [{EAST: 5}, {EAST: 4}, {EAST: 1}, {EAST: 0}]
-    assert book.demand_of(group, 5).rejected == {EAST, WEST}
+    assert book.request_of(group, 5).rejected == {EAST, WEST}
     book.tell([Ask(PLACED, ANY, 5)], {})
-    assert book.demand_of(group, 5).rejected == set()
+    assert book.request_of(group, 5).rejected == set()
 
 
 keys = st.builds(

@@ -19,6 +19,7 @@ from shim.domain.allocations import (
 )
 from shim.domain.gangs import Gang
 from shim.domain.ids import ContainerId, NodeId, SubClusterId
+from shim.domain.requests import PendingRequest, TagCounts
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import (
     AMCalled,
@@ -28,12 +29,11 @@ from shim.multicluster.core import (
     CallSession,
     CapacitySplitter,
     ClusterCapacity,
-    Demand,
     OpenSession,
     SessionAnswered,
     SessionOpened,
 )
-from shim.multicluster.core.splitter import TagCounts, free_elsewhere, split_constrained
+from shim.multicluster.core.splitter import free_elsewhere, split_constrained
 from tests.support.ledger_talk import ATTEMPT
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
@@ -56,7 +56,7 @@ def a_key(placement=APART, **more):
 
 
 def split(total, *capacities, placement=APART, held=None, **more):
-    demand = Demand(a_key(placement), total, tags=TagCounts(held or {}), **more)
+    demand = PendingRequest(a_key(placement), total, tags=TagCounts(held or {}), **more)
     return dict(split_constrained(demand, capacities, PATIENCE))
 
 
@@ -83,7 +83,7 @@ def test_a_cluster_that_cannot_judge_or_hold_them_is_not_asked(closed):
 def test_what_needs_knowledge_of_other_clusters_stays_at_home():
     capacities = [a_room(EAST, 0), a_room(WEST)]
     assert split(4, *capacities, placement=replace(APART, is_local=False)) == {EAST: 4}
-    demand = Demand(a_key(is_opportunistic=True), 4)
+    demand = PendingRequest(a_key(is_opportunistic=True), 4)
     assert split_constrained(demand, capacities, PATIENCE) == {EAST: 4}
     assert split(4, *capacities, refused=frozenset({WEST})) == {EAST: 4}
 
@@ -124,7 +124,9 @@ def test_what_waits_too_long_moves_to_where_there_is_room_and_what_was_rejected_
 
 def test_what_could_be_asked_elsewhere_is_what_fits_where_nobody_rejected_it():
     capacities = [a_room(EAST), a_room(WEST, nodes=5)]
-    demand = Demand(a_key(), 9, rejected=frozenset({EAST}), standing={WEST: 1}, tags=TagCounts({WEST: {WEB: 1}}))
+    demand = PendingRequest(
+        a_key(), 9, rejected=frozenset({EAST}), standing={WEST: 1}, tags=TagCounts({WEST: {WEB: 1}})
+    )
     assert free_elsewhere(demand, capacities) == 3
     assert free_elsewhere(replace(demand, rejected=frozenset({EAST, WEST})), capacities) == 0
     assert free_elsewhere(replace(demand, rejected=frozenset({WEST})), capacities) > 9

@@ -223,7 +223,7 @@ def test_named_places_are_named_again_for_what_was_given_back():
     talk.calls(passed_s=LIMIT_S)
     talk.calls(passed_s=LIMIT_S)
     assert (talk.asked(), talk.asked(LATER)) == (2, 2), "though nothing of the first was wanted meanwhile"
-    assert splitter.demands[KEY].places == {WEST: 2}
+    assert splitter.demands[KEY].named == {WEST: 2}
 
 
 def test_a_lost_cluster_takes_what_is_held_there_with_it(talk):

@@ -7,9 +7,9 @@ import pytest
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import RequestPlan
+from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core import Beat, ClusterCapacity, Demand
+from shim.multicluster.core import Beat, ClusterCapacity
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
     AllocationsVerified,
@@ -47,7 +47,7 @@ class Split:
 
     def __init__(self, wanted, capacities=CAPACITIES, patience=3, **demand):
         self.splitter = PlannedSplitter(usual(SplitSettings, patience=patience))
-        self.demand = Demand(KEY, wanted, **demand)
+        self.demand = PendingRequest(KEY, wanted, **demand)
         self.capacities = capacities
 
     def asked(self, **demand):
@@ -150,7 +150,7 @@ def test_a_grant_honours_the_oldest_allocation_and_one_without_is_told():
     assert (settled.honoured, settled.withdrawn) == (1, 0)
     split.splitter.granted(KEY, WEST)
     assert split.effects(ContainerGranted) == [ContainerGranted(WEST, KEY, is_unplanned=True)]
-    assert split.asked(total=0 + 1) == {}, "another is wanted, and no plan knows of it"
+    assert split.asked(wanted=0 + 1) == {}, "another is wanted, and no plan knows of it"
     assert split.splitter.awaits_plan
 
 
@@ -161,8 +161,8 @@ def test_less_is_wanted_and_what_waits_goes_first_then_the_newest_allocation():
     for effect in split.effects(Propose):
         split.verdict(effect.subcluster, effect.number, 2)
     assert sum(split.asked().values()) == 6
-    assert split.asked(total=4) == {EAST: 2, WEST: 2}
-    assert split.asked(total=3) == {EAST: 1, WEST: 2}
+    assert split.asked(wanted=4) == {EAST: 2, WEST: 2}
+    assert split.asked(wanted=3) == {EAST: 1, WEST: 2}
     (settled,) = split.effects(SettleAllocation)
     assert (settled.subcluster, settled.withdrawn) == (EAST, 1)
 
@@ -179,7 +179,7 @@ def test_what_starves_is_given_up_and_nothing_new_starts_there():
     row = split.effects(PublishRequests)[-1].requests[-1]
     assert (row.avoided, row.unresponsive, row.unallocated) == ({WEST}, {WEST}, 3)
     split.splitter.granted(KEY, WEST)
-    split.asked(total=2, starved={WEST: 0})
+    split.asked(wanted=2, starved={WEST: 0})
     assert split.effects(PublishRequests)[-1].requests[-1].avoided == frozenset()
 
 
@@ -207,7 +207,7 @@ def test_a_cluster_that_closes_is_asked_for_nothing():
 
 def test_strict_asks_wait_where_their_places_are():
     capacities = (a_room(EAST, racks={"e1": "/e"}), a_room(WEST, racks={"w1": "/w"}))
-    split = Split(3, capacities, places={"w1": 3}, is_strict=True, allowed=("w1",))
+    split = Split(3, capacities, named={"w1": 3}, is_strict=True, places=("w1",))
     split.asked()
     (published,) = split.effects(PublishRequests)
     assert published.requests[0].places == ("w1",)
@@ -265,7 +265,7 @@ def test_what_nobody_knows_is_refused():
 
 
 def test_hosts_that_a_plan_has_chosen_are_proposed_and_named_until_they_are_granted():
-    split = Split(4, places={"e1": 2, "e2": 2, "/r": 4})
+    split = Split(4, named={"e1": 2, "e2": 2, "/r": 4})
     split.asked()
     split.effects(PublishRequests)
     split.plan({EAST: 3}, frozenset(), hosts={EAST: {"e1": 1, "e2": 1}})
@@ -281,11 +281,11 @@ def test_hosts_that_a_plan_has_chosen_are_proposed_and_named_until_they_are_gran
     assert split.effects(SettleAllocation) == [SettleAllocation(EAST, 1, 1, 0)]
     split.splitter.granted(KEY, EAST, "elsewhere")
     assert split.splitter.pins(KEY) == {EAST: {}}, "no more hosts than containers"
-    assert split.asked(total=1) == {EAST: 1}
+    assert split.asked(wanted=1) == {EAST: 1}
 
 
 def test_rows_of_cycles_name_no_place_that_an_allocation_is_for():
-    split = Split(3, places={"e1": 2, "w1": 1})
+    split = Split(3, named={"e1": 2, "w1": 1})
     split.asked()
     split.effects(PublishRequests)
     split.plan({EAST: 2}, frozenset(), hosts={EAST: {"e1": 2}})
@@ -295,7 +295,7 @@ def test_rows_of_cycles_name_no_place_that_an_allocation_is_for():
 
 
 def test_a_scheduler_that_chooses_by_its_own_rules_is_told_of_every_place():
-    split = Split(2, places={"e1": 2})
+    split = Split(2, named={"e1": 2})
     split.asked()
     split.plan({EAST: 1}, BOTH, hosts=None)
     split.asked()
@@ -306,7 +306,7 @@ def test_a_scheduler_that_chooses_by_its_own_rules_is_told_of_every_place():
 
 
 def test_what_starves_at_its_host_is_given_up_and_waits_at_that_scheduler_by_its_rules():
-    split = Split(1, places={"e1": 1})
+    split = Split(1, named={"e1": 1})
     split.asked()
     split.plan({EAST: 1}, frozenset(), hosts={EAST: {"e1": 1}})
     split.verdict(EAST, 1, 1)
@@ -329,15 +329,15 @@ def test_by_late_binding_each_scheduler_that_was_drawn_is_asked_for_all_and_for_
     assert split.asked() == {EAST: 4, WEST: 4}
     assert split.splitter.has_spares(KEY)
     (published,) = split.effects(PublishRequests)
-    assert published.requests[-1].as_waiting().withheld == 0
+    assert published.requests[-1].withheld == 0
     split.splitter.granted(KEY, WEST)
-    assert split.asked(total=3) == {EAST: 3, WEST: 3}
-    assert split.asked(total=6) == {EAST: 3, WEST: 3}, "what is newly wanted has no plan yet"
+    assert split.asked(wanted=3) == {EAST: 3, WEST: 3}
+    assert split.asked(wanted=6) == {EAST: 3, WEST: 3}, "what is newly wanted has no plan yet"
     split.plan(may_queue=BOTH, is_late_bound=True)
     assert split.asked() == {EAST: 6, WEST: 6}
 
 
-@pytest.mark.parametrize("demand", [{"is_limited": True}, {"is_strict": True, "allowed": ("e1",), "places": {"e1": 4}}])
+@pytest.mark.parametrize("demand", [{"is_limited": True}, {"is_strict": True, "places": ("e1",), "named": {"e1": 4}}])
 def test_nothing_is_asked_for_twice_beyond_what_the_queue_may_have_or_where_places_decide(demand):
     rooms = (a_room(EAST, racks={"e1": "/r"}), a_room(WEST, racks={"w1": "/r"}))
     split = Split(4, rooms, **demand)
@@ -365,7 +365,7 @@ def test_no_more_is_queued_than_a_plan_allows_and_what_was_granted_of_it_counts(
     split.plan(may_queue={EAST, WEST}, at_most={EAST: 2, WEST: 1})
     assert split.asked() == {EAST: 2, WEST: 1}
     split.splitter.granted(KEY, EAST)
-    assert split.asked(total=8) == {EAST: 1, WEST: 1}, "until the next plan"
+    assert split.asked(wanted=8) == {EAST: 1, WEST: 1}, "until the next plan"
     split.plan(may_queue={EAST}, at_most={EAST: 4})
     assert split.asked() == {EAST: 4}
     split.plan(may_queue={EAST, WEST}, at_most={EAST: 3})

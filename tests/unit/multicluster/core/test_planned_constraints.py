@@ -5,12 +5,12 @@ from dataclasses import replace
 from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import RequestPlan
+from shim.domain.requests import PendingRequest, RequestPlan, SpokenFor, TagCounts
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.plan_events import AllocationsVerified, Planned, Propose, PublishRequests
 from shim.multicluster.core.planned import PlannedSplitter
-from shim.multicluster.core.splitter import SplitSettings, SpokenFor, TagCounts
+from shim.multicluster.core.splitter import SplitSettings
 from tests.doubles.settings import usual
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
@@ -38,7 +38,7 @@ class Split:
         self.splitter = PlannedSplitter(usual(SplitSettings, patience=3))
         self.key = a_key(placement)
         self.spoken = SpokenFor()
-        self.demand = Demand(self.key, wanted, tags=TagCounts(held or {}, self.spoken), **demand)
+        self.demand = PendingRequest(self.key, wanted, tags=TagCounts(held or {}, self.spoken), **demand)
         self.capacities = capacities
 
     def asked(self, **demand):

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
+from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core import CapacitySplitter, ClusterCapacity, Demand
+from shim.multicluster.core import CapacitySplitter, ClusterCapacity
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
@@ -25,7 +26,7 @@ def a_room(name=EAST, free=10, **more):
 
 
 def a_demand(total=10, **more):
-    return Demand(KEY, total, **more)
+    return PendingRequest(KEY, total, **more)
 
 
 def split(demand, *capacities, patience=3):
@@ -52,16 +53,16 @@ def test_free_room_is_filled_before_anything_waits():
 
 def test_asks_for_hosts_go_to_the_cluster_of_the_hosts():
     capacities = [a_room(EAST, 10, racks={"e1": "/r"}), a_room(WEST, 1, racks={"w1": "/r", "w2": "/r"})]
-    demand = a_demand(4, places={"w1": 2, "w2": 2, "/r": 4})
+    demand = a_demand(4, named={"w1": 2, "w2": 2, "/r": 4})
     assert split(demand, *capacities) == {WEST: 4}
 
 
 def test_strict_asks_go_nowhere_else_and_unknown_names_are_the_homes():
     capacities = [a_room(EAST, 10, racks={"e1": "/re"}), a_room(WEST, 10, racks={"w1": "/rw"})]
-    assert split(a_demand(3, places={"w1": 3}, is_strict=True), *capacities) == {WEST: 3}
-    assert split(a_demand(3, places={"/rw": 3}, is_strict=True), *capacities) == {WEST: 3}
-    assert split(a_demand(3, places={"nobody": 3}, is_strict=True), *capacities) == {EAST: 3}
-    assert split(a_demand(4, places={"e1": 1, "w1": 3}, is_strict=True), *capacities) == {EAST: 1, WEST: 3}
+    assert split(a_demand(3, named={"w1": 3}, is_strict=True), *capacities) == {WEST: 3}
+    assert split(a_demand(3, named={"/rw": 3}, is_strict=True), *capacities) == {WEST: 3}
+    assert split(a_demand(3, named={"nobody": 3}, is_strict=True), *capacities) == {EAST: 3}
+    assert split(a_demand(4, named={"e1": 1, "w1": 3}, is_strict=True), *capacities) == {EAST: 1, WEST: 3}
 
 
 @pytest.mark.parametrize(
@@ -75,18 +76,18 @@ def test_strict_asks_go_nowhere_else_and_unknown_names_are_the_homes():
 def test_a_cluster_that_cannot_have_it_gets_nothing(flaw):
     key = replace(KEY, resource=ResourceVector(1024, 1, {"gpu": 1}))
     capacities = [a_room(EAST, 1), a_room(WEST, 50, **flaw)]
-    assert split(Demand(key, 5), *capacities) == {EAST: 5}
+    assert split(PendingRequest(key, 5), *capacities) == {EAST: 5}
 
 
 def test_labels_must_be_there_and_opportunistic_containers_stay_at_home():
-    labelled = Demand(replace(KEY, label="ssd"), 4)
+    labelled = PendingRequest(replace(KEY, label="ssd"), 4)
     assert split(labelled, a_room(EAST), a_room(WEST, labels=frozenset({"ssd"}))) == {WEST: 4}
     assert split(labelled, a_room(EAST, labels=frozenset("*")), a_room(WEST)) == {EAST: 4}
-    assert split(Demand(replace(KEY, is_opportunistic=True), 4), a_room(EAST, 0), a_room(WEST, 50)) == {EAST: 4}
+    assert split(PendingRequest(replace(KEY, is_opportunistic=True), 4), a_room(EAST, 0), a_room(WEST, 50)) == {EAST: 4}
 
 
 def test_where_nobody_can_have_it_the_home_says_so():
-    demand = Demand(replace(KEY, resource=gib(500)), 2)
+    demand = PendingRequest(replace(KEY, resource=gib(500)), 2)
     assert split(demand, a_room(EAST), a_room(WEST)) == {EAST: 2}
     assert split(a_demand(2, refused=frozenset({WEST})), a_room(EAST, 0), a_room(WEST, 50)) == {EAST: 2}
 
@@ -127,7 +128,7 @@ def test_the_parts_always_add_up(total, standing, starved, free, weights, places
     capacities = [
         a_room(name, free[at], weight=weights[at], racks=racks[at]) for at, name in enumerate((EAST, WEST, NORTH))
     ]
-    demand = Demand(KEY, total, places=places, is_strict=is_strict, standing=standing, starved=starved)
+    demand = PendingRequest(KEY, total, named=places, is_strict=is_strict, standing=standing, starved=starved)
     parts = split(demand, *capacities)
     assert sum(parts.values()) == total
     assert all(count > 0 for count in parts.values()) or total == 0

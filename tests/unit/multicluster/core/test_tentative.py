@@ -7,9 +7,9 @@ import pytest
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import RequestPlan
+from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.splitter import Demand
+from shim.multicluster.core.events import ClusterCapacity
 from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocation
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -29,7 +29,7 @@ def asked(number: int, count: int, subcluster: SubClusterId = EAST, **hosts: int
 
 def a_group(*allocations: TentativeAllocation, **queued: int) -> AllocationGroup:
     waits = Counter({SubClusterId(name): count for name, count in queued.items()})
-    return AllocationGroup(KEY, list(allocations), waits)
+    return AllocationGroup(PendingRequest(KEY, 1), list(allocations), waits)
 
 
 # ---------------------------------------------------------------------- verdicts
@@ -153,8 +153,9 @@ def test_the_newest_come_first_of_one_cluster_and_either_asked_for_or_not():
 def test_heartbeats_that_are_forgiven_do_not_count(starved, forgiven, counts):
     group = a_group()
     group.forgiven = {EAST: forgiven} if forgiven else {}
-    assert group.starved(EAST, Demand(KEY, 1, starved={EAST: starved})) == counts
-    assert group.starved(WEST, Demand(KEY, 1, starved={EAST: starved})) == 0
+    group.request = PendingRequest(KEY, 1, starved={EAST: starved})
+    assert group.starved(EAST) == counts
+    assert group.starved(WEST) == 0
 
 
 @pytest.mark.parametrize(
@@ -185,8 +186,8 @@ def test_no_more_hosts_are_named_than_containers_are_left(count, left):
 )
 def test_schedulers_are_asked_for_the_same_only_if_nothing_but_the_plan_bounds_it(plan, reason, demand, has_spares):
     group = a_group()
-    group.plan, group.reason = plan, reason
-    assert group.has_spares(Demand(KEY, 1, **demand)) is has_spares
+    group.plan, group.reason, group.request = plan, reason, PendingRequest(KEY, 1, **demand)
+    assert group.has_spares is has_spares
 
 
 @pytest.mark.parametrize(
@@ -211,14 +212,16 @@ def test_hosts_are_named_where_the_plan_decides_on_them_and_nothing_waits_withou
 
 
 def a_row(group, wanted=4, *, weights=None, avoided=frozenset(), patience=3, **demand):
-    local = {EAST: 2, WEST: 0}
-    return group.row(Demand(KEY, wanted, **demand), local, weights or {}, avoided, patience)
+    weights = weights or {}
+    group.request = PendingRequest(KEY, wanted, **demand)
+    group.eligible = {name: ClusterCapacity(name, weight=weights.get(name, 1.0)) for name in (EAST, WEST)}
+    return group.row({EAST: 2, WEST: 0}, avoided, patience)
 
 
 def test_a_row_tells_what_is_allocated_queued_and_where_it_may_go():
     group = a_group(pending(1, 1), asked(2, 1), west=2)
     row = a_row(group, avoided=frozenset({WEST}), held=6)
-    assert (row.key, row.wanted, row.held, row.gang) == (KEY, 4, 6, 0)
+    assert (row.key, row.wanted, row.held, row.gang) == (KEY, 4, 6, None)
     assert (row.tentative, row.queued) == ({EAST: 2}, {WEST: 2})
     assert (row.may_use, row.avoided, row.local) == ({EAST, WEST}, {WEST}, {EAST: 2})
 
@@ -229,11 +232,6 @@ def test_a_row_names_weights_that_differ_from_one_and_clusters_that_were_silent_
     row = a_row(group, weights={EAST: 1.0, WEST: 0.5}, patience=3)
     assert (row.weights, row.unresponsive) == ({WEST: 0.5}, {WEST})
     assert a_row(group, patience=4).unresponsive == frozenset()
-
-
-@pytest.mark.parametrize(("is_strict", "places"), [(True, ("h1", "/r")), (False, ())])
-def test_a_row_binds_places_only_if_they_alone_will_do(is_strict, places):
-    assert a_row(a_group(), is_strict=is_strict, allowed=("h1", "/r")).places == places
 
 
 @pytest.mark.parametrize(
@@ -254,4 +252,4 @@ def test_a_row_binds_places_only_if_they_alone_will_do(is_strict, places):
 def test_each_host_has_its_part_of_the_tasks_that_are_left_at_least_one(wanted, allocated, named):
     """Hosts are named for four tasks; the rack is named as it was. Where as many are left, hosts are not cut."""
     group = a_group(*(asked(number, count, **{host: count}) for number, (host, count) in enumerate(allocated.items())))
-    assert a_row(group, wanted, places={"h1": 3, "h2": 1, "/r": 9}).named == named | {"/r": 9}
+    assert a_row(group, wanted, named={"h1": 3, "h2": 1, "/r": 9}).named == named | {"/r": 9}

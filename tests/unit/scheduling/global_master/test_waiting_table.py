@@ -26,7 +26,8 @@ EAST = SubClusterId("east")
 def waiting(count, *, key=KEY, unpromised=None, withheld=0, held=0):
     """So many containers of which some are not promised, and some of those asked of no scheduler."""
     unpromised = count if unpromised is None else unpromised
-    return PendingRequest(key, count, {EAST: count - unpromised}, {EAST: unpromised - withheld}, held=held)
+    tentative, queued = {EAST: count - unpromised}, {EAST: unpromised - withheld}
+    return PendingRequest(key, count, tentative=tentative, queued=queued, held=held)
 
 
 def an_empty_table(recurring_key=lambda _: ""):
