@@ -11,7 +11,8 @@ not run. Working files are never written: each worker has a copy of its own, bel
     python -m scripts.mutants --seed 1 --count 30 --room submission   # or several rooms
     python -m scripts.mutants --room submission --list                # every place, with its number
     python -m scripts.mutants --room submission --only 17,40          # these, after a test for them
-    python -m scripts.mutants --seed 1 --near                         # without the wider look for what was not seen
+    python -m scripts.mutants --room identity --within 'sessions.py Sessions'  # all of some functions
+    python -m scripts.mutants --seed 1 --near                         # the tests near each, whatever reaches it
 """
 
 import argparse
@@ -19,40 +20,32 @@ import ast
 import contextlib
 import hashlib
 import json
-import os
 import pickle
 import random
 import re
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from queue import SimpleQueue
 
 from coverage import CoverageData
 
 from scripts.mutant_kinds import KINDS, Mutant, mutants
+from scripts.mutant_runs import MOST_SECONDS, ROOT, Copies, Outcome
 
-ROOT = Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "scripts" / "mutants_equivalent.json"
 MOST_EQUIVALENT = 0.05
 REACHES = ROOT / ".heddle" / "mutants"
 """What tests reach, by room: kept until a module or a test of the room changes."""
-LEAST_SECONDS = 60.0
-TIMES_AS_LONG = 4
-MOST_SECONDS = 1200.0
-GREEN, FAILED, NONE_COLLECTED, NO_RUN = 0, 1, 5, 70
-"""Exit codes of a run: all passed, one failed, there are no tests; pytest itself broke."""
+LEAST_SECONDS = 30.0
+TIMES_AS_LONG = 10
+GREEN, FAILED, NONE_COLLECTED = 0, 1, 5
+"""Exit codes of a run: all passed, one failed, there are no tests."""
 SURVIVED = "SURVIVED"
-TIMELESS = "not holds_the_loop"
-"""Tests that measure time would fail by coverage or a busy machine, and a mutant would look as if it was seen."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,11 +236,32 @@ class Reach:
         """Return the tests that run one of the lines, cheapest first; none if no test does."""
         ran = self.by_line.get(path, {})
         found = frozenset[str]().union(*(ran.get(line, frozenset()) for line in lines))
-        return self.tests() if AT_IMPORT in found else [test for test in self.tests() if test in found]
+        return [test for test in self.tests() if test in found]
 
     def cost(self, tests: Sequence[str]) -> float:
         """Return how many seconds some tests took together."""
         return sum(self.seconds[test] for test in tests)
+
+    def is_at_import(self, path: str, lines: range) -> bool:
+        """Tell whether one of the lines runs when its module is imported, or tests are collected."""
+        ran = self.by_line.get(path, {})
+        return any(AT_IMPORT in ran.get(line, frozenset()) for line in lines)
+
+    def renewed(self, files: set[str], newer: "Reach") -> "Reach":
+        """Return what tests reach now that those in some files were run anew."""
+
+        def stays(test: str) -> bool:
+            return test.partition("::")[0] not in files
+
+        by_line: dict[str, dict[int, frozenset[str]]] = {}
+        for old, new in ((self.by_line, False), (newer.by_line, True)):
+            for path, ran in old.items():
+                for line, tests in ran.items():
+                    of_path = by_line.setdefault(path, {})
+                    kept = tests if new else frozenset(filter(stays, tests))
+                    of_path[line] = of_path.get(line, frozenset()) | kept
+        seconds = {test: took for test, took in self.seconds.items() if stays(test)} | dict(newer.seconds)
+        return Reach(seconds=seconds, by_line=by_line)
 
 
 def read_reach(data_file: Path, output: str, root: Path) -> Reach:
@@ -343,170 +357,6 @@ def _imported(file: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-# ---------------------------------------------------------------------- how tests are run
-
-
-@dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What became of a run: pytest's exit code (None: out of time), what it printed, and the first test that failed."""
-
-    code: int | None
-    output: str
-    failed: str = ""
-
-
-class Forks:
-    """A process that has imported what all tests import, and forks itself for each run below one folder.
-
-    To start pytest, Hypothesis and numpy anew would cost more than most runs do.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        """Start it."""
-        self.folder = folder
-        environment = os.environ | {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
-        self._server = subprocess.Popen(
-            [sys.executable, "-c", _SERVER],
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-
-    def pytest(self, arguments: Sequence[str], limit_s: float) -> Outcome:
-        """Run pytest; a run that takes longer than `limit_s` is killed with all that it has started."""
-        assert self._server.stdin is not None  # noqa: S101 - piped
-        assert self._server.stdout is not None  # noqa: S101
-        (self.folder / ".failed").unlink(missing_ok=True)
-        self._server.stdin.write(json.dumps([limit_s, [*_OPTIONS, *arguments]]) + "\n")
-        self._server.stdin.flush()
-        code = json.loads(self._server.stdout.readline())
-        output = (self.folder / ".output").read_text("utf-8", errors="replace")
-        if code == NO_RUN:
-            raise SystemExit(f"pytest does not run:\n{output[-3000:]}")
-        return Outcome(code=code, output=output, failed=next(iter(self.failed()), ""))
-
-    def failed(self) -> list[str]:
-        """Return the tests that failed in the last run."""
-        log = self.folder / ".failed"
-        lines = log.read_text("utf-8").splitlines() if log.is_file() else []
-        return [told["test"] for told in map(json.loads, lines) if told["when"] != "collect"]
-
-    def close(self) -> None:
-        """End it."""
-        with self._server:  # its pipes are closed, and it is waited for
-            pass
-
-
-_OPTIONS = (
-    *("-q", "-n0", "-p", "no:cacheprovider", "-m", "not lab and not containers and not versions", "-k", TIMELESS),
-    *("-p", "tests.support.failure_log", "--failure-log", ".failed"),
-    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # plugins are there already
-    *("--hypothesis-seed=0", "--hypothesis-profile=first-failure"),  # an example is not made small
-)
-_SERVER = """
-import contextlib, importlib.metadata, json, os, signal, sys, time, traceback
-import fastapi, google.protobuf, httpx, hypothesis, numpy, pytest, sqlalchemy, structlog, uvicorn
-for each in importlib.metadata.entry_points(group="pytest11"):
-    with contextlib.suppress(ImportError):
-        each.load()
-for line in sys.stdin:
-    limit_s, arguments = json.loads(line)
-    child = os.fork()
-    if not child:
-        os.setsid()
-        output = os.open(".output", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0), os.dup2(output, 1), os.dup2(output, 2)
-        try:
-            code = pytest.main(arguments)
-        except BaseException:
-            traceback.print_exc()
-            code = 70
-        sys.stdout.flush(), sys.stderr.flush()
-        os._exit(code)
-    ends_s, code = time.monotonic() + limit_s, None
-    while not (ended := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < ends_s:
-        time.sleep(0.02)
-    if ended[0]:
-        code = os.waitstatus_to_exitcode(ended[1])
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    if not ended[0]:
-        os.waitpid(child, 0)
-    print(json.dumps(code), flush=True)
-"""
-
-
-class Copies:
-    """Copies of the tracked files as they are now, one for each worker, below one temporary folder."""
-
-    def __init__(self, folder: Path, count: int) -> None:
-        """Make `count` copies below `folder`."""
-        command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-        self._free: SimpleQueue[Forks] = SimpleQueue()
-        self._all: list[Forks] = []
-        for number in range(count):
-            copy = folder / str(number)
-            for path in listed.stdout.splitlines():
-                if (ROOT / path).is_file():
-                    (copy / path).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(ROOT / path, copy / path)
-            self._all.append(Forks(copy))
-            self._free.put(self._all[-1])
-
-    def run(self, tests: Sequence[str], *, mutant: Mutant | None, limit_s: float, each_s: float) -> Outcome:
-        """Run tests on a copy up to the first failure, with a mutant planted; each test may take `each_s`."""
-        with self._one() as copy, planted(copy.folder / mutant.path, mutant) if mutant else contextlib.nullcontext():
-            return copy.pytest(["-x", f"--timeout={each_s:.0f}", *tests], limit_s)
-
-    def failing(self, tests: Sequence[str], *, each_s: float) -> set[str]:
-        """Return those of some tests that fail without a mutant."""
-        with self._one() as copy:
-            copy.pytest([f"--timeout={each_s:.0f}", *tests], MOST_SECONDS)
-            return set(copy.failed())
-
-    def reach(self, room: Room) -> Reach:
-        """Run the tests of a room under coverage, and read which of them reaches what.
-
-        Raises:
-            SystemExit: They are not green, or do not run.
-        """
-        with self._one() as copy:
-            measured = [f"--cov={module}" for module in room.modules]
-            options = ["-x", *measured, "--cov-context=test", "--cov-report=", "--durations=0", "--durations-min=0"]
-            ran = copy.pytest([*options, *room.tests], 2 * MOST_SECONDS)
-            if ran.code != GREEN:
-                shown = ran.output.partition("slowest durations")[0]
-                raise SystemExit(f"tests are not green without a mutant:\n{shown[-3000:]}")
-            return read_reach(copy.folder / ".coverage", ran.output, copy.folder)
-
-    def close(self) -> None:
-        """End their processes."""
-        for each in self._all:
-            each.close()
-
-    @contextlib.contextmanager
-    def _one(self) -> Iterator[Forks]:
-        copy = self._free.get()
-        try:
-            yield copy
-        finally:
-            self._free.put(copy)
-
-
-@contextlib.contextmanager
-def planted(file: Path, mutant: Mutant) -> Iterator[None]:
-    """Put a mutant into a file, and its text of before back at the end, whatever happens."""
-    before = file.read_text("utf-8")
-    file.write_text(mutant.planted, "utf-8")
-    try:
-        yield
-    finally:
-        file.write_text(before, "utf-8")
-
-
 # ---------------------------------------------------------------------- what became of each
 
 
@@ -544,15 +394,19 @@ def judged_near(mutant: Mutant, tests: Sequence[str], copies: Copies) -> tuple[s
     return _how(ran), ran.failed
 
 
-def judged_by_reach(mutant: Mutant, reach: Reach, copies: Copies) -> tuple[str, str]:
+def judged_by_reach(mutant: Mutant, reach: Reach, room: Room, copies: Copies) -> tuple[str, str]:
     """Run all tests that reach a mutant; each has some times as long as the slowest took, so that a loop ends soon."""
-    reaching = reach.of(mutant.path, lines_of_statement((ROOT / mutant.path).read_text("utf-8"), mutant.line))
-    if not reaching:
-        return f"{SURVIVED}: no test reaches it", ""
-    each_s = LEAST_SECONDS + TIMES_AS_LONG * max(reach.cost([test]) for test in reaching)
-    limit_s = LEAST_SECONDS + TIMES_AS_LONG * reach.cost(reaching)
-    ran = copies.run(reaching, mutant=mutant, limit_s=limit_s, each_s=each_s)
-    return _how(ran), ran.failed
+    lines = lines_of_statement((ROOT / mutant.path).read_text("utf-8"), mutant.line)
+    reaching = reach.of(mutant.path, lines)
+    how, by = f"{SURVIVED}: no test reaches it", ""
+    if reaching:
+        each_s = LEAST_SECONDS + TIMES_AS_LONG * max(reach.cost([test]) for test in reaching)
+        limit_s = LEAST_SECONDS + TIMES_AS_LONG * reach.cost(reaching)
+        ran = copies.run_collected(room.tests, reaching, mutant=mutant, limit_s=limit_s, each_s=each_s)
+        how, by = _how(ran), ran.failed
+    if how.startswith(SURVIVED) and reach.is_at_import(mutant.path, lines):
+        return judged_near(mutant, near_tests(mutant.path, room), copies)
+    return how, by
 
 
 def _how(ran: Outcome) -> str:
@@ -589,62 +443,76 @@ def table(verdicts: Sequence[Verdict]) -> list[str]:
 
 
 class Judge:
-    """Plants mutants and runs tests; what tests reach is found out once a room, when it is asked for first."""
+    """Plants mutants and runs tests; what tests reach is found out once a room, and again for tests that change."""
 
-    def __init__(self, copies: Copies, workers: ThreadPoolExecutor, *, is_near: bool) -> None:
-        """Take what runs tests; with `is_near` nothing wider is looked at."""
-        self._copies, self._workers, self._is_near = copies, workers, is_near
+    def __init__(
+        self, rooms: Mapping[str, Room], copies: Copies, workers: ThreadPoolExecutor, *, is_near: bool
+    ) -> None:
+        """Take what runs tests; with `is_near` the tests near a mutant are run, whatever reaches it."""
+        self._rooms, self._copies, self._workers, self._is_near = rooms, copies, workers, is_near
         self._equivalents = known_equivalents()
 
     def judge(self, chosen: Sequence[tuple[str, int, Mutant]]) -> list[Verdict]:
         """Return what became of each mutant, and print it as it is known."""
-        verdicts = list(self._workers.map(self._look_near, chosen))
-        if not self._is_near:
-            for name in dict.fromkeys(verdict.room for verdict in verdicts if verdict.how.startswith(SURVIVED)):
-                reach = self._reach(name)
-                open_ones = [each for each in verdicts if each.room == name and each.how.startswith(SURVIVED)]
-                looked = dict(
-                    zip(open_ones, self._workers.map(lambda each: self._look_wide(each, reach), open_ones), strict=True)  # noqa: B023 - the map is used up before the next room
-                )
-                verdicts = [looked.get(each, each) for each in verdicts]
+        verdicts = list[Verdict]()
+        for name in dict.fromkeys(name for name, _, _ in chosen):
+            reach = None if self._is_near else self._reach(name)
+            of_room = [place for place in chosen if place[0] == name]
+            verdicts += self._workers.map(lambda place: self._judged(place, reach), of_room)  # noqa: B023 - used up before the next room
         return confirmed(verdicts, self._copies)
 
-    def _look_near(self, place: tuple[str, int, Mutant]) -> Verdict:
+    def _judged(self, place: tuple[str, int, Mutant], reach: Reach | None) -> Verdict:
         name, number, mutant = place
         reason = next((each.reason for each in self._equivalents if each.is_of(mutant)), "")
+        start, by = time.monotonic(), ""
         if reason:
-            verdict = Verdict(room=name, number=number, mutant=mutant, how=f"equivalent: {reason}")
+            how = f"equivalent: {reason}"
+        elif reach is None:
+            how, by = judged_near(mutant, near_tests(mutant.path, self._rooms[name]), self._copies)
         else:
-            start = time.monotonic()
-            how, by = judged_near(mutant, near_tests(mutant.path, ROOMS[name]), self._copies)
-            took_s = time.monotonic() - start
-            verdict = Verdict(room=name, number=number, mutant=mutant, how=how, by=by, seconds=took_s)
-        print(verdict, flush=True)
-        return verdict
-
-    def _look_wide(self, verdict: Verdict, reach: Reach) -> Verdict:
-        start = time.monotonic()
-        how, by = judged_by_reach(verdict.mutant, reach, self._copies)
-        verdict = replace(verdict, how=how, by=by, seconds=time.monotonic() - start)
+            how, by = judged_by_reach(mutant, reach, self._rooms[name], self._copies)
+        took_s = time.monotonic() - start
+        verdict = Verdict(room=name, number=number, mutant=mutant, how=how, by=by, seconds=took_s)
         print(verdict, flush=True)
         return verdict
 
     def _reach(self, name: str) -> Reach:
-        room = ROOMS[name]
-        digest = hashlib.sha256()
-        for place in (*room.modules, *room.tests):
-            for file in sorted((ROOT / place).rglob("*.py")) if (ROOT / place).is_dir() else [ROOT / place]:
-                digest.update(file.read_bytes())
-        kept = REACHES / f"{name}-{digest.hexdigest()[:16]}.pickle"
-        if not kept.is_file():
-            print(f"{name}: which test reaches what", flush=True)
-            reach = self._copies.reach(room)
+        """Return what the tests of a room reach; those of files that have not changed since the last time as then."""
+        room, kept = self._rooms[name], REACHES / f"{name}-{_short_digest(self._rooms[name])}.pickle"
+        modules = _digest(file for place in room.modules for file in _sources(ROOT / place))
+        tests = {
+            file.relative_to(ROOT).as_posix(): _digest([file])
+            for test in room.tests
+            for file in _test_files(ROOT / test)
+        }
+        known_tests, reach = dict[str, str](), Reach(seconds={}, by_line={})
+        if kept.is_file():
+            last = pickle.loads(kept.read_bytes())  # noqa: S301 - written below, in the project's own folder
+            if last[0] == modules:
+                known_tests, reach = last[1:]
+        changed = {file for file in known_tests | tests if known_tests.get(file) != tests.get(file)}
+        if run := sorted(changed & tests.keys()):
+            print(f"{name}: what {len(run)} files of tests reach", flush=True)
+            folder, output = self._copies.covered(room.modules, run)
+            reach = reach.renewed(changed, read_reach(folder / ".coverage", output, folder))
             REACHES.mkdir(parents=True, exist_ok=True)
-            for older in REACHES.glob(f"{name}-*.pickle"):
-                older.unlink()
-            kept.write_bytes(pickle.dumps(reach))
-        found: Reach = pickle.loads(kept.read_bytes())  # noqa: S301 - written above, below the project's own folder
-        return found
+            kept.write_bytes(pickle.dumps((modules, tests, reach)))
+        return reach
+
+
+def _short_digest(room: Room) -> str:
+    return hashlib.sha256(repr(room).encode()).hexdigest()[:8]
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def _sources(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.py")) if place.is_dir() else [place]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -654,16 +522,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=150, help="how many mutants are drawn in all (150)")
     parser.add_argument("--seed", type=int, default=1, help="which are drawn (1)")
     parser.add_argument("--only", help="numbers of one room's mutants, by commas, in place of a draw")
+    parser.add_argument(
+        "--within", help="all of the functions that this pattern finds in `path name`, in place of a draw"
+    )
+    parser.add_argument("--tests", action="append", help="look at these alone, in place of a room's; may be repeated")
     parser.add_argument("--parallel", type=int, default=2, help="how many run at a time (2)")
     parser.add_argument("--least", type=float, default=0.0, help="the rate below which to fail, between 0 and 1 (0)")
     parser.add_argument("--near", action="store_true", help="only tests named after a module, or that import it")
     parser.add_argument("--list", action="store_true", help="print the places, and plant none")
     given = parser.parse_args(arguments)
     rooms = given.room or [name for name, room in ROOMS.items() if room.is_drawn]
-    if given.only or given.list:
+    if given.only or given.list or given.within:
         chosen = [(name, number, each) for name in rooms for number, each in enumerate(mutants_of(ROOMS[name]))]
         if given.only:
             chosen = [chosen[int(number)] for number in given.only.split(",")]
+        if given.within:
+            chosen = [each for each in chosen if re.search(given.within, f"{each[2].path} {each[2].within}")]
     else:
         chosen = drawn(rooms, given.count, given.seed)
     if given.list:
@@ -674,7 +548,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ThreadPoolExecutor(given.parallel) as workers,
         contextlib.closing(Copies(Path(folder), given.parallel)) as copies,
     ):
-        verdicts = Judge(copies, workers, is_near=given.near).judge(chosen)
+        rooms_then = {name: replace(room, tests=tuple(given.tests or room.tests)) for name, room in ROOMS.items()}
+        verdicts = Judge(rooms_then, copies, workers, is_near=given.near).judge(chosen)
     survivors = [verdict for verdict in verdicts if verdict.how.startswith(SURVIVED)]
     print("", *survivors, "", *table(verdicts), sep="\n")
     equivalent, killed = (sum(each.is_equivalent for each in verdicts), sum(each.is_killed for each in verdicts))

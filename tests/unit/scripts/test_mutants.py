@@ -6,13 +6,12 @@ import pytest
 from coverage import CoverageData
 
 from scripts.mutant_kinds import KINDS, Mutant, mutants
+from scripts.mutant_runs import ROOT, Copies, Outcome, planted
+from scripts.mutant_swaps import Functions, SwapError
 from scripts.mutants import (
     EQUIVALENT,
     ROOMS,
-    ROOT,
-    Copies,
     Equivalent,
-    Outcome,
     Reach,
     Room,
     Verdict,
@@ -25,7 +24,6 @@ from scripts.mutants import (
     main,
     mutants_of,
     near_tests,
-    planted,
     read_reach,
     table,
 )
@@ -107,6 +105,7 @@ def test_a_file_is_as_before_whatever_happens(tmp_path):
 
 
 GREEN_END = Outcome(code=0, output="")
+NO_TESTS = Room(modules=(), tests=())
 
 
 class ScriptedRuns:
@@ -119,6 +118,10 @@ class ScriptedRuns:
         del mutant, limit_s
         self.asked.append((list(tests), each_s))
         return self.ends
+
+    def run_collected(self, room, tests, *, mutant, limit_s, each_s):
+        del room
+        return self.run(tests, mutant=mutant, limit_s=limit_s, each_s=each_s)
 
     def failing(self, tests, *, each_s):
         del each_s
@@ -143,13 +146,16 @@ FAILS = "tests/test_a.py::test_a"
 def test_the_end_of_the_run_says_how(ends, how):
     runs = ScriptedRuns(ends)
     assert judged_near(MUTANT, [FAILS], runs) == how
-    assert runs.asked == [([FAILS], 60.0)]
+    assert runs.asked == [([FAILS], 30.0)]
 
 
 def test_what_no_test_is_near_or_reaches_survives_without_a_run():
     runs = ScriptedRuns()
     assert judged_near(MUTANT, [], runs) == ("SURVIVED: no test is near", "")
-    assert judged_by_reach(MUTANT, Reach(seconds={}, by_line={}), runs) == ("SURVIVED: no test reaches it", "")
+    assert judged_by_reach(MUTANT, Reach(seconds={}, by_line={}), NO_TESTS, runs) == (
+        "SURVIVED: no test reaches it",
+        "",
+    )
     assert runs.asked == []
 
 
@@ -157,8 +163,20 @@ def test_each_test_that_reaches_it_has_some_times_as_long_as_the_slowest_of_them
     slow, slower = "tests/test_ids.py::test_slow", "tests/test_ids.py::test_slower"
     reach = Reach(seconds={slow: 1.0, slower: 9.0}, by_line={MUTANT.path: {1: frozenset([slow])}})
     runs = ScriptedRuns()
-    judged_by_reach(MUTANT, reach, runs)
-    assert runs.asked == [([slow], 64.0)]
+    judged_by_reach(MUTANT, reach, NO_TESTS, runs)
+    assert runs.asked == [([slow], 40.0)]
+
+
+def test_what_runs_at_import_is_planted_in_its_file_if_no_test_that_runs_it_sees_it():
+    own = "tests/unit/domain/test_ids.py"
+    reach = Reach(seconds={FAILS: 0.0}, by_line={MUTANT.path: {1: frozenset([FAILS, ""])}})
+    room = Room(modules=("shim/domain",), tests=(own,))
+    runs = ScriptedRuns()
+    judged_by_reach(MUTANT, reach, room, runs)
+    assert [tests for tests, _ in runs.asked] == [[FAILS], [own]]
+    runs = ScriptedRuns(Outcome(code=1, output="", failed=FAILS))
+    assert judged_by_reach(MUTANT, reach, room, runs) == ("killed", FAILS)
+    assert len(runs.asked) == 1
 
 
 def test_a_test_that_fails_without_the_mutant_too_has_seen_nothing():
@@ -203,7 +221,11 @@ def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
         )
         no_time = copies.run([test], mutant=None, limit_s=0.0, each_s=60.0)
         nothing_fails = copies.failing([test], each_s=60.0)
-        reach = copies.reach(Room(modules=("fairness",), tests=(test,)))
+        folder, output = copies.covered(["fairness"], [test])
+        reach = read_reach(folder / ".coverage", output, folder)
+        line = 1 + text[: text.index("    scaled = ")].count("\n")
+        mutant = replace(MUTANT, path=path, line=line, planted=text.replace("    scaled = ", "    scaled = 0 * "))
+        swapped = copies.run_collected([test], reach.tests(), mutant=mutant, limit_s=300.0, each_s=60.0)
     finally:
         copies.close()
     assert (seen.code, seen.failed.partition("::")[0]) == (1, test)
@@ -211,7 +233,7 @@ def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
     assert unimportable.code not in {0, 1}
     assert no_time.code is None
     assert nothing_fails == set()
-    line = 1 + text[: text.index("    scaled = ")].count("\n")
+    assert (swapped.code, swapped.failed.partition("[")[0]) == (1, f"{test}::test_jain_index_of_plain_cases")
     assert {each.partition("[")[0] for each in reach.of(path, range(line, line + 1))} == {
         f"{test}::test_jain_index_of_plain_cases"
     }
@@ -246,17 +268,32 @@ def data(tmp_path):
 @pytest.mark.parametrize(
     ("lines", "tests"),
     [
-        (range(1, 2), ["test_idle", "test_quick", "test_slow[a b]"]),
+        (range(1, 2), []),
         (range(5, 6), ["test_slow[a b]"]),
         (range(5, 8), ["test_quick", "test_slow[a b]"]),
         (range(7, 8), []),
     ],
-    ids=["at import: all", "one", "cheapest first", "none"],
+    ids=["at import", "one", "cheapest first", "none"],
 )
 def test_a_line_has_the_tests_that_ran_it_cheapest_first(data, tmp_path, lines, tests):
     reach = read_reach(data, REPORT, tmp_path)
     assert reach.of("shim/a.py", lines) == [f"tests/test_a.py::{test}" for test in tests]
     assert reach.of("shim/other.py", lines) == []
+    assert reach.is_at_import("shim/a.py", lines) is (lines.start == 1)
+
+
+def test_of_files_that_were_run_anew_nothing_older_counts(data, tmp_path):
+    reach = read_reach(data, REPORT, tmp_path)
+    newer = Reach(
+        seconds={"tests/test_b.py::test_b": 1.0},
+        by_line={"shim/a.py": {6: frozenset(["tests/test_b.py::test_b"])}, "shim/b.py": {1: frozenset([""])}},
+    )
+    added = reach.renewed({"tests/test_b.py"}, newer)
+    assert added.of("shim/a.py", range(6, 7)) == [*reach.of("shim/a.py", range(6, 7)), "tests/test_b.py::test_b"]
+    assert added.is_at_import("shim/a.py", range(1, 2))
+    assert added.is_at_import("shim/b.py", range(1, 2))
+    replaced = reach.renewed({"tests/test_a.py"}, newer)
+    assert replaced.of("shim/a.py", range(1, 9)) == replaced.tests() == ["tests/test_b.py::test_b"]
 
 
 def test_the_cost_of_a_test_has_all_its_parts(data, tmp_path):
@@ -307,3 +344,68 @@ def f(
 )
 def test_a_statement_has_its_own_lines_and_not_those_of_its_body(line, lines):
     assert lines_of_statement(TEXT, line) == lines
+
+
+SWAPPED = """\
+from functools import wraps
+def kept(f):
+    @wraps(f)
+    def inner(*given): return f(*given)
+    return inner
+class A:
+    @property
+    def size(self): return 1
+    @staticmethod
+    def of(n): return n + 1
+    @kept
+    def __eq__(self, other): return super().__eq__(other)
+    async def run(self):
+        return [each for each in (1, 2)]
+def g(x=1): return x
+"""
+
+
+def driven(coroutine):
+    """What a coroutine that waits for nothing returns."""
+    with pytest.raises(StopIteration) as ended:
+        coroutine.send(None)
+    return ended.value.value
+
+
+def imported(path, text):
+    """A module of a text, as an importer has it."""
+    path.write_text(text, "utf-8")
+    names = {"__name__": "swapped"}
+    exec(compile(text, str(path), "exec"), names)  # noqa: S102 - the text is above
+    return names
+
+
+@pytest.mark.parametrize(
+    ("line", "before", "after", "call", "then"),
+    [
+        (8, "return 1", "return 2", lambda a, _: a().size, 2),
+        (10, "n + 1", "n - 1", lambda a, _: a.of(1), 0),
+        (14, "(1, 2)", "(2, 1)", lambda a, _: driven(a().run()), [2, 1]),
+        (15, "return x", "return -x", lambda _, g: g(), -1),
+    ],
+    ids=["property", "static method", "coroutine", "function"],
+)
+def test_who_has_imported_a_function_has_its_mutant(tmp_path, line, before, after, call, then):
+    file = tmp_path / "swapped.py"
+    names = imported(file, SWAPPED)
+    Functions().swap(file, line, SWAPPED.replace(before, after))
+    assert call(names["A"], names["g"]) == then
+
+
+def test_what_is_not_imported_or_closes_over_something_else_is_not_swapped(tmp_path):
+    file = tmp_path / "swapped.py"
+    names = imported(file, SWAPPED)
+    functions = Functions()
+    for line, planted_text in ((1, SWAPPED), (12, SWAPPED.replace("super().__eq__(other)", "True"))):
+        with pytest.raises(SwapError):
+            functions.swap(file, line, planted_text)
+    other = tmp_path / "other.py"
+    other.write_text(SWAPPED, "utf-8")
+    with pytest.raises(SwapError, match="not imported"):
+        functions.swap(other, 15, SWAPPED)
+    del names
