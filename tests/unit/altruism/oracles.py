@@ -1,8 +1,11 @@
 """Slow twins of the kernels: one task at a time, by the definition."""
 
+import math
 from itertools import pairwise
 
 import numpy as np
+
+from altruism import Packing, Progress, pack_forward
 
 EPSILON = 1e-9
 
@@ -60,15 +63,15 @@ def is_greedy(graph, share, packing):
     return True
 
 
-def latest_starts(graph, share, makespan, packing):
-    """Whether no single task of a packing could start later, the others staying where they are.
+def latest_starts(graph, share, makespan, packing, beside=()):
+    """Whether no single task of a packing could start later, the others and what is beside staying where they are.
 
     Gives the first (stage, start, later start) that could, or None.
     """
     tasks = intervals(graph, _nothing_runs(), packing)
     for index, (start, end, demand, stage) in enumerate(tasks):
-        others = tasks[:index] + tasks[index + 1 :]
-        bound = min([makespan] + [b for b, _, _, of in others if graph.needs[of, stage]])
+        others = [*tasks[:index], *tasks[index + 1 :], *((*each[:3], -1) for each in beside)]
+        bound = min([makespan] + [b for b, _, _, of in others if of >= 0 and graph.needs[of, stage]])
         length = end - start
         for later in {bound - length} | {b - length for b, *_ in others}:
             moved = [*others, (later, later + length, demand, stage)]
@@ -132,51 +135,115 @@ def equal_dominant_shares(mean_demand, capacity):
     return low * direction * np.asarray(capacity)
 
 
-def lent_tasks(jobs, capacity, now):
-    """Tasks of each job and stage that start on leftover, one at a time, the job with the least work left first."""
-    tasks = [
-        [(max(0.0, start - now), stage) for start, stage, count in job.plan.groups() for _ in range(count)]
+def lent_tasks(jobs, capacity, now, *, order="srtf", strict=True, lead=0.0):
+    """Tasks of each job and stage that start on leftover, one at a time, in the order that is named."""
+    plans = [
+        [(max(0.0, start - now), stage, start - now) for start, stage, count in job.plan.groups() for _ in range(count)]
         for job in jobs
     ]
+    held = [[each for each in plan if strict or each[2] <= lead + EPSILON] for plan in plans]
     granted = [np.zeros(job.graph.n_stages, dtype=int) for job in jobs]
 
-    def fits(begin, end, demand):
+    def least(begin, end):
         every = [
             (start, start + float(job.graph.duration[stage]), job.graph.demand[stage], stage)
-            for job, its in zip(jobs, tasks, strict=True)
-            for start, stage in its
+            for job, its in zip(jobs, held, strict=True)
+            for start, stage, _ in its
         ]
-        return np.all(least_room(capacity, every, begin, end) >= demand - EPSILON)
+        running = [each for job in jobs for each in intervals(job.graph, job.progress, _NO_PACKING)]
+        return least_room(capacity, every + running, begin, end)
 
-    def free_now():
-        used = [
-            job.graph.demand[s] for job, its in zip(jobs, tasks, strict=True) for start, s in its if start <= EPSILON
-        ]
-        return np.asarray(capacity) - sum(used, np.zeros(len(capacity)))
+    def later_of(number, stage):
+        return sorted((each for each in plans[number] if each[1] == stage and each[2] > lead + EPSILON), reverse=True)
 
-    def work(number):
-        graph = jobs[number].graph
-        return float((graph.tasks * graph.duration @ graph.demand).sum()), number
+    def is_runnable(number, stage):
+        job = jobs[number]
+        unfinished = job.progress.unfinished()
+        return job.progress.waiting[stage] and not unfinished[np.flatnonzero(job.graph.needs[stage])].any()
 
-    for number in sorted(range(len(jobs)), key=work):
-        graph, its = jobs[number].graph, tasks[number]
-        left = [
-            s
-            for s in range(graph.n_stages)
-            if not graph.needs[s].any() and any(e[1] == s and e[0] > EPSILON for e in its)
-        ]
-        while left:
-            free = free_now()
-            stage = max(left, key=lambda s: (float(graph.demand[s] @ free), -s))
-            left.remove(stage)
-            later = sorted((each for each in its if each[1] == stage and each[0] > EPSILON), reverse=True)
-            for start, _ in later if np.all(graph.demand[stage] <= free + EPSILON) else ():
-                if not fits(0.0, min(float(graph.duration[stage]), start), graph.demand[stage]):
-                    break
-                its.remove((start, stage))
-                its.append((0.0, stage))
-                granted[number][stage] += 1
+    def lend(number, stage):
+        job = jobs[number]
+        duration, demand = float(job.graph.duration[stage]), job.graph.demand[stage]
+        for each in later_of(number, stage):
+            if not np.all(least(0.0, min(duration, each[2]) if strict else duration) >= demand - EPSILON):
+                return
+            if strict:
+                held[number].remove(each)
+            held[number].append((0.0, stage, 0.0))
+            granted[number][stage] += 1
+
+    work = [_work_left(job) for job in jobs]
+    rows = [
+        (number, stage)
+        for number, job in enumerate(jobs)
+        for stage in range(job.graph.n_stages)
+        if is_runnable(number, stage) and later_of(number, stage)
+    ]
+
+    def key(row):
+        number, stage = row
+        fit = -float(jobs[number].graph.demand[stage] @ least(0.0, 1e-6))
+        starts = later_of(number, stage)[-1][2]
+        return {
+            "packing": (fit, work[number], number, stage),
+            "srtf": (work[number], number, fit, stage),
+            "planned": (work[number], number, starts, stage),
+        }[order]
+
+    while rows:
+        best = min(rows, key=key)
+        rows.remove(best)
+        lend(*best)
     return granted
+
+
+def _work_left(job):
+    """Demand x seconds of each task that waits or runs."""
+    size = job.graph.demand.sum(axis=1)
+    waiting = sum(job.progress.waiting[stage] * job.graph.duration[stage] * size[stage] for stage in job.graph.order)
+    runs = zip(job.progress.run_stage, job.progress.run_count, job.progress.run_rest, strict=True)
+    return float(waiting + sum(count * rest * size[stage] for stage, count, rest in runs))
+
+
+_NO_PACKING = Packing.of(0.0, ())
+
+
+def best_order(graph, share):
+    """What `stage_ranks` looks for, by the definition: of the orders of Graphene's idea the first that is shortest."""
+    start = Progress.at_start(graph)
+    stages = range(graph.n_stages)
+    tasks, seconds, demand = graph.tasks.tolist(), graph.duration.tolist(), graph.demand.tolist()
+
+    def path(stage):
+        return seconds[stage] + max((path(child) for child in stages if graph.needs[child, stage]), default=0.0)
+
+    def before(stage):
+        return {stage}.union(*(before(parent) for parent in stages if graph.needs[stage, parent]))
+
+    ancestors = [before(stage) for stage in stages]
+    longest = [path(stage) for stage in stages]
+
+    def fragments(stage):
+        """How well a stage fills its share: work by the resource it needs most, against the waves that it takes."""
+        wide = max(1.0, min(part // needed for needed, part in zip(demand[stage], share, strict=True)))
+        work = tasks[stage] * seconds[stage] * max(n / part for n, part in zip(demand[stage], share, strict=True))
+        return work / (math.ceil(tasks[stage] / wide) * seconds[stage])
+
+    orders = [[-each for each in longest]]
+    for least in range(11):
+        for most in range(11):
+            hard = {s for s in stages if seconds[s] / max(seconds) >= least / 10 or fragments(s) <= most / 10}
+            between = {s for s in stages if ancestors[s] & hard and any(s in ancestors[other] for other in hard)}
+            needed = {s for s in stages if any(s in ancestors[other] for other in between)}
+            turn = 2 * max(*longest, 1.0)
+            orders.append(
+                [(0.0 if s in needed else 2.0 if ancestors[s] & between else 1.0) * turn - longest[s] for s in stages]
+            )
+    best, found = pack_forward(graph, start, share).makespan, None
+    for ranks in map(list, dict.fromkeys(map(tuple, orders))):
+        if (packing := pack_forward(graph, start, share, rank=ranks)).makespan < best:
+            best, found = packing.makespan, ranks
+    return found
 
 
 def _nothing_runs():

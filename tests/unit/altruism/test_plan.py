@@ -53,6 +53,19 @@ def test_figure_2_as_late_as_it_can_be(kernel):
     np.testing.assert_allclose(late.start, [start for start, _, _ in expected], atol=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("makespan", "starts"),
+    [(None, [0.0, 1.0, 1.0]), (1.0, [0.0, 1.0, 1.0]), (2.0, [0.0, 1.0, 1.0]), (5.0, [3.0, 4.0, 4.0])],
+)
+def test_a_chain_is_put_off_until_the_job_has_to_have_ended_also_a_stage_that_takes_no_time(makespan, starts):
+    """What takes no time ends when the stage before it does; still it is moved first."""
+    chain = StageGraph.of([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [1, 1, 1], [[0.1]] * 3, [1, 0, 1])
+    forward = pack_forward(chain, at_start(chain), ONE)
+    late = justify_right(chain, at_start(chain), ONE, forward, makespan=makespan)
+    assert [(start, stage) for start, stage, _ in late.groups()] == list(zip(starts, range(3), strict=True))
+    assert late.makespan == max(makespan or 2.0, 2.0)
+
+
 def test_who_goes_first_by_rank_forward_goes_last_backward():
     graph = StageGraph.of([[0, 0], [0, 0]], [1, 1], [[0.5], [0.5]], [1, 1])
     for rank, order in (((0.0, 1.0), [0, 1]), ((1.0, 0.0), [1, 0])):
@@ -188,6 +201,20 @@ def test_slack_gives_up_a_part_of_the_remaining_time_and_no_more():
     assert plan.ends_by_s == 10.0
     assert plan.groups() == [(2.0, 0, 1), (6.0, 0, 1)]
     assert plan_job(graph, at_start(graph), HALF, 1.0, slack=0.25, previous=plan).ends_by_s == 10.0
+
+
+def test_what_is_runnable_waits_and_nothing_before_it_does():
+    graph = StageGraph.of([[0, 0, 0], [0, 0, 0], [1, 0, 0]], [2, 1, 1], [[0.1]] * 3, [1, 1, 1])
+    plan = JobPlan(0.0, 9.0, Packing.of(9.0, ()))
+    for waiting, running, runnable in (
+        ([2, 1, 1], [], [0, 1]),
+        ([1, 0, 1], [0], [0]),
+        ([0, 1, 1], [0], [1]),
+        ([0, 0, 1], [], [2]),
+        ([0, 0, 0], [2], []),
+    ):
+        progress = Progress.of(waiting, running, [1] * len(running), [1.0] * len(running))
+        assert PlannedJob(graph, progress, plan).runnable() == runnable
 
 
 def test_the_lead_asks_before_the_latest_start():

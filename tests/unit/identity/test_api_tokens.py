@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.roles import TokenScope
+from shim.domain.roles import Role, TokenScope
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, NotFoundError, UnavailableError
 from shim.identity.api_tokens import APITokenLimits, APITokens, BadAPITokenError
+from shim.identity.roles import RoleRules
 from shim.identity.service import Caller, IdentityRules, IdentityService, TokenScopeError, require_scope
 from shim.ports.token_store import TooManyTokensError
 from shim.simulation.stores import InMemoryAPITokenStore
@@ -26,9 +27,10 @@ LOOKS_LIKE_ONE = "heddle_" + "0" * 16 + "_" + "A" * 43
 class Office:
     """A store, and Heddles that share it."""
 
-    def __init__(self, *, heddles=1, admins=("queen",), limits=None, **named):
+    def __init__(self, *, heddles=1, admins=("queen",), roles=None, limits=None, **named):
         self.clock, self.store = FakeClock(), InMemoryAPITokenStore()
-        identity = IdentityService(usual(IdentityRules, admins=admins), secret=b"x" * 32, clock=self.clock)
+        rules = usual(IdentityRules, admins=admins, roles=roles or RoleRules())
+        identity = IdentityService(rules, secret=b"x" * 32, clock=self.clock)
         self.chance = random.Random(7)  # noqa: S311 - a test repeats itself
         self.all = [
             APITokens(identity, self.clock, self.store, self.chance.randbytes, limits, **named) for _ in range(heddles)
@@ -318,3 +320,112 @@ def test_a_scope_lets_do_itself_and_every_token_reads(has, wants):
         with pytest.raises(TokenScopeError):
             require_scope(caller, wants)
     require_scope(ALICE, wants)
+
+
+OFFICES = {
+    "without roles": RoleRules(),
+    "with roles": RoleRules({Role.VIEWER: ("*",), Role.USER: ("alice",), Role.OPERATOR: ("bob",)}),
+}
+
+
+@pytest.mark.parametrize(
+    ("roles", "caller", "owner", "scopes", "refused"),
+    [
+        ("without roles", ALICE, "", [TokenScope.SUBMIT, TokenScope.OPERATE], ""),
+        ("with roles", ALICE, "", [TokenScope.SUBMIT], ""),
+        (
+            "with roles",
+            ALICE,
+            "",
+            [TokenScope.SUBMIT, TokenScope.OPERATE],
+            "operate takes the role operator, and alice",
+        ),
+        ("with roles", BOB, "", [TokenScope.OPERATE], ""),
+        ("with roles", Caller("eve", "eve"), "", [TokenScope.SUBMIT], "submit takes the role user, and eve is viewer"),
+        ("with roles", replace(ALICE, groups=frozenset({"x"})), "", [TokenScope.READ], ""),
+        ("with roles", QUEEN, "alice", [TokenScope.OPERATE], "operate takes the role operator, and alice is user"),
+        ("with roles", QUEEN, "bob", [TokenScope.OPERATE], ""),
+        ("with roles", QUEEN, "", [TokenScope.OPERATE], ""),
+    ],
+)
+async def test_a_token_promises_no_more_than_its_owners_role_has(roles, caller, owner, scopes, refused):
+    office = Office(roles=OFFICES[roles])
+    if refused:
+        with pytest.raises(ForbiddenError, match=f"the scope {refused}"):
+            await office.create(caller, owner=owner, scopes=scopes)
+        assert not office.store.tokens
+        return
+    made = await office.create(caller, owner=owner, scopes=scopes)
+    assert made.token.scopes == {TokenScope.READ, *scopes}
+
+
+async def test_a_new_token_is_known_here_without_a_look_and_says_when_it_began_and_ends():
+    office = Office()
+    made = await office.create(replace(ALICE, has_login=True), lifetime_s=1.5)
+    assert office.tokens.known(made.text) == made.token
+    assert office.store.reads == 0
+    assert (made.token.name, made.token.created_by, made.token.is_proven) == ("ci", "alice", True)
+    assert made.token.created_at_ms == int(office.clock.now_s() * 1000)
+    assert made.token.good_until_ms - made.token.created_at_ms == 1500
+    assert not (await office.create()).token.is_proven
+
+
+@pytest.mark.parametrize("lifetime_s", [0.001, 366 * DAY_S])
+async def test_the_shortest_and_the_longest_life(lifetime_s):
+    made = await Office().create(lifetime_s=lifetime_s)
+    assert made.token.good_until_ms - made.token.created_at_ms == lifetime_s * 1000
+
+
+async def test_the_number_of_all_owners_is_bounded():
+    office = Office(limits=APITokenLimits(in_all=2))
+    await office.create(ALICE)
+    await office.create(BOB)
+    with pytest.raises(TooManyTokensError):
+        await office.create(QUEEN)
+
+
+async def test_within_says_how_old_the_stores_word_may_be():
+    office = Office()
+    made = await office.create()
+    await office.clock.advance(1.0)
+    for within_s, reads in ((1.5, 0), (1.0, 1), (0.0, 2), (None, 2)):
+        assert await office.tokens.check(made.text, within_s=within_s)
+        assert office.store.reads == reads
+
+
+async def test_a_token_that_is_made_after_somebody_asked_for_it_is_known_and_one_that_is_revoked_is_not():
+    office = Office(heddles=2, limits=APITokenLimits(seen_within_s=1e9))
+    here, there = office.all
+    made = await office.create()
+    held = office.store.tokens.pop(made.token.id)
+    with pytest.raises(BadAPITokenError):
+        await there.check(made.text)
+    office.store.tokens[made.token.id] = held
+    assert await there.check(made.text, within_s=0.0)
+    assert there.known(made.text) == made.token
+    await there.revoke(ALICE, made.token.id)
+    with pytest.raises(BadAPITokenError):
+        there.known(made.text)
+    assert here.known(made.text) == made.token
+
+
+async def test_a_token_reads_the_list_of_its_owner_and_makes_and_ends_none():
+    office = Office()
+    made = await office.create()
+    assert await office.tokens.of(OF_A_TOKEN, "alice") == [made.token]
+    with pytest.raises(NotAuthenticatedError):
+        await office.tokens.of(Caller("dr.who", "dr.who", is_anonymous=True), "dr.who")
+    with pytest.raises(NotAuthenticatedError):
+        await office.tokens.revoke(Caller("alice", "alice", is_anonymous=True), made.token.id)
+    assert await office.tokens.check(made.text)
+
+
+async def test_an_id_that_was_found_again_is_the_last_to_be_forgotten():
+    office = Office(heddles=2, limits=APITokenLimits(remembered=2))
+    there = office.all[1]
+    texts = [(await office.create()).text for _ in range(3)]
+    for at in (0, 1):
+        await there.check(texts[at])
+    await there.check(texts[0], within_s=0.0)
+    await there.check(texts[2])
+    assert [there.known(text) is not None for text in texts] == [True, False, True]

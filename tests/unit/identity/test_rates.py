@@ -185,3 +185,26 @@ def test_a_silence_gives_a_burst_and_no_more():
 @pytest.mark.parametrize("per_s", [0.0, -1.0])
 def test_no_rate_is_no_limit(per_s):
     assert not any(wait_s for _, wait_s in played(Rate(per_s, 1), [0.0] * 100))
+
+
+def test_the_bucket_used_longest_ago_is_forgotten_and_not_one_that_was_used_since():
+    rates = CallRates(RateLimits(user=Rate(1.0, 2), remembered=2), FakeClock())
+    for name in ("a", "b", "a", "c"):
+        rates.by_user(Caller(name, name))
+    with pytest.raises(TooManyCallsError):
+        rates.by_user(Caller("a", "a"))
+    for _ in range(2):
+        rates.by_user(Caller("b", "b"))  # forgotten, so full again
+
+
+async def test_the_longest_wait_of_the_two_is_told_where_both_refuse():
+    clock = FakeClock()
+    rates = CallRates(RateLimits(Rate(0.1, 1), Rate(0.5, 1)), clock)
+    rates.at_once("10.0.0.1", ALICE)
+    with pytest.raises(TooManyCallsError, match="the address") as caught:
+        rates.at_once("10.0.0.1", ALICE)
+    assert caught.value.retry_after_s == 2
+    await clock.advance(2.0)
+    with pytest.raises(TooManyCallsError, match=r"the user alice calls more than 0\.1 times") as caught:
+        rates.at_once("10.0.0.1", ALICE)
+    assert caught.value.retry_after_s == 8

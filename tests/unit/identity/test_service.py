@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 from shim.domain.roles import Right, Role
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError
-from shim.identity.service import Caller, IdentityRules, IdentityService, ImpersonationError, ProxyRule
+from shim.identity.roles import RoleRules
+from shim.identity.service import (
+    Caller,
+    IdentityRules,
+    IdentityService,
+    ImpersonationError,
+    ProxyRule,
+    is_from,
+    network_of,
+)
 from tests.doubles.clock import FakeClock
 from tests.doubles.settings import usual
 
@@ -279,3 +288,134 @@ def test_nobody_becomes_the_one_whom_heddle_runs_as_by_a_rule_a_token_or_a_provi
     for caller in (named, Caller("heddle", "heddle", has_login=True), Caller("heddle", "heddle", token_id="t1")):  # noqa: S106 - a name
         assert not subject.is_operator(caller)
     assert subject.role_of_user("heddle") is Role.USER
+
+
+OPS = {Role.VIEWER: ("*",), Role.USER: ("eve",), Role.OPERATOR: ("olga", "group:ops"), Role.ADMINISTRATOR: ("ada",)}
+NOBODY_BY_ROLE = {Role.OPERATOR: ("olga",)}
+OF_ALL = {Role.OPERATOR: ("*",), Role.USER: ("eve",), Role.ADMINISTRATOR: ("ada",)}
+BY_STAR, BY_NAME = ProxyRule(hosts=("*",), users=("*",)), ProxyRule(hosts=("*",), users=("olga", "ada", "root"))
+
+
+@pytest.mark.parametrize(
+    ("listed", "more", "caller", "role", "is_named"),
+    [
+        # without roles: everybody is a user, the administrators are more
+        ({}, {}, Caller("alice", "alice"), Role.USER, False),
+        ({}, {}, Caller("root", "root"), Role.ADMINISTRATOR, True),
+        ({}, {}, Caller("root", "star"), Role.USER, False),
+        ({}, {}, Caller("root", "named"), Role.ADMINISTRATOR, False),
+        ({}, {}, Caller("root", "nobody"), Role.USER, False),
+        ({}, {"admins": ("*",)}, Caller("alice", "alice"), Role.ADMINISTRATOR, False),
+        ({}, {"admins": ("*", "root")}, Caller("root", "root"), Role.ADMINISTRATOR, True),
+        ({}, {"admins": ("*",)}, Caller("dr.who", "dr.who", is_anonymous=True), Role.VIEWER, False),
+        (
+            {},
+            {"admins": ("*",), "allow_anonymous": True},
+            Caller("dr.who", "dr.who", is_anonymous=True),
+            Role.ADMINISTRATOR,
+            False,
+        ),
+        ({}, {}, Caller("root", "root", is_anonymous=True), Role.VIEWER, False),
+        ({}, {"allow_anonymous": True}, Caller("root", "root", is_anonymous=True), Role.ADMINISTRATOR, False),
+        # with roles: a viewer by everybody's, or by none
+        (OPS, {}, Caller("mallory", "mallory"), Role.VIEWER, False),
+        (OPS, {}, Caller("eve", "eve"), Role.USER, False),
+        (OPS, {}, Caller("eve", "star"), Role.USER, False),
+        (OPS, {}, Caller("olga", "olga"), Role.OPERATOR, False),
+        (OPS, {}, Caller("olga", "star"), Role.USER, False),
+        (OPS, {}, Caller("olga", "named"), Role.OPERATOR, False),
+        (OPS, {}, Caller("ada", "ada"), Role.ADMINISTRATOR, True),
+        (OPS, {}, Caller("ada", "star"), Role.USER, False),
+        (OPS, {}, Caller("mallory", "mallory", groups=frozenset({"ops"})), Role.OPERATOR, False),
+        (OPS, {}, Caller("of-ops", "of-ops"), Role.OPERATOR, False),
+        (OPS, {}, Caller("dr.who", "dr.who", is_anonymous=True), Role.VIEWER, False),
+        (OPS, {"allow_anonymous": True}, Caller("eve", "eve", is_anonymous=True), Role.USER, False),
+        (NOBODY_BY_ROLE, {}, Caller("eve", "eve"), Role.NOBODY, False),
+        (NOBODY_BY_ROLE, {}, Caller("olga", "star"), Role.USER, False),
+        (NOBODY_BY_ROLE, {}, Caller("eve", "eve", is_anonymous=True), Role.NOBODY, False),
+        (OF_ALL, {}, Caller("eve", "star"), Role.OPERATOR, False),
+        (OF_ALL, {}, Caller("ada", "star"), Role.OPERATOR, False),
+        (OF_ALL, {}, Caller("ada", "ada"), Role.ADMINISTRATOR, True),
+        (OF_ALL, {}, Caller("eve", "eve", is_anonymous=True), Role.VIEWER, False),
+        # whom Heddle runs as: on this machine, as nobody else
+        ({}, {"local_admin": "heddle"}, Caller("heddle", "heddle", is_local=True), Role.ADMINISTRATOR, True),
+        ({}, {"local_admin": "heddle"}, Caller("heddle", "heddle"), Role.USER, False),
+        ({}, {"local_admin": "heddle"}, Caller("heddle", "star", is_local=True), Role.USER, False),
+        ({}, {"local_admin": "heddle"}, Caller("alice", "heddle", is_local=True), Role.USER, False),
+        ({}, {"local_admin": "heddle"}, Caller("alice", "alice", is_local=True), Role.USER, False),
+    ],
+)
+def test_the_role_of_a_caller(listed, more, caller, role, is_named):
+    rules = {"admins": ("root",), "proxy_users": {"star": BY_STAR, "named": BY_NAME}} | more
+    subject = service(roles=RoleRules(listed), groups={"of-ops": ("ops",)}, **rules)
+    assert subject.role_of(caller) is role
+    assert subject.is_named_admin(caller) is is_named
+    for right in Right:
+        assert subject.may(caller, right) is (role >= subject.needed(right))
+
+
+@pytest.mark.parametrize(
+    ("listed", "user", "role"),
+    [
+        ({}, "alice", Role.USER),
+        ({}, "root", Role.ADMINISTRATOR),
+        (OPS, "mallory", Role.VIEWER),
+        (OPS, "olga", Role.OPERATOR),
+        (OPS, "of-ops", Role.OPERATOR),
+        (OF_ALL, "eve", Role.OPERATOR),
+        (OF_ALL, "ada", Role.ADMINISTRATOR),
+    ],
+)
+def test_the_role_of_a_user_who_proves_his_name(listed, user, role):
+    assert service(admins=("root",), roles=RoleRules(listed), groups={"of-ops": ("ops",)}).role_of_user(user) is role
+
+
+def test_a_right_that_a_role_lacks_is_refused_with_what_to_do_next():
+    assert service(roles=RoleRules(OPS)).needed(Right.OPERATE) is Role.OPERATOR
+    with pytest.raises(ForbiddenError, match=r"that takes the role operator, see security\.roles"):
+        service(roles=RoleRules(OPS)).require(Caller("eve", "eve"), Right.OPERATE)
+    with pytest.raises(ForbiddenError, match=r"list the user in security\.admins"):
+        service().require(Caller("eve", "eve"), Right.OPERATE)
+    with pytest.raises(NotAuthenticatedError):
+        service().require(Caller("eve", "eve", is_anonymous=True), Right.OPERATE)
+    assert service().require(ALICE, Right.SUBMIT) is ALICE
+
+
+ALICE = Caller("alice", "alice")
+
+
+def test_groups_are_of_the_user_that_is_acted_for_and_of_nobody_who_is_not_named():
+    subject = service(groups={"alice": ("ops",), "front": ("gates",)})
+    assert subject.groups_of(Caller("alice", "front")) == {"ops"}
+    assert subject.groups_of(Caller("alice", "alice", is_anonymous=True)) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts", "is_in"),
+    [
+        ("10.1.2.3", ("10.0.0.0/8",), True),
+        ("10.1.2.3", ("10.1.2.4/8",), True),
+        ("10.1.2.3", ("192.168.0.0/16", "10.1.2.3"), True),
+        ("10.1.2.3", (), False),
+        ("10.1.2.3", ("10.1.2.4",), False),
+        ("gate.example", ("gate.example",), True),
+        ("10.1.2.3", ("gate.example", "10.1.2.3"), True),
+        ("gate.example", ("10.0.0.0/8",), False),
+        ("fe80::1", ("fe80::/10",), True),
+    ],
+)
+def test_an_address_is_among_hosts_by_network_or_as_it_is_written(address, hosts, is_in):
+    assert is_from(address, hosts) is is_in
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("10.1.2.3", "10.1.2.3"),
+        ("::ffff:10.1.2.3", "10.1.2.3"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("gate.example", "gate.example"),
+    ],
+)
+def test_the_network_of_a_host(address, network):
+    assert network_of(address) == network

@@ -13,7 +13,7 @@ from tests.doubles.clock import FakeClock
 from tests.doubles.reports import a_document, a_queue_report, a_report
 from tests.doubles.settings import usual
 
-EAST, WEST = SubClusterId("east"), SubClusterId("west")
+EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 
 
 class Federation:
@@ -21,7 +21,7 @@ class Federation:
 
     def __init__(self, *queues):
         self.clock = FakeClock()
-        self.view = FederationView((EAST, WEST), usual(ViewSettings))
+        self.view = FederationView((EAST, WEST, NORTH), usual(ViewSettings))
         self.policy = SharePolicy(queues)
         self.waiting = HomeWaits(self.view, self.clock, lambda: self.policy)
 
@@ -93,3 +93,51 @@ def test_a_queue_is_the_same_by_its_short_name_and_by_another_name():
 def test_times_are_compared_though_clocks_differ_and_the_longest_wait_is_first():
     federation = Federation().tell("east", (1, "ACCEPTED", 60, PROD), (2, "ACCEPTED", 90, PROD), skew_s=3600.0)
     assert federation.tell("west", (3, "RUNNING", 40, PROD)).named() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("mine", "other", "is_named"),
+    [
+        ((1, "ACCEPTED", 30, PROD), (2, "RUNNING", 10, PROD), True),
+        ((1, "ACCEPTED", 29.9, PROD), (2, "RUNNING", 10, PROD), False),
+        ((1, "ACCEPTED", 90, PROD), (2, "RUNNING", 90, PROD), False),
+        ((1, "ACCEPTED", 90, PROD), (2, "RUNNING", 89.9, PROD), True),
+    ],
+    ids=["as long as patience", "a moment less", "at the same time", "a moment later"],
+)
+def test_patience_and_times_to_the_moment(mine, other, is_named):
+    assert Federation().tell("east", mine).tell("west", other).named() == [1] * is_named
+
+
+def test_each_counts_those_that_came_after_itself_alone_wherever_they_started():
+    federation = Federation().tell("east", (1, "ACCEPTED", 90, PROD), (2, "ACCEPTED", 50, PROD))
+    federation.tell("west", (3, "RUNNING", 70, PROD), (4, "RUNNING", 40, PROD), (5, "RUNNING", 60, "root.dev"))
+    federation.tell("north", (6, "FINISHED", 30, PROD))
+    first, second = federation.waiting.overtaken()
+    assert (first.application_id.sequence, first.others, set(first.elsewhere)) == (1, 3, {WEST, NORTH})
+    assert (second.application_id.sequence, second.others, set(second.elsewhere)) == (2, 2, {WEST, NORTH})
+    assert len(first.elsewhere) == 2
+    assert federation.waiting.overtaken_one(ApplicationId(1, 2)) == second
+    one = replace(first, others=1, elsewhere=(WEST,))
+    assert one.told == "1 application of queue root.prod, submitted later, started at west meanwhile"
+
+
+def test_of_a_time_that_nobody_told_and_of_what_waits_in_heddle_nothing_is_named():
+    federation = Federation().tell("west", (2, "RUNNING", 60, PROD))
+    told = replace(a_document(1, EAST, "ACCEPTED", as_of_s=1.0), raw=b'{"state":"ACCEPTED"}')
+    for changes in ({"started_at_ms": 0}, {"started_at_ms": -1}):
+        federation.view.apply(
+            a_report(
+                "east",
+                polled_at_s=federation.clock.now_s(),
+                applications=[replace(told, summary=replace(told.summary, queue=PROD, **changes))],
+                queues=(a_queue_report(PROD),),
+            )
+        )
+        assert federation.named() == []
+
+
+def test_an_application_of_a_home_that_is_known_no_more_is_asked_about_nowhere():
+    federation = Federation()
+    document = replace(a_document(1, "south", "ACCEPTED"), raw=b'{"state":"ACCEPTED","diagnostics":"soon"}')
+    assert "waits in Heddle" in federation.waiting.why(document)

@@ -3,13 +3,17 @@
 import json
 from dataclasses import replace
 
+import pytest
+
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.federation.core.application_index import SubmitTimes
+from shim.domain.told_bounds import LONGEST_DOCUMENT
+from shim.federation.core import application_index
+from shim.federation.core.application_index import ApplicationIndex, SubmitTimes
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from tests.doubles.reports import a_document, a_report
 from tests.doubles.settings import usual
 
-EAST = SubClusterId("east")
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE = ApplicationId(1, 1)
 
 
@@ -57,3 +61,260 @@ def test_only_the_newest_are_remembered():
         times.note(ApplicationId(1, number), number)
     assert len(times.known) == 20_000
     assert ApplicationId(1, 0) not in times.known
+
+
+def test_as_many_times_as_are_kept_the_last_one_too():
+    times = SubmitTimes()
+    for number in range(20_000):
+        times.note(ApplicationId(1, number), number)
+    assert len(times.known) == 20_000
+
+
+def test_elapsed_time_is_never_less_than_none():
+    times = SubmitTimes()
+    times.note(ONE, 95_000)
+    assert json.loads(times.corrected(a_told_document()).raw)["elapsedTime"] == 0
+
+
+def an_index(most_finals=3):
+    return ApplicationIndex((EAST, WEST), most_finals)
+
+
+def seen_of(index, application_id=ONE):
+    """Everything that can be asked about one application."""
+    return {
+        "document": index.find(application_id),
+        "home": index.home_of(application_id),
+        "forgotten": index.forgotten.get(application_id),
+        "written": index.written_at_s(application_id),
+        "outdated": application_id in index.outdated,
+        "live": [application_id in index.live(each) for each in (EAST, WEST)],
+        "counts": [index.count_live(each) for each in (EAST, WEST)],
+        "listed": application_id in {each.summary.application_id for each in index.newest_first()},
+        "unfinished": application_id in {each.summary.application_id for each in index.unfinished()},
+        "synthetic": index.is_synthetic(application_id),
+        "waiting": (index.is_waiting(application_id), application_id in index.waiting),
+        "disowned": index.is_disowned(application_id),
+    }
+
+
+def _submitted(index):
+    index.submit(a_document(1, "east", "SUBMITTED"))
+
+
+def _forgotten(index):
+    index.submit(a_document(1, "east", "SUBMITTED"))
+    index.take(a_document(1, "east", as_of_s=101.0))
+    index.forget(ONE, EAST, 102.0)
+    index.write(ONE, 105.0)
+
+
+def _written(index):
+    index.take(a_document(1, "east"))
+    index.write(ONE, 105.0)
+
+
+HISTORIES = {
+    "submitted": _submitted,
+    "forgotten": _forgotten,
+    "written": _written,
+    "waits": lambda index: index.wait(a_document(1, "east", "SUBMITTED")),
+    "told of": lambda index: index.take(a_document(1, "west")),
+    "ended": lambda index: index.take(a_document(1, "west", "FINISHED")),
+    "moved": lambda index: index.move(a_document(1, "west", "SUBMITTED")),
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+def test_what_was_removed_is_as_if_it_had_never_been(history):
+    index, new = an_index(), an_index()
+    history(index)
+    before = index.version
+    index.newest_first()
+    index.remove(ONE)
+    assert seen_of(index) == seen_of(new)
+    assert index.version > before, "what was answered before is out of date"
+    for each in (index, new):
+        assert not each.take(a_document(1, "west", as_of_s=1.0)), "an older document, of another home, is welcome"
+    assert seen_of(index) == seen_of(new)
+
+
+def test_what_was_disowned_stays_for_ever():
+    index = an_index()
+    _forgotten(index)
+    final = a_document(1, "east", "KILLED", as_of_s=103.0)
+    before = index.version
+    index.disown(final)
+    assert index.version > before
+    index.remove(ONE)
+    assert not index.take(a_document(1, "east", as_of_s=200.0))
+    assert seen_of(index) == seen_of(an_index()) | {
+        "document": final,
+        "home": EAST,
+        "listed": True,
+        "disowned": True,
+    }
+
+
+def test_a_submission_that_was_withdrawn_leaves_what_its_home_told_of_it():
+    index = an_index()
+    _submitted(index)
+    index.withdraw(ONE)
+    assert seen_of(index) == seen_of(an_index())
+    _submitted(index)
+    index.take(told := a_document(1, "east", as_of_s=101.0))
+    index.forget(ONE, EAST, 102.0)
+    index.withdraw(ONE)
+    assert (index.find(ONE), index.forgotten) == (told, {})
+    index.note_home(ONE, WEST)
+    assert (index.find(ONE), index.home_of(ONE)) == (None, WEST)
+
+
+def test_a_repeated_submission_changes_neither_what_has_ended_nor_what_its_home_told():
+    index = an_index()
+    index.take(told := a_document(1, "east", as_of_s=101.0))
+    index.submit(a_document(1, "east", "SUBMITTED", as_of_s=102.0))
+    assert (index.find(ONE), index.written_at_s(ONE), index.is_synthetic(ONE)) == (told, 102.0, False)
+    index.submit(elsewhere := a_document(1, "west", "SUBMITTED", as_of_s=103.0))
+    assert (index.find(ONE), index.home_of(ONE), index.live(EAST)) == (elsewhere, WEST, frozenset())
+    index.take(ended := a_document(1, "west", "FINISHED", as_of_s=104.0))
+    before = index.version
+    index.submit(a_document(1, "east", "SUBMITTED", as_of_s=105.0))
+    assert (index.find(ONE), index.home_of(ONE), index.version) == (ended, WEST, before)
+
+
+def test_one_that_moved_after_its_end_is_counted_once_among_those_that_ended():
+    index = an_index(most_finals=2)
+    index.take(a_document(1, "east", "FINISHED"))
+    index.move(a_document(1, "west", "SUBMITTED", as_of_s=101.0))
+    assert (index.is_synthetic(ONE), index.home_of(ONE)) == (True, WEST)
+    index.move(a_document(1, "west", "FAILED", as_of_s=102.0))
+    assert not index.is_synthetic(ONE)
+    for number in (2, 3):
+        index.take(a_document(number, "east", "FINISHED"))
+    assert [each.summary.application_id.sequence for each in index.newest_first()] == [3, 2]
+
+
+def test_of_those_that_wait_the_end_is_shown_and_others_are_not_touched():
+    index = an_index()
+    index.take(told := a_document(2, "east"))
+    index.end_waiting(ApplicationId(1, 2), a_document(2, "east", "KILLED", as_of_s=200.0))
+    assert index.find(ApplicationId(1, 2)) == told
+    index.wait(replace(told, as_of_s=300.0))
+    assert (index.find(ApplicationId(1, 2)), index.waiting) == (told, frozenset())
+    index.wait(waits := a_document(1, "east", "SUBMITTED"))
+    before = index.version
+    index.wait(waits)
+    assert (index.version, index.waiting, index.unfinished()) == (before, {ONE}, [told])
+    index.wait(replace(waits, raw=b"{}"))
+    assert index.version > before
+    index.end_waiting(ONE, final := a_document(1, "east", "KILLED"))
+    assert (index.find(ONE), index.waiting) == (final, frozenset())
+
+
+@pytest.mark.parametrize(
+    ("home", "told_by", "as_of_s", "state", "stays", "is_forgotten"),
+    [
+        (EAST, EAST, 102.0, "RUNNING", True, True),
+        (EAST, EAST, 100.0, "RUNNING", True, True),
+        (EAST, EAST, 99.9, "RUNNING", True, False),
+        (EAST, EAST, 102.0, "FINISHED", True, False),
+        (EAST, WEST, 102.0, "RUNNING", True, False),
+        (WEST, EAST, 102.0, "RUNNING", True, False),
+        (None, EAST, 102.0, "RUNNING", False, False),
+        (None, EAST, 99.9, "RUNNING", True, False),
+        (None, EAST, 102.0, "FINISHED", True, False),
+        (None, WEST, 102.0, "RUNNING", True, False),
+    ],
+)
+def test_a_home_that_does_not_know_an_application(home, told_by, as_of_s, state, stays, is_forgotten):
+    """Its document is of `east`, of the hundredth second."""
+    index = an_index()
+    index.take(a_document(1, "east", state))
+    if home is EAST:
+        index.note_home(ONE, home)
+    elif home is not None:
+        index.submit(a_document(1, home, "SUBMITTED", as_of_s=1.0))
+        index.take(a_document(1, "west", as_of_s=100.0))
+    assert index.forget(ONE, told_by, as_of_s) is is_forgotten
+    assert (index.find(ONE) is not None) is stays
+    assert index.forgotten == ({ONE: told_by} if is_forgotten else {})
+
+
+def test_an_id_that_nobody_told_of_is_forgotten_at_its_home_alone():
+    index = an_index()
+    assert not index.forget(ONE, EAST, 1.0)
+    index.note_home(ONE, EAST)
+    assert not index.forget(ONE, WEST, 1.0)
+    assert index.forget(ONE, EAST, 1.0)
+    assert index.forgotten == {ONE: EAST}
+
+
+def test_live_bytes_are_those_of_the_documents_that_stand(monkeypatch):
+    """A bound that nothing reaches by rounds of growth and shrinkage, as the sum is always that of the last ones."""
+    monkeypatch.setattr(application_index, "MOST_LIVE_BYTES", 1000)
+
+    def told(number, size, home="east", state="RUNNING", as_of_s=100.0):
+        return replace(a_document(number, home, state, as_of_s=as_of_s), raw=b"x" * size)
+
+    index = an_index()
+    for at, size in enumerate((900, 100, 900, 400)):
+        assert not index.take(told(1, size, as_of_s=100.0 + at))
+    index.take(told(2, 599))
+    index.take(told(3, 1))  # 999 stand, so there is room for one more of whatever length
+    index.take(told(4, 1))
+    assert [index.find(ApplicationId(1, number)) is not None for number in (1, 2, 3, 4)] == [True, True, True, False]
+    index.take(told(5, 1000, home="west"))
+    assert index.count_live(WEST) == 1, "each has bytes of its own"
+    index.remove(ApplicationId(1, 3))
+    index.take(told(4, 1))
+    assert index.find(ApplicationId(1, 4)) is not None
+    index.take(told(1, 400, state="FINISHED", as_of_s=200.0))
+    for number in (6, 7):
+        index.take(told(number, 200))
+    assert index.count_live(EAST) == 4
+
+
+@pytest.mark.parametrize(("size", "is_kept"), [(LONGEST_DOCUMENT, True), (LONGEST_DOCUMENT + 1, False)])
+def test_a_document_is_kept_up_to_a_length(size, is_kept):
+    index = an_index()
+    index.take(replace(a_document(1, "east"), raw=b"x" * size))
+    assert (index.find(ONE) is not None) is is_kept
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "stands"),
+    [
+        (a_document(1, "east"), a_document(1, "east", "ACCEPTED", as_of_s=100.1), 1),
+        (a_document(1, "east"), a_document(1, "east", "ACCEPTED", as_of_s=100.0), 0),
+        (a_document(1, "east", "FINISHED"), a_document(1, "east", as_of_s=200.0), 0),
+        (a_document(1, "east"), a_document(1, "east", "FINISHED", as_of_s=1.0), 1),
+        (a_document(1, "east"), a_document(1, "west", as_of_s=200.0), 0),
+        (a_document(1, "west"), a_document(1, "east", as_of_s=1.0), 1),
+        (a_document(1, "east"), a_document(1, "south", as_of_s=200.0), 0),
+    ],
+)
+def test_of_two_documents_the_later_one_the_final_one_or_that_of_the_first_home_stands(first, then, stands):
+    index = ApplicationIndex((EAST, WEST, SubClusterId("south")), 3)
+    index.take(first)
+    before = index.version
+    became_final = index.take(then)
+    assert index.find(ONE) == (first, then)[stands]
+    assert (index.version > before) is bool(stands)
+    assert became_final is (bool(stands) and then.summary.state.is_final)
+
+
+def test_a_write_is_known_until_a_document_from_then_or_the_end():
+    index = an_index()
+    index.take(a_document(1, "east"))
+    for at_s in (105.0, 103.0):
+        before = index.version
+        index.write(ONE, at_s)
+        assert (index.written_at_s(ONE), index.outdated, index.version > before) == (105.0, (ONE,), True)
+    index.take(a_document(1, "east", as_of_s=104.9))
+    assert index.written_at_s(ONE) == 105.0
+    index.take(a_document(1, "east", as_of_s=105.0))
+    assert index.written_at_s(ONE) is None
+    index.write(ONE, 110.0)
+    index.take(a_document(1, "east", "FINISHED", as_of_s=106.0))
+    assert index.outdated == ()

@@ -1,3 +1,6 @@
+import random
+from dataclasses import dataclass
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -429,3 +432,169 @@ def test_a_local_master_is_asked_for_the_room_that_was_believed_where_work_decid
     room = {each.subcluster: each.room for each in decision.candidates}
     assert decision.home_subcluster == EAST
     assert next_best(decision) == room[EAST] < room[WEST]
+
+
+# ---------------------------------------------------------------------- scores, against a twin in plain numbers
+
+
+@dataclass
+class Drawn:
+    """One sub-cluster with two queues, in (MiB, virtual cores); `sent` are queue, master and number of placements."""
+
+    capacity: tuple[int, int]
+    used: tuple[int, int]
+    guaranteed: tuple[int, int]
+    maximum: tuple[int, int]
+    own: tuple[int, int]
+    pending: tuple[int, int]
+    elsewhere: tuple[int, int]
+    running: int
+    waiting: tuple[int, int]
+    sent: list[tuple[str, tuple[int, int], int]]
+    master: tuple[int, int]
+    weight: float
+
+    @classmethod
+    def of(cls, chance):
+        def pair(most):
+            return chance.randint(0, most) * 256, chance.randint(0, most)
+
+        queues = ["", "default", "root.default", "root.ml"]
+        return cls(
+            capacity=(chance.randint(8, 32) * 1024, chance.randint(8, 32)),
+            used=pair(20),
+            guaranteed=(chance.choice([0, 4096, 8192]), chance.randint(1, 8)),
+            maximum=(chance.choice([32768, 65536]), chance.randint(64, 128)),
+            own=pair(12),
+            pending=pair(3),
+            elsewhere=pair(3),
+            running=chance.randint(0, 6),
+            waiting=(chance.randint(0, 2), chance.randint(0, 2)),
+            sent=[(chance.choice(queues), pair(4), chance.randint(1, 2)) for _ in range(chance.randint(0, 3))],
+            master=(chance.randint(1, 8) * 256, chance.randint(1, 2)),
+            weight=chance.choice([0.0, 0.25, 0.5, 1.0]),
+        )
+
+    def view(self):
+        queue = a_queue_report(
+            capacity=ResourceVector(*self.guaranteed),
+            maximum=ResourceVector(*self.maximum),
+            used=ResourceVector(*self.own),
+            pending=ResourceVector(*self.pending),
+            applications=self.running,
+            waiting_applications=self.waiting[0],
+        )
+        other = a_queue_report("root.ml", pending=ResourceVector(*self.elsewhere), waiting_applications=self.waiting[1])
+        made = a_view(
+            east={
+                "capacity": ResourceVector(*self.capacity),
+                "used": ResourceVector(*self.used),
+                "queues": (queue, other),
+                "nodes": (a_node_report(total=ResourceVector(65536, 64)),),
+                "applications": [a_document(number, "east") for number in range(self.running + sum(self.waiting))],
+            }
+        )
+        for name, master, count in self.sent:
+            for _ in range(count):
+                made.note_placed(EAST, PendingPlacement(name, ResourceVector(*master), NOW_S))
+        return made
+
+    def told(self):
+        """The score and the reason, by the definition: one type at a time, one application at a time."""
+        applications = self.running + sum(self.waiting)
+        started = applications - sum(self.waiting)
+        shares = {"queue": [], "cluster": [], "with it": []}
+        guaranteed = self.guaranteed if self.guaranteed[0] else self.maximum
+        for kind in (0, 1):
+            mean = self.used[kind] // started if started > 0 else 0
+            sent = [(name, max(master[kind], mean)) for name, master, count in self.sent for _ in range(count)]
+            here = sum(takes for name, takes in sent if name != "root.ml")
+            ahead = sum(max(0, mean - self.master[kind]) for _ in range(self.waiting[0]))
+            load = self.used[kind] + self.pending[kind] + self.elsewhere[kind] + sum(each for _, each in sent) + ahead
+            shares["cluster"].append(load / self.capacity[kind])
+            shares["with it"].append((load + self.master[kind]) / self.capacity[kind])
+            shares["queue"].append((self.own[kind] + self.pending[kind] + here + ahead) / guaranteed[kind])
+        free = {name: 1.0 - max(each) for name, each in shares.items()}
+        mixed = self.weight * free["queue"] + (1 - self.weight) * free["cluster"]
+        score = mixed if mixed >= 0 else mixed / (1 - mixed)
+        reason = f"queue {free['queue']:.0%} free, cluster {free['cluster']:.0%} free"
+        if free["with it"] < 0:
+            score, reason = score - 4.0, f"{reason}, it would wait there"
+        if self.waiting[0]:
+            reason += f", {self.waiting[0]} wait in its queue"
+        if self.sent:
+            reason += f", {sum(count for _, _, count in self.sent)} on the way"
+        return score, reason
+
+
+def test_scores_and_reasons_are_those_of_their_twin():
+    chance, waits = random.Random(3), 0  # noqa: S311 - a test repeats itself
+    for _ in range(150):
+        drawn = Drawn.of(chance)
+        settings = HomeSettings(queue_weight=drawn.weight)
+        submission = asked(resource=ResourceVector(*drawn.master))
+        (candidate,) = choose_home(submission, drawn.view(), {}, NOW_S, settings).candidates
+        score, reason = drawn.told()
+        assert (candidate.score, candidate.reason) == (pytest.approx(score), reason), drawn
+        waits += "would wait" in reason
+    assert 30 < waits < 120
+
+
+@pytest.mark.parametrize(
+    ("capacity", "used", "free"),
+    [
+        ((1024, 1), (1024, 1), "0%"),
+        ((1024, 4), (512, 4), "0%"),
+        ((1, 4), (0, 0), "100%"),
+        ((0, 4), (0, 0), "0%"),
+        ((1024, 4), (4096, 1), "-300%"),
+    ],
+)
+def test_a_share_is_free_of_what_there_is_and_none_of_nothing(capacity, used, free):
+    view = a_view(east={"capacity": ResourceVector(*capacity), "used": ResourceVector(*used)})
+    (candidate,) = choose_home(asked(), view, {}, NOW_S).candidates
+    assert f"cluster {free} free" in candidate.reason
+
+
+def test_files_are_worth_their_part_of_what_all_of_them_are():
+    parts = {EAST: 0.25, WEST: 1.0, NORTH: 0.0}
+    settings = HomeSettings(home_with_data=0.5, data_parts=lambda _: parts)
+    busy = {"used": ResourceVector(4096, 4)}
+    decision = choose_home(asked(), a_view(east={}, west=busy, north=busy), {}, NOW_S, settings)
+    east, west, north = decision.candidates
+    assert [each.for_data for each in decision.candidates] == [0.125, 0.5, 0.0]
+    assert west.score - north.score == pytest.approx(0.5)
+    assert east.score == pytest.approx(1.125)
+    assert decision.home_subcluster == WEST or east.score >= west.score
+    assert east.reason.endswith("25% of its files are in its file systems (home_with_data)")
+    home = next(each for each in decision.candidates if each.subcluster == decision.home_subcluster)
+    second = max(each.score for each in decision.candidates if each is not home)
+    assert next_best(decision) == pytest.approx(second - home.for_data)
+    without = choose_home(asked(), a_view(east={}, west=busy), {}, NOW_S, HomeSettings(data_parts=lambda _: parts))
+    assert [each.for_data for each in without.candidates] == [0.0, 0.0]
+
+
+def test_a_score_to_beat_needs_another_candidate():
+    assert next_best(choose_home(asked(), a_view(east={}, west=None), {}, NOW_S)) is None
+    nobody = choose_home(asked(queue="nosuch"), a_view(east={}), {}, NOW_S)
+    assert next_best(nobody) is None
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "used", "seconds"),
+    [
+        # 8 GiB and 8 cores: a queue may have what it is guaranteed, or what others leave, up to its maximum
+        ({"capacity": ResourceVector(4096, 4)}, (0, 0), (0, 0), 8),
+        ({"capacity": ResourceVector(4096, 4)}, (6144, 6), (6144, 6), 16),
+        ({"capacity": ResourceVector(2048, 2)}, (2048, 2), (2048, 2), 11),
+        ({"maximum": ResourceVector(2048, 2)}, (0, 0), (0, 0), 32),
+        ({"maximum": ResourceVector(0, 0)}, (0, 0), (0, 0), 8),
+        ({"capacity": ResourceVector(2048, 2)}, (2048, 8), (2048, 8), 128),
+        ({"capacity": ResourceVector(2048, 2), "counts_all": False}, (2048, 8), (2048, 8), 11),
+    ],
+)
+def test_work_takes_the_memory_that_its_queue_may_have(own, others, used, seconds):
+    queues = (a_queue_report(**own), a_queue_report("root.ml", used=ResourceVector(*others)))
+    view = a_view(east={"used": ResourceVector(*used), "queues": queues})
+    reason = by_work(view, 64, east=[]).reason
+    assert float(reason.partition(" s of its own")[0].rpartition(", ")[2]) == seconds

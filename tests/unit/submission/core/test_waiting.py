@@ -173,3 +173,91 @@ def test_a_document_that_is_none_waits_for_nothing():
 
 def test_a_time_beyond_all_calendars_is_left_out():
     assert "since" not in why_it_waits(document(since_ms=2**60), seen(), [], NOW_S)
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "cause"),
+    [
+        (asking(1024, 1), (3072, 3), ""),
+        (asking(1025, 1), (3072, 3), "1025 MiB wanted, 1024 of 4096 free"),
+        (asking(512, 2), (3072, 3), "2 cores wanted, 1 of 4 free"),
+        (asking(512, 1), (3072, 4), "1 core wanted, 0 of 4 free"),
+        (asking(512, 1), (3072, 5), "1 core wanted, 0 of 4 free"),
+        (asking(1, 1), (4096, 3), "1 MiB wanted, 0 of 4096 free"),
+        (asking(2048, 2), (3072, 3), "2 cores wanted, 1 of 4 free"),
+    ],
+)
+def test_what_is_scarce_to_the_last_unit(asked, used, cause):
+    told = why_it_waits(document(state="RUNNING", resourceRequests=[asked]), full(ResourceVector(*used)), [], NOW_S)
+    assert told.partition(" vcores")[2] == (f": {cause}" if cause else "")
+
+
+def test_those_who_hold_most_are_told_first_and_the_others_are_counted():
+    def holder(number, cores, **more):
+        return document(number, more.pop("state", "RUNNING"), name=f"n{number}", allocatedVCores=cores, **more)
+
+    others = [
+        *(holder(number, cores) for number, cores in ((2, 1), (3, 4), (4, 2), (5, 1), (6, 0), (7, -3))),
+        holder(8, 9, home=SubClusterId("west")),
+        holder(9, 9, state="FINISHED"),
+        holder(1, 9),
+    ]
+    waits = document(state="RUNNING", resourceRequests=[asking()])
+    told = why_it_waits(waits, full(ResourceVector(0, 4)), others, NOW_S)
+    assert told.endswith("(n3 of alice holds 4, n4 of alice holds 2, 2 more hold the rest)")
+    told = why_it_waits(waits, full(ResourceVector(0, 4)), others[:2], NOW_S)
+    assert told.endswith("(n3 of alice holds 4, n2 of alice holds 1)")
+
+
+def test_a_thousand_others_are_looked_at():
+    idle = [document(number, "RUNNING") for number in range(2, 1001)]
+    holder = document(2000, "RUNNING", name="last", allocatedVCores=4)
+    waits = document(state="RUNNING", resourceRequests=[asking()])
+    assert "last" in why_it_waits(waits, full(ResourceVector(0, 4)), [*idle, holder], NOW_S)
+    assert "last" not in why_it_waits(waits, full(ResourceVector(0, 4)), [*idle, idle[0], holder], NOW_S)
+
+
+@pytest.mark.parametrize(("length", "shown"), [(60, "x" * 60), (61, "x" * 60 + "...")])
+def test_a_long_name_is_cut(length, shown):
+    holder = document(2, "RUNNING", name="x" * length, allocatedVCores=4)
+    told = why_it_waits(document(state="RUNNING", resourceRequests=[asking()]), full(SMALL), [holder], NOW_S)
+    assert f"({shown} of alice" in told
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("[Tue Nov 14] waits for a node", "waits for a node"),
+        ("[no end", "[no end"),
+        ("soon Details : AM Partition", "soon"),
+        ("y" * 400, "y" * 300),
+        ("", "its ResourceManager does not say what is missing"),
+        (" in line ", "in line"),
+    ],
+)
+def test_the_resource_managers_own_words(told, shown):
+    assert why_it_waits(document(diagnostics=told), seen(), [], NOW_S).partition("Master: ")[2] == shown
+
+
+@pytest.mark.parametrize(
+    ("age_s", "is_dated"), [(0, False), (86_399, False), (86_400, True), (-86_399, False), (-86_400, True)]
+)
+def test_the_date_is_told_from_a_day_on(age_s, is_dated):
+    told = why_it_waits(document(since_ms=int((NOW_S - age_s) * 1000)), seen(), [], NOW_S)
+    assert ("since 20" in told) is is_dated
+
+
+def test_the_time_is_that_of_heddles_clock():
+    told = why_it_waits(document(state="SUBMITTED"), seen(clock_skew_s=15.0), [], NOW_S)
+    assert "since 22:13:20 UTC" in told
+    assert "since" not in why_it_waits(document(state="SUBMITTED", since_ms=0), seen(), [], NOW_S)
+    assert "since 00:00:00" in why_it_waits(document(state="SUBMITTED", since_ms=1), seen(), [], 60.0)
+
+
+def test_only_what_is_asked_for_anywhere_counts():
+    at_a_node = asking(2048, 1, 7) | {"resourceName": "n1"}
+    none_left, sizeless = asking(1024, 1, 0), {"resourceName": "*", "numContainers": 3}
+    waits = document(state="RUNNING", resourceRequests=[at_a_node, none_left, sizeless, asking(count=2)])
+    assert "for 2 containers, the first of 512 MiB" in why_it_waits(waits, seen(), [], NOW_S)
+    alone = document(state="RUNNING", resourceRequests=asking())
+    assert "for 1 container of 512 MiB" in why_it_waits(alone, seen(), [], NOW_S)
