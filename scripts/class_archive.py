@@ -8,16 +8,21 @@ is an archive. It lies beside Heddle's other caches, has some 100 MB, and may be
 
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from shim.errors import LabError
 from shim.lab import Lab
 from shim.lab.jars import ensure_jars
+from shim.lab.java_options import find_java
 from shim.lab.map_reduce import MapReduceWordCount
-from shim.lab.shared_classes import archive_of, recording, write_archive
+from shim.lab.shared_classes import archive_of, class_path, lists_of
 from shim.lab.spec import DEFAULT_VERSION, ClusterSpec, LabSpec
 
 _JOB_TIMEOUT_S = 300
+_DUMP_TIMEOUT_S = 600
+_SHOWN_LINES = 5
 
 
 def main() -> None:
@@ -31,6 +36,57 @@ def main() -> None:
             _run_a_job(Path(folder), jars)
         count = write_archive(jars)
     print(f"{count} classes are in {archive_of(jars)}")
+
+
+@contextmanager
+def recording(jars: Path) -> Iterator[None]:
+    """Let JVMs with `sharing` write down the classes that they load, for `write_archive`."""
+    lists = lists_of(archive_of(jars))
+    lists.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for file in lists.iterdir():
+            file.unlink()
+        lists.rmdir()
+
+
+def write_archive(jars: Path) -> int:
+    """Put the classes that have been recorded into the archive.
+
+    Returns:
+        How many they are.
+
+    Raises:
+        LabError: If none were recorded, or Java cannot write it.
+    """
+    archive = archive_of(jars)
+    recorded = {
+        line
+        for file in lists_of(archive).iterdir()
+        for line in file.read_text().splitlines()
+        if not line.startswith("#")
+    }
+    if not recorded:
+        raise LabError(f"no classes of {jars} were recorded")
+    wanted, unfinished = archive.with_suffix(".txt"), archive.with_suffix(".part")
+    wanted.write_text("\n".join(sorted(recorded)) + "\n")
+    command = (
+        str(find_java()),
+        "-Xshare:dump",
+        f"-XX:SharedClassListFile={wanted}",
+        f"-XX:SharedArchiveFile={unfinished}",
+        "-XX:+UseSerialGC",
+        "-cp",
+        class_path(jars),
+    )
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_DUMP_TIMEOUT_S, check=False)
+    wanted.unlink()
+    if done.returncode != 0:
+        lines = (done.stdout + done.stderr).splitlines()[-_SHOWN_LINES:]
+        raise LabError(f"no archive of the classes of {jars}:\n" + "\n".join(lines))
+    unfinished.rename(archive)
+    return len(recorded)
 
 
 def _run_a_job(folder: Path, jars: Path) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import structlog
 
+from scripts.papers.generated_history import drawn_jobs, generated_history
 from shim.simulation.what_if.clusters import leaves_of, read_clusters
-from shim.simulation.what_if.generated_history import drawn_jobs, generated_history
 
 _SEED = 7
 _JOBS = 60

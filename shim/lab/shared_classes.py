@@ -5,17 +5,10 @@ of a lab have the jars first. None is needed; `python -m scripts.class_archive` 
 """
 
 import hashlib
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from shim.errors import LabError
 from shim.lab.jars import cache_folder
 from shim.lab.java_options import find_java
-
-_DUMP_TIMEOUT_S = 600
-_SHOWN_LINES = 5
 
 
 def class_path(jars: Path, *more: Path | str) -> str:
@@ -30,8 +23,8 @@ def sharing(jars: Path) -> tuple[str, ...]:
     archive = archive_of(jars)
     if archive.exists():
         return (f"-XX:SharedArchiveFile={archive}",)
-    if _lists(archive).is_dir():
-        return (f"-XX:DumpLoadedClassList={_lists(archive)}/%p.txt",)
+    if lists_of(archive).is_dir():
+        return (f"-XX:DumpLoadedClassList={lists_of(archive)}/%p.txt",)
     return ()
 
 
@@ -50,55 +43,6 @@ def archive_of(jars: Path) -> Path:
     return cache_folder().parent / "classes" / f"{jars.name}-{key}.jsa"
 
 
-@contextmanager
-def recording(jars: Path) -> Iterator[None]:
-    """Let JVMs with `sharing` write down the classes that they load, for `write_archive`."""
-    lists = _lists(archive_of(jars))
-    lists.mkdir(parents=True, exist_ok=True)
-    try:
-        yield
-    finally:
-        for file in lists.iterdir():
-            file.unlink()
-        lists.rmdir()
-
-
-def write_archive(jars: Path) -> int:
-    """Put the classes that have been recorded into the archive.
-
-    Returns:
-        How many they are.
-
-    Raises:
-        LabError: If none were recorded, or Java cannot write it.
-    """
-    archive = archive_of(jars)
-    recorded = {
-        line for file in _lists(archive).iterdir() for line in file.read_text().splitlines() if not line.startswith("#")
-    }
-    if not recorded:
-        raise LabError(f"no classes of {jars} were recorded")
-    wanted, unfinished = archive.with_suffix(".txt"), archive.with_suffix(".part")
-    wanted.write_text("\n".join(sorted(recorded)) + "\n")
-    command = (
-        str(find_java()),
-        "-Xshare:dump",
-        f"-XX:SharedClassListFile={wanted}",
-        f"-XX:SharedArchiveFile={unfinished}",
-        "-XX:+UseSerialGC",
-        "-cp",
-        class_path(jars),
-    )
-    done = subprocess.run(  # noqa: S603 - our own java command
-        command, capture_output=True, text=True, timeout=_DUMP_TIMEOUT_S, check=False
-    )
-    wanted.unlink()
-    if done.returncode != 0:
-        lines = (done.stdout + done.stderr).splitlines()[-_SHOWN_LINES:]
-        raise LabError(f"no archive of the classes of {jars}:\n" + "\n".join(lines))
-    unfinished.rename(archive)
-    return len(recorded)
-
-
-def _lists(archive: Path) -> Path:
+def lists_of(archive: Path) -> Path:
+    """The folder in which JVMs write down the classes that they load while it is there."""
     return archive.with_suffix(".lists")

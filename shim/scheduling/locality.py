@@ -3,7 +3,6 @@
 Source: Zaharia et al., "Delay Scheduling", EuroSys 2010, section 3.5.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,26 +51,6 @@ def places_of(snapshot: Snapshot, preferred: Sequence[Preferred]) -> Places:
         if cell.cluster in clusters:
             is_near[cell.rows] = True
     return Places(rows, counts, np.flatnonzero(is_near).astype(np.int64))
-
-
-def local_chance(share: float, skips: float) -> float:
-    """Chance that one of so many offers is local, where this share of the nodes holds data."""
-    return 1.0 - math.pow(1.0 - share, skips)
-
-
-def expected_locality(n_tasks: int, n_nodes: int, replicas: int, skips: float) -> float:
-    """Part of a job's tasks that start at their data with so many skips: the exact sum over its unlaunched tasks.
-
-    l(D) = (1/N) sum over K = 1..N of 1 - (1 - K/M)^(R D); where K >= M every offer is local.
-    """
-    parts = [1.0 - math.pow(max(0.0, 1.0 - left / n_nodes), replicas * skips) for left in range(1, n_tasks + 1)]
-    return sum(parts) / n_tasks
-
-
-def skips_for_locality(locality: float, n_tasks: int, n_nodes: int, replicas: int) -> float:
-    """Skips that give at least this locality: D >= -(M/R) ln((1 - l) N / (1 + (1 - l) N))."""
-    missed = (1.0 - locality) * n_tasks
-    return -(n_nodes / replicas) * math.log(missed / (1.0 + missed))
 
 
 def longest_wait_s(skips: float, task_s: float, n_slots: int) -> float:

@@ -132,11 +132,6 @@ class Requests:
         numbers: IntArray = self.numbers[column][rows]
         return numbers
 
-    def time_of(self, column: RequestTime, rows: NDArray[np.intp]) -> FloatArray:
-        """One time of some rows, in seconds."""
-        times: FloatArray = self.times[column][rows]
-        return times
-
     def kept(self) -> "Requests":
         """A copy that later changes of the table leave alone."""
         return replace(

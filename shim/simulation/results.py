@@ -123,15 +123,6 @@ class JobLedger:
         """Tell whether every job has ended."""
         return not self._jobs_left
 
-    @property
-    def n_running(self) -> int:
-        """Tasks that run now."""
-        return self._running
-
-    def unfinished_tasks(self, job: int) -> int:
-        """Tasks of the job that have not ended yet, running ones included."""
-        return self._unfinished[job]
-
     def start(self, job: int, task: int, at_s: float) -> float:
         """Book the start of a task; gives its duration in seconds, for the worker alone.
 

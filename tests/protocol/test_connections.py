@@ -90,7 +90,7 @@ def test_calls_are_answered_out_of_order(piece):
     assert [(answer.call_id, answer.payload_untrusted) for answer in answers] == [
         (call_id, bytes([call_id]) * 200) for call_id in (2, 1, 0)
     ]
-    assert calls[0].retry_cache_id.client_id == CLIENT_ID
+    assert calls[0].client_id == CLIENT_ID
 
 
 @pytest.mark.parametrize("quality", QUALITIES)

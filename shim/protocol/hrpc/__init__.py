@@ -8,7 +8,7 @@ source: nonces and client ids are arguments.
 
 from shim.protocol.hrpc.client import ClientConnection, ClientState, UserIdentity
 from shim.protocol.hrpc.dispatch import method_of, request_of
-from shim.protocol.hrpc.envelopes import CallerContext, HadoopAnswer, HadoopCall, HadoopRequest, RetryCacheId
+from shim.protocol.hrpc.envelopes import CallerContext, HadoopAnswer, HadoopCall, HadoopRequest
 from shim.protocol.hrpc.errors import Failure, FatalRPCError, JavaClass
 from shim.protocol.hrpc.events import (
     AnswerReceived,
@@ -54,7 +54,6 @@ __all__ = [
     "QualityOfProtection",
     "RPCErrorCode",
     "RPCStatus",
-    "RetryCacheId",
     "SASLAcceptor",
     "SASLError",
     "SASLInitiator",

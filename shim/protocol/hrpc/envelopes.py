@@ -52,17 +52,6 @@ class CallerContext:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryCacheId:
-    """Identity of a call across retries, for servers that keep answers (`org.apache.hadoop.ipc.RetryCache`).
-
-    YARN clients repeat a call under a new call id, so its servers de-duplicate by content instead.
-    """
-
-    client_id: bytes
-    call_id: int
-
-
-@dataclass(frozen=True, slots=True)
 class HadoopRequest:
     """Request of a caller, apart from the connection that it uses.
 
@@ -94,11 +83,6 @@ class HadoopCall:
     method: str
     version: int
     payload_untrusted: bytes | None
-
-    @property
-    def retry_cache_id(self) -> RetryCacheId:
-        """Identity of the call in a retry cache."""
-        return RetryCacheId(self.client_id, self.call_id)
 
 
 @dataclass(slots=True)

@@ -4,10 +4,11 @@ import subprocess
 
 import pytest
 
+from scripts.class_archive import recording, write_archive
 from shim.errors import LabError
 from shim.lab.jars import ensure_jars
 from shim.lab.java_options import find_java
-from shim.lab.shared_classes import archive_of, class_path, in_containers, recording, sharing, write_archive
+from shim.lab.shared_classes import archive_of, class_path, in_containers, sharing
 from shim.lab.spec import DEFAULT_VERSION
 
 PROGRAM = "org.apache.hadoop.util.VersionInfo"

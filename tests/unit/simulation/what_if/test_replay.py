@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scripts.papers.generated_history import drawn_jobs, generated_history
 from shim.config.loader import parse
 from shim.config.policy_files import policy_tables
 from shim.domain.resources import ResourceVector
@@ -16,7 +17,6 @@ from shim.simulation.cluster.jobs import ModelledStage
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
 from shim.simulation.what_if.clusters import estimated_clusters, read_clusters
 from shim.simulation.what_if.comparison import ALL
-from shim.simulation.what_if.generated_history import drawn_jobs, generated_history
 from shim.simulation.what_if.past_jobs import PastJob, modelled
 from shim.simulation.what_if.recorded import history_of_file, history_of_text
 from shim.simulation.what_if.replay import HISTORY, Side, compare, config_over, fit_lengths
