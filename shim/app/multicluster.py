@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import structlog
 
 from shim.app.runtime import Runtime
-from shim.app.settings import file_systems, session_settings
+from shim.app.settings import reach, session_settings
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission
@@ -72,7 +72,8 @@ def open_spans(
     """
     clock, view, stores = runtime.clock, runtime.view, runtime.stores
     rpcs, epochs = runtime.rpcs, Epochs(managers)
-    crossings = Crossings(file_systems(runtime.config).shared_with)
+    reached = reach(runtime.config)
+    crossings = Crossings(lambda home: reached.get(home, frozenset()))
     unmanaged_ams = UnmanagedAMs(rpcs, runtime.clusters.logins, stores.spans, clock)
     service = MultiClusterService(
         SessionTools(

@@ -4,7 +4,7 @@ What a key sets has its default in the section, and none in the room: whoever ma
 """
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from adapters.yarn import RestSettings
@@ -96,13 +96,19 @@ def keeps_tokens(config: Config) -> bool:
 def queue_defaults(config: Config) -> QueueDefaults:
     """What queues do that do not say otherwise: with one sub-cluster nothing is held, spanned or ordered.
 
-    Applications leave their homes by themselves only between sub-clusters that share a file system.
+    Applications leave their homes by themselves only between sub-clusters that share a file system, or name a reach.
     """
     if not config.scheduling.automatic or len(config.subclusters) < 2:  # noqa: PLR2004 - several
         return PLAIN
-    systems = file_systems(config)
-    can_span = keeps_tokens(config) and any(map(systems.shared_with, systems.of))
+    can_span = keeps_tokens(config) and any(reach(config).values())
     return replace(AUTOMATIC, spans_by_need=can_span)
+
+
+def reach(config: Config) -> Mapping[SubClusterId, frozenset[SubClusterId]]:
+    """Sub-clusters that applications of each may span to by themselves."""
+    systems = file_systems(config)
+    named = FileSystems({SubClusterId(each.id): frozenset(each.reach) for each in config.subclusters})
+    return {name: systems.shared_with(name) | named.shared_with(name) for name in named.of}
 
 
 def file_systems(config: Config) -> FileSystems:

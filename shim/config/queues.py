@@ -77,7 +77,7 @@ class QueueConfig:
         about=Key(
             "Whether one application may hold containers of several sub-clusters; `true` needs `security.secret_file`. "
             '`"auto"`, as without the key: one that waits at its home may, among sub-clusters that name one of '
-            "`filesystems` together, unless `scheduling.automatic` is off ([defaults.md](defaults.md)). "
+            "`filesystems` or `reach` together, unless `scheduling.automatic` is off ([defaults.md](defaults.md)). "
             "Counts for those whose ApplicationMasters log in from then on."
         ),
     )

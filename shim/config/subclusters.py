@@ -118,6 +118,16 @@ class SubClusterConfig:
             form='a file system; write "hdfs://namenode:8020", "viewfs://name" or "s3a://bucket"',
         ),
     )
+    reach: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Words: over clusters that have one in common applications span by themselves, as over those that name one "
+            "of `filesystems` together. For programs that find what they need everywhere without a file system in "
+            "common ([defaults.md](defaults.md#when-an-application-leaves-its-home)).",
+            pattern=r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}",
+            form='a word; write reach = ["dublin"]',
+        ),
+    )
     reads_from: Mapping[str, float] = section(
         _no_costs,
         Key(

@@ -92,11 +92,11 @@ class Crossings:
     """What is known of the ways between clusters. Synchronous; it never reads a clock.
 
     Args:
-        shared_with: Clusters that have a file system in common with one: without one nothing crosses.
+        reached_from: Clusters that applications of one may span to by themselves: elsewhere nothing crosses.
     """
 
-    def __init__(self, shared_with: Callable[[SubClusterId], Collection[SubClusterId]] = lambda _: ()) -> None:
-        self._shared_with = shared_with
+    def __init__(self, reached_from: Callable[[SubClusterId], Collection[SubClusterId]] = lambda _: ()) -> None:
+        self._reached_from = reached_from
         self._pairs: dict[tuple[SubClusterId, SubClusterId], _Pair] = {}
         self._at_home: dict[SubClusterId, _Ends] = {}
         self._failing: OrderedDict[ApplicationId, None] = OrderedDict()
@@ -110,7 +110,7 @@ class Crossings:
     def reach(self, home: SubClusterId, now_s: float) -> Mapping[SubClusterId, bool]:
         """Name the clusters to which applications of one may cross, each True if one container is to try first."""
         found: dict[SubClusterId, bool] = {}
-        for other in self._shared_with(home):
+        for other in self._reached_from(home):
             pair = self._pairs.get((home, other))
             if pair is None:
                 found[other] = True

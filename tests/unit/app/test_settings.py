@@ -12,7 +12,7 @@ import pytest
 import shim.app
 import shim.cli
 import shim.config
-from shim.app.settings import cycle_settings, queue_defaults
+from shim.app.settings import cycle_settings, queue_defaults, reach
 from shim.config import queues
 from shim.config.loader import Config, parse
 from shim.config.tree import is_table, item_type
@@ -160,9 +160,21 @@ def test_with_one_cluster_nothing_is_held_spanned_or_ordered():
         ((SHARED, SHARED), "", True),
         ((SHARED, 'filesystems = ["hdfs://other"]'), "", False),
         (("", ""), "", False),
+        (('reach = ["dublin"]', 'reach = ["cork", "dublin"]'), "", True),
+        (('reach = ["dublin"]', 'reach = ["cork"]'), "", False),
+        (('reach = ["hdfs"]', 'filesystems = ["hdfs://hdfs"]'), "", False),
         ((SHARED, SHARED), '[store]\nurl = "postgresql+asyncpg://u@h/d"\n', False),
         ((SHARED, SHARED), '[security]\nsecret_file = "s"\n[store]\nurl = "postgresql+asyncpg://u@h/d"\n', True),
     ],
 )
 def test_with_several_what_pays_is_done_and_who_shares_files_spans_if_tokens_can_be_kept(clusters, text, spans):
     assert defaults_of(*clusters, text=text) == QueueDefaults("work", "learnt-work", spans_by_need=spans)
+
+
+def test_applications_reach_what_names_a_file_system_or_a_reach_together_and_no_more():
+    lines = [SHARED, f'{SHARED}\nreach = ["dublin"]', 'reach = ["dublin"]', ""]
+    listed = "".join(
+        f'[[subcluster]]\nid = "c{number}"\nweb = "http://rm:1"\n{more}\n' for number, more in enumerate(lines)
+    )
+    found = reach(parse(listed, source="a", environment={}))
+    assert found == {"c0": {"c1"}, "c1": {"c0", "c2"}, "c2": {"c1"}, "c3": frozenset()}
