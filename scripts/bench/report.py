@@ -6,15 +6,14 @@ import re
 import statistics
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from scripts.bench.cells import TARGETS, Cell
-from scripts.bench.load import Measured
 
 _NAMES = {"rm": "RM", "router": "Router", "heddle": "Heddle"}
 
-Rate = Callable[[Measured], float]
+_COMPARED = ("rm", "heddle")
 _COLUMNS = 120
 _BUSY = 0.9
 """A load generator that was so busy, of one core, may have been what was measured."""
@@ -44,17 +43,15 @@ def made(command: str, *, load_before: float, remark: str) -> str:
 
 
 def cell_tables(cells: Sequence[Cell]) -> Iterator[str]:
-    """Rates with ratios, latencies, processor times."""
-    yield from _rate_table("requests per second", cells, lambda run: run.per_s)
-    if all(run.taken_up_per_s > 0 for cell in cells for runs in cell.runs.values() for run in runs):
-        yield ""
-        yield from _rate_table("applications taken up per second", cells, lambda run: run.taken_up_per_s)
-    yield "\n| latency in ms, p50 / p99 | connections | RM | Router | Heddle |"
-    yield "|---|---|---|---|---|"
-    yield from map(_latency_row, cells)
-    yield "\n| processor time of a request in µs | connections | RM | Router | Heddle |"
-    yield "|---|---|---|---|---|"
-    yield from map(_cpu_row, cells)
+    """A row for each cell: rates with ratios, latencies, processor times."""
+    is_taken_up = all(run.taken_up_per_s > 0 for cell in cells for runs in cell.runs.values() for run in runs)
+    columns = ["requests per second", "connections", "RM", "Router", "Heddle", "Heddle / RM", "Heddle / Router"]
+    columns += ["taken up, Heddle / RM"] if is_taken_up else []
+    columns += ["p50 / p99 in ms: RM", "Heddle", "processor time in µs: RM", "Heddle", "remarks"]
+    yield _row(columns)
+    yield "|---" * len(columns) + "|"
+    for cell in cells:
+        yield _row(_cell_row(cell, is_taken_up=is_taken_up))
 
 
 def figure_table(what: str, columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -70,19 +67,27 @@ def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
 
 
-def _rate_table(what: str, cells: Sequence[Cell], rate: Rate) -> Iterator[str]:
-    yield f"| {what} | connections | RM | Router | Heddle | Heddle / RM | range | Heddle / Router | remarks |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for cell in cells:
-        yield _rate_row(cell, rate)
+def _row(values: Iterable[str]) -> str:
+    return f"| {' | '.join(values)} |"
 
 
-def _rate_row(cell: Cell, rate: Rate) -> str:
-    rates = " | ".join(short(cell.median(target, rate)) for target in TARGETS)
-    to_rm, to_router = cell.ratios("heddle", "rm", rate), cell.ratios("heddle", "router", rate)
-    ranged = f"{to_rm[0]:.2f} to {to_rm[-1]:.2f}" if to_rm else "-"
-    compared = f"**{_middle(to_rm)}** | {ranged} | {_middle(to_router)}"
-    return f"| {cell.what} | {cell.connections} | {rates} | {compared} | {', '.join(_remarks(cell))} |"
+def _cell_row(cell: Cell, *, is_taken_up: bool) -> Iterator[str]:
+    yield cell.what
+    yield str(cell.connections)
+    yield from (short(cell.median(target, lambda run: run.per_s)) for target in TARGETS)
+    yield _ranged(cell.ratios("heddle", "rm", lambda run: run.per_s))
+    yield _middle(cell.ratios("heddle", "router", lambda run: run.per_s))
+    if is_taken_up:
+        yield _ranged(cell.ratios("heddle", "rm", lambda run: run.taken_up_per_s))
+    for target in _COMPARED:
+        p50, p99 = (cell.median(target, lambda run: run.p50_ms), cell.median(target, lambda run: run.p99_ms))
+        yield f"{short(p50)} / {short(p99)}"
+    yield from (short(cell.median(target, lambda run: run.cpu_us)) for target in _COMPARED)
+    yield ", ".join(_remarks(cell))
+
+
+def _ranged(ratios: list[float]) -> str:
+    return f"**{_middle(ratios)}** ({ratios[0]:.2f} to {ratios[-1]:.2f})" if ratios else "-"
 
 
 def _remarks(cell: Cell) -> Iterator[str]:
@@ -93,19 +98,6 @@ def _remarks(cell: Cell) -> Iterator[str]:
             yield f"{_NAMES[target]}: {failed} of {requests} failed"
         if any(run.generator > _BUSY for run in runs):
             yield f"{_NAMES[target]}: the generator had no time left"
-
-
-def _latency_row(cell: Cell) -> str:
-    pairs = (
-        f"{short(cell.median(target, lambda run: run.p50_ms))} / {short(cell.median(target, lambda run: run.p99_ms))}"
-        for target in TARGETS
-    )
-    return f"| {cell.what} | {cell.connections} | {' | '.join(pairs)} |"
-
-
-def _cpu_row(cell: Cell) -> str:
-    shown = (short(cell.median(target, lambda run: run.cpu_us)) for target in TARGETS)
-    return f"| {cell.what} | {cell.connections} | {' | '.join(shown)} |"
 
 
 def _middle(ratios: list[float]) -> str:
