@@ -199,7 +199,7 @@ class Equivalent:
     reason: str
 
     def is_of(self, mutant: Mutant) -> bool:
-        """Tell whether a mutant is this one."""
+        """Return whether a mutant is this one."""
         return (self.path, self.within, self.before, self.after) == (
             mutant.path,
             mutant.within,
@@ -243,7 +243,7 @@ class Reach:
         return sum(self.seconds[test] for test in tests)
 
     def is_at_import(self, path: str, lines: range) -> bool:
-        """Tell whether one of the lines runs when its module is imported, or tests are collected."""
+        """Return whether one of the lines runs when its module is imported, or tests are collected."""
         ran = self.by_line.get(path, {})
         return any(AT_IMPORT in ran.get(line, frozenset()) for line in lines)
 
@@ -373,12 +373,12 @@ class Verdict:
 
     @property
     def is_killed(self) -> bool:
-        """Tell whether some test saw it."""
+        """Return whether some test saw it."""
         return self.how.startswith("killed")
 
     @property
     def is_equivalent(self) -> bool:
-        """Tell whether it is listed as one that changes nothing."""
+        """Return whether it is listed as one that changes nothing."""
         return self.how.startswith("equivalent")
 
     def __str__(self) -> str:

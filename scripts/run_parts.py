@@ -49,7 +49,7 @@ class Parts:
 
     @property
     def has_failed(self) -> bool:
-        """Tell whether a part is red."""
+        """Return whether a part is red."""
         return any(part.has_failed for part in self.done)
 
     def run(self, name: str) -> Part:

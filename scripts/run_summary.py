@@ -52,7 +52,7 @@ class Part:
 
     @property
     def has_failed(self) -> bool:
-        """Tell whether the part is red, by its exit, a failed test, or tests without an end."""
+        """Return whether the part is red, by its exit, a failed test, or tests without an end."""
         return self.exited_badly or bool(self.failures) or (self.runs_tests and self.summary is None)
 
     def report(self) -> list[str]:

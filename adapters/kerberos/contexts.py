@@ -74,7 +74,7 @@ class KerberosContext:
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether the context is established."""
+        """Return whether the context is established."""
         return bool(self._context.complete)
 
     @property

@@ -41,7 +41,7 @@ from shim.scheduling.global_master.capacity_bids import CapacityBidder
 from shim.submission.application_ids import IntentIds
 from shim.submission.gate import Gate
 from shim.submission.homes import Homes, out_of_reach
-from shim.submission.lost_time import LostTime, LostTimeSettings, Past
+from shim.submission.lost_time import EarlierRun, RestoreGap, RestoreGapSettings
 from shim.submission.repair import Repair
 from shim.submission.reservations import Reservations
 from shim.submission.service import SubmissionService, SubmissionSettings
@@ -66,7 +66,7 @@ class Overrides:
     homes: type[Homes] = Homes
     listing: Listing | None = None
     gate: Gate | None = None
-    past: Past | None = None
+    past: EarlierRun | None = None
     policy: SharePolicy | None = None
     rules: IdentityRules | None = None
 
@@ -99,7 +99,7 @@ class Submitting:
     tools: SubmissionTools
     submissions: SubmissionService
     repair: Repair
-    lost_time: LostTime
+    lost_time: RestoreGap
     limits: ContainerLimits
     waiting: HomeWaits
 
@@ -154,8 +154,8 @@ def submitting_on(base: Foundation) -> Submitting:
     """Make the parts of submissions."""
     runtime, shares, overrides = base.runtime, base.shares, base.overrides
     view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
-    remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
-    lost_time = LostTime(stores.history, view, managers, clock, remembered)
+    remembered = RestoreGapSettings(history_s=runtime.config.history.records_s)
+    lost_time = RestoreGap(stores.history, view, managers, clock, remembered)
     reservations = Reservations(base.reservation_issuers.issuer_of, managers, name_at=shares.name_at)
     limits = ContainerLimits(
         view, base.administration.current, clock, shares.policy, queue_of_user=shares.room.queue_of_user

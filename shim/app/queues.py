@@ -79,7 +79,7 @@ class SharesOfQueues:
         return "none" if found is None else found.shadow
 
     def goes_by_graphs(self, queue: str) -> bool:
-        """Tell whether a queue's policy reads the graphs of its jobs, in force or in the shadow."""
+        """Return whether a queue's policy reads the graphs of its jobs, in force or in the shadow."""
         found = self._queue(queue)
         return found is not None and _reads_graphs(found)
 

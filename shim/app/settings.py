@@ -89,7 +89,7 @@ def split_settings(config: Config) -> SplitSettings:
 
 
 def keeps_tokens(config: Config) -> bool:
-    """Tell whether what is kept of running applications can be read after a restart: sealed with a key that lasts."""
+    """Return whether what is kept of running applications can be read after a restart: sealed with a key that lasts."""
     return config.security.secret_file is not None or config.store.url.startswith("sqlite:")
 
 

@@ -58,7 +58,7 @@ from shim.server.rest.backend import Backend
 from shim.store.postgresql import unverified_server
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.entrance import TakesSubmissions
-from shim.submission.lost_time import LostTime
+from shim.submission.lost_time import RestoreGap
 from shim.submission.reconciliation import Reconciliation
 from shim.submission.repair import Repair
 from shim.submission.retirement import RetirementService
@@ -105,7 +105,7 @@ class UseCases:
     matching: AttemptMatching
     spans: Spans
     asks: AskLog
-    lost_time: LostTime
+    lost_time: RestoreGap
     usage: UsageKeeping
     usage_reports: UsageReports
     logs: ContainerLogs

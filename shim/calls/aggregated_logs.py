@@ -213,7 +213,7 @@ class _Right:
     is_free: bool
 
     def covers(self, logs: NodeLogs, allowance: Allowance) -> bool:
-        """Tell whether it covers the logs of a node: each file tells who may view the application."""
+        """Return whether it covers the logs of a node: each file tells who may view the application."""
         if self.is_free:
             return True
         if self.caller.is_anonymous:

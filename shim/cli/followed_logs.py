@@ -65,7 +65,7 @@ class _Followed:
 
     @property
     def has_begun(self) -> bool:
-        """Tell whether there was a file."""
+        """Return whether there was a file."""
         return bool(self._positions)
 
     def look(self) -> None:
@@ -151,7 +151,7 @@ class _Followed:
 
 
 def _has_ended(heddle: Front, application: str) -> bool:
-    """Tell whether an application has ended; one that nobody knows any more has."""
+    """Return whether an application has ended; one that nobody knows any more has."""
     try:
         return YarnApplicationState(heddle.ask(CALLS.application(application))["app"]["state"]).is_final
     except FrontError as exc:

@@ -22,7 +22,7 @@ class SingleFlight(Generic[K, V]):
         return len(self._flights)
 
     def __contains__(self, key: object) -> bool:
-        """Tell whether a call for a key is under way."""
+        """Return whether a call for a key is under way."""
         return key in self._flights
 
     async def do(self, key: K, call: Callable[[], Awaitable[V]]) -> V:
@@ -31,10 +31,10 @@ class SingleFlight(Generic[K, V]):
         if flight is None:
             flight = asyncio.ensure_future(call())
             self._flights[key] = flight
-            flight.add_done_callback(lambda done: self._land(key, done))
+            flight.add_done_callback(lambda done: self._record_answer(key, done))
         return await asyncio.shield(flight)
 
-    def _land(self, key: K, done: "asyncio.Future[V]") -> None:
+    def _record_answer(self, key: K, done: "asyncio.Future[V]") -> None:
         del self._flights[key]
         if not done.cancelled():
             done.exception()  # seen, also if every waiter has gone

@@ -211,7 +211,7 @@ def _all_of(mistakes: Sequence[ConfigError], lines: dict[str, int], source: str)
 
 
 def is_loopback(address: str) -> bool:
-    """Tell whether only this machine reaches a `host:port`; a name other than localhost may be of any machine."""
+    """Return whether only this machine reaches a `host:port`; a name other than localhost may be of any machine."""
     host, _ = split_address(address)
     try:
         return ipaddress.ip_address(host).is_loopback

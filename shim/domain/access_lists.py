@@ -46,7 +46,7 @@ NO_ACLS = ApplicationACLs()
 
 
 def grants(acl: str, user: str, groups: Callable[[], Collection[str]]) -> bool:
-    """Tell whether a list names a user.
+    """Return whether a list names a user.
 
     Args:
         acl: The list.

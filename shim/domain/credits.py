@@ -36,7 +36,7 @@ class Credits:
         )
 
     def covers(self, other: "Credits") -> bool:
-        """Tell whether no amount is below that of another."""
+        """Return whether no amount is below that of another."""
         return self.given_s >= other.given_s and self.received_s >= other.received_s
 
 

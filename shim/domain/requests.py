@@ -139,7 +139,7 @@ class PendingRequest:
 
     @property
     def is_withheld(self) -> bool:
-        """Tell whether nothing may be asked for at present: a part of a gang could be had, and not all of it."""
+        """Return whether nothing may be asked for at present: a part of a gang could be had, and not all of it."""
         return self.gang is not None and not self.gang.count
 
 

@@ -71,11 +71,11 @@ class ApplicationAccess:
         self._hidden: OrderedDict[bytes, bytes] = OrderedDict()
 
     def may(self, viewer: Viewer, access: Access, summary: ApplicationSummary) -> bool:
-        """Tell whether a viewer may ask an application's home to show or change it; the home may refuse yet."""
+        """Return whether a viewer may ask an application's home to show or change it; the home may refuse yet."""
         return summary.home_subcluster in self._guarded or self.has(viewer, access, summary)
 
     def has(self, viewer: Viewer, access: Access, summary: ApplicationSummary) -> bool:
-        """Tell whether a viewer has a right by what is known here; a sub-cluster with lists may know of more."""
+        """Return whether a viewer has a right by what is known here; a sub-cluster with lists may know of more."""
         if viewer.sees_all or viewer.user == summary.user:
             return True
         groups = self._groups(viewer)

@@ -52,7 +52,7 @@ class ApplicationACLBook:
     def grants(
         self, application_id: ApplicationId, access: Access, user: str, groups: Callable[[], Collection[str]]
     ) -> bool:
-        """Tell whether an application's list names a user; `groups` tells his, if a list names groups."""
+        """Return whether an application's list names a user; `groups` tells his, if a list names groups."""
         return grants(self.of(application_id).of(access), user, groups)
 
     def visible_to(self, user: str, groups: Callable[[], Collection[str]]) -> Iterator[ApplicationId]:

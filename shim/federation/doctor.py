@@ -181,7 +181,7 @@ def _queues(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _has(subcluster: SubClusterFacts, path: str) -> bool:
-    """Tell whether a queue is there, as a leaf or above one."""
+    """Return whether a queue is there, as a leaf or above one."""
     return any(leaf == path or leaf.startswith(f"{path}.") for leaf in subcluster.queues)
 
 

@@ -305,7 +305,7 @@ class Inspection:
         return tuple(_leaf(seen, queue, ended.get(path, [])) for path, queue in seen.queues.items() if queue.is_leaf)
 
     async def _is_back(self, subcluster: SubClusterId) -> bool:
-        """Tell whether a sub-cluster that was declared dead answers again."""
+        """Return whether a sub-cluster that was declared dead answers again."""
         manager = self.unfenced.get(subcluster)
         try:
             if manager is not None:

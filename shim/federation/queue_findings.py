@@ -65,7 +65,7 @@ class QueueFacts:
     ended: Sequence[EndedApplication] = ()
 
     def has_room_for_masters(self, count: int) -> bool:
-        """Tell whether more ApplicationMasters of the present size could run than so many, as far as is known."""
+        """Return whether more ApplicationMasters of the present size could run than so many, as far as is known."""
         if self.most_running is not None and self.most_running <= count:
             return False
         return 0.0 < count * self.master_mib < _NEARLY * self.masters.memory_mib
@@ -95,7 +95,7 @@ def queue_findings(subcluster: str, queues: Sequence[QueueFacts]) -> Iterator[Fi
 
 
 def is_notable(cost_s: float, took_s: float) -> bool:
-    """Tell whether a cost is worth a line."""
+    """Return whether a cost is worth a line."""
     return cost_s >= _NOTABLE_S and cost_s >= _NOTABLE_PART * took_s
 
 

@@ -190,7 +190,7 @@ class Routing:
         raise NotFoundError(f"nodeId, {node}, is not found")
 
     def is_told(self, application_id: ApplicationId) -> bool:
-        """Tell whether its home itself has told of an application."""
+        """Return whether its home itself has told of an application."""
         return self._view.find(application_id) is not None and not self._view.is_synthetic(application_id)
 
     def usable(self) -> tuple[SubClusterId, ...]:

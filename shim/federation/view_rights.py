@@ -38,7 +38,7 @@ class ViewRights:
         return Viewer(caller.user, caller.groups, sees_all)
 
     def may_see(self, asker: Caller, application_id: ApplicationId, user: str, home: SubClusterId) -> bool:
-        """Tell whether records of an application of `user` at `home` may be told to the asker."""
+        """Return whether records of an application of `user` at `home` may be told to the asker."""
         if not (self._access.is_on or self._applications.is_guarded(home)):
             return True
         if user == asker.user or self._identity.is_operator(asker):
@@ -60,5 +60,5 @@ class ViewRights:
             )
 
     def may(self, caller: Caller, access: Access, summary: ApplicationSummary) -> bool:
-        """Tell whether a caller may ask the home of an application to show or to change it."""
+        """Return whether a caller may ask the home of an application to show or to change it."""
         return not self._access.is_on or self._access.may(self.viewer(caller), access, summary)

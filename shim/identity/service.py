@@ -263,7 +263,7 @@ class IdentityService:
         return max(self._role_of_everybody(), self._own_role(user))
 
     def is_operator(self, caller: Caller) -> bool:
-        """Tell whether the caller may operate Heddle, and see and end others' applications."""
+        """Return whether the caller may operate Heddle, and see and end others' applications."""
         return self.may(caller, Right.OPERATE)
 
     def _role_of_everybody(self) -> Role:
@@ -334,14 +334,14 @@ class IdentityService:
         return _ANY in rule.users or _ANY in rule.groups or not self._groups_of(target).isdisjoint(rule.groups)
 
     def _acts_by_name(self, caller: Caller) -> bool:
-        """Tell whether the caller acts for itself, or by a rule that names the user."""
+        """Return whether the caller acts for itself, or by a rule that names the user."""
         if caller.user == caller.real_user:
             return True
         rule = self._rules.proxy_users.get(caller.real_user)
         return rule is not None and caller.user in rule.users
 
     def _has_more_rights(self, user: str) -> bool:
-        """Tell whether a user has rights that other users lack, at Heddle or as Heddle."""
+        """Return whether a user has rights that other users lack, at Heddle or as Heddle."""
         is_own = user in self._rules.own_users or user == self._rules.local_admin
         return is_own or self._own_role(user) >= Role.OPERATOR
 

@@ -249,7 +249,7 @@ class Lab:
                 raise
 
     def is_running(self) -> bool:
-        """Tell whether there is a lab in the folder, all of whose daemons run."""
+        """Return whether there is a lab in the folder, all of whose daemons run."""
         state = read_state(self.folder)
         return state is not None and all(DaemonStatus.of(daemon).state == "running" for daemon in state.daemons)
 

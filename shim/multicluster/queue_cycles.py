@@ -239,7 +239,7 @@ class QueueCycles:
                     each.cancel()
 
     def awaits_answer(self, queue: str) -> bool:
-        """Tell whether the queue's cycle waits for a solver, which is asked now if there is anything to choose."""
+        """Return whether the queue's cycle waits for a solver, which is asked now if there is anything to choose."""
         solves, table = self.solves, self._tables[queue]
         if solves is None or not table.is_waiting or solves.has_answer(queue):
             return False

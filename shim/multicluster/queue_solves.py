@@ -49,17 +49,17 @@ class QueueSolves:
         return len(self._busy)
 
     def is_busy(self, queue: str) -> bool:
-        """Tell whether the queue's cycle waits for an answer; another one is due then, as something has changed."""
+        """Return whether the queue's cycle waits for an answer; another one is due then, as something has changed."""
         if queue in self._busy:
             self._changed.add(queue)
         return queue in self._busy
 
     def has_answer(self, queue: str) -> bool:
-        """Tell whether the queue's next cycle has an answer to go by."""
+        """Return whether the queue's next cycle has an answer to go by."""
         return queue in self._answered
 
     def pauses(self, queue: str) -> bool:
-        """Tell whether the queue's cycle is to ask for nothing, as there was no answer lately; counts the cycle."""
+        """Return whether the queue's cycle is to ask for nothing, as there was no answer lately; counts the cycle."""
         left = self._left.get(queue, 0)
         self._left[queue] = max(0, left - 1)
         return left > 0

@@ -40,7 +40,7 @@ class HomeSession(Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Tell whether a call may still be made."""
+        """Return whether a call may still be made."""
         ...
 
     async def call(self, method: str, payload: bytes) -> RPCAnswer:

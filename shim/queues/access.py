@@ -99,7 +99,7 @@ class QueueAccess:
     def administers(
         self, subcluster: SubClusterId, queue: str, user: str, groups: Callable[[], Collection[str]]
     ) -> bool:
-        """Tell whether a user administers a queue, as a sub-cluster calls it, or one above it.
+        """Return whether a user administers a queue, as a sub-cluster calls it, or one above it.
 
         Args:
             subcluster: Whose name of the queue it is.

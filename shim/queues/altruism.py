@@ -33,7 +33,7 @@ from shim.queues.core.lent import LentContainers, QueueJobHeld
 from shim.queues.core.lent_recalls import LenderNeed, need_of
 from shim.queues.core.yielding import QueueJob, QueueYields, Yield, YieldedStage, YieldRules
 from shim.queues.credits import CreditBook
-from shim.queues.job_sights import JobSights, SeenAttempt
+from shim.queues.job_sights import JobObservations, SeenAttempt
 
 # Altruistic jobs from look to look, and how they are told to people with their debits and credits.
 
@@ -192,7 +192,7 @@ class AltruismService:
     def __init__(self, world: AltruismWorld, spans: Callable[[], Sequence["AltruisticAttempt"]]) -> None:
         self._world = world
         self._spans = spans
-        self._sights = JobSights(world.view, world.graphs)
+        self._sights = JobObservations(world.view, world.graphs)
         self._queues: dict[str, QueueYields] = {}
         self._lent: dict[str, LentContainers] = {}
         self._holding: set[ApplicationAttemptId] = set()

@@ -1,4 +1,4 @@
-"""Sights of running jobs: their stages, their containers by stage, and the counts of their ApplicationMasters.
+"""Observations of running jobs: their stages, their containers by stage, and the counts of their ApplicationMasters.
 
 Graphs, ledgers and counts are put together here, for whoever plans jobs: altruism, and policies that go by graphs.
 """
@@ -33,7 +33,7 @@ class SeenAttempt(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class JobSight:
+class JobObservation:
     """One look at a job.
 
     Attributes:
@@ -51,7 +51,7 @@ class JobSight:
     is_current: bool = True
 
 
-class JobSights:
+class JobObservations:
     """Looks at jobs, and remembers from look to look how long tasks of each stage run.
 
     Args:
@@ -74,7 +74,7 @@ class JobSights:
         status = FinalStatus.UNDEFINED if document is None else document.summary.final_status
         return None if status is FinalStatus.UNDEFINED else status is FinalStatus.SUCCEEDED
 
-    def look(self, span: SeenAttempt, now_s: float) -> JobSight:
+    def look(self, span: SeenAttempt, now_s: float) -> JobObservation:
         """Look at a job.
 
         Args:
@@ -84,7 +84,7 @@ class JobSights:
         attempt, asks = span.attempt, span.holdings.asks
         document = self._view.find(attempt.id.application)
         # runs may be numbered: jobs of one name that are others have other stages
-        engine, kin = (
+        engine, key = (
             ("", "")
             if document is None
             else (document.summary.application_type, wider_key(recurring_key(document.summary)))
@@ -93,14 +93,14 @@ class JobSights:
         stages = self._graphs.stages(attempt.id.application, engine)
         told = self._graphs.counts(attempt.id.application, now_s)
         if not isinstance(stages, StagesOfJob):
-            return JobSight(tasks, stages, facts=(isinstance(told, str) and told) or stages)
+            return JobObservation(tasks, stages, facts=(isinstance(told, str) and told) or stages)
         counts = None if isinstance(told, str) or len(told) != len(stages.graph.stages) else told
-        self._watch.observe(attempt.id, stages, kin, tasks, asks, now_s, counts)
+        self._watch.observe(attempt.id, stages, key, tasks, asks, now_s, counts)
         is_current = counts is not None or not stages.has_parts
-        facts = self._watch.facts(attempt.id, stages, kin, asks, counts)
+        facts = self._watch.facts(attempt.id, stages, key, asks, counts)
         if not is_current and isinstance(told, str) and told:
             facts = told
-        return JobSight(tasks, stages, self._watch.seen(attempt.id, stages, kin, asks, counts), facts, is_current)
+        return JobObservation(tasks, stages, self._watch.seen(attempt.id, stages, key, asks, counts), facts, is_current)
 
 
 def _tasks(span: SeenAttempt) -> list[StageContainer]:

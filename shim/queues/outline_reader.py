@@ -17,7 +17,7 @@ from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.job_graphs import JobGraphs
 from shim.queues.core.outlining import OutlinedStages, outlined
-from shim.queues.job_sights import JobSights, SeenAttempt
+from shim.queues.job_sights import JobObservations, SeenAttempt
 from shim.scheduling.job_outlines import JobOutline, JobOutlines
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.knowledge import StageOutline
@@ -65,7 +65,7 @@ class OutlineReader:
         self._world = world
         self._outlines = outlines
         self._spans = spans
-        self._sights = JobSights(world.view, world.graphs)
+        self._sights = JobObservations(world.view, world.graphs)
         self._weights: dict[ApplicationAttemptId, _Planned] = {}
         self._work = OffLoop()
 

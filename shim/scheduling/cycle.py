@@ -58,7 +58,7 @@ def run_cycle(snapshot: Snapshot, policy: Policy, state: CycleState) -> Plan:
 
 
 def can_decide(snapshot: Snapshot) -> bool:
-    """Tell whether there is anything to decide: room that fits something that waits, an offer, or shares to look at."""
+    """True if there is anything to decide: room that fits something that waits, an offer, or shares to look at."""
     has_room = snapshot.nodes.has_room_for
     return bool(
         snapshot.offers

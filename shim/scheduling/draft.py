@@ -62,7 +62,7 @@ class Draft:
 
     @property
     def has_room(self) -> bool:
-        """Tell whether anything that waits may still fit somewhere."""
+        """Return whether anything that waits may still fit somewhere."""
         return bool(self._placeable)
 
     def plan(self) -> Plan:

@@ -47,11 +47,11 @@ class ComingFree:
 
     @property
     def is_any(self) -> bool:
-        """Tell whether anything comes free anywhere."""
+        """Return whether anything comes free anywhere."""
         return any(int(count) for count in self.soon.values())
 
     def is_left(self, place: _Place) -> bool:
-        """Tell whether those in line want less than comes free."""
+        """Return whether those in line want less than comes free."""
         return self.before.get(place, 0.0) < int(self.soon.get(place[0], 0.0))
 
     def join(self, place: _Place, count: float) -> None:

@@ -130,7 +130,7 @@ class JobTable:
         self.put(Column.EXPECTED_UNTIL_S, row, _OUT_OF_DATE)
 
     def is_stale(self, row: int, now_s: float, horizon_s: float) -> bool:
-        """Tell whether what is expected of a job's tasks is to be told anew; of one without any it always is."""
+        """Return whether what is expected of a job's tasks is to be told anew; of one without any it always is."""
         flat, width = self._flat, self._width
         return (
             flat[Column.EXPECTED_UNTIL_S * width + row] < now_s
@@ -156,7 +156,7 @@ class JobTable:
 
     @property
     def is_idle(self) -> bool:
-        """Tell whether no job has a task to place."""
+        """Return whether no job has a task to place."""
         return not self._waiting
 
     @property

@@ -34,7 +34,7 @@ class Places:
 
     @property
     def is_empty(self) -> bool:
-        """Tell whether nothing was named, so that nothing is worth waiting for."""
+        """Return whether nothing was named, so that nothing is worth waiting for."""
         return not self.nodes.size and not self.near.size
 
 

@@ -89,7 +89,7 @@ class OpenRoom:
         return known
 
     def has_room(self, request: int) -> bool:
-        """Tell whether one container of a request fits anywhere."""
+        """Return whether one container of a request fits anywhere."""
         self._fitting(request)
         return self._most[self._key(request)] > 0 and bool(self._queue_allows(request).any())
 

@@ -74,7 +74,7 @@ def _count(counts: dict[_KeyT, int], key: _KeyT, count: int) -> None:
 
 
 def could_ever_start(requests: Iterable[PendingRequest], total: ResourceVector) -> bool:
-    """Tell whether an attempt waits for a gang that all nodes together, if they were empty, could hold."""
+    """Return whether an attempt waits for a gang that all nodes together, if they were empty, could hold."""
     parts = [request for request in requests if request.gang and request.unallocated]
     wanted = sum((request.key.resource.times(request.unallocated) for request in parts), ResourceVector())
     return bool(parts) and wanted.fits_in(total)

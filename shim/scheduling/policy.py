@@ -251,7 +251,7 @@ class Policy:
             raise ValueError(f"policy {self.name} has a horizon, but bids for nothing: it is known by bids alone")
 
     def goes_by(self, fact: Fact) -> bool:
-        """Tell whether it looks at a fact where that is told."""
+        """Return whether it looks at a fact where that is told."""
         return fact in self.needs or fact in self.uses
 
     def with_parameters(self, raw: Mapping[str, object]) -> "Policy":

@@ -190,7 +190,7 @@ class QueuePlanner:
         return RequestPlan(request.key, may_queue=may_queue, at_most=at_most, behind=behind, reason=told, rule=rule)
 
     def _is_closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
-        """Tell whether a request wants more than its placement constraint leaves to any sub-cluster."""
+        """Return whether a request wants more than its placement constraint leaves to any sub-cluster."""
         return request.unallocated > 0 and request.may_use <= self._rows.closed_by_tags(attempt, request)
 
     def _kept_back(
@@ -232,7 +232,7 @@ class QueuePlanner:
         return request.avoided if has_choice and attempt != self._overdue else request.may_use
 
     def _waits_on_purpose(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
-        """Tell whether no free place will do for a request: for its data's sake, or its job's."""
+        """Return whether no free place will do for a request: for its data's sake, or its job's."""
         goes_by_places = policy.goes_by(Fact.LOCALITY) and bool(request.named)
         return goes_by_places or self._has_earlier_stage(policy, attempt, request)
 
@@ -245,7 +245,7 @@ class QueuePlanner:
         return "nothing is free that it is the best choice for"
 
     def _has_earlier_stage(self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest) -> bool:
-        """Tell whether a stage that the job's plan wants earlier waits, too: a scheduler serves by priorities alone."""
+        """True if a stage that the job's plan wants earlier waits, too: a scheduler serves by priorities alone."""
         outline = self._outline_of(attempt) if Fact.DAG in policy.needs else None
         if outline is None:
             return False

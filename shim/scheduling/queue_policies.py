@@ -174,19 +174,19 @@ def with_parameters(name: str, raw: Mapping[str, object]) -> str:
 
 
 def goes_by_graphs(name: str) -> bool:
-    """Tell whether a queue's policy of that name reads the graphs of its jobs; False for what is none."""
+    """Return whether a queue's policy of that name reads the graphs of its jobs; False for what is none."""
     policy = queue_policy(name)
     return policy is not None and Fact.DAG in policy.needs
 
 
 def asks_solver(name: str) -> bool:
-    """Tell whether a queue's policy of that name has plans of its cycles improved by a solver."""
+    """Return whether a queue's policy of that name has plans of its cycles improved by a solver."""
     policy = queue_policy(name)
     return policy is not None and policy.solver is not None
 
 
 def is_solved_apart(name: str) -> bool:
-    """Tell whether cycles go on without what a solver plans for a queue's policy of that name."""
+    """Return whether cycles go on without what a solver plans for a queue's policy of that name."""
     policy = queue_policy(name)
     return policy is not None and policy.is_solved_apart
 

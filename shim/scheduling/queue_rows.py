@@ -124,11 +124,11 @@ class QueueRows:
         return self._requests.keys()
 
     def others_wait(self, attempt: ApplicationAttemptId) -> bool:
-        """Tell whether another attempt waits for something."""
+        """Return whether another attempt waits for something."""
         return any(name != attempt for name in self.attempts)
 
     def others_lack(self, attempt: ApplicationAttemptId) -> bool:
-        """Tell whether another attempt waits for something that is not even allocated tentatively."""
+        """Return whether another attempt waits for something that is not even allocated tentatively."""
         others = (requests.values() for name, requests in self._requests.items() if name != attempt)
         return any(request.unallocated for each in others for request in each)
 

@@ -79,11 +79,11 @@ class QueueTable:
 
     @property
     def is_waiting(self) -> bool:
-        """Tell whether anybody waits for anything."""
+        """Return whether anybody waits for anything."""
         return bool(self._rows)
 
     def others_wait(self, attempt: ApplicationAttemptId) -> bool:
-        """Tell whether another attempt waits for something."""
+        """Return whether another attempt waits for something."""
         return self._rows.others_wait(attempt)
 
     def put(

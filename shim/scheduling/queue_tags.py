@@ -140,7 +140,7 @@ class TagBook:
 
 
 def is_service(request: PendingRequest) -> bool:
-    """Tell whether an ask is of a service: its containers have tags, or a constraint says where they may be."""
+    """Return whether an ask is of a service: its containers have tags, or a constraint says where they may be."""
     placement = request.key.placement
     return placement is not None and bool(placement.tags or placement.constraint)
 

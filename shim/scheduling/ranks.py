@@ -16,7 +16,7 @@ def rank_of(policy: Policy, turn: Turn) -> Rank:
 
 
 def is_worth_renewing(policy: Policy, told: Rank, rank: Rank, rival: Rank | None) -> bool:
-    """Tell whether a bid that told one rank is to be renewed for another one.
+    """Return whether a bid that told one rank is to be renewed for another one.
 
     That is if it goes before the best other bid now, and did not; or if it is more urgent by much, as the other one may
     be out of date: a large job becomes more urgent with each of its launches, and so step by step until none is left.

@@ -152,7 +152,7 @@ def _part_now(request: SpaceTimeRequest, leaf: NodesFor) -> NodesFor:
 
 
 def _has_room(request: SpaceTimeRequest, part: Expression) -> bool:
-    """Tell whether nodes have room now for what starts now."""
+    """Return whether nodes have room now for what starts now."""
     match part:
         case NodesFor():
             return part.count <= _room_now(request, part)

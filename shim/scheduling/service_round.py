@@ -180,7 +180,7 @@ class ServiceRound:
         return found
 
     def is_each_node(self, group: str) -> bool:
-        """Tell whether each node is a set of the group by itself, and its row the set's number."""
+        """Return whether each node is a set of the group by itself, and its row the set's number."""
         return group == "node" and group not in self._named
 
     def added_extent(self, count: TagCount, placed: IntArray) -> FloatArray:
@@ -209,7 +209,7 @@ class ServiceRound:
         )
 
     def breaks(self, row: int, placement: IntArray) -> bool:
-        """Tell whether any container of a group is where it breaks a constraint of its own."""
+        """Return whether any container of a group is where it breaks a constraint of its own."""
         tags, placed = self.groups[row].tags, self.with_running(placement)
         wanted = (constraint for constraint in self.constraints if constraint.subject <= tags)
         return any(float(self.cost_by_node(each, tags, placed) @ placement[row]) > 0.0 for each in wanted)
@@ -353,5 +353,5 @@ def without_cap_room(caps: Sequence[ServiceCap], group: int, placement: IntArray
 
 
 def fit_in_caps(caps: Sequence[ServiceCap], placement: IntArray) -> bool:
-    """Tell whether a placement keeps to all caps."""
+    """Return whether a placement keeps to all caps."""
     return all(cap.taken(placement) <= cap.most for cap in caps)

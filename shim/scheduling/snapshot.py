@@ -120,7 +120,7 @@ class Requests:
 
     @property
     def has_gangs(self) -> bool:
-        """Tell whether some of the live rows are placed all or none."""
+        """Return whether some of the live rows are placed all or none."""
         return bool(self.numbers[RequestColumn.GANG][self.live].any())
 
     def distinct_needs(self) -> Collection[Need]:

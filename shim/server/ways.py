@@ -17,7 +17,7 @@ class Way(Enum):
     """All sub-clusters, their answers made into one."""
     CARRY = "carry"
     """The first sub-cluster that can be used: what is the same everywhere."""
-    WILLING = "willing"
+    ANY_CLUSTER = "willing"
     """One sub-cluster after the other until one does not refuse: what some may be set up for, and others not."""
     SPREAD = "spread"
     """A change that every sub-cluster is told, or the one that the request names."""

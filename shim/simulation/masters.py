@@ -89,7 +89,7 @@ class Faults:
 
     @property
     def is_none(self) -> bool:
-        """Tell whether nothing goes wrong."""
+        """Return whether nothing goes wrong."""
         return math.isinf(self.kill_global_master_at_s) and math.isinf(self.local_master_away_at_s)
 
 

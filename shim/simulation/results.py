@@ -120,7 +120,7 @@ class JobLedger:
 
     @property
     def is_done(self) -> bool:
-        """Tell whether every job has ended."""
+        """Return whether every job has ended."""
         return not self._jobs_left
 
     def start(self, job: int, task: int, at_s: float) -> float:

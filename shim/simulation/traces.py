@@ -82,7 +82,7 @@ class Workload:
         return sum(job.n_tasks for job in self.jobs)
 
     def is_short(self, job: TraceJob) -> bool:
-        """Tell whether the job counts as short."""
+        """Return whether the job counts as short."""
         return job.estimate_s < self.cutoff_s
 
 

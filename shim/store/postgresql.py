@@ -120,7 +120,7 @@ def unverified_server(url: str) -> str:
 
 
 def _is_here(host: str) -> bool:
-    """Tell whether a host is this machine, or a folder of its sockets; a name that is not localhost may be anything."""
+    """True if a host is this machine, or a folder of its sockets; a name that is not localhost may be anything."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -17,7 +17,7 @@ from shim.federation.core.federation_view import FederationView
 from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
-from shim.submission.lost_time import Sighting
+from shim.submission.lost_time import Observation
 
 _log = structlog.get_logger("heddle.claims")
 
@@ -50,7 +50,7 @@ class Claims:
         _log.error("an id belongs to another application", application=str(application_id), reason=reason)
         return True
 
-    async def take_over(self, record: SubmissionRecord, sighting: Sighting) -> None:
+    async def take_over(self, record: SubmissionRecord, sighting: Observation) -> None:
         """Settle a record from before a restore where a cluster has its application, or another under its id.
 
         Raises:

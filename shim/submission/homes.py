@@ -116,7 +116,7 @@ class Homes:
         now_s = self._clock.now_s()
         decision = self.preview(submission, excluded=excluded)
         if decision.home_subcluster is None and decision.is_lasting:
-            decision = self._who_says_no(decision, submission, now_s)
+            decision = self._rejection(decision, submission, now_s)
         if decision.home_subcluster is not None and decision.refusal is None:
             queue = self._named(decision.home_subcluster, submission)
             placement = PendingPlacement(queue, submission.resource, now_s)
@@ -131,7 +131,7 @@ class Homes:
     def _named(self, home: SubClusterId, submission: Submission) -> str:
         return self._settings.name_at(home, submission.queue) if submission.queue else submission.queue
 
-    def _who_says_no(self, decision: HomeDecision, submission: Submission, now_s: float) -> HomeDecision:
+    def _rejection(self, decision: HomeDecision, submission: Submission, now_s: float) -> HomeDecision:
         """A submission that fits nowhere goes to a usable sub-cluster: that refuses it in its own words."""
         late, reserved_at = frozenset(self._view.late(now_s)), self._settings.reserved_at(submission)
         usable = (

@@ -30,7 +30,7 @@ from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.submission.core.home_refusals import INVALID_RESOURCE
 from shim.submission.entrance import Accepted
-from shim.submission.lost_time import Past
+from shim.submission.lost_time import EarlierRun
 from shim.submission.tools import Listing
 
 
@@ -44,7 +44,7 @@ class KnownApplications:
 
     view: FederationView
     store: StateStore
-    past: Past
+    past: EarlierRun
     listing: Listing
     is_taken: Callable[[ApplicationId], bool]
 

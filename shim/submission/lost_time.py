@@ -34,7 +34,7 @@ _NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
-class LostTimeSettings:
+class RestoreGapSettings:
     """Settings of the look for applications of the lost time.
 
     Attributes:
@@ -49,7 +49,7 @@ class LostTimeSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class Observation:
     """An application at a cluster: in which life of that, and what it tells."""
 
     life: Life
@@ -57,7 +57,7 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True)
-class Sightings:
+class Observations:
     """Places where applications were seen.
 
     Attributes:
@@ -66,13 +66,13 @@ class Sightings:
         told: Clusters that said.
     """
 
-    found: Mapping[ApplicationId, Sighting]
+    found: Mapping[ApplicationId, Observation]
     silent: tuple[SubClusterId, ...]
     told: frozenset[SubClusterId] = frozenset()
 
 
-class Past(Protocol):
-    """Events that may have happened without a trace in the store; implemented by `LostTime`."""
+class EarlierRun(Protocol):
+    """Events that may have happened without a trace in the store; implemented by `RestoreGap`."""
 
     def concerns(self, progress: SubmissionProgress) -> bool:
         """True if a record is from before a restore, so that more may have happened than it tells."""
@@ -86,7 +86,7 @@ class Past(Protocol):
         """True if Heddle has not issued an id, as far as the store remembers."""
         ...
 
-    async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
+    async def look_for(self, application_ids: Collection[ApplicationId]) -> Observations:
         """Ask every cluster that is not retired for applications by id."""
         ...
 
@@ -109,24 +109,24 @@ class NothingLost:
         del application_id
         return False
 
-    async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
+    async def look_for(self, application_ids: Collection[ApplicationId]) -> Observations:
         """Find nothing anywhere."""
         del application_ids
-        return Sightings({}, ())
+        return Observations({}, ())
 
 
 NOTHING_LOST = NothingLost()
 
 
 @dataclass(slots=True)
-class LostTime:
+class RestoreGap:
     """Knows whether the store was restored, and asks clusters about what is doubtful since."""
 
     history: HistoryStore
     view: FederationView
     managers: Mapping[SubClusterId, ResourceManager]
     clock: Clock
-    settings: LostTimeSettings
+    settings: RestoreGapSettings
     restored_at_ms: int = 0
     epochs: frozenset[int] = frozenset()
     adopted: dict[ApplicationId, SubClusterId] = field(default_factory=dict)
@@ -144,7 +144,7 @@ class LostTime:
         """True if Heddle has not issued an id, as far as the store remembers."""
         return application_id.cluster_timestamp not in self.epochs
 
-    async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
+    async def look_for(self, application_ids: Collection[ApplicationId]) -> Observations:
         """Ask every cluster that is not retired for applications by id."""
         late = frozenset(self.view.late(self.clock.now_s()))
         there = [name for name in self.managers if not self.view.is_retired(name)]
@@ -153,14 +153,14 @@ class LostTime:
         answers = await asyncio.gather(
             *(ask_home(self.managers[name], application_ids, timeout_s=within_s) for name in asked)
         )
-        found: dict[ApplicationId, Sighting] = {}
+        found: dict[ApplicationId, Observation] = {}
         for answer in answers:
             if isinstance(answer, HomeKnows):
                 for application_id, summary in answer.applications.items():
                     if SPAN_TAG not in summary.tags:
-                        found.setdefault(application_id, Sighting(answer.life, summary))
+                        found.setdefault(application_id, Observation(answer.life, summary))
         told = frozenset(name for name, answer in zip(asked, answers, strict=True) if isinstance(answer, HomeKnows))
-        return Sightings(found, tuple(name for name in there if name not in told), told)
+        return Observations(found, tuple(name for name in there if name not in told), told)
 
     async def run(self) -> None:
         """Look until cancelled."""

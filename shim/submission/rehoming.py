@@ -153,7 +153,7 @@ class Rehoming:
             self._moving.discard(application_id)
             raise ConflictError(f"{application_id} is being changed by another Heddle; look again") from exc
         try:
-            waits_for = await self._bring_on(leaving, target, within_s=self._settings.killed_within_s)
+            waits_for = await self._deliver_on(leaving, target, within_s=self._settings.killed_within_s)
         finally:
             self._moving.discard(application_id)
         stands = await self._store.find(application_id)
@@ -176,7 +176,7 @@ class Rehoming:
             return ""  # another Heddle was first
         self._moving.add(application_id)
         try:
-            return await self._bring_on(whole, None, within_s=0.0)
+            return await self._deliver_on(whole, None, within_s=0.0)
         finally:
             self._moving.discard(application_id)
 
@@ -242,7 +242,7 @@ class Rehoming:
 
     # -- the move ------------------------------------------------------------------------------------------------------
 
-    async def _bring_on(self, leaving: SubmissionRecord, target: SubClusterId | None, *, within_s: float) -> str:
+    async def _deliver_on(self, leaving: SubmissionRecord, target: SubClusterId | None, *, within_s: float) -> str:
         """Kill it at its old home, wait until that says so, and send it on; return what is waited for."""
         application_id, old = leaving.submission.application_id, leaving.home_subcluster
         manager = self._managers[old]

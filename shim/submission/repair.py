@@ -207,11 +207,11 @@ class Repair:
         async def bring(record: SubmissionRecord) -> None:
             async with gate:
                 if not asked.is_silent:
-                    await self._bring(record, asked)
+                    await self._deliver(record, asked)
 
         await asyncio.gather(*(bring(record) for record in records))
 
-    async def _bring(self, record: SubmissionRecord, asked: "_Asked") -> None:
+    async def _deliver(self, record: SubmissionRecord, asked: "_Asked") -> None:
         """Bring one record on; what is wrong with it delays no other."""
         try:
             reason = await self._attempt(record, asked)
@@ -238,7 +238,7 @@ class Repair:
             return knows.unanswered[application_id]
         seen = knows.applications.get(application_id)
         if seen is None:
-            return await self._bring_unknown(record, knows.life)
+            return await self._deliver_unknown(record, knows.life)
         if not await self._claims.is_disputed(record, seen):
             await self.resending.settle_taken(record)
         return ""
@@ -251,7 +251,7 @@ class Repair:
         manager = self._managers[record.home_subcluster]
         return await ask_home(manager, [record.submission.application_id], timeout_s=within_s)
 
-    async def _bring_unknown(self, record: SubmissionRecord, life: Life) -> str:
+    async def _deliver_unknown(self, record: SubmissionRecord, life: Life) -> str:
         """Send what the home does not know, or give it up; see `_attempt`."""
         if await self._is_given_up(record, life):
             return ""

@@ -120,7 +120,7 @@ class SubmissionService:
         if flight is not None:
             await asyncio.wait({flight})
             return await self.submit(submission, accept=accept)
-        return await asyncio.shield(self._take_off(application_id, self._fly(submission, accept)))
+        return await asyncio.shield(self._begin(application_id, self._submit(submission, accept)))
 
     async def start(self, record: SubmissionRecord) -> Accepted | Rejected | HomeDecision:
         """Bring an application that waited to a home: its turn has come.
@@ -144,7 +144,7 @@ class SubmissionService:
             return decision
         if decision.refusal is not None and decision.refusal.java_class == INVALID_RESOURCE:
             return replace(decision, home_subcluster=None)  # it would be taken, and never start
-        return await asyncio.shield(self._take_off(application_id, self._fly_on(record, decision)))
+        return await asyncio.shield(self._begin(application_id, self._submit_waiting(record, decision)))
 
     async def _started_before(self, record: SubmissionRecord) -> Accepted | HomeDecision | None:
         """Find a waiting record that was started in the lost time of a restored store; None if it surely was not."""
@@ -159,20 +159,20 @@ class SubmissionService:
             return HomeDecision(None, f"it may have started before the store was restored: {names} cannot say now", ())
         return None
 
-    def _take_off(
+    def _begin(
         self, application_id: ApplicationId, work: Coroutine[Any, Any, Accepted | Rejected]
     ) -> "asyncio.Task[Accepted | Rejected]":
         flight = asyncio.create_task(work)
         self._flights[application_id] = flight
-        flight.add_done_callback(lambda done: self._land(application_id, done))
+        flight.add_done_callback(lambda done: self._record_answer(application_id, done))
         return flight
 
-    def _land(self, application_id: ApplicationId, flight: "asyncio.Task[Accepted | Rejected]") -> None:
+    def _record_answer(self, application_id: ApplicationId, flight: "asyncio.Task[Accepted | Rejected]") -> None:
         self._flights.pop(application_id, None)
         if not flight.cancelled():
             flight.exception()  # whoever waited has heard it
 
-    async def _fly(self, submission: Submission, accept: str) -> Accepted | Rejected:
+    async def _submit(self, submission: Submission, accept: str) -> Accepted | Rejected:
         deadline_s = self._clock.monotonic_s() + self._settings.answer_within_s
         self._reached(CrashPoint.RECEIVED, submission.application_id)
         try:
@@ -207,9 +207,9 @@ class SubmissionService:
             return Accepted(NOWHERE, is_delivered=False)
         _tell_home(record)
         self.attempts.begin(record)
-        return await self._bring(record, deadline_s, accept)
+        return await self._deliver(record, deadline_s, accept)
 
-    async def _fly_on(self, waited: SubmissionRecord, decision: HomeDecision) -> Accepted | Rejected:
+    async def _submit_waiting(self, waited: SubmissionRecord, decision: HomeDecision) -> Accepted | Rejected:
         """Write the intent over what waited, which only one Heddle can do, and send."""
         deadline_s = self._clock.monotonic_s() + self._settings.answer_within_s
         intent = self._intent(waited.submission, waited.content_hash, decision)
@@ -221,7 +221,7 @@ class SubmissionService:
         self.attempts.begin(record)  # what waited was sent nowhere
         self._view.note_submitted_at(record.submission.application_id, told.since_ms)
         self._listing.mark_submitted(record.submission, record.home_subcluster)
-        return await self._bring(record, deadline_s, "application/json")
+        return await self._deliver(record, deadline_s, "application/json")
 
     def _intent(self, submission: Submission, digest: bytes, decision: HomeDecision) -> SubmissionRecord:
         """Record that is written before anything is sent; a decision without a home is to wait."""
@@ -237,7 +237,7 @@ class SubmissionService:
             intent_id=self._new_intent_id(),
         )
 
-    async def _bring(self, record: SubmissionRecord, deadline_s: float, accept: str) -> Accepted | Rejected:
+    async def _deliver(self, record: SubmissionRecord, deadline_s: float, accept: str) -> Accepted | Rejected:
         """Send to the home; while that is provably not reached, to another; to one more if it refuses for the size."""
         tried: dict[SubClusterId, str] = {}
         first: _RefusedForSize | None = None

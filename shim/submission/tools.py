@@ -12,7 +12,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.submission.homes import Homes
-from shim.submission.lost_time import NOTHING_LOST, Past
+from shim.submission.lost_time import NOTHING_LOST, EarlierRun
 from shim.submission.reservations import Reservations
 
 
@@ -54,7 +54,7 @@ class SubmissionTools:
     new_intent_id: Callable[[], str]
     reservations: Reservations
     crash_points: CrashPoints = nothing_happens
-    past: Past = NOTHING_LOST
+    past: EarlierRun = NOTHING_LOST
 
 
 # Records that stand as they were seen: whoever works on one may have been overtaken by another Heddle.

@@ -54,7 +54,7 @@ class Watched:
                 self.promised[each["request"]] = there
 
     def could_be_at(self, places: Counter[str]) -> bool:
-        """Tell whether each ask that was seen was promised a place of its own among these.
+        """Return whether each ask that was seen was promised a place of its own among these.
 
         On a busy machine one may be granted before it is seen, or planned twice.
         """

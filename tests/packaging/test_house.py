@@ -164,7 +164,7 @@ WAITED_FOR = {
     "shim/server/rest/service.py::RestService._while_welcome",
     "shim/submission/application_ids.py::ApplicationIds._start_fetching",
     "shim/submission/reconciliation.py::Reconciliation.run",
-    "shim/submission/service.py::SubmissionService._take_off",
+    "shim/submission/service.py::SubmissionService._begin",
 }
 """Whoever begins it there, or asks for it, waits for it and has its failure."""
 SEEN_BY = {

@@ -42,7 +42,7 @@ def throw(address: str, message: bytes, *, is_whole: Callable[[bytes], bool] = b
 
 
 def is_whole_frame(received: bytes) -> bool:
-    """Tell whether an answer of Hadoop RPC is there to its end."""
+    """Return whether an answer of Hadoop RPC is there to its end."""
     return len(received) >= 4 and len(received) - 4 >= int.from_bytes(received[:4], "big")
 
 

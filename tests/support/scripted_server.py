@@ -209,7 +209,7 @@ class ScriptedServer:
         return description_of(self.api)
 
     async def goes_on(self, answer: Answer, within_s: float) -> bool:
-        """Tell whether a stream goes on for so long."""
+        """Return whether a stream goes on for so long."""
         assert answer.later is not None
         coming = asyncio.ensure_future(anext(answer.later, b""))
         for _ in range(int(within_s / 0.25)):

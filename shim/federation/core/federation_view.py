@@ -69,7 +69,7 @@ class AwaitedNodes:
             self._until_s = at_s + _AT_MOST_S
 
     def are_missing(self, capacity: ResourceVector, now_s: float) -> bool:
-        """Tell whether much is missing still: with what never comes back it is so for a minute."""
+        """Return whether much is missing still: with what never comes back it is so for a minute."""
         return now_s < self._until_s and capacity.memory_mib < _NEARLY_ALL * self._before.memory_mib
 
 
@@ -384,15 +384,15 @@ class FederationView:
         return self._index.find(application_id)
 
     def is_synthetic(self, application_id: ApplicationId) -> bool:
-        """Tell whether the document is that of `mark_submitted`: its home has not told of it yet."""
+        """Return whether the document is that of `mark_submitted`: its home has not told of it yet."""
         return self._index.is_synthetic(application_id)
 
     def is_disowned(self, application_id: ApplicationId) -> bool:
-        """Tell whether its id belongs to another application at its home: that one's answers are not for its client."""
+        """True if its id belongs to another application at its home: that one's answers are not for its client."""
         return self._index.is_disowned(application_id)
 
     def is_waiting(self, application_id: ApplicationId) -> bool:
-        """Tell whether the federation holds it back: it has no home yet."""
+        """Return whether the federation holds it back: it has no home yet."""
         return self._index.is_waiting(application_id)
 
     def waiting(self) -> frozenset[ApplicationId]:
@@ -425,7 +425,7 @@ class FederationView:
         return self._index.outdated
 
     def is_outdated(self, application_id: ApplicationId) -> bool:
-        """Tell whether the application was written after its document was asked for."""
+        """Return whether the application was written after its document was asked for."""
         return self._index.written_at_s(application_id) is not None
 
     def written_at_s(self, application_id: ApplicationId) -> float | None:
@@ -433,7 +433,7 @@ class FederationView:
         return self._index.written_at_s(application_id)
 
     def is_touched(self, subcluster: SubClusterId, part: Part) -> bool:
-        """Tell whether a part was written after its document was asked for."""
+        """Return whether a part was written after its document was asked for."""
         return subcluster not in self._retired and part in self._subclusters[subcluster].touched
 
     def forgotten(self) -> Mapping[ApplicationId, SubClusterId]:
@@ -441,7 +441,7 @@ class FederationView:
         return self._index.forgotten
 
     def is_retired(self, subcluster: SubClusterId) -> bool:
-        """Tell whether an operator has declared a sub-cluster dead."""
+        """Return whether an operator has declared a sub-cluster dead."""
         return subcluster in self._retired
 
     def part(self, subcluster: SubClusterId, part: Part) -> PartDocument | None:
@@ -483,7 +483,7 @@ class FederationView:
         return 0 if report is None else report.started_on_ms
 
     def has_lived(self, subcluster: SubClusterId, started_on_ms: int) -> bool:
-        """Tell whether a ResourceManager was ever reported to have started then."""
+        """Return whether a ResourceManager was ever reported to have started then."""
         return started_on_ms in self._subclusters[subcluster].lives
 
     def age_s(self, subcluster: SubClusterId, now_s: float) -> float:

@@ -70,7 +70,7 @@ class AskGroup:
 
     @property
     def is_strict(self) -> bool:
-        """Tell whether only the named places will do."""
+        """Return whether only the named places will do."""
         row = self.rows.get(ANY)
         return row is not None and not row.relaxes
 
@@ -355,7 +355,7 @@ class AskBook:
 
     @property
     def has_placed(self) -> bool:
-        """Tell whether there are asks with a placement constraint."""
+        """Return whether there are asks with a placement constraint."""
         return any(group.key.placement is not None for group in self._groups.values())
 
     def request_of(
@@ -380,7 +380,7 @@ class AskBook:
 
     @property
     def has_spares(self) -> bool:
-        """Tell whether some containers are asked for at several sessions at once."""
+        """Return whether some containers are asked for at several sessions at once."""
         return any(group.has_spares for group in self._groups.values())
 
     def _totals(self) -> Mapping[AskKey, int]:

@@ -149,7 +149,7 @@ class ContainerBook:
         return self._containers.get(container)
 
     def is_done(self, container: ContainerId) -> bool:
-        """Tell whether the container was known, and is no more."""
+        """Return whether the container was known, and is no more."""
         return container in self._done
 
     def add(self, container: Container) -> None:

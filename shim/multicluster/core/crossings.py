@@ -32,7 +32,7 @@ _KILLED = frozenset({137, 143})
 
 
 def is_failure(exit_status: int) -> bool:
-    """Tell whether a container ended by a fault of its program or of its node, not by somebody's will."""
+    """Return whether a container ended by a fault of its program or of its node, not by somebody's will."""
     return exit_status in _FAILED or (exit_status > 0 and exit_status not in _KILLED)
 
 

@@ -60,7 +60,7 @@ class ClusterCapacity:
             object.__setattr__(self, "rack_names", frozenset(self.racks.values()))
 
     def has_place(self, place: str) -> bool:
-        """Tell whether a host or rack of this name is there."""
+        """Return whether a host or rack of this name is there."""
         return place in self.racks or place in self.rack_names
 
 

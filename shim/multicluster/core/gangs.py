@@ -129,12 +129,12 @@ class GangHold:
 
     @property
     def is_pending(self) -> bool:
-        """Tell whether what is granted is held."""
+        """Return whether what is granted is held."""
         return self._tries is not None and not self._tries.is_over
 
     @property
     def has_gang(self) -> bool:
-        """Tell whether the attempt has one, given by now or not: then the store knows what was given at home, too."""
+        """Return whether the attempt has one, given by now or not: then the store knows what was given at home, too."""
         return self._tries is not None
 
     def held(self) -> Sequence[Container]:
@@ -181,7 +181,7 @@ class GangHold:
             self._give_back(is_rejected=True)
 
     def holds_back(self) -> bool:
-        """Tell whether the next answer gives nothing, as something is lacking; a gang that was all there is over."""
+        """Return whether the next answer gives nothing, as something is lacking; a gang that was all there is over."""
         tries = self._tries
         if tries is None or tries.is_over:
             return False

@@ -105,7 +105,7 @@ class AskLedger:
 
     @property
     def needs_registration(self) -> bool:
-        """Tell whether the home has to be told of the ApplicationMaster (again)."""
+        """Return whether the home has to be told of the ApplicationMaster (again)."""
         return self._home.state is not SessionState.OPEN
 
     @property

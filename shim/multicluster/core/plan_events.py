@@ -30,7 +30,7 @@ class AllocationsVerified(PlanEvent):
 
     @property
     def is_rejected(self) -> bool:
-        """Tell whether there is less room for one of them than was proposed."""
+        """Return whether there is less room for one of them than was proposed."""
         return any(each.verdict is Verdict.REJECTED for each in self.verdicts)
 
 

@@ -147,7 +147,7 @@ class PlannedSplitter:
 
     @property
     def awaits_plan(self) -> bool:
-        """Tell whether containers are wanted that no plan has looked at."""
+        """Return whether containers are wanted that no plan has looked at."""
         return any(group.is_new for group in self._groups.values())
 
     def drain(self) -> Sequence[LedgerEffect]:

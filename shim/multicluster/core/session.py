@@ -106,7 +106,7 @@ class Session:
         self.doubted.clear()
 
     def adds_up(self, key: AskKey) -> bool:
-        """Tell whether the scheduler adds up counts of a key: then it can only be asked for more."""
+        """Return whether the scheduler adds up counts of a key: then it can only be asked for more."""
         return self.adds and key.placement is not None
 
     def bound(self, key: AskKey) -> int:
@@ -415,7 +415,7 @@ class Conversations:
         return rows
 
     def _may_take_back(self, group: AskGroup, session: Session) -> bool:
-        """Tell whether a scheduler may be told a count of 0: one that takes no constraints refuses the whole call."""
+        """Return whether a scheduler may be told a count of 0: one that takes no constraints refuses the whole call."""
         placement = group.key.placement
         if placement is None:
             return True

@@ -61,7 +61,7 @@ class AskSplitter(ContainerWatch, Protocol):
 
     @property
     def awaits_plan(self) -> bool:
-        """Tell whether containers are wanted that are to be planned before anybody is asked for them."""
+        """Return whether containers are wanted that are to be planned before anybody is asked for them."""
         ...
 
     def drain(self) -> Sequence[LedgerEffect]:
@@ -81,7 +81,7 @@ class AskSplitter(ContainerWatch, Protocol):
         ...
 
     def has_spares(self, key: AskKey) -> bool:
-        """Tell whether the last `split` asks several sub-clusters for the same containers: the first to grant binds."""
+        """True if the last `split` asks several sub-clusters for the same containers: the first to grant binds."""
         ...
 
     def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:
@@ -196,7 +196,7 @@ class CapacitySplitter:
 
 
 def may_have(room: ClusterCapacity, request: PendingRequest) -> bool:
-    """Tell whether the sub-cluster can be asked at all; what a placement constraint says of it is not looked at."""
+    """Return whether the sub-cluster can be asked at all; what a placement constraint says of it is not looked at."""
     key = request.key
     if key.is_opportunistic and not room.is_home:
         return False  # they need a scheduler that is set up for them
@@ -205,7 +205,7 @@ def may_have(room: ClusterCapacity, request: PendingRequest) -> bool:
 
 
 def could_hold(room: ClusterCapacity, request: PendingRequest) -> bool:
-    """Tell whether a sub-cluster is open to such asks, and has nodes large enough."""
+    """Return whether a sub-cluster is open to such asks, and has nodes large enough."""
     if not room.is_open or room.subcluster in request.refused or room.weight <= 0:
         return False
     return _fits(request.key.resource, room.largest)

@@ -136,7 +136,7 @@ class AllocationGroup:
 
     @property
     def has_spares(self) -> bool:
-        """Tell whether schedulers are asked for the same containers.
+        """Return whether schedulers are asked for the same containers.
 
         Not beyond what the queue may have, as two could grant at once; nor where places, or a constraint, decide.
         """
@@ -187,7 +187,7 @@ class AllocationGroup:
 
     @property
     def is_new(self) -> bool:
-        """Tell whether more is published than a plan has looked at."""
+        """Return whether more is published than a plan has looked at."""
         return self.published is not None and self.planned < self.published.wanted
 
     def begin_anew(self) -> None:

@@ -31,7 +31,7 @@ class SecurityContext(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether the context is established."""
+        """Return whether the context is established."""
         ...
 
     @property

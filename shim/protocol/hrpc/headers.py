@@ -102,7 +102,7 @@ class ConnectionHeader:
 
     @property
     def is_hadoop(self) -> bool:
-        """Tell whether the peer speaks Hadoop RPC at all."""
+        """Return whether the peer speaks Hadoop RPC at all."""
         return self.magic == _MAGIC
 
     @classmethod

@@ -157,12 +157,12 @@ class ServerConnection:
 
     @property
     def has_more(self) -> bool:
-        """Tell whether frames that were received wait for `go_on`."""
+        """Return whether frames that were received wait for `go_on`."""
         return self._has_more and self.state not in _READS_NOTHING
 
     @property
     def is_behind(self) -> bool:
-        """Tell whether reading should pause: frames wait for `go_on`, or a login waits for its verdict."""
+        """Return whether reading should pause: frames wait for `go_on`, or a login waits for its verdict."""
         return self.has_more or self.state is ServerState.AWAITS_VERDICT
 
     @property
@@ -177,7 +177,7 @@ class ServerConnection:
 
     @property
     def has_to_send(self) -> bool:
-        """Tell whether `data_to_send` would give anything."""
+        """Return whether `data_to_send` would give anything."""
         return bool(self._out) or self._layered.has_to_send
 
     def data_to_send(self, most_to_wrap: int | None = None) -> bytes:

@@ -192,7 +192,7 @@ class Value:
         self.passed = 0
 
     def has_more(self) -> bool:
-        """Tell whether a byte is still to come."""
+        """Return whether a byte is still to come."""
         if not self._left and not self._is_last:
             self._allowance.step()
             count = _number(self._block)

@@ -190,7 +190,7 @@ def _bounds(leaf: SimplePlacementConstraintProto) -> Iterator[TagBound]:
 
 
 def _holds_whole(constraint: PlacementConstraintProto) -> bool:
-    """Tell whether each simple constraint has to hold."""
+    """Return whether each simple constraint has to hold."""
     if constraint.HasField("simpleConstraint"):
         return True
     composite = constraint.compositeConstraint
@@ -199,7 +199,7 @@ def _holds_whole(constraint: PlacementConstraintProto) -> bool:
 
 
 def _is_judged_there(leaf: SimplePlacementConstraintProto) -> bool:
-    """Tell whether a cluster knows every container that counts: those on the same node, or on the same rack."""
+    """Return whether a cluster knows every container that counts: those on the same node, or on the same rack."""
     namespaces = {text_of(target.targetKey) for target in leaf.targetExpressions}
     are_tags = all(
         target.targetType == PlacementConstraintTargetProto.TargetType.ALLOCATION_TAG
@@ -213,7 +213,7 @@ def _is_judged_there(leaf: SimplePlacementConstraintProto) -> bool:
 
 
 def _bounds_own(leaf: SimplePlacementConstraintProto, tags: frozenset[str]) -> bool:
-    """Tell whether it bounds how many containers with these tags a node may have."""
+    """Return whether it bounds how many containers with these tags a node may have."""
     is_own = all(text_of(target.targetKey) in {*_OWN, "all"} for target in leaf.targetExpressions)
     is_bound = leaf.scope == _NODE and leaf.maxCardinality < _UNBOUNDED
     return is_bound and is_own and bool(values := _values(leaf)) and values <= tags

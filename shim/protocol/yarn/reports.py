@@ -140,7 +140,7 @@ _TOKEN_KINDS = (b"YARN_AM_RM_TOKEN", b"YARN_CLIENT_TOKEN")
 
 
 def tells_an_end(answer: bytes) -> bool:
-    """Tell whether a ResourceManager's answer with a report will not change any more.
+    """Return whether a ResourceManager's answer with a report will not change any more.
 
     An application is FINISHED as soon as its ApplicationMaster has said goodbye; when that is gone too, there is a time
     of its end. Its logs may be collected for long after that.
@@ -157,7 +157,7 @@ def tells_of_running(answer: bytes) -> bool:
 
 
 def holds_token(answer: bytes) -> bool:
-    """Tell whether an answer with reports holds a token of an ApplicationMaster, or of a client for one.
+    """Return whether an answer with reports holds a token of an ApplicationMaster, or of a client for one.
 
     Every token names its kind; to look for the names takes a thousandth of the time that decoding a long list does. A
     name or a diagnostic that spells one of them makes the answer look secret, never the other way round.

@@ -157,7 +157,7 @@ class _Watched:
     has_strangers: bool = False
     counted: TaskClocks | None = None
     stages: StagesOfJob | None = None
-    kin: str = ""
+    recurring_key: str = ""
 
 
 class JobWatch:
@@ -172,7 +172,7 @@ class JobWatch:
         self,
         attempt: ApplicationAttemptId,
         stages: StagesOfJob,
-        kin: str,
+        recurring_key: str,
         held: Iterable[StageContainer],
         asks: Mapping[AskKey, int],
         at_s: float,
@@ -183,7 +183,7 @@ class JobWatch:
         Args:
             attempt: The job.
             stages: Of it.
-            kin: By what it is known again; empty if that is not known.
+            recurring_key: By what it is known again; empty if that is not known.
             held: Containers but for the ApplicationMaster's own.
             asks: Containers of each ask that no scheduler has granted.
             at_s: Now.
@@ -193,19 +193,21 @@ class JobWatch:
         if job is None or job.stages is None or not stages.is_same_as(job.stages):
             if job is not None:  # the part before may have been killed
                 self._end(job, at_s, is_whole=False)
-            job = self._jobs[attempt] = _Watched(stages=stages, kin=kin)  # stages of another part are others
-        self._observe_containers(job, stages, kin, held, asks, at_s)
+            job = self._jobs[attempt] = _Watched(
+                stages=stages, recurring_key=recurring_key
+            )  # stages of another part are others
+        self._observe_containers(job, stages, recurring_key, held, asks, at_s)
         if counts is None:
             return
         job.counted = job.counted or TaskClocks()
         for stage, seconds in job.counted.take(counts, at_s):
-            self._learn(job, stages, kin, stage, seconds)
+            self._learn(job, stages, recurring_key, stage, seconds)
 
     def _observe_containers(
         self,
         job: _Watched,
         stages: StagesOfJob,
-        kin: str,
+        recurring_key: str,
         held: Iterable[StageContainer],
         asks: Mapping[AskKey, int],
         at_s: float,
@@ -240,13 +242,13 @@ class JobWatch:
             stage, since_s = job.since_s.pop(container_id)
             job.ended[stage] = job.ended.get(stage, 0) + 1
             if job.counted is None:  # else tasks are timed one by one, whichever containers they run in
-                self._learn(job, stages, kin, stage, at_s - since_s)
+                self._learn(job, stages, recurring_key, stage, at_s - since_s)
 
-    def _learn(self, job: _Watched, stages: StagesOfJob, kin: str, stage: int, seconds: float) -> None:
+    def _learn(self, job: _Watched, stages: StagesOfJob, recurring_key: str, stage: int, seconds: float) -> None:
         job.seconds.setdefault(stage, deque(maxlen=_REMEMBERED_TIMES)).append(seconds)
-        if not kin:
+        if not recurring_key:
             return
-        key = kin, stages.graph.stages[stage].name
+        key = recurring_key, stages.graph.stages[stage].name
         self._earlier.setdefault(key, deque(maxlen=_REMEMBERED_TIMES)).append(seconds)
         self._earlier.move_to_end(key)
         while len(self._earlier) > _REMEMBERED_STAGES:
@@ -281,13 +283,13 @@ class JobWatch:
         stages = job.stages.graph.stages
         waited_for = set() if is_whole else {each for stage in stages for each in stage.waits_for}
         for stage, seconds in job.counted.over(set(range(len(stages))) - waited_for, at_s):
-            self._learn(job, job.stages, job.kin, stage, seconds)
+            self._learn(job, job.stages, job.recurring_key, stage, seconds)
 
     def facts(
         self,
         attempt: ApplicationAttemptId,
         stages: StagesOfJob,
-        kin: str,
+        recurring_key: str,
         asks: Mapping[AskKey, int],
         counts: Sequence[TaskCounts] | None = None,
     ) -> tuple[StageFacts, ...] | str:
@@ -296,7 +298,7 @@ class JobWatch:
         Args:
             attempt: The job.
             stages: Of it.
-            kin: See `observe`.
+            recurring_key: See `observe`.
             asks: See `observe`.
             counts: See `observe`; the newest that were observed.
         """
@@ -306,7 +308,9 @@ class JobWatch:
         if stages.has_parts and counts is None:
             return "its tasks are not counted now, so that it is not known which part of it runs"
         found: list[StageFacts] = []
-        for stage, seen in zip(stages.graph.stages, self.seen(attempt, stages, kin, asks, counts), strict=True):
+        for stage, seen in zip(
+            stages.graph.stages, self.seen(attempt, stages, recurring_key, asks, counts), strict=True
+        ):
             if seen.waiting is None:
                 return (
                     f"how many tasks of stage {stage.name!r} are left is not known: it has not asked, and its tasks"
@@ -323,7 +327,7 @@ class JobWatch:
         self,
         attempt: ApplicationAttemptId,
         stages: StagesOfJob,
-        kin: str,
+        recurring_key: str,
         asks: Mapping[AskKey, int],
         counts: Sequence[TaskCounts] | None = None,
     ) -> tuple[StageSeen, ...]:
@@ -337,7 +341,7 @@ class JobWatch:
         for number, (stage, waiting) in enumerate(
             zip(stages.graph.stages, _waiting(stages.graph, wanted, job.asked), strict=True)
         ):
-            times_from, times = self._times(job, kin, number, stage)
+            times_from, times = self._times(job, recurring_key, number, stage)
             size = job.sizes.get(number, ResourceVector(max(1, stage.memory_mib), max(1, stage.vcores)))
             seconds = max(1.0, _upper(times)) if times else None
             running = tuple(since_s for at, since_s in job.since_s.values() if at == number)
@@ -349,13 +353,13 @@ class JobWatch:
             found.append(seen)
         return tuple(found)
 
-    def _times(self, job: _Watched, kin: str, number: int, stage: Stage) -> tuple[str, Sequence[float]]:
+    def _times(self, job: _Watched, recurring_key: str, number: int, stage: Stage) -> tuple[str, Sequence[float]]:
         """Times of this stage's tasks, else of the same stage of earlier runs, else of all of the job's.
 
         As many tasks of earlier runs as the stage has are all of one run: a join of one task is known after that.
         """
         of_a_run = _ENOUGH if stage.tasks is None else max(1, min(_ENOUGH, stage.tasks))
-        earlier = self._earlier.get((kin, stage.name), ()) if kin else ()
+        earlier = self._earlier.get((recurring_key, stage.name), ()) if recurring_key else ()
         others = [seconds for times in job.seconds.values() for seconds in times]
         sources = (
             ("its own tasks", tuple(job.seconds.get(number, ())), _ENOUGH),

@@ -230,7 +230,7 @@ def measure(
 
 
 def _is_full(seen: SubClusterView, withheld: ResourceVector) -> bool:
-    """Tell whether something waits for resources: there, or here for what comes free there."""
+    """Return whether something waits for resources: there, or here for what comes free there."""
     if seen.pending.memory_mib > 0:
         return True
     return withheld.memory_mib > 0 and seen.used.dominant_share_of(seen.capacity) >= _NEARLY_FULL

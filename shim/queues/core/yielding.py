@@ -427,7 +427,7 @@ class JobStanding:
 
     @property
     def is_late(self) -> bool:
-        """Tell whether the plan in force ends later than was promised: its share fell after it had put something off.
+        """Return whether the plan in force ends later than was promised: its share fell after it had put something off.
 
         With its share alone it would have done that work while it had the larger share. It puts off no more, or it
         would be later with each further fall, though no single promise was broken.

@@ -102,7 +102,7 @@ class CurrentBid:
         core.effects.append(SendMessage(local_master, self._renew(link, self._lines)))
 
     def _is_worth_sending(self, link: LocalMasterLink, told: Rank) -> bool:
-        """Tell whether the most urgent need is more urgent now, or that of short tasks, for which room is kept."""
+        """Return whether the most urgent need is more urgent now, or that of short tasks, for which room is kept."""
         policy = self._core.policy
         if is_worth_renewing(policy, told, self._lines[0].rank, link.rival):
             return True

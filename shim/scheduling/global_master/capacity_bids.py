@@ -63,7 +63,7 @@ def rank_among_queues(*, is_overdue: bool, standing: int, waited_s: float) -> Ra
 
 
 def is_better(rank: Rank, standing: int) -> bool:
-    """Tell whether a rank is that of a queue which has less for its share than one of this standing."""
+    """Return whether a rank is that of a queue which has less for its share than one of this standing."""
     return rank[0] < standing
 
 

@@ -251,7 +251,7 @@ class WaitingTable:
             known.heard_at_s = at_s
 
     def is_overdue(self, attempt: ApplicationAttemptId) -> bool:
-        """Tell whether an attempt was overtaken for too long, as of the newest order."""
+        """Return whether an attempt was overtaken for too long, as of the newest order."""
         known = self._attempts.get(attempt)
         return known is not None and self._table.get(Column.PRIORITY, known.row) > 0.0
 

@@ -78,7 +78,7 @@ class CapacityOffers:
         self._book.offered.trim(_name(bid), wanted)
 
     def knows(self, sender: str) -> bool:
-        """Tell whether a proposal's sender has ever bid: an older Heddle does not know what an offer is."""
+        """Return whether a proposal's sender has ever bid: an older Heddle does not know what an offer is."""
         return any(bid is not None and _name(bid) == sender for bid in map(self._bids.of, self._heard_s))
 
     def told(self, at_s: float) -> CapacityNotice:

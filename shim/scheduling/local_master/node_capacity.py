@@ -67,7 +67,7 @@ class NodeCapacity:
         return int(self.slots(kind).sum())
 
     def could_hold(self, kind: ContainerKind) -> bool:
-        """Tell whether a node could hold one of a kind if it were empty."""
+        """Return whether a node could hold one of a kind if it were empty."""
         need, columns = self._need(kind)
         rows = np.flatnonzero(self._mask(kind))
         totals = (self._amounts(self._nodes[row].total) for row in rows.tolist())  # mostly the first one could

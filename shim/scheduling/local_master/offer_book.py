@@ -106,7 +106,7 @@ class OfferBook:
             self._lay(each, each.count - taken)
 
     def has_room_besides(self, kind: ContainerKind, count: int) -> bool:
-        """Tell whether there would be room for so many containers of a kind if nothing were offered."""
+        """Return whether there would be room for so many containers of a kind if nothing were offered."""
         for each in self.standing:
             self._nodes.give_back(each.kind, each.places)
         has_room = self._nodes.count(kind) >= count

@@ -353,7 +353,7 @@ class TentativeAllocations:
         return fitting(None if kind.label else self.left_of(kind.queue), kind.resource)
 
     def could_have(self, kind: ContainerKind) -> bool:
-        """Tell whether a container of a kind could be had if what runs ended: by its queue's limit, on some node."""
+        """Return whether a container of a kind could be had if what runs ended: by its queue's limit, on some node."""
         return self.queue_room(kind) > 0 and self._nodes.could_hold(kind)
 
     def _reported_queue_room(self, kind: ContainerKind) -> int:

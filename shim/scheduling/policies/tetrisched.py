@@ -345,16 +345,16 @@ class SpaceTime:
     # ------------------------------------------------------------------ what is wanted
 
     def _is_choosy(self, snapshot: Snapshot, row: int) -> bool:
-        """Tell whether a request starts whole, or would rather be somewhere."""
+        """Return whether a request starts whole, or would rather be somewhere."""
         is_gang = bool(snapshot.requests.numbers[RequestColumn.GANG, row])
         return is_gang or (self._slowdown(snapshot, row) > 1.0 and bool(preferred_nodes(snapshot, row)))
 
     def _is_planned(self, snapshot: Snapshot, row: int) -> bool:
-        """Tell whether a request may gain by being planned together with others."""
+        """Return whether a request may gain by being planned together with others."""
         return self._is_choosy(snapshot, row) or (self.has_time and _slack_s(snapshot, row) < math.inf)
 
     def _is_elsewhere(self, snapshot: Snapshot, plan: Plan) -> bool:
-        """Tell whether a plan starts anything away from where it would rather be, or a gang that wants a shape."""
+        """Return whether a plan starts anything away from where it would rather be, or a gang that wants a shape."""
         return any(_wishes(snapshot, row).shape is not GangShape.ANY for row in plan.granted()) or any(
             self._is_choosy(snapshot, grant.request)
             and (liked := preferred_nodes(snapshot, grant.request))

@@ -84,12 +84,12 @@ class Endpoint:
 
     @property
     def may_be_carried(self) -> bool:
-        """Tell whether `?cluster=ID` sends it to one sub-cluster: reads, and changes of what each has for itself."""
-        return not self.changes or self.key is RouteKey.NAMED or self.way in (Way.SPREAD, Way.WILLING)
+        """Return whether `?cluster=ID` sends it to one sub-cluster: reads, and changes of what each has for itself."""
+        return not self.changes or self.key is RouteKey.NAMED or self.way in (Way.SPREAD, Way.ANY_CLUSTER)
 
     @property
     def operates(self) -> bool:
-        """Tell whether it is for the operators of a ResourceManager: labels, nodes, the scheduler's queues and logs."""
+        """True if it is for the operators of a ResourceManager: labels, nodes, the scheduler's queues and logs."""
         return self.right is Right.OPERATE_CLUSTERS
 
     @property
@@ -194,7 +194,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _change("DELETE", "/delegation-token", RouteKey.NONE, "token.cancel", way=Way.CARRY, takes_body=False),
     _change("POST", "/delegation-token/expiration", RouteKey.NONE, "token.renew", way=Way.CARRY, takes_body=False),
     _change(
-        "POST", "/reservation/new-reservation", RouteKey.NONE, "reservation.new", way=Way.WILLING, takes_body=False
+        "POST", "/reservation/new-reservation", RouteKey.NONE, "reservation.new", way=Way.ANY_CLUSTER, takes_body=False
     ),
     _change("POST", "/reservation/submit", RouteKey.RESERVATION, "reservation.submit"),
     _change("POST", "/reservation/update", RouteKey.RESERVATION, "reservation.update"),
@@ -275,7 +275,7 @@ _TABLE = _by_segments()
 
 
 def has_broken_escape(raw_path: str) -> bool:
-    """Tell whether a `%` is not followed by two hexadecimal digits, or stands for a zero byte: Jetty refuses both."""
+    """Return whether a `%` is not followed by two hexadecimal digits, or stands for a zero byte: Jetty refuses both."""
     return any(found[1] is None or found[1] == "00" for found in _ESCAPE.finditer(raw_path))
 
 

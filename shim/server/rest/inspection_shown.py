@@ -87,7 +87,7 @@ def shown_verdicts(decision: HomeDecision) -> list[applications.Verdict]:
 
 
 def shown_deadline(found: DeadlineOutlook) -> applications.Deadline:
-    """Tell whether a deadline will be met as far as is known, from what, and what it would take."""
+    """Return whether a deadline will be met as far as is known, from what, and what it would take."""
     ends_s = found.expected_end_s
     return applications.Deadline(
         at_ms=int(found.deadline_s * 1000),

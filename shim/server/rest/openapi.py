@@ -33,7 +33,7 @@ _WAYS: Mapping[Way, str] = {
     Way.MERGE: "One answer, made of those of all sub-clusters.",
     Way.ROUTE: "The answer of the one sub-cluster that has it.",
     Way.CARRY: "The answer of one sub-cluster: it is the same on all of them.",
-    Way.WILLING: "The answer of the first sub-cluster that does not refuse.",
+    Way.ANY_CLUSTER: "The answer of the first sub-cluster that does not refuse.",
     Way.SPREAD: "Told to every sub-cluster, or to the one that `cluster` names.",
 }
 _USER: Mapping[str, Any] = {

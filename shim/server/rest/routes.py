@@ -85,7 +85,7 @@ class Routes:
         match call.endpoint.way:
             case Way.SPREAD:
                 return await self._spread(call)
-            case Way.WILLING:
+            case Way.ANY_CLUSTER:
                 return await self._willing(call)
             case Way.CARRY:
                 return await self.pass_on(call, await self._any(call))

@@ -356,7 +356,7 @@ class RestService:
             await pieces.aclose()
 
     async def _is_welcome(self, request: Request, query: Query, caller: Caller) -> bool | None:
-        """Tell whether a caller is who he was, and may read; None if nobody can tell."""
+        """Return whether a caller is who he was, and may read; None if nobody can tell."""
         try:
             again = await self._callers.again(request, query) or caller
             self._identity.require(again, Right.READ)

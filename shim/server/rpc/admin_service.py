@@ -58,7 +58,7 @@ class AdminRow:
 
     @property
     def writes(self) -> bool:
-        """Tell whether it changes something, or was meant to."""
+        """Return whether it changes something, or was meant to."""
         return self.way in {Way.SPREAD, Way.SPLIT, Way.REFUSE}
 
 

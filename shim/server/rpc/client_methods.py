@@ -129,7 +129,7 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "submitReservation": _reserved("reservation.submit"),
     "updateReservation": _reserved("reservation.update"),
     "deleteReservation": _reserved("reservation.delete"),
-    "getNewReservation": Row(Way.WILLING),
+    "getNewReservation": Row(Way.ANY_CLUSTER),
     "listReservations": _MERGE,
     "getClusterMetrics": _OF_NODES,
     "getClusterNodes": _OF_NODES,

@@ -76,7 +76,7 @@ class ClientService:
             Way.ROUTE: lambda asked: self._routes[asked.row.key](asked),
             Way.MERGE: self._merge,
             Way.CARRY: self._carry,
-            Way.WILLING: self._first_willing,
+            Way.ANY_CLUSTER: self._first_willing,
         }
         self._routes: Mapping[RouteKey | None, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             RouteKey.APPLICATION: self._at_home,
@@ -126,7 +126,7 @@ class ClientService:
 
     @staticmethod
     def only_reads(call: HadoopCall) -> bool:
-        """Tell whether a call changes nothing, so that nobody misses it once its client has gone."""
+        """Return whether a call changes nothing, so that nobody misses it once its client has gone."""
         row = CLIENT_METHODS.get(call.method)
         return row is not None and not row.writes
 

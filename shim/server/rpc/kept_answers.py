@@ -63,7 +63,7 @@ class _Kept(Protocol):
     def is_good(self, view: FederationView, now_s: float, /) -> bool: ...
 
     def serves(self, view: FederationView, user: str, /) -> bool:
-        """Tell whether the answer that was kept for all is the one that this user would get."""
+        """Return whether the answer that was kept for all is the one that this user would get."""
         ...
 
 

@@ -88,12 +88,12 @@ class ModelledHeddle:
 
     @property
     def is_up(self) -> bool:
-        """Tell whether it runs, or is stopped."""
+        """Return whether it runs, or is stopped."""
         return not self.gate.is_dead
 
     @property
     def is_ready(self) -> bool:
-        """Tell whether it has begun to serve."""
+        """Return whether it has begun to serve."""
         return self.is_up and self._attempts is not None
 
     @property

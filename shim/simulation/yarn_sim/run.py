@@ -408,7 +408,7 @@ class _Ends:
 
     @property
     def are_all_over(self) -> bool:
-        """Tell whether all have ended."""
+        """Return whether all have ended."""
         return all(self.of(name) is not None for name in self.names)
 
 

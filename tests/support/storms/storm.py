@@ -108,7 +108,7 @@ async def _be_quiet(world: StormWorld, clock: VirtualClock) -> dict[str, None]:
 
 
 def _is_over(world: StormWorld) -> bool:
-    """Tell whether every application that was acknowledged has ended."""
+    """Return whether every application that was acknowledged has ended."""
     for client in world.clients:
         if client.acknowledged_s is None:
             return False

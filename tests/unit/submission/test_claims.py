@@ -11,7 +11,7 @@ from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.home_questions import Life
 from shim.simulation.state_stores import InMemoryStateStore
 from shim.submission.claims import Claims
-from shim.submission.lost_time import Sighting
+from shim.submission.lost_time import Observation
 from tests.doubles.builders import a_record
 from tests.doubles.clock import FakeClock
 from tests.doubles.settings import usual
@@ -63,7 +63,7 @@ async def test_what_a_cluster_has_after_a_restore_settles_the_record_there(
         await store.rehome(replace(record, state=INTENDED, intent_id="another's"), was=record.progress)
     stood = await store.find(record.submission.application_id)
     seen = seen_of(record, at, **({"name": "other"} if is_another else {}))
-    await Claims(store, view, clock).take_over(record, Sighting(Life(LIFE_MS), seen))
+    await Claims(store, view, clock).take_over(record, Observation(Life(LIFE_MS), seen))
 
     found = await store.find(record.submission.application_id)
     assert found is not None

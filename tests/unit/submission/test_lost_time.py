@@ -8,7 +8,7 @@ from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
 from shim.errors import ConflictError, UnavailableError
 from shim.simulation.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from shim.submission.entrance import Accepted
-from shim.submission.lost_time import NOTHING_LOST, LostTime, LostTimeSettings, Sightings
+from shim.submission.lost_time import NOTHING_LOST, Observations, RestoreGap, RestoreGapSettings
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from tests.doubles.federation import ScriptedFederation, ScriptedHeddle
 from tests.doubles.misbehaviours import IsNeverReached
@@ -289,7 +289,7 @@ async def test_where_nothing_is_lost_no_id_is_doubtful_and_nobody_is_asked() -> 
     assert not NOTHING_LOST.concerns(progress)
     assert not NOTHING_LOST.is_lost_time(AN_ID)
     assert not NOTHING_LOST.is_foreign(ApplicationId(77, 1))
-    assert await NOTHING_LOST.look_for([AN_ID]) == Sightings({}, ())
+    assert await NOTHING_LOST.look_for([AN_ID]) == Observations({}, ())
 
 
 @pytest.mark.parametrize(
@@ -299,12 +299,12 @@ async def test_where_nothing_is_lost_no_id_is_doubtful_and_nobody_is_asked() -> 
 async def test_ids_are_of_the_lost_time_up_to_the_restore_and_foreign_if_no_epoch_is_known(
     federation: ScriptedFederation, store: InMemoryStateStore, timestamp: int, *, is_lost_time: bool, is_foreign: bool
 ) -> None:
-    past = LostTime(
+    past = RestoreGap(
         InMemoryHistoryStore(store),
         (await federation.start()).view,
         {},
         federation.clock,
-        LostTimeSettings(history_s=1.0),
+        RestoreGapSettings(history_s=1.0),
         restored_at_ms=1000,
         epochs=frozenset({999, 1001}),
     )
@@ -344,8 +344,8 @@ async def test_one_that_ended_so_long_ago_that_its_record_is_purged_is_no_sign_o
     ended_at_ms = int(federation.clock.now_s() * 1000) - ended_ago_ms if state == "FINISHED" else 0
     federation["west"].add_application(AN_ID, state, finishedTime=ended_at_ms)
     await heddle.poll()
-    settings = LostTimeSettings(history_s=60.0)
-    past = LostTime(InMemoryHistoryStore(store), heddle.view, heddle.managers, federation.clock, settings)
+    settings = RestoreGapSettings(history_s=60.0)
+    past = RestoreGap(InMemoryHistoryStore(store), heddle.view, heddle.managers, federation.clock, settings)
     await past.round()
     assert past.adopted == ({AN_ID: WEST} if is_adopted else {})
     assert bool(past.restored_at_ms) is is_adopted

@@ -29,10 +29,10 @@ def container(number, key=MAP, job=JOB):
 def after_four_maps(job=JOB, watch=None):
     """Maps that ran 10, 11, 12 and 13 seconds."""
     watch = watch or JobWatch()
-    watch.observe(job, STAGES, "kin", [container(number, job=job) for number in range(2, 6)], {MAP: 1}, 0.0)
+    watch.observe(job, STAGES, "recurring_key", [container(number, job=job) for number in range(2, 6)], {MAP: 1}, 0.0)
     for gone in range(4):
         left = [container(number, job=job) for number in range(2 + gone + 1, 6)]
-        watch.observe(job, STAGES, "kin", left, {MAP: 1}, 10.0 + gone)
+        watch.observe(job, STAGES, "recurring_key", left, {MAP: 1}, 10.0 + gone)
     return watch
 
 
@@ -43,37 +43,37 @@ def test_a_job_is_not_known_before_some_of_its_tasks_have_ended():
 
 
 def test_a_stage_runs_for_the_upper_quartile_of_what_its_tasks_ran():
-    maps, reduces = after_four_maps().facts(JOB, STAGES, "kin", {MAP: 1})
+    maps, reduces = after_four_maps().facts(JOB, STAGES, "recurring_key", {MAP: 1})
     assert (maps.seconds, maps.ended, maps.waiting, maps.running_since_s) == (12.0, 4, 1, ())
     assert (reduces.waiting, reduces.ended) == (0, 0)
 
 
 def test_a_stage_of_which_nothing_is_known_runs_as_long_as_the_others_of_its_job():
     watch = after_four_maps()
-    watch.observe(JOB, STAGES, "kin", [container(9, REDUCE)], {REDUCE: 2}, 20.0)
-    _, reduces = watch.facts(JOB, STAGES, "kin", {REDUCE: 2})
+    watch.observe(JOB, STAGES, "recurring_key", [container(9, REDUCE)], {REDUCE: 2}, 20.0)
+    _, reduces = watch.facts(JOB, STAGES, "recurring_key", {REDUCE: 2})
     assert (reduces.seconds, reduces.waiting, reduces.running_since_s) == (12.0, 2, (20.0,))
 
 
 def test_earlier_runs_of_the_same_job_teach():
     watch = after_four_maps()
     watch.keep([NEXT], 20.0)
-    watch.observe(NEXT, STAGES, "kin", [], {MAP: 5}, 100.0)
-    assert watch.facts(NEXT, STAGES, "kin", {MAP: 5})[0].seconds == 12.0
+    watch.observe(NEXT, STAGES, "recurring_key", [], {MAP: 5}, 100.0)
+    assert watch.facts(NEXT, STAGES, "recurring_key", {MAP: 5})[0].seconds == 12.0
     assert isinstance(watch.facts(NEXT, STAGES, "another", {MAP: 5}), str)
 
 
 def test_one_earlier_run_teaches_how_long_a_stage_of_few_tasks_runs():
     watch = JobWatch()
     counts = [TaskCounts(3, 0, 3), TaskCounts(2, 2, 0)]
-    watch.observe(JOB, TEZ, "kin", [], {}, 0.0, counts)
-    assert isinstance(watch.facts(JOB, TEZ, "kin", {}, counts), str)
-    watch.observe(JOB, TEZ, "kin", [], {}, 7.0, [TaskCounts(3, 0, 3), TaskCounts(2, 1, 1)])
+    watch.observe(JOB, TEZ, "recurring_key", [], {}, 0.0, counts)
+    assert isinstance(watch.facts(JOB, TEZ, "recurring_key", {}, counts), str)
+    watch.observe(JOB, TEZ, "recurring_key", [], {}, 7.0, [TaskCounts(3, 0, 3), TaskCounts(2, 1, 1)])
     waiting = [TaskCounts(3, 0, 3), TaskCounts(2, 0, 0)]
-    watch.observe(NEXT, TEZ, "kin", [], {}, 8.0, waiting)
-    assert isinstance(watch.facts(NEXT, TEZ, "kin", {}, waiting), str), "one of two is half a run"
-    watch.observe(JOB, TEZ, "kin", [], {}, 9.0, [TaskCounts(3, 0, 3), TaskCounts(2, 0, 2)])
-    known = watch.facts(NEXT, TEZ, "kin", {}, waiting)
+    watch.observe(NEXT, TEZ, "recurring_key", [], {}, 8.0, waiting)
+    assert isinstance(watch.facts(NEXT, TEZ, "recurring_key", {}, waiting), str), "one of two is half a run"
+    watch.observe(JOB, TEZ, "recurring_key", [], {}, 9.0, [TaskCounts(3, 0, 3), TaskCounts(2, 0, 2)])
+    known = watch.facts(NEXT, TEZ, "recurring_key", {}, waiting)
     assert not isinstance(known, str)
     assert (known[1].seconds, known[1].waiting) == (9.0, 2)
 
@@ -86,15 +86,15 @@ def counts_of(a, b):
 def seconds_of_next(watch):
     """How long tasks of the last stage are expected to run when the job is run once more; None if that is unknown."""
     before = counts_of((0, 3), (0, 0))
-    watch.observe(NEXT, TEZ, "kin", [], {}, 100.0, before)
-    facts = watch.facts(NEXT, TEZ, "kin", {}, before)
+    watch.observe(NEXT, TEZ, "recurring_key", [], {}, 100.0, before)
+    facts = watch.facts(NEXT, TEZ, "recurring_key", {}, before)
     return None if isinstance(facts, str) else facts[1].seconds
 
 
 def test_the_last_tasks_of_a_job_that_is_over_have_run_no_longer_than_until_then():
     watch = JobWatch()
-    watch.observe(JOB, TEZ, "kin", [], {}, 0.0, counts_of((1, 2), (0, 0)))
-    watch.observe(JOB, TEZ, "kin", [], {}, 2.0, counts_of((0, 3), (2, 0)))
+    watch.observe(JOB, TEZ, "recurring_key", [], {}, 0.0, counts_of((1, 2), (0, 0)))
+    watch.observe(JOB, TEZ, "recurring_key", [], {}, 2.0, counts_of((0, 3), (2, 0)))
     watch.keep([], 5.0)
     watch.settle(lambda _: None, 6.0)
     assert seconds_of_next(watch) is None, "how it has ended is not known as yet"
@@ -105,7 +105,7 @@ def test_the_last_tasks_of_a_job_that_is_over_have_run_no_longer_than_until_then
 
 def test_of_a_job_that_ended_well_all_that_was_left_has_run():
     watch = JobWatch()
-    watch.observe(JOB, TEZ, "kin", [], {}, 0.0, counts_of((1, 2), (0, 0)))
+    watch.observe(JOB, TEZ, "recurring_key", [], {}, 0.0, counts_of((1, 2), (0, 0)))
     watch.keep([], 4.0)
     watch.settle(lambda _: True, 5.0)
     assert seconds_of_next(watch) == 4.0
@@ -114,7 +114,7 @@ def test_of_a_job_that_ended_well_all_that_was_left_has_run():
 @pytest.mark.parametrize(("has_succeeded", "within_s"), [(False, 0.0), (None, 30.1)])
 def test_of_a_job_that_failed_or_whose_end_is_never_told_nothing_is_learnt(has_succeeded, within_s):
     watch = JobWatch()
-    watch.observe(JOB, TEZ, "kin", [], {}, 2.0, counts_of((0, 3), (2, 0)))
+    watch.observe(JOB, TEZ, "recurring_key", [], {}, 2.0, counts_of((0, 3), (2, 0)))
     watch.keep([], 5.0)
     watch.settle(lambda _: has_succeeded, 5.0 + within_s)
     watch.settle(lambda _: True, 5.0 + within_s)
@@ -123,17 +123,17 @@ def test_of_a_job_that_failed_or_whose_end_is_never_told_nothing_is_learnt(has_s
 
 def test_a_part_that_another_one_follows_is_over():
     watch, first = JobWatch(), replace(TEZ, has_parts=True, part=1)
-    watch.observe(JOB, first, "kin", [], {}, 0.0, counts_of((1, 2), (0, 0)))
-    watch.observe(JOB, replace(first, part=2), "kin", [], {}, 4.0)
+    watch.observe(JOB, first, "recurring_key", [], {}, 0.0, counts_of((1, 2), (0, 0)))
+    watch.observe(JOB, replace(first, part=2), "recurring_key", [], {}, 4.0)
     assert seconds_of_next(watch) is None, "something was left that its last stage waits for"
-    watch.observe(JOB, first, "kin", [], {}, 10.0, counts_of((0, 3), (0, 0)))
-    watch.observe(JOB, replace(first, part=2), "kin", [], {}, 14.0)
+    watch.observe(JOB, first, "recurring_key", [], {}, 10.0, counts_of((0, 3), (0, 0)))
+    watch.observe(JOB, replace(first, part=2), "recurring_key", [], {}, 14.0)
     assert seconds_of_next(watch) == 4.0
 
 
 def test_of_a_job_that_was_counted_long_before_it_was_over_nothing_is_learnt():
     watch = JobWatch()
-    watch.observe(JOB, TEZ, "kin", [], {}, 2.0, counts_of((0, 3), (2, 0)))
+    watch.observe(JOB, TEZ, "recurring_key", [], {}, 2.0, counts_of((0, 3), (2, 0)))
     watch.keep([], 13.0)
     watch.settle(lambda _: True, 13.0)
     assert seconds_of_next(watch) is None
@@ -142,10 +142,10 @@ def test_of_a_job_that_was_counted_long_before_it_was_over_nothing_is_learnt():
 def test_an_ask_or_a_container_of_no_stage_makes_the_job_unknown():
     watch = after_four_maps()
     stranger = AskKey(7, -1, is_opportunistic=False, resource=UNIT)
-    watch.observe(JOB, STAGES, "kin", [], {stranger: 1}, 20.0)
-    assert "no stage that is known" in watch.facts(JOB, STAGES, "kin", {stranger: 1})
-    watch.observe(JOB, STAGES, "kin", [container(8, None)], {MAP: 1}, 21.0)
-    assert "no stage that is known" in watch.facts(JOB, STAGES, "kin", {MAP: 1})
+    watch.observe(JOB, STAGES, "recurring_key", [], {stranger: 1}, 20.0)
+    assert "no stage that is known" in watch.facts(JOB, STAGES, "recurring_key", {stranger: 1})
+    watch.observe(JOB, STAGES, "recurring_key", [container(8, None)], {MAP: 1}, 21.0)
+    assert "no stage that is known" in watch.facts(JOB, STAGES, "recurring_key", {MAP: 1})
 
 
 def test_stages_that_have_not_asked_yet_wait_with_all_their_tasks():
@@ -194,10 +194,10 @@ def test_a_stage_whose_tasks_ran_elsewhere_is_not_waited_for():
 
 
 def test_what_is_known_of_a_stage_says_whose_tasks_taught_it():
-    maps, reduces = after_four_maps().seen(JOB, STAGES, "kin", {MAP: 1})
+    maps, reduces = after_four_maps().seen(JOB, STAGES, "recurring_key", {MAP: 1})
     assert (maps.times_from, maps.n_times, maps.seconds) == ("its own tasks", 4, 12.0)
     assert (reduces.times_from, reduces.n_times) == ("other stages", 4)
-    (first, *_) = JobWatch().seen(JOB, STAGES, "kin", {MAP: 1})
+    (first, *_) = JobWatch().seen(JOB, STAGES, "recurring_key", {MAP: 1})
     assert (first.times_from, first.seconds, first.waiting) == ("", None, 1)
 
 
@@ -209,20 +209,20 @@ def test_counts_of_an_application_master_go_before_what_containers_tell():
         [TaskCounts(6, 0, 6), TaskCounts(2, 1, 0), TaskCounts(1, 0, 0)],
     ]
     for at_s, counts in zip((0.0, 10.0, 30.0), told, strict=True):  # two containers run one task after the other
-        watch.observe(JOB, CHAIN, "kin", [container(2, A), container(3, A)], {}, at_s, counts)
-    first, second, third = watch.facts(JOB, CHAIN, "kin", {}, told[-1])
+        watch.observe(JOB, CHAIN, "recurring_key", [container(2, A), container(3, A)], {}, at_s, counts)
+    first, second, third = watch.facts(JOB, CHAIN, "recurring_key", {}, told[-1])
     assert (first.waiting, first.running_since_s, first.ended, first.seconds) == (0, (), 6, 20.0)
     assert (second.waiting, second.running_since_s, second.seconds) == (1, (30.0,), 20.0)
     assert (third.waiting, third.ended) == (1, 0)
-    assert all(each.is_counted for each in watch.seen(JOB, CHAIN, "kin", {}, told[-1]))
+    assert all(each.is_counted for each in watch.seen(JOB, CHAIN, "recurring_key", {}, told[-1]))
 
 
 def test_containers_teach_no_times_where_tasks_are_counted():
     watch = JobWatch()
     counts = [TaskCounts(6, 1, 0), TaskCounts(2, 0, 0), TaskCounts(1, 0, 0)]
     for number in range(2, 8):
-        watch.observe(JOB, CHAIN, "kin", [container(number, A)], {A: 1}, 10.0 * number, counts)
-    assert "how long" in watch.facts(JOB, CHAIN, "kin", {A: 1}, counts)
+        watch.observe(JOB, CHAIN, "recurring_key", [container(number, A)], {A: 1}, 10.0 * number, counts)
+    assert "how long" in watch.facts(JOB, CHAIN, "recurring_key", {A: 1}, counts)
 
 
 # ---------------------------------------------------------------------------------------------- parts, and executors
@@ -232,29 +232,29 @@ PARTS = replace(TEZ, has_parts=True)
 
 def test_an_application_with_parts_is_known_by_its_counts_alone():
     watch = JobWatch()
-    watch.observe(JOB, PARTS, "kin", [], {}, 0.0, None)
-    assert "not counted" in watch.facts(JOB, PARTS, "kin", {}, None)
+    watch.observe(JOB, PARTS, "recurring_key", [], {}, 0.0, None)
+    assert "not counted" in watch.facts(JOB, PARTS, "recurring_key", {}, None)
 
 
 def test_another_part_begins_anew_and_learns_from_stages_of_the_same_name():
     watch = JobWatch()
     for at_s, running, done in ((0.0, 3, 0), (5.0, 0, 3)):
         counts = [TaskCounts(3, running, done), TaskCounts(2, 0, 0)]
-        watch.observe(JOB, PARTS, "kin", [container(2, A)], {}, at_s, counts)
+        watch.observe(JOB, PARTS, "recurring_key", [container(2, A)], {}, at_s, counts)
     second = replace(PARTS, part=2)
     counts = [TaskCounts(3, 0, 0), TaskCounts(2, 0, 0)]
-    watch.observe(JOB, second, "kin", [container(2, A)], {}, 6.0, counts)
-    seen = watch.seen(JOB, second, "kin", {}, counts)
+    watch.observe(JOB, second, "recurring_key", [container(2, A)], {}, 6.0, counts)
+    seen = watch.seen(JOB, second, "recurring_key", {}, counts)
     assert (seen[0].seconds, seen[0].times_from, seen[0].ended) == (5.0, "earlier runs", 0)
 
 
 def test_a_container_that_an_earlier_part_left_is_no_stranger():
     watch, stranger = JobWatch(), AskKey(99, -1, is_opportunistic=False, resource=UNIT)
     counts = [TaskCounts(3, 0, 3), TaskCounts(2, 0, 2)]
-    watch.observe(JOB, PARTS, "kin", [container(2, stranger)], {}, 0.0, counts)
-    assert not isinstance(watch.facts(JOB, PARTS, "kin", {}, counts), str)
-    watch.observe(JOB, PARTS, "kin", [], {stranger: 1}, 1.0, counts)
-    assert "no stage that is known" in watch.facts(JOB, PARTS, "kin", {stranger: 1}, counts)
+    watch.observe(JOB, PARTS, "recurring_key", [container(2, stranger)], {}, 0.0, counts)
+    assert not isinstance(watch.facts(JOB, PARTS, "recurring_key", {}, counts), str)
+    watch.observe(JOB, PARTS, "recurring_key", [], {stranger: 1}, 1.0, counts)
+    assert "no stage that is known" in watch.facts(JOB, PARTS, "recurring_key", {stranger: 1}, counts)
 
 
 EXECUTORS = replace(PARTS, slots=2)
@@ -265,23 +265,23 @@ def test_a_task_of_an_executor_has_its_part_of_it_whatever_stage_it_is_of():
     watch, counts = JobWatch(), [TaskCounts(3, 0, 3), TaskCounts(2, 0, 0)]
     for at_s, done in ((0.0, 0), (4.0, 3)):
         then = [TaskCounts(3, 3 - done, done), TaskCounts(2, 0, 0)]
-        watch.observe(JOB, EXECUTORS, "kin", [container(2, EXECUTOR)], {EXECUTOR: 3}, at_s, then)
-    first, second = watch.seen(JOB, EXECUTORS, "kin", {EXECUTOR: 3}, counts)
+        watch.observe(JOB, EXECUTORS, "recurring_key", [container(2, EXECUTOR)], {EXECUTOR: 3}, at_s, then)
+    first, second = watch.seen(JOB, EXECUTORS, "recurring_key", {EXECUTOR: 3}, counts)
     assert (first.size, second.size) == (ResourceVector(1024, 2), ResourceVector(1024, 2))
     assert (first.seconds, second.waiting) == (4.0, 2)
 
 
 def test_executors_of_two_sizes_are_not_planned():
     watch, counts = JobWatch(), [TaskCounts(3, 0, 0), TaskCounts(2, 0, 0)]
-    watch.observe(JOB, EXECUTORS, "kin", [container(2, MAP)], {EXECUTOR: 3}, 0.0, counts)
-    assert "no stage that is known" in watch.facts(JOB, EXECUTORS, "kin", {EXECUTOR: 3}, counts)
+    watch.observe(JOB, EXECUTORS, "recurring_key", [container(2, MAP)], {EXECUTOR: 3}, 0.0, counts)
+    assert "no stage that is known" in watch.facts(JOB, EXECUTORS, "recurring_key", {EXECUTOR: 3}, counts)
 
 
 def test_a_job_that_tells_of_endless_tasks_is_not_planned():
     watch = after_four_maps()
     asks = {MAP: MOST_WAITING + 1}
-    watch.observe(JOB, STAGES, "kin", [], asks, 20.0)
-    assert "so many are not planned" in watch.facts(JOB, STAGES, "kin", asks)
+    watch.observe(JOB, STAGES, "recurring_key", [], asks, 20.0)
+    assert "so many are not planned" in watch.facts(JOB, STAGES, "recurring_key", asks)
 
 
 def one(running, succeeded):
