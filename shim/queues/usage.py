@@ -38,6 +38,8 @@ _LIVE_EVERY_S = 60.0
 _FORGET_EVERY_S = 3600.0
 _MOST_RESTORED = 60_000
 _MOST_WRITTEN = 50_000
+_MOST_LIVE = 2_000
+"""Live applications that are written in one turn; where there are more, each is written less often."""
 _SLICE = 200
 """Documents that are read in one go: the loop is free for others after that."""
 
@@ -73,7 +75,9 @@ class UsageKeeping:
         self._clock = clock
         self._is_mine = is_mine
         self._due: dict[ApplicationId, None] = {}
-        self._written: OrderedDict[ApplicationId, tuple[int, float]] = OrderedDict()
+        self._written: OrderedDict[ApplicationId, int] = OrderedDict()
+        self._live_at_s: dict[ApplicationId, float] = {}
+        self._room = _MOST_LIVE
         self._forget_at_s = 0.0
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
@@ -110,6 +114,7 @@ class UsageKeeping:
     async def turn(self) -> None:
         """Write what has changed; what the store does not take now is written later."""
         due, self._due = list(self._due), {}
+        self._room = _MOST_LIVE
         now_s = self._clock.now_s()
         try:
             for start in range(0, len(due), _SLICE):
@@ -118,6 +123,7 @@ class UsageKeeping:
             if now_s >= self._forget_at_s:
                 await self._store.forget(int(now_s * 1000) - KEPT_FOR_MS)
                 self._forget_at_s = now_s + _FORGET_EVERY_S
+                self._live_at_s = {name: at_s for name, at_s in self._live_at_s.items() if self._view.find(name)}
         except StoreError as exc:
             self._due = dict.fromkeys(due) | self._due
             _log.warning("usage is not kept yet", applications=len(due), reason=str(exc))
@@ -127,22 +133,30 @@ class UsageKeeping:
         rows = {name: list(self._rows(document)) for name, document in found}
         await self._store.keep([row for each in rows.values() for row in each])
         for name, document in found:
-            if document.summary.state.is_final:
-                self._ended(document, float(sum(row.part.spent.get("memory_mib_s", 0) for row in rows[name])))
-            self._written[name] = (hash(document.raw), now_s)
+            if not document.summary.state.is_final:
+                self._live_at_s[name] = now_s
+                continue
+            self._ended(document, float(sum(row.part.spent.get("memory_mib_s", 0) for row in rows[name])))
+            self._live_at_s.pop(name, None)
+            self._written[name] = hash(document.raw)
             self._written.move_to_end(name)
         while len(self._written) > _MOST_WRITTEN:
             self._written.popitem(last=False)
 
     def _written_now(self, name: ApplicationId, now_s: float) -> ApplicationDocument | None:
-        """The document of an application that is to be written now."""
+        """The document of an application that is to be written now; what has no room in this turn waits for its own."""
         document = self._view.find(name)
         if document is None or self._view.is_synthetic(name) or not self._is_mine(document.summary.queue):
             return None
-        content, at_s = self._written.get(name, (None, float("-inf")))
         if document.summary.state.is_final:
-            return None if content == hash(document.raw) else document
-        return document if now_s - at_s >= _LIVE_EVERY_S else None
+            return None if self._written.get(name) == hash(document.raw) else document
+        if now_s - self._live_at_s.get(name, float("-inf")) < _LIVE_EVERY_S:
+            return None
+        if not self._room:
+            self._due[name] = None  # before those that are told from now on
+            return None
+        self._room -= 1
+        return document
 
     def _rows(self, document: ApplicationDocument) -> Iterator[UsageRow]:
         summary = document.summary

@@ -11,6 +11,7 @@ from shim.federation.core.federation_view import Applied
 from shim.identity.service import Caller
 from shim.ports.queue_stores import UsageQuestion, UsageTotal
 from shim.protocol.rest.usage import UsageForm
+from shim.queues import usage
 from shim.queues.usage import UsageKeeping, UsageReports
 from shim.simulation.stores import InMemoryCreditStore, InMemoryUsageStore
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS
@@ -156,6 +157,46 @@ async def test_of_very_many_written_applications_the_newest_are_remembered(kept)
     assert await rows_written(*range(1, most + 2)) == 1, "all have the same document"
     assert await rows_written(2, most + 1) == 0, "written before"
     assert await rows_written(1) == 1, "forgotten"
+
+
+class LivesOn(EndedLongAgo):
+    """A view in which every application lives."""
+
+    def __init__(self):
+        self.document = a_document(1, "east")
+
+    def find(self, name):
+        return replace(self.document, summary=replace(self.document.summary, application_id=name))
+
+
+async def test_of_more_live_applications_than_are_written_in_a_turn_each_has_its_turn(kept, monkeypatch):
+    monkeypatch.setattr(usage, "_MOST_LIVE", 3)
+    view: Any = LivesOn()
+    clock = FakeClock()
+    keeping = UsageKeeping(view, kept.heddle.view.accounts, UsageForm(), kept.store, clock, lambda _: True)
+    applications = {ApplicationId(1, number): view.document for number in range(10)}
+    report = replace(a_report("east", 1, applications=()), applications=applications)
+    written = []
+    for _ in range(4):
+        kept.store.rows.clear()
+        keeping.reported(report, Applied(is_new=True))
+        await keeping.turn()
+        written.append({name.sequence for name, _ in kept.store.rows})
+        await clock.advance(60.0)
+    assert written == [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}, {9, 0, 1}]
+
+
+async def test_very_many_that_live_are_not_written_again_with_each_turn(kept, monkeypatch):
+    monkeypatch.setattr(usage, "_MOST_WRITTEN", 5)
+    view: Any = LivesOn()
+    keeping = UsageKeeping(view, kept.heddle.view.accounts, UsageForm(), kept.store, FakeClock(), lambda _: True)
+    applications = {ApplicationId(1, number): view.document for number in range(10)}
+    report = replace(a_report("east", 1, applications=()), applications=applications)
+    for rows in (10, 0):
+        kept.store.rows.clear()
+        keeping.reported(report, Applied(is_new=True))
+        await keeping.turn()
+        assert len(kept.store.rows) == rows
 
 
 def reports(store, now_s=2_000_000_000.0):
