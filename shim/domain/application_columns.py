@@ -81,7 +81,9 @@ class ApplicationColumns:
         if row is None:
             row = self._new_row(summary.application_id)
         self._documents[row], self._raws[row] = document, document.raw
-        if before is None or before.summary != summary:  # polls change mostly what no list filters on
+        if before is None or (
+            before.summary is not summary and before.summary != summary
+        ):  # polls change mostly what no list filters on
             self._write(row, summary, None if before is None else before.summary)
 
     def remove(self, application_id: ApplicationId) -> None:
@@ -284,6 +286,8 @@ class ApplicationColumns:
             mask: Which rows; None for all.
             limit: At most so many; None for all.
         """
+        if self._order is None and limit is not None and limit * _FEW < len(self._row_of):
+            return self._newest(self.all() if mask is None else np.logical_and(mask, self.all()), limit)
         order, rank = self._sorted()
         if mask is None:
             return order[:limit]
@@ -291,6 +295,20 @@ class ApplicationColumns:
         if found.size * _FEW < order.size:
             return found[np.argsort(rank[found])][:limit]
         return order[mask[order]][:limit]
+
+    def _newest(self, mask: Mask, limit: int) -> Rows:
+        """The same, without an order of all: applications come and go all the time, and most ask for few."""
+        found = np.flatnonzero(mask)
+        if 0 < limit < found.size:
+            started_ms = self._columns["started_ms"][found]
+            found = found[started_ms >= np.partition(started_ms, found.size - limit)[found.size - limit]]
+        return found[self._in_order(found)][:limit]
+
+    def _in_order(self, rows: Rows) -> Rows:
+        """Places among these rows, of that which started last first."""
+        keys = tuple(self._columns[name][rows] for name in ("sequence", "stamp", "started_ms"))
+        order: Rows = np.lexsort(keys)[::-1]
+        return order
 
     def documents(self, rows: Rows) -> list[ApplicationDocument]:
         """The documents of rows, in their order."""
@@ -312,8 +330,7 @@ class ApplicationColumns:
         """All rows in order, and the place of each row in it."""
         if self._order is None:
             rows = np.flatnonzero(self.all())
-            keys = (self._columns[name][rows] for name in ("sequence", "stamp", "started_ms"))
-            self._order = rows[np.lexsort(tuple(keys))[::-1]]
+            self._order = rows[self._in_order(rows)]
             self._rank = np.zeros(len(self._documents), np.intp)
             self._rank[self._order] = np.arange(rows.size)
         return self._order, self._rank

@@ -148,6 +148,20 @@ def test_counts_are_those_of_a_walk(steps, types, states):
     assert column_statistics(query, columns) == expected
 
 
+@given(st.lists(st.sampled_from([1, 2, 3]), min_size=40, max_size=60), st.sets(st.integers(0, 39)), st.integers(0, 4))
+def test_few_of_many_are_the_first_of_all_in_their_order(times_ms, dropped, limit):
+    columns = ApplicationColumns()
+    ids = [ApplicationId(number % 3, number) for number in range(len(times_ms))]
+    for name, time_ms in zip(ids, times_ms, strict=True):
+        columns.put(ApplicationDocument(replace(A_SUMMARY, application_id=name, started_at_ms=time_ms), b"", 0.0))
+    for number in dropped:
+        columns.remove(ids[number])
+    masks = [None, columns.within("started_ms", 2, 3), columns.within("started_ms", 9, 9)]
+    few = [columns.newest_first(mask, limit).tolist() for mask in masks]
+    columns.newest_first()  # from now on the order of all is known
+    assert few == [columns.newest_first(mask, limit).tolist() for mask in masks]
+
+
 def test_a_time_that_no_clock_tells_is_kept_as_the_last_one():
     columns = ApplicationColumns()
     for number, time_ms in enumerate((2**70, -(2**70), 5)):
