@@ -24,13 +24,10 @@ class YarnApplicationState(Enum):
     FAILED = "FAILED"
     KILLED = "KILLED"
 
-    @property
-    def is_final(self) -> bool:
+    def __init__(self, word: str) -> None:
+        # an attribute: every application is asked for it in every poll
+        self.is_final = word in {"FINISHED", "FAILED", "KILLED"}
         """True if the state is never left again; documents in a final state are immutable."""
-        return self in _FINAL
-
-
-_FINAL = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED})
 
 
 class FinalStatus(Enum):

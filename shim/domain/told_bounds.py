@@ -94,7 +94,10 @@ class LiveRoom:
             told: Applications that the ResourceManager has told of.
             live: Those that were live before.
         """
-        sizes = {name: size for name, size in self._sizes.items() if name in live and name not in told}
+        sizes = {name: size for name, size in self._sizes.items() if name not in told and name in live}
+        if (all_sizes := _all_fit(told, sizes)) is not None:
+            self._sizes = all_sizes
+            return dict(told), Counter()
         room = MOST_APPLICATIONS - len(sizes)
         room_bytes = MOST_LIVE_BYTES - sum(sizes.values())
         fitting: dict[ApplicationId, ApplicationDocument] = {}
@@ -112,3 +115,16 @@ class LiveRoom:
                 room, room_bytes = room - 1, room_bytes - size
         self._sizes = sizes
         return {name: fitting[name] for name in told if name in fitting}, left_out
+
+
+def _all_fit(
+    told: Mapping[ApplicationId, ApplicationDocument], others: Mapping[ApplicationId, int]
+) -> dict[ApplicationId, int] | None:
+    """Sizes of what lives if there is room for all that is told beside the others; None if there is not."""
+    sizes = dict(others)
+    for name, document in told.items():
+        if not is_application_bounded(document):
+            return None
+        if not document.summary.state.is_final:
+            sizes[name] = len(document.raw)
+    return sizes if len(sizes) <= MOST_APPLICATIONS and sum(sizes.values()) <= MOST_LIVE_BYTES else None

@@ -20,7 +20,7 @@ from shim.domain.subclusters import HaState, SubClusterReport
 from shim.errors import HeddleError, InvariantViolationError, ResourceManagerError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.federation.core.report import HeartbeatReporter, Poll
-from shim.federation.polling import Poller, PollSettings
+from shim.federation.polling import Poller, PollSettings, ReadingPace
 from shim.ports.clock import Clock
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
@@ -88,6 +88,7 @@ class SubClusterPoller:
         listeners: Iterable[PollListener] = (),
         *,
         incarnation: int | None = None,
+        pace: ReadingPace | None = None,
     ) -> None:
         """Begin a life; nothing is asked before the first poll.
 
@@ -98,12 +99,13 @@ class SubClusterPoller:
             settings: When is polled.
             listeners: Told of every report and failure.
             incarnation: Larger than that of every life before; the time in milliseconds if None.
+            pace: That of all that are polled together.
         """
         self._view = view
         self._clock = clock
         self._settings = settings
         self._listeners = tuple(listeners)
-        self._poller = Poller(manager, clock, settings.poll)
+        self._poller = Poller(manager, clock, settings.poll, pace)
         self._reporter = HeartbeatReporter(manager.subcluster, incarnation=incarnation or int(clock.now_s() * 1000))
         self._wake = asyncio.Event()
         self._left_out: Mapping[str, int] = {}
@@ -214,8 +216,9 @@ class SubClusterPollers:
     ) -> None:
         """Have one Local Master for each ResourceManager; `start` sets them to work."""
         self._random = random
+        pace = ReadingPace()
         self.masters = {
-            subcluster: SubClusterPoller(manager, view, clock, settings, listeners)
+            subcluster: SubClusterPoller(manager, view, clock, settings, listeners, pace=pace)
             for subcluster, manager in managers.items()
         }
         self._tasks: list[asyncio.Task[None]] = []

@@ -7,14 +7,17 @@ by its own clock.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import TypeVar
 
+import msgspec
+
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.subclusters import ApplicationDocument, HaState
+from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport
 from shim.domain.told_bounds import (
     MOST_APPLICATIONS,
     MOST_NODES,
@@ -23,13 +26,22 @@ from shim.domain.told_bounds import (
     is_node_bounded,
     is_queue_bounded,
 )
+from shim.errors import RemoteProtocolError
 from shim.federation import rm_questions as ask
 from shim.federation.core.report import Poll, absent
 from shim.federation.core.subcluster_view import Part
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import Parameters, ResourceManager
-from shim.protocol.rest.documents import application_rows, node_rows, read_info, read_metrics
+from shim.protocol.rest.documents import (
+    ApplicationReader,
+    NodeReader,
+    application_objects,
+    node_objects,
+    read_info,
+    read_metrics,
+)
 from shim.protocol.rest.queue_trees import open_scheduler
+from shim.protocol.rest.wire_values import rows_in_slices
 
 _T = TypeVar("_T")
 _SLICE = 100
@@ -46,6 +58,8 @@ class PollSettings:
         busy_share: A question that took longer than this share of the time since it was last asked waits.
         most_fetches: How many applications are asked for by id in one poll.
         overlap_s: Ended applications are asked for from this long before the last poll: an end is told after its time.
+        rows_per_s: Of one kind, over all sub-clusters that are polled together; where they have more than that in all,
+            each is asked for its list less often.
     """
 
     timeout_s: float
@@ -53,18 +67,54 @@ class PollSettings:
     busy_share: float = 0.2
     most_fetches: int = 2
     overlap_s: float = 10.0
+    rows_per_s: float = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _List:
+    """A kind of list: how a usual one begins, and how any is read in one go."""
+
+    head: bytes
+    objects: Callable[[bytes], list[msgspec.Raw]]
+
+
+_APPLICATIONS = _List(b'{"apps":{"app":[', application_objects)
+_NODES = _List(b'{"nodes":{"node":[', node_objects)
+
+
+class ReadingPace:
+    """Pace of the lists of all sub-clusters that one process polls, and whose turn it is to be read."""
+
+    def __init__(self) -> None:
+        self._rows: defaultdict[Part, dict[SubClusterId, int]] = defaultdict(dict)
+        self.all: Counter[Part] = Counter()
+        """Rows of the lists of all sub-clusters."""
+        self.turn = asyncio.Lock()
+        """Held while a list is read. All would be there late if all were read by turns."""
+
+    def note(self, part: Part, subcluster: SubClusterId, rows: int) -> None:
+        """A sub-cluster's list has so many rows."""
+        self.all[part] += rows - self._rows[part].get(subcluster, 0)
+        self._rows[part][subcluster] = rows
 
 
 class Poller:
     """Asks one ResourceManager, and remembers what was slow and how far ended applications were told."""
 
-    def __init__(self, manager: ResourceManager, clock: Clock, settings: PollSettings) -> None:
-        """Begin without having asked anything."""
+    def __init__(
+        self, manager: ResourceManager, clock: Clock, settings: PollSettings, pace: ReadingPace | None = None
+    ) -> None:
+        """Begin without having asked anything; `pace` is that of other sub-clusters, too."""
         self._manager = manager
         self._clock = clock
         self._settings = settings
+        self._pace = pace if pace is not None else ReadingPace()
+        self._read_application = ApplicationReader(manager.subcluster)
+        self._read_node = NodeReader()
         self._not_before_s: dict[Part, float] = {}
+        self._listed_at_s: dict[Part, float] = {}
         self._told_until_s: float | None = None
+        self._waited_s = 0.0
         self._listed_life = 0
         self._room = LiveRoom()
 
@@ -126,8 +176,9 @@ class Poller:
         left_out: Counter[str] = Counter()
         if self._is_due(Part.NODES):
             documents[Part.NODES.value] = raw = await self._ask_part(Part.NODES)
-            with ask.readable(self.subcluster):
-                nodes, left_out["nodes"] = await _in_slices(node_rows(raw), MOST_NODES, is_node_bounded)
+            nodes, left_out["nodes"] = await self._read_list(_NODES, raw, self._node, MOST_NODES)
+            self._read_node.forget_others(nodes)
+            self._pace.note(Part.NODES, self.subcluster, len(nodes))
             poll = replace(poll, nodes=tuple(nodes))
         if self._is_due(Part.SCHEDULER):
             documents[Part.SCHEDULER.value] = raw = await self._ask_part(Part.SCHEDULER)
@@ -140,7 +191,7 @@ class Poller:
     async def _ask_applications(self, poll: Poll, live_before: frozenset[ApplicationId]) -> Poll:
         if not self._is_due(Part.APPLICATIONS):
             return poll
-        began_s = self._clock.monotonic_s()
+        began_s, self._waited_s = self._clock.monotonic_s(), 0.0
         if self._told_until_s is None or self._listed_life != poll.started_on_ms:
             told, beyond = await self._list(())
         else:
@@ -150,20 +201,38 @@ class Poller:
             told, beyond = told | ended, beyond + more
         told, left_out = self._room.fit(told, live_before)
         left_out["applications"] += beyond
-        self._take_time(Part.APPLICATIONS, began_s)
+        self._take_time(Part.APPLICATIONS, began_s, self._waited_s)
+        self._pace.note(Part.APPLICATIONS, self.subcluster, len(told))
         found, forgotten = await self._look_for(absent(live_before, told, self._settings.most_fetches))
         told |= found
-        live = {name: document for name, document in told.items() if not document.summary.state.is_final}
-        ended = {name: document for name, document in told.items() if name not in live}
+        ended = {name: document for name, document in told.items() if document.summary.state.is_final}
+        live = {name: document for name, document in told.items() if name not in ended} if ended else told
+        self._read_application.forget_others(live)
         return replace(poll, live=live, ended=ended, forgotten=forgotten, left_out=+(Counter(poll.left_out) + left_out))
 
     async def _list(self, parameters: Parameters) -> tuple[dict[ApplicationId, ApplicationDocument], int]:
         """The applications of a list, and how many more it has than are taken."""
-        as_of_s, timeout_s = self._clock.now_s(), self._settings.timeout_s
-        raw = await ask.ask_list(self._manager, parameters, timeout_s=timeout_s)
-        with ask.readable(self.subcluster):
-            rows, beyond = await _in_slices(application_rows(raw, self.subcluster, as_of_s), MOST_APPLICATIONS)
+        as_of_s, began_s = self._clock.now_s(), self._clock.monotonic_s()
+        raw = await ask.ask_list(self._manager, parameters, timeout_s=self._settings.timeout_s)
+        self._waited_s += self._clock.monotonic_s() - began_s
+        read = partial(self._read_application, as_of_s=as_of_s)
+        rows, beyond = await self._read_list(_APPLICATIONS, raw, read, MOST_APPLICATIONS)
         return {document.summary.application_id: document for document in rows}, beyond
+
+    async def _read_list(
+        self, kind: _List, raw: bytes, read: Callable[[msgspec.Raw], _T | None], most: int
+    ) -> tuple[list[_T], int]:
+        """What a list tells, and how many rows it has beyond that; in slices if it is as usual, or else in one go."""
+        async with self._pace.turn:
+            with ask.readable(self.subcluster):
+                try:
+                    return await _read_slices(rows_in_slices(raw, kind.head), read, most)
+                except RemoteProtocolError:
+                    return await _read_slices(iter((kind.objects(raw),)), read, most)
+
+    def _node(self, raw: msgspec.Raw) -> NodeReport | None:
+        node = self._read_node(raw)
+        return node if node is not None and is_node_bounded(node) else None
 
     async def _look_for(
         self, missed: tuple[ApplicationId, ...]
@@ -187,16 +256,38 @@ class Poller:
     async def _ask_part(self, part: Part) -> bytes:
         began_s = self._clock.monotonic_s()
         answer = await ask.ask_part(self._manager, part, timeout_s=self._settings.timeout_s)
-        self._take_time(part, began_s)
+        self._take_time(part, began_s, self._clock.monotonic_s() - began_s)
         return answer.body
 
     def _is_due(self, part: Part) -> bool:
-        return self._clock.monotonic_s() >= self._not_before_s.get(part, 0.0)
+        """Not to keep a ResourceManager busy, nor Heddle with the lists of many."""
+        now_s, rows = self._clock.monotonic_s(), self._pace.all[part]
+        if now_s < self._not_before_s.get(part, 0.0):
+            return False
+        listed_at_s = self._listed_at_s.get(part, float("-inf"))
+        return rows <= self._settings.rows_per_s or now_s >= listed_at_s + rows / self._settings.rows_per_s
 
-    def _take_time(self, part: Part, began_s: float) -> None:
-        """Not to keep a ResourceManager busy with one question for more than its share of the time."""
-        took_s = self._clock.monotonic_s() - began_s
-        self._not_before_s[part] = began_s + took_s / self._settings.busy_share
+    def _take_time(self, part: Part, began_s: float, waited_s: float) -> None:
+        """Not to ask before its answer has taken no more than a share of the time; Heddle's own reading is no part."""
+        self._listed_at_s[part] = began_s
+        self._not_before_s[part] = began_s + waited_s / self._settings.busy_share
+
+
+async def _read_slices(
+    slices: Iterator[list[msgspec.Raw]], read: Callable[[msgspec.Raw], _T | None], most: int
+) -> tuple[list[_T], int]:
+    """Read rows, letting others have their turn now and then; give what they tell, and how many tell nothing."""
+    count = 0
+    taken: list[_T] = []
+    for rows in slices:
+        for number, row in enumerate(rows[: max(0, most - count)], start=1):
+            if (told := read(row)) is not None:
+                taken.append(told)
+            if number % _SLICE == 0:
+                await asyncio.sleep(0)
+        count += len(rows)
+        await asyncio.sleep(0)
+    return taken, count - len(taken)
 
 
 async def _in_slices(

@@ -218,6 +218,8 @@ class ApplicationIndex:
             self._take_part(document)
             return False
         before = self._documents.get(application_id)
+        if before is not None and before.summary is document.summary and self._is_refreshed(document, before):
+            return False
         if before is not None and not self._stands(document, before):
             return False
         if not self._has_room(document, before):
@@ -240,6 +242,28 @@ class ApplicationIndex:
         if before is None or before.raw != document.raw:
             self._version += 1
         return became_final
+
+    def _is_refreshed(self, document: ApplicationDocument, before: ApplicationDocument) -> bool:
+        """Put a document in the place of one of which only what nobody decides on has changed, as polls mostly tell.
+
+        False for what needs more than that: it is taken in as any other.
+        """
+        application_id, home = document.summary.application_id, document.summary.home_subcluster
+        if (
+            before.as_of_s >= document.as_of_s
+            or application_id not in self._live[home]
+            or len(document.raw) > LONGEST_DOCUMENT
+            or application_id in self._written
+            or application_id in self._forgotten
+            or len(self._accounts)
+        ):
+            return False
+        self._live_bytes[home] += len(document.raw) - len(before.raw)
+        self._documents[application_id] = document
+        self._columns.put(document)
+        if before.raw != document.raw:
+            self._version += 1
+        return True
 
     def with_account(self, document: ApplicationDocument) -> ApplicationDocument:
         """A home's document with what the application uses elsewhere; the same one if it uses its home alone."""

@@ -141,12 +141,13 @@ def partitions_of(nodes: Iterable[NodeReport]) -> dict[str, PartitionNodes]:
 
 
 def _freest(nodes: Sequence[NodeReport]) -> ResourceVector:
-    free = [node.total - node.used for node in nodes]
-    others = {name for each in free for name in each.others}
+    odd = [node.total - node.used for node in nodes if node.total.others or node.used.others]  # few: see `resources`
+    rest = [0] if len(odd) < len(nodes) else []
+    names = {name for each in odd for name in each.others}
     return ResourceVector(
-        max(each.memory_mib for each in free),
-        max(each.vcores for each in free),
-        {name: max(each.others.get(name, 0) for each in free) for name in sorted(others)},
+        max(node.total.memory_mib - node.used.memory_mib for node in nodes),
+        max(node.total.vcores - node.used.vcores for node in nodes),
+        {name: max([*rest, *(each.others.get(name, 0) for each in odd)]) for name in sorted(names)},
     )
 
 

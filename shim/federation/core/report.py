@@ -106,7 +106,7 @@ class HeartbeatReporter:
 
     def _remember(self, poll: Poll) -> None:
         ended = {name for name, document in poll.ended.items() if document.summary.state.is_final}
-        self._live = (self._live | (poll.live or {}).keys()) - ended - set(poll.forgotten)
+        self._live = self._live.union(poll.live or ()).difference(ended, poll.forgotten)
 
 
 def absent(

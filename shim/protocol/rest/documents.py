@@ -6,7 +6,7 @@ Objects that travel on to clients stay the bytes that the ResourceManager wrote:
 Sources: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.{AppInfo,ClusterInfo,ClusterMetricsInfo,NodeInfo}`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -30,11 +30,13 @@ from shim.protocol.rest.wire_values import (
     without_nulls,
 )
 
-_STATES = {state.value: state for state in YarnApplicationState}
-_FINAL_STATUSES = {status.value: status for status in FinalStatus}
+_STATES: dict[WireNumber, YarnApplicationState] = {state.value: state for state in YarnApplicationState}
+_FINAL_STATUSES: dict[WireNumber, FinalStatus] = {status.value: status for status in FinalStatus}
 _Empty = Literal[""]
 _MOST_SUMMARIES = 16_384
 _LONGEST_REMEMBERED = 16_384  # bytes of a document, whose names and tags clients chose; a usual one has 3,000
+_MOST_AMOUNTS = 4096
+_LONGEST_AMOUNT = 2048  # bytes; a usual one has 380
 _AMOUNTS = (
     *("allocatedMB", "allocatedVCores", "reservedMB", "reservedVCores", "runningContainers"),
     *("memorySeconds", "vcoreSeconds"),
@@ -95,8 +97,8 @@ class _Node(msgspec.Struct):
     availMemoryMB: WireNumber = 0  # noqa: N815 - Hadoop's name
     usedVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
     availableVirtualCores: WireNumber = 0  # noqa: N815 - Hadoop's name
-    usedResource: WireResource | None = None  # noqa: N815 - Hadoop's name
-    totalResource: WireResource | None = None  # noqa: N815 - Hadoop's name
+    usedResource: msgspec.Raw = msgspec.Raw(b"null")  # noqa: N815 - Hadoop's name
+    totalResource: msgspec.Raw = msgspec.Raw(b"null")  # noqa: N815 - Hadoop's name
     nodeLabels: list[str] | str | None = None  # noqa: N815 - Hadoop's name
 
 
@@ -149,6 +151,7 @@ _APPS = msgspec.json.Decoder(_AppsAnswer)
 _LOOSE_APPS = msgspec.json.Decoder(_LooseAppsAnswer)
 _APP = msgspec.json.Decoder(_App, strict=False)
 _APP_ANSWER = msgspec.json.Decoder(_AppAnswer)
+_AMOUNT = msgspec.json.Decoder(WireResource | None, strict=False)
 
 
 def read_info(raw: bytes) -> InfoDocument:
@@ -185,19 +188,79 @@ def read_metrics(raw: bytes) -> MetricsDocument:
 
 
 def read_nodes(raw: bytes) -> tuple[NodeReport, ...]:
-    """Read the answer of `/nodes`; raises as `node_rows`."""
-    return tuple(node_rows(raw)[1])
+    """Read the answer of `/nodes`; raises as `node_objects`."""
+    read = NodeReader()
+    return tuple(node for each in node_objects(raw) if (node := read(each)) is not None)
 
 
-def node_rows(raw: bytes) -> tuple[int, Iterator[NodeReport]]:
-    """How many nodes the answer of `/nodes` has, and the nodes, each read when it is asked for.
+def node_objects(raw: bytes) -> list[msgspec.Raw]:
+    """The nodes of the answer of `/nodes`, unread.
 
     Raises:
         RemoteProtocolError: If it has another form.
     """
     nodes = decode(_NODES, raw, "nodes").nodes
-    listed = rows_of(nodes.node) if isinstance(nodes, _Nodes) else []
-    return len(listed), (node for each in listed if (node := _node(each)) is not None)
+    return rows_of(nodes.node) if isinstance(nodes, _Nodes) else []
+
+
+class NodeReader:
+    """Reads the nodes of one sub-cluster; what a node tells as it did last is not made anew."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, NodeReport] = {}
+
+    def __call__(self, raw: msgspec.Raw) -> NodeReport | None:
+        """A node; None if it cannot be read, which costs it alone."""
+        try:
+            return self._read(_NODE.decode(raw))
+        except (msgspec.MsgspecError, RemoteProtocolError):
+            pass
+        try:
+            return self._read(_NODE.decode(msgspec.json.encode(without_nulls(msgspec.json.decode(raw)))))
+        except (msgspec.MsgspecError, RemoteProtocolError, RecursionError):
+            return None
+
+    def forget_others(self, nodes: Sequence[NodeReport]) -> None:
+        """Remember these alone, which were read last."""
+        if len(self._told) > len(nodes):
+            self._told = {str(node.node): node for node in nodes}
+
+    def _read(self, told: _Node) -> NodeReport | None:
+        used, total, labels = _amount(told.usedResource), _amount(told.totalResource), tuple(several(told.nodeLabels))
+        if used is None:
+            used = ResourceVector(whole(told.usedMemoryMB), whole(told.usedVirtualCores))
+        if total is None:
+            total = used + ResourceVector(whole(told.availMemoryMB), whole(told.availableVirtualCores))
+        known = self._told.get(told.id)
+        if known is None:
+            try:
+                node_id = NodeId.parse(told.id)
+            except MalformedIdError:
+                return None
+        elif (known.state, known.rack, known.labels) == (told.state, told.rack, labels) and _are_same(
+            (known.used, used), (known.total, total)
+        ):
+            return known
+        else:
+            node_id = known.node
+        report = self._told[told.id] = NodeReport(node_id, told.rack, told.state, total, used, labels)
+        return report
+
+
+def _are_same(*pairs: tuple[ResourceVector, ResourceVector]) -> bool:
+    return all(one is other or one == other for one, other in pairs)
+
+
+def _amount(raw: msgspec.Raw) -> ResourceVector | None:
+    """An amount; None if it is not told."""
+    return _read_amount(bytes(raw)) if len(raw) < _LONGEST_AMOUNT else _read_amount.__wrapped__(bytes(raw))
+
+
+@lru_cache(maxsize=_MOST_AMOUNTS)
+def _read_amount(raw: bytes) -> ResourceVector | None:
+    """Most nodes of a federation have, and give, one of a few amounts."""
+    told = decode(_AMOUNT, raw, "amount")
+    return None if told is None else vector(told)
 
 
 def application_documents(
@@ -213,26 +276,52 @@ def application_documents(
     Raises:
         RemoteProtocolError: If it has another form.
     """
-    _, rows = application_rows(raw, subcluster, as_of_s)
-    return {document.summary.application_id: document for document in rows}
+    read = ApplicationReader(subcluster)
+    rows = (read(each, as_of_s) for each in application_objects(raw))
+    return {document.summary.application_id: document for document in rows if document is not None}
 
 
-def application_rows(raw: bytes, subcluster: SubClusterId, as_of_s: float) -> tuple[int, Iterator[ApplicationDocument]]:
-    """How many applications the answer of `/apps` has, and as `application_documents`, each read when asked for.
+class ApplicationReader:
+    """Reads the applications of one sub-cluster; of one that tells what it did last but for its use, the rest stands.
 
-    One without an id of an application is passed over.
+    Args:
+        subcluster: Who tells.
     """
-    objects = _application_objects(raw)
-    return len(objects), _readable(objects, subcluster, as_of_s)
 
+    def __init__(self, subcluster: SubClusterId) -> None:
+        self._subcluster = subcluster
+        self._told: dict[str, ApplicationSummary] = {}
 
-def _readable(objects: list[msgspec.Raw], subcluster: SubClusterId, as_of_s: float) -> Iterator[ApplicationDocument]:
-    for item in objects:
+    def __call__(self, raw: msgspec.Raw, as_of_s: float) -> ApplicationDocument | None:
+        """An application as it was told when it was asked for; None for one without an id of an application."""
         try:
-            summary = _summary(item, subcluster)
+            told = decode(_APP, raw, "app")
+            known = self._told.get(told.id)
+            if known is None or not _is_told_again(told, known):
+                known = self._told[told.id] = _summary_of(told, self._subcluster, len(raw))
         except RemoteProtocolError:
-            continue
-        yield ApplicationDocument(summary, bytes(item), as_of_s)
+            return None
+        return ApplicationDocument(known, bytes(raw), as_of_s)
+
+    def forget_others(self, live: Mapping[ApplicationId, ApplicationDocument]) -> None:
+        """Remember these alone."""
+        if len(self._told) > 2 * len(live):  # what has ended is told a few times more
+            self._told = {str(name): document.summary for name, document in live.items()}
+
+
+def _is_told_again(told: _App, known: ApplicationSummary) -> bool:
+    """True if a summary of what is told would be equal; it may be False all the same."""
+    return (
+        _STATES.get(told.state) is known.state
+        and _FINAL_STATUSES.get(told.finalStatus) is known.final_status
+        and told.user == known.user
+        and told.queue == known.queue
+        and told.name == known.name
+        and told.startedTime == known.started_at_ms
+        and told.finishedTime == known.finished_at_ms
+        and told.applicationType == known.application_type
+        and told.applicationTags == ",".join(known.tags)
+    )
 
 
 def application_document(raw: bytes, subcluster: SubClusterId, as_of_s: float) -> ApplicationDocument:
@@ -242,7 +331,7 @@ def application_document(raw: bytes, subcluster: SubClusterId, as_of_s: float) -
         RemoteProtocolError: If it has another form.
     """
     app = decode(_APP_ANSWER, raw, "app").app
-    return ApplicationDocument(_summary(app, subcluster), bytes(app), as_of_s)
+    return ApplicationDocument(_summary_of(decode(_APP, app, "app"), subcluster, len(app)), bytes(app), as_of_s)
 
 
 def submitted_document(
@@ -256,8 +345,14 @@ def submitted_document(
     return ApplicationDocument(summary, msgspec.json.encode(shown), as_of_s)
 
 
-def _application_objects(raw: bytes) -> list[msgspec.Raw]:
-    """The form of Hadoop 3 in one pass over the bytes; any other form in two."""
+def application_objects(raw: bytes) -> list[msgspec.Raw]:
+    """The applications of the answer of `/apps`, unread.
+
+    The form of Hadoop 3 takes one pass over the bytes, any other form two.
+
+    Raises:
+        RemoteProtocolError: If it has another form.
+    """
     try:
         apps = _APPS.decode(raw).apps
     except msgspec.ValidationError:
@@ -269,30 +364,10 @@ def _application_objects(raw: bytes) -> list[msgspec.Raw]:
     return several(apps.app) if apps is not None else []
 
 
-def _node(raw: msgspec.Raw) -> NodeReport | None:
-    """A node; None if it cannot be read, which costs it alone."""
+def _summary_of(told: _App, subcluster: SubClusterId, size: int) -> ApplicationSummary:
     try:
-        node = _NODE.decode(raw)
-    except msgspec.MsgspecError:
-        try:
-            node = msgspec.convert(without_nulls(msgspec.json.decode(raw)), _Node, strict=False)
-        except (msgspec.MsgspecError, RecursionError):
-            return None
-    try:
-        node_id = NodeId.parse(node.id)
-    except MalformedIdError:
-        return None
-    told = ResourceVector(whole(node.usedMemoryMB), whole(node.usedVirtualCores))
-    used = vector(node.usedResource) if node.usedResource else told
-    free = ResourceVector(whole(node.availMemoryMB), whole(node.availableVirtualCores))
-    total = vector(node.totalResource) if node.totalResource else used + free
-    return NodeReport(node_id, node.rack, node.state, total, used, tuple(several(node.nodeLabels)))
-
-
-def _summary(raw: msgspec.Raw, subcluster: SubClusterId) -> ApplicationSummary:
-    try:
-        made = _summarize if len(raw) < _LONGEST_REMEMBERED else _summarize.__wrapped__
-        return made(subcluster, *msgspec.structs.astuple(decode(_APP, raw, "app")))
+        made = _summarize if size < _LONGEST_REMEMBERED else _summarize.__wrapped__
+        return made(subcluster, *msgspec.structs.astuple(told))
     except MalformedIdError as exc:
         raise RemoteProtocolError(f"an application is not readable: {exc}") from exc
 

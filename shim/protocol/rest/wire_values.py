@@ -10,6 +10,7 @@ stores them. So each is taken in here, by `whole` or `number`, and is none of th
 
 import math
 import re
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -28,6 +29,7 @@ __all__ = [
     "is_document",
     "is_text",
     "number",
+    "rows_in_slices",
     "rows_of",
     "several",
     "text",
@@ -45,6 +47,10 @@ _DIGITS = 19
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
 _BARE = re.compile(rb'"(?:[^"\\]|\\.)*+"|(?<![\w"])(-?)(?:(NaN)|INF\w*|Infinity)(?![\w"])')
 _SIGNS_OF_BARE = (b"NaN", b"INF", b"Infinity")
+_ANY = msgspec.json.Decoder(msgspec.Raw)
+_SLICE_BYTES = 256 * 1024
+"""Of a list that are read in one go: a tenth of a millisecond of work, and a millisecond for what its rows mean."""
+_LONGEST_MEMBER = 64
 
 
 class _Amount(msgspec.Struct):
@@ -100,6 +106,32 @@ def rows_of(raw: msgspec.Raw) -> list[msgspec.Raw]:
     return _ROWS.decode(raw) if kind == b"[" else []
 
 
+def rows_in_slices(raw: bytes, head: bytes) -> Iterator[list[msgspec.Raw]]:
+    """The objects of a document's only list, some at a time: a large one is not read in one go.
+
+    A text of JSON has no bare quote, so where a row's end is followed by the name of the first row's first member a
+    list goes on, and if each slice is a list of its own, it is this one.
+
+    Args:
+        raw: A document that was told to be text, and plain.
+        head: Its beginning, up to the list.
+
+    Raises:
+        RemoteProtocolError: If it is no such document, or one that cannot be cut so: it is to be read in one go.
+    """
+    begin, end = len(head), len(raw) - head.count(b"{") - 1
+    if not raw.startswith(head) or raw[end:] != b"]" + b"}" * head.count(b"{"):
+        raise RemoteProtocolError("the document does not begin and end as a list does")
+    between = b"}," + raw[begin : raw.find(b'":', begin, begin + _LONGEST_MEMBER) + 2]
+    if not between.startswith(b'},{"'):
+        raise RemoteProtocolError("the list does not begin with an object")
+    while begin < end:
+        cut = raw.find(between, begin + _SLICE_BYTES, end)
+        stop = end if cut < 0 else cut + 1
+        yield decode(_ROWS, b"[%b]" % raw[begin:stop], "list")
+        begin = stop + 1
+
+
 def without_nulls(value: Any) -> Any:
     """The same without members that are null, at any depth: their defaults hold."""
     if isinstance(value, dict):
@@ -108,10 +140,15 @@ def without_nulls(value: Any) -> Any:
 
 
 def with_plain_numbers(body: bytes) -> bytes:
-    """A document with `NaN` and `INF`, which older versions write as they are, as texts: so it is JSON."""
-    if not any(sign in body for sign in _SIGNS_OF_BARE):
-        return body
-    return _BARE.sub(_as_text, body)
+    """A document with `NaN` and `INF`, which older versions write as they are, as texts: so it is JSON.
+
+    What is JSON as it came is found to be so in a third of the time that a search for these words takes.
+    """
+    try:
+        _ANY.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return _BARE.sub(_as_text, body) if any(sign in body for sign in _SIGNS_OF_BARE) else body
+    return body
 
 
 def _as_text(found: "re.Match[bytes]") -> bytes:

@@ -1,6 +1,7 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -14,6 +15,7 @@ from shim.errors import NoAnswerError, RemoteProtocolError
 from shim.federation import polling
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers
+from shim.federation.polling import PollSettings, ReadingPace
 from shim.protocol.rest.queue_trees import read_scheduler
 from tests.doubles.clock import FakeClock
 from tests.doubles.misbehaviours import (
@@ -368,6 +370,88 @@ async def test_pollers_begin_and_end_with_every_sub_cluster():
     asked = len(managers[EAST].requests)
     await clock.advance(10.0)
     assert len(managers[EAST].requests) == asked
+
+
+def asked_for(manager, path):
+    return sum(request.path == f"/ws/v1/cluster/{path}" for request in manager.requests)
+
+
+async def test_lists_of_many_sub_clusters_are_asked_for_less_often_and_everything_else_is_not():
+    clock = FakeClock()
+    managers = {SubClusterId(name): ScriptedResourceManager(name, clock=clock) for name in ("east", "west", "north")}
+    view = FederationView(tuple(managers), usual(ViewSettings))
+    for manager in managers.values():
+        manager.nodes[:] = [a_node(f"n{number}:1", SIZE) for number in range(10)]
+        for number in range(4):
+            manager.add_application(app(number), "RUNNING")
+    settings = usual(PollSchedule, jitter=0.0, poll=PollSettings(10.0, rows_per_s=4))
+    pollers = SubClusterPollers(view, managers, clock, settings, random=Random(1))  # noqa: S311 - a test's jitter
+    pollers.start()
+    await pollers.first_polls()
+    await clock.advance(29.0)
+    for manager in managers.values():
+        # 30 nodes at 4 a second: every 7.5 s, at polls that come every 2 s; 12 applications: every 3 s
+        assert (asked_for(manager, "metrics"), asked_for(manager, "nodes")) == (15, 4)
+        assert asked_for(manager, "scheduler") == 15
+        assert asked_for(manager, "apps") == 1 + 2 * 7  # what lives, and what has ended
+    assert clock.now_s() - view.as_of_s(EAST, Part.APPLICATIONS) < 4.0
+    await pollers.stop()
+
+
+async def test_one_list_is_read_at_a_time_and_one_that_cannot_be_read_holds_none_up():
+    pace, clock, seen = ReadingPace(), FakeClock(), []
+    managers = [ScriptedResourceManager(name, clock=clock) for name in ("east", "west")]
+    view = FederationView(tuple(each.subcluster for each in managers), usual(ViewSettings))
+    schedule = usual(PollSchedule, jitter=0.0)
+    masters = [SubClusterPoller(each, view, clock, schedule, pace=pace) for each in managers]
+    managers[0].behave(Many(500))
+    managers[1].behave(AnswersWith(b'{"apps":{"app":[{"id":', to="/apps"))
+    polls = [asyncio.create_task(master.poll()) for master in masters]
+    while not all(each.done() for each in polls):
+        await asyncio.sleep(0)
+        seen.append(pace.turn.locked())
+    assert any(seen)
+    assert not pace.turn.locked()
+    assert len(view.applications()) == 500
+    assert view.late(clock.now_s()) == (managers[1].subcluster,)
+
+
+async def test_time_that_heddle_takes_to_read_is_not_taken_for_the_resource_managers():
+    pace, clock = ReadingPace(), FakeClock()
+    manager = ScriptedResourceManager("east", clock=clock)
+    view = FederationView((EAST,), usual(ViewSettings))
+    master = SubClusterPoller(manager, view, clock, usual(PollSchedule, jitter=0.0), pace=pace)
+    manager.behave(WhileAnotherIsRead(pace.turn))
+    poll = asyncio.create_task(master.poll())
+    await clock.advance(9.0)
+    pace.turn.release()
+    manager.behave(AnswersProperly())
+    await poll
+    await master.poll()
+    assert asked_for(manager, "apps") == 1 + 2
+
+
+class WhileAnotherIsRead:
+    """Tells of applications while the list of another sub-cluster is read."""
+
+    def __init__(self, turn):
+        self.turn = turn
+
+    async def __call__(self, manager, request, timeout_s):
+        if request.path.endswith("/apps"):
+            await self.turn.acquire()
+        return await AnswersProperly()(manager, request, timeout_s)
+
+
+class AnswersWith:
+    """Answers with a body where a path ends so, and properly elsewhere."""
+
+    def __init__(self, body, *, to):
+        self.body, self.to = body, to
+
+    async def __call__(self, manager, request, timeout_s):
+        answer = await AnswersProperly()(manager, request, timeout_s)
+        return replace(answer, body=self.body) if request.path.endswith(self.to) else answer
 
 
 class Many:

@@ -5,11 +5,14 @@ from dataclasses import replace
 
 import pytest
 
+from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.told_bounds import LONGEST_DOCUMENT
 from shim.federation.core import application_index
+from shim.federation.core.account_book import AccountBook
 from shim.federation.core.application_index import ApplicationIndex, SubmitTimes
 from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.protocol.rest.usage import UsageForm
 from tests.doubles.reports import a_document, a_report
 from tests.doubles.settings import usual
 
@@ -318,3 +321,78 @@ def test_a_write_is_known_until_a_document_from_then_or_the_end():
     index.write(ONE, 110.0)
     index.take(a_document(1, "east", "FINISHED", as_of_s=106.0))
     assert index.outdated == ()
+
+
+def an_index_of(*documents):
+    index = ApplicationIndex((EAST, WEST), most_finals=5)
+    for document in documents:
+        index.take(document)
+    return index
+
+
+def told_again(document, as_of_s, raw=b'{"new":1}'):
+    """The same summary, as a poll tells it in which only what nobody decides on has changed."""
+    return replace(document, as_of_s=as_of_s, raw=raw)
+
+
+def test_what_is_told_again_stands_and_answers_change():
+    first = a_told_document()
+    index = an_index_of(first)
+    version = index.version
+    index.take(told_again(first, 101.0, first.raw))
+    assert (index.version, index.find(ONE).as_of_s) == (version, 101.0)
+    later = told_again(first, 102.0)
+    assert not index.take(later)
+    assert index.version > version
+    assert index.find(ONE) is later
+    assert list(index.columns.raws(index.columns.newest_first())) == [b'{"new":1}']
+    assert index.live(EAST) == {ONE}
+
+
+def test_what_is_told_again_but_was_asked_for_before_does_not_stand():
+    first = a_told_document()
+    index = an_index_of(first)
+    for as_of_s in (99.0, 100.0):
+        index.take(told_again(first, as_of_s))
+        assert index.find(ONE) is first
+
+
+def test_what_is_told_again_settles_what_was_written_and_forgotten_before_it_was_asked_for():
+    first = a_told_document()
+    index = an_index_of(first)
+    index.note_home(ONE, EAST)
+    assert index.forget(ONE, EAST, 101.0)
+    index.take(told_again(first, 101.5))
+    assert index.forgotten == {}
+    index.write(ONE, 103.0)
+    index.take(told_again(first, 102.0))
+    assert index.written_at_s(ONE) == 103.0
+    index.take(told_again(first, 104.0))
+    assert index.written_at_s(ONE) is None
+
+
+def test_bytes_of_what_is_told_again_are_counted(monkeypatch):
+    monkeypatch.setattr(application_index, "MOST_LIVE_BYTES", 500)
+    first = a_told_document()
+    index = an_index_of(first)
+    index.take(told_again(first, 101.0, b"x" * 600))
+    assert index.find(ONE).raw == b"x" * 600
+    index.take(a_told_document(2))
+    assert index.find(ApplicationId(1, 2)) is None, "no room"
+    index.take(told_again(first, 102.0, b"x" * 60))
+    index.take(a_told_document(2))
+    assert index.find(ApplicationId(1, 2)) is not None
+    index.take(told_again(first, 103.0, b"x" * (1 + 1024 * 1024)))
+    assert index.find(ONE).as_of_s == 102.0, "longer than a document may be"
+
+
+def test_what_an_application_uses_elsewhere_is_shown_when_its_home_tells_again():
+    book = AccountBook(UsageForm())
+    index = ApplicationIndex((EAST, WEST), most_finals=5, accounts=book)
+    home = a_told_document(memorySeconds=10)
+    index.take(home)
+    part = replace(home.summary, home_subcluster=WEST, tags=(SPAN_TAG,))
+    index.take(replace(home, summary=part, raw=json.dumps({"memorySeconds": 5}).encode()))
+    raw = home.raw.replace(b'"memorySeconds": 10', b'"memorySeconds": 20')
+    index.take(told_again(home, 102.0, raw))
+    assert json.loads(index.find(ONE).raw)["memorySeconds"] == 25

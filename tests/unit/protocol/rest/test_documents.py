@@ -1,5 +1,8 @@
+import itertools
 import json
+from typing import Any
 
+import msgspec
 import pytest
 
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
@@ -7,17 +10,20 @@ from shim.domain.ids import ApplicationId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState
 from shim.errors import RemoteProtocolError
+from shim.protocol.rest import wire_values
 from shim.protocol.rest.documents import (
+    ApplicationReader,
+    NodeReader,
     application_document,
     application_documents,
-    application_rows,
-    node_rows,
+    application_objects,
+    node_objects,
     read_info,
     read_metrics,
     read_nodes,
     submitted_document,
 )
-from shim.protocol.rest.wire_values import with_plain_numbers
+from shim.protocol.rest.wire_values import rows_in_slices, with_plain_numbers
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 EAST = SubClusterId("east")
@@ -76,9 +82,10 @@ def test_what_is_no_list_of_applications_is_refused(raw):
 
 
 @pytest.mark.parametrize("odd", [b"{}", b"5", b"null", b"[]", b'{"id":"x","state":"RUNNING"}', b'{"id":null}'])
-def test_an_application_that_cannot_be_read_costs_itself_and_is_counted(odd):
-    count, rows = application_rows(b'{"apps":{"app":[%s,%s]}}' % (odd, APP), EAST, 1.0)
-    assert (count, [row.raw for row in rows]) == (2, [APP])
+def test_an_application_that_cannot_be_read_costs_itself(odd):
+    read = ApplicationReader(EAST)
+    rows = [read(each, 1.0) for each in application_objects(b'{"apps":{"app":[%s,%s]}}' % (odd, APP))]
+    assert (rows[0], rows[1].raw) == (None, APP)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +100,12 @@ def test_an_odd_member_costs_nothing(member, value):
     assert not found.summary.state.is_final
 
 
-def test_a_node_that_cannot_be_read_costs_itself_and_is_counted():
+def test_a_node_that_cannot_be_read_costs_itself():
     good = b'{"id":"n1:1","rack":null,"state":"RUNNING","usedMemoryMB":null}'
     odd = (b"5", b"null", b"{}", b'{"id":"n1"}', b'{"id":"n2:1","state":[1]}', b'{"id":"n3:1","nodeLabels":5}')
-    count, rows = node_rows(b'{"nodes":{"node":[%s,%s]}}' % (b",".join(odd), good))
-    assert (count, [str(row.node) for row in rows]) == (7, ["n1:1"])
+    odd += (b'{"id":"n4:1","usedResource":5}', b'{"id":"n4:1","totalResource":[]}')
+    rows = list(map(NodeReader(), node_objects(b'{"nodes":{"node":[%s,%s]}}' % (b",".join(odd), good))))
+    assert (rows[:-1], str(rows[-1].node)) == ([None] * 8, "n1:1")
 
 
 @pytest.mark.parametrize(
@@ -221,3 +229,111 @@ def test_of_resource_types_a_bounded_number_with_short_names_is_read():
     found = read_metrics(json.dumps({"clusterMetrics": {"totalClusterResourcesAcrossPartition": total}}).encode())
     assert len(found.capacity.others) == 98
     assert max(map(len, found.capacity.others)) <= 1024
+
+
+ROW = {
+    "id": "application_1_0001",
+    "user": "alice",
+    "name": "job",
+    "queue": "root.q",
+    "state": "RUNNING",
+    "finalStatus": "UNDEFINED",
+    "progress": 1.5,
+    "applicationType": "YARN",
+    "applicationTags": "a,b",
+    "startedTime": 5,
+    "finishedTime": 0,
+    "elapsedTime": 9,
+}
+OTHER_VALUES = [None, "other", "FINISHED", "KILLED", "", 7, 7.5, True, "7"]
+
+
+def encoded(row):
+    return msgspec.Raw(json.dumps(row).encode())
+
+
+def test_of_an_application_that_goes_on_the_rest_stands():
+    read = ApplicationReader(EAST)
+    before = read(encoded(ROW), 1.0)
+    later = encoded(ROW | {"progress": 2.5, "elapsedTime": 99, "memorySeconds": 1})
+    after = read(later, 2.0)
+    assert after.summary is before.summary
+    assert (after.raw, after.as_of_s) == (bytes(later), 2.0)
+
+
+@pytest.mark.parametrize("member", [name for name in ROW if name != "id"])
+@pytest.mark.parametrize("value", OTHER_VALUES)
+def test_whatever_changes_is_read_as_if_it_was_told_for_the_first_time(member, value):
+    read = ApplicationReader(EAST)
+    read(encoded(ROW), 1.0)
+    for row in (ROW | {member: value}, ROW):
+        assert read(encoded(row), 2.0) == ApplicationReader(EAST)(encoded(row), 2.0)
+
+
+def test_one_reader_reads_many_applications_and_forgets_those_that_are_gone():
+    read = ApplicationReader(EAST)
+    rows = [ROW | {"id": f"application_1_{number:04d}", "user": f"u{number}"} for number in range(9)]
+    for _ in range(2):
+        assert [read(encoded(row), 1.0).summary.user for row in rows] == [f"u{number}" for number in range(9)]
+    last = read(encoded(rows[-1]), 1.0)
+    read.forget_others({last.summary.application_id: last})
+    assert read(encoded(rows[-1]), 1.0).summary is last.summary
+    assert read(encoded(rows[0]), 1.0).summary.user == "u0"
+
+
+AMOUNT = {"memory": 8, "vCores": 2}
+GPUS = {"resourceInformations": {"resourceInformation": [{"name": "gpu", "value": 3}]}}
+LABELS: list[Any] = [["gpu"], "gpu", [], None, [5]]
+AMOUNTS: list[Any] = [None, AMOUNT | GPUS, {}, 5, []]
+NODE = {"id": "n1:1", "rack": "/r", "state": "RUNNING", "usedResource": AMOUNT, "totalResource": AMOUNT}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({name: value} for name in ("rack", "state") for value in ("other", "", None)),
+        *({"nodeLabels": value} for value in LABELS),
+        *({name: value} for name in ("usedResource", "totalResource") for value in AMOUNTS),
+        {"usedResource": None, "usedMemoryMB": 3, "availMemoryMB": 4, "usedVirtualCores": 1},
+    ],
+)
+def test_a_node_that_changed_is_read_as_if_it_was_told_for_the_first_time(change):
+    read = NodeReader()
+    first = read(encoded(NODE))
+    assert read(encoded(NODE | {"lastHealthUpdate": 5})) is first
+    for node in (NODE | change, NODE):
+        assert read(encoded(node)) == NodeReader()(encoded(node))
+
+
+LIST = b'{"apps":{"app":['
+HARD_NAMES = ["x", '},{"id":"application_1_0001', '}]}}{"apps":{"app":[', "]", '\\"},{', "\u00e4" * 9]
+
+
+@pytest.mark.parametrize("slice_bytes", [1, 40, 100, 10_000])
+def test_a_list_in_slices_is_the_list(monkeypatch, slice_bytes):
+    monkeypatch.setattr(wire_values, "_SLICE_BYTES", slice_bytes)
+    rows = [ROW | {"name": name} for name in HARD_NAMES]
+    raw = json.dumps({"apps": {"app": rows}}, separators=(",", ":")).encode()
+    slices = list(rows_in_slices(raw, LIST))
+    assert list(map(bytes, itertools.chain(*slices))) == list(map(bytes, application_objects(raw)))
+    assert len(slices) == {1: 6, 10_000: 1}.get(slice_bytes, len(slices))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"apps":{"app":[{"id":1,"x":[{"id":2},{"id":3}]},{"id":4}]}}',
+        b'{"apps":{"app":[{"id":1}],"x":[{"id":2},{"id":3}]}}',
+        b'{"apps":{"app":[{"id":1},{"id":2}',
+        b'{"apps":{"app":[{"id":1},{"id":2]}}',
+        b'{"apps":{"app":[]}}',
+        b'{"apps":{"app":[5,{"id":1}]}}',
+        b'{"apps":{"app":[{"id":1}]},"b":{}}',
+        b'{"apps":{"app":{"id":1}}}',
+        b"",
+    ],
+)
+def test_what_cannot_be_cut_is_refused_rather_than_cut_wrongly(monkeypatch, raw):
+    monkeypatch.setattr(wire_values, "_SLICE_BYTES", 1)
+    with pytest.raises(RemoteProtocolError):
+        list(rows_in_slices(raw, LIST))
