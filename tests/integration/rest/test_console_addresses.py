@@ -87,11 +87,19 @@ async def test_applications_of_a_range_of_time(guarded):
         "finished_to=9000",
         "finished_from=5001",
         "started_to=2500&finished_from=1",
+        "started_to=1000",
+        "started_from=3001",
+        "finished_from=5000&finished_to=5000",
+        "finished_to=4999",
+        "started_from=0&started_to=0",
     ):
         page = body_of(await server.ask("GET", f"{CONSOLE}/applications?{query}&user.name=ada"))
         assert page["total"] == 3
         told[query] = [row["name"] for row in page["apps"]]
-    assert list(told.values()) == [["late", "ended"], ["ended", "early"], ["ended"], [], ["ended"]]
+    assert list(told.values()) == [
+        *(["late", "ended"], ["ended", "early"], ["ended"], [], ["ended"]),
+        *(["early"], [], ["ended"], [], []),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -197,6 +197,36 @@ def lent_tasks(jobs, capacity, now, *, order="srtf", strict=True, lead=0.0):
     return granted
 
 
+def adopted_plans(jobs, proposals, capacity, now):
+    """Plans that are adopted, the job with the least work left first; the room of all is looked at from the start."""
+    plans = [job.plan for job in jobs]
+
+    def lowest():
+        tasks = [
+            (max(0.0, start), max(0.0, start) + seconds, demand, stage)
+            for job, plan in zip(jobs, plans, strict=True)
+            for start, seconds, demand, stage in _planned(job, plan, now)
+        ]
+        running = [each for job in jobs for each in intervals(job.graph, job.progress, _NO_PACKING)]
+        last = max((end for _, end, *_ in tasks + running), default=0.0) + 1.0
+        return least_room(capacity, tasks + running, 0.0, last)
+
+    for at in sorted(range(len(jobs)), key=lambda at: (_work_left(jobs[at]), at)):
+        before, kept = lowest(), plans[at]
+        plans[at] = proposals[at]
+        if not (lowest() >= np.minimum(before, 0.0) - EPSILON).all():
+            plans[at] = kept
+    return plans
+
+
+def _planned(job, plan, now):
+    return [
+        (start - now, float(job.graph.duration[stage]), job.graph.demand[stage], stage)
+        for start, stage, count in plan.groups()
+        for _ in range(count)
+    ]
+
+
 def _work_left(job):
     """Demand x seconds of each task that waits or runs."""
     size = job.graph.demand.sum(axis=1)

@@ -28,6 +28,7 @@ from altruism import (
 from tests.support.examples import examples
 from tests.unit.altruism.aggregate_cluster import AggregateCluster, growing_shares, static_shares
 from tests.unit.altruism.oracles import (
+    adopted_plans,
     backward_packing,
     best_order,
     equal_dominant_shares,
@@ -314,6 +315,42 @@ def test_what_is_lent_is_what_its_slow_twin_lends(order, strict, lead):
     assert 0 < total[0] < total[1]
 
 
+def test_plans_that_are_adopted_are_those_of_their_slow_twin():
+    """Of jobs under way with plans that were made before, earlier and later proposals, and some that are no others."""
+    generator, changed, proposed = np.random.default_rng(13), 0, 0
+    for _ in range(60):
+        jobs, proposals = [], []
+        for _ in range(3):
+            graph = drawn_graph(generator, stages=(1, 3))
+            progress = drawn_progress(generator, graph, WHOLE / 3)
+            plan = plan_job(graph, progress, WHOLE * 0.75, 9.0)
+            jobs.append(PlannedJob(graph, progress, plan))
+            moved = JobPlan(9.0 + int(generator.integers(-2, 5)) / 2, plan.ends_by_s + 2.0, plan.packing)
+            proposals.append(plan if generator.random() < 0.2 else moved)
+        adopted = [job.plan for job in adopt_plans(jobs, proposals, WHOLE, 10.0)]
+        twin = adopted_plans(jobs, proposals, WHOLE, 10.0)
+        assert [id(plan) for plan in adopted] == [id(plan) for plan in twin]
+        proposed += sum(new is not job.plan for new, job in zip(proposals, jobs, strict=True))
+        changed += sum(plan is not job.plan for plan, job in zip(adopted, jobs, strict=True))
+    assert 0.1 < changed / proposed < 0.95, "some are refused"
+
+
+def test_without_jobs_all_is_free_and_nobody_borrows():
+    assert [each.tolist() for each in room_over_time([], WHOLE, 5.0).steps()] == [[0.0], [[1.0, 1.0]]]
+    assert share_out([], WHOLE, 5.0) == []
+    assert adopt_plans([], [], WHOLE, 5.0) == []
+
+
+@pytest.mark.parametrize("order", LeftoverOrder)
+def test_a_score_is_of_the_demand_in_what_is_free(order):
+    """One that is not symmetric, as the dot product is: the smaller task first."""
+    graph = _graph([], [1, 1], [[0.25, 0.25], [0.5, 0.5]], [1, 1])
+    plan = JobPlan(0.0, 9.0, Packing.of(9.0, [(4.0, 0, 1), (4.0, 1, 1)]))
+    job = PlannedJob(graph, Progress.at_start(graph), plan)
+    lent = share_out([job], np.array([0.5, 0.5]), 0.0, order=order, score=lambda demand, free: free[0] - 2 * demand[0])
+    assert lent[0].tolist() == [1, 0]
+
+
 def test_in_the_room_that_others_leave_no_task_could_start_later():
     """And what is left is the room without the plan: those that put off more than their share alone allows, too."""
     generator, moved = np.random.default_rng(11), 0
@@ -343,9 +380,9 @@ def test_an_order_of_stages_is_the_one_that_its_slow_twin_finds():
     generator, found = np.random.default_rng(5), 0
     for _ in range(40):
         graph = drawn_graph(generator, stages=(5, 8), edges=0.2, tasks=3, most=40, longest=12)
-        share = np.array([1.0, 0.75])
-        ranks = stage_ranks(graph, share)
-        assert ranks == best_order(graph, share)
+        for share in (WHOLE, np.array([1.0, 0.75])):
+            ranks = stage_ranks(graph, share)
+            assert ranks == best_order(graph, share)
         found += ranks is not None
     assert found > 10, "orders that are shorter than the packer's own are rare"
 

@@ -1,14 +1,20 @@
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.federation.findings import Level
+from shim.federation.doctor_facts import FederationFacts
+from shim.federation.findings import Finding, Level
 from shim.federation.inspection import DoctorRounds, capacity_excess
 from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts
+from shim.ports.resource_manager import RestAnswer, RestRequest
+from tests.doubles.misbehaviours import IsNeverReached
+from tests.doubles.resource_manager import ScriptedResourceManager
 from tests.support.scripted_server import ScriptedServer
 
 AMOUNTS = st.integers(-10, 10**9)
@@ -30,6 +36,67 @@ def test_each_amount_beyond_the_sum_of_nodes_is_told_and_no_other(totals, memory
 def test_both_amounts_are_named():
     told = capacity_excess(ResourceVector(4096, 2), nodes(ResourceVector(1024, 1), ResourceVector(1024, 1)))
     assert told == ("memory MiB: 4096, of nodes 2048",)
+
+
+@dataclass
+class TellsConfiguration:
+    """Healthy, and answers `/conf` as it is told."""
+
+    status: int
+    body: bytes
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        if request.path != "/conf":
+            return manager.take(request)
+        assert timeout_s == 2.0
+        return RestAnswer(self.status, (("Content-Type", "application/json"),), self.body)
+
+
+def configured(**settings: str) -> bytes:
+    properties = [{"key": key.replace("_", "."), "value": value, "isFinal": True} for key, value in settings.items()]
+    return json.dumps({"properties": properties}).encode()
+
+
+WITHOUT_PROXY = configured(yarn_acl_enable="true")
+WITH_PROXY = configured(hadoop_proxyuser_heddle_hosts="*", hadoop_proxyuser_heddle_users="*")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "is_told"),
+    [
+        (TellsConfiguration(200, WITHOUT_PROXY), True),
+        (TellsConfiguration(200, WITH_PROXY), True),
+        (TellsConfiguration(500, WITHOUT_PROXY), False),
+        (TellsConfiguration(401, WITHOUT_PROXY), False),
+        (TellsConfiguration(200, b"<configuration/>"), False),
+        (IsNeverReached(), False),
+    ],
+)
+async def test_the_settings_of_a_resource_manager_are_what_it_tells_where_it_tells_any(behaviour, is_told):
+    """By a finding that follows from them alone: whom its configuration lets Heddle speak for."""
+    server = ScriptedServer(["east"])
+    await server.poll()
+    inspection = server.use_cases.inspection
+    descriptions = {name: replace(each, proxy_user="heddle") for name, each in inspection.descriptions.items()}
+    server.federation["east"].behave(behaviour)
+    seen = []
+
+    def noted(facts: FederationFacts) -> list[Finding]:
+        seen.extend(each.manager_settings for each in facts.subclusters)
+        return []
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shim.federation.inspection.examine", noted)
+        await server.federation.wait_for(replace(inspection, descriptions=descriptions).doctor())
+    (settings,) = seen
+    told = None if not is_told else {each["key"]: each for each in json.loads(behaviour.body)["properties"]}
+    assert (settings is None) is (told is None)
+    if told is not None:
+        assert {key: (each.value, each.is_final) for key, each in settings.items()} == {
+            key: (each["value"], each["isFinal"]) for key, each in told.items()
+        }
 
 
 DAY_S = 86_400.0

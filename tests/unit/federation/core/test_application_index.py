@@ -142,6 +142,71 @@ def test_what_was_removed_is_as_if_it_had_never_been(history):
     assert seen_of(index) == seen_of(new)
 
 
+STATES = {
+    "submitted": {"home": EAST, "written": 100.0, "outdated": True, "synthetic": True},
+    "forgotten": {"home": EAST, "forgotten": EAST, "written": 105.0, "outdated": True, "counts": [1, 0]},
+    "written": {"home": EAST, "written": 105.0, "outdated": True, "counts": [1, 0]},
+    "waits": {"home": EAST, "synthetic": True, "waiting": (True, True), "unfinished": False},
+    "told of": {"home": WEST, "counts": [0, 1]},
+    "ended": {"home": WEST, "unfinished": False},
+    "moved": {"home": WEST, "written": 100.0, "outdated": True, "synthetic": True},
+}
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_what_is_known_of_an_application(history):
+    index = an_index()
+    HISTORIES[history](index)
+    counts = STATES[history].get("counts", [0, 0])
+    shown = {"listed": True, "unfinished": True, "live": [bool(each) for each in counts]}
+    told = seen_of(index)
+    assert told.pop("document").summary.application_id == ONE
+    assert told == {key: value for key, value in (seen_of(an_index()) | shown | STATES[history]).items() if key in told}
+
+
+@pytest.mark.parametrize("history", [name for name in HISTORIES if name != "waits"])
+@pytest.mark.parametrize("state", ["SUBMITTED", "FAILED"])
+def test_one_that_moves_is_its_new_homes_whatever_was_known(history, state):
+    index = an_index()
+    HISTORIES[history](index)
+    before = index.version
+    index.move(document := a_document(1, "west", state, as_of_s=300.0))
+    assert index.version > before
+    told = seen_of(index)
+    assert (told["document"], told["home"], told["forgotten"], told["written"]) == (document, WEST, None, 300.0)
+    assert (told["live"], told["synthetic"]) == ([False, False], state == "SUBMITTED")
+    index.take(document := a_document(1, "west", "FINISHED", as_of_s=301.0))
+    assert index.find(ONE) == document
+    for number in (2, 3, 4):
+        index.take(a_document(number, "east", "FINISHED"))
+    assert index.find(ONE) is None, "it is kept as long as another that ended when it did"
+
+
+def test_a_list_is_made_anew_when_something_has_changed_alone():
+    index = an_index()
+    _written(index)
+    listed = index.newest_first()
+    assert index.newest_first() is listed
+    index.take(a_document(1, "east", as_of_s=200.0))
+    assert index.newest_first() is not listed
+
+
+@pytest.mark.parametrize("history", HISTORIES)
+def test_what_was_withdrawn_has_no_home_but_that_which_told_of_it(history):
+    index = an_index()
+    HISTORIES[history](index)
+    told, was_synthetic = index.find(ONE), index.is_synthetic(ONE)
+    index.withdraw(ONE)
+    assert index.find(ONE) == (None if was_synthetic else told)
+    assert index.home_of(ONE) == (None if was_synthetic else told.summary.home_subcluster)
+    assert index.forgotten == {}
+    index.note_home(ONE, NORTH)
+    assert (index.home_of(ONE), index.find(ONE)) == (NORTH, None)
+
+
+NORTH = SubClusterId("north")
+
+
 def test_what_was_disowned_stays_for_ever():
     index = an_index()
     _forgotten(index)

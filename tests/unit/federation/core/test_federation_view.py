@@ -352,3 +352,48 @@ def test_the_minute_begins_when_it_is_active() -> None:
     assert not awaited.are_missing(ResourceVector(), 250.0)
     awaited.not_there_yet(300.0)
     assert not awaited.are_missing(ResourceVector(), 301.0), "long after a restart that is no reason"
+
+
+def test_what_is_late_is_found_anew_when_the_first_of_the_prompt_ones_gets_too_old(view):
+    view.apply(a_report("east", polled_at_s=100.0))
+    view.apply(a_report("west", polled_at_s=103.0))
+    for now_s, late in (
+        (104.0, ()),
+        (106.0, ()),
+        (106.1, (EAST,)),
+        (109.0, (EAST,)),
+        (109.1, (EAST, WEST)),
+        (104.0, ()),
+    ):
+        assert view.late(now_s) == late
+        assert view.age_s(EAST, now_s) == now_s - 100.0
+    view.apply(a_report("east", 2, polled_at_s=110.0))
+    assert view.late(111.0) == (WEST,)
+    view.note_failure(EAST, "refused", at_s=111.0)
+    assert view.late(111.0) == (EAST, WEST)
+    assert view.age_s(EAST, 90.0) == 0.0
+
+
+def test_of_a_part_the_later_document_stands_and_only_another_text_is_another_version(view):
+    view.apply(a_whole_report("east"))
+    first = view.version(Part.NODES)
+    others = {part: view.version(part) for part in Part if part is not Part.NODES}
+    for raw, as_of_s, stands, is_newer in (
+        (b"{1}", 100.0, True, True),
+        (b"{1}", 101.0, True, False),
+        (b"{2}", 100.9, False, False),
+        (b"{2}", 101.0, True, True),
+    ):
+        view.note_part(EAST, Part.NODES, document := PartDocument(raw, as_of_s))
+        assert (view.part(EAST, Part.NODES) == document) is stands
+        assert (view.version(Part.NODES) > first) is is_newer
+        first = view.version(Part.NODES)
+    assert others == {part: view.version(part) for part in others}
+
+
+@pytest.mark.parametrize(("as_of_s", "is_touched"), [(104.9, True), (105.0, False), (106.0, False)])
+def test_a_touched_part_is_fresh_by_a_document_from_the_touch_on(view, as_of_s, is_touched):
+    view.apply(a_whole_report("east"))
+    view.mark_touched(EAST, Part.NODES, at_s=105.0)
+    view.note_part(EAST, Part.NODES, PartDocument(b"{2}", as_of_s))
+    assert view.is_touched(EAST, Part.NODES) is is_touched

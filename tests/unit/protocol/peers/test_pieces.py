@@ -127,6 +127,51 @@ class TestRoundTrip:
         assert taken(ReportFollower("gm"), frames) == whole.caught_up()
 
 
+class TestSizes:
+    """Pieces are as large as they may be, and no larger; an item costs 512 bytes and its document."""
+
+    @pytest.mark.parametrize(
+        ("sizes", "parts"),
+        [
+            ([88, 88], [2]),
+            ([88, 89], [1, 1]),
+            ([5_000, 1], [1, 1]),
+            ([1, 5_000, 1], [1, 1, 1]),
+            ([0, 0, 0, 0], [2, 2]),
+            ([600, 0, 0, 600, 88], [1, 2, 1, 1]),
+        ],
+    )
+    def test_applications_go_in_as_few_pieces_as_hold_them(
+        self, monkeypatch: pytest.MonkeyPatch, sizes: list[int], parts: list[int]
+    ) -> None:
+        monkeypatch.setattr("shim.protocol.peers.pieces._PIECE_BYTES", 2 * 512 + 2 * 88)
+        monkeypatch.setattr("shim.protocol.peers.pieces._ITEM_BYTES", 512)
+        made = [document(number, size) for number, size in enumerate(sizes, 1)]
+        told = replace(report(text=5_000), applications={each.summary.application_id: each for each in made})
+        cut = [
+            each.applications
+            for each in in_pieces(ReportPublisher("life").publish(told))
+            if isinstance(each, PieceFrame)
+        ]
+        assert [len(each) for each in cut if each] == parts
+        assert [each for part in cut for each in part] == made
+
+    @pytest.mark.parametrize(("most", "parts"), [(3, [3, 3, 1]), (7, [7]), (1, [1] * 7)])
+    def test_a_piece_has_so_many_items_at_most(
+        self, monkeypatch: pytest.MonkeyPatch, most: int, parts: list[int]
+    ) -> None:
+        monkeypatch.setattr("shim.protocol.peers.pieces.MAX_PIECE_ITEMS", most)
+        cut = list(in_pieces(ReportPublisher("life").publish(report(nodes=7, text=2_000_000))))
+        assert [len(each.nodes) for each in cut if isinstance(each, PieceFrame) and each.nodes] == parts
+
+    @pytest.mark.usefixtures("cut_small")
+    @pytest.mark.parametrize(("size", "parts"), [(2_000, [1000, 1000]), (2_001, [1000, 1000, 1]), (1_999, [1000, 999])])
+    def test_a_text_is_cut_at_the_size_of_a_piece(self, size: int, parts: list[int]) -> None:
+        cut = list(in_pieces(ReportPublisher("life").publish(report(text=size))))
+        texts = [each.documents["nodes"] for each in cut if isinstance(each, PieceFrame) and "nodes" in each.documents]
+        assert [len(each) for each in texts] == parts
+
+
 class TestWhatIsLost:
     """A frame whose pieces did not all come is not believed."""
 

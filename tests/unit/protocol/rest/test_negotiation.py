@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.protocol.rest.negotiation import (
+    AcceptHeaderError,
     FailureForm,
     NegotiationFailure,
     Representation,
@@ -12,6 +13,8 @@ from shim.protocol.rest.negotiation import (
     failure_for,
     negotiate,
     page_failure,
+    page_types,
+    read_accept,
 )
 from tests.doubles.recorded import RecordedExchange, recorded_exchanges
 
@@ -150,6 +153,64 @@ def test_a_header_is_read_with_the_leniency_of_jersey(accept, chosen):
 )
 def test_a_header_that_jersey_refuses_gets_the_page_that_jetty_reads_from_it(accept, status, form, media_type):
     assert negotiate(accept) == NegotiationFailure(status, form, media_type)
+
+
+@pytest.mark.parametrize(
+    ("accept", "ranges"),
+    [
+        ("a/b", [("a", "b", 1000, {})]),
+        ("a", [("a", "*", 1000, {})]),
+        (" a/b ; Q=.25 , c/d", [("c", "d", 1000, {}), ("a", "b", 250, {"q": ".25"})]),
+        ("a/b;;;x=1;;y=2;", [("a", "b", 1000, {"x": "1", "y": "2"})]),
+        ("a/b;,c/d;;", [("a", "b", 1000, {}), ("c", "d", 1000, {})]),
+        ('a/b;x="1;2,3";q=0.5', [("a", "b", 500, {"x": "1;2,3", "q": "0.5"})]),
+        (r'a/b;x="\"\\"', [("a", "b", 1000, {"x": '"\\'})]),
+        ("a/b;X=1;x=2", [("a", "b", 1000, {"x": "2"})]),
+        ("a/b;y=2;x=1", [("a", "b", 1000, {"x": "1", "y": "2"})]),
+        ("*/*, a/*, a/b", [("a", "b", 1000, {}), ("a", "*", 1000, {}), ("*", "*", 1000, {})]),
+        ("*/*, */b, a/b", [("a", "b", 1000, {}), ("*", "b", 1000, {}), ("*", "*", 1000, {})]),
+        ("a/b;q=1, c/d;q=1.000, e/f;q=0., g/h;q=0", [
+            ("a", "b", 1000, {"q": "1"}),
+            ("c", "d", 1000, {"q": "1.000"}),
+            ("g", "h", 0, {"q": "0"}),
+            ("e", "f", -2000, {"q": "0."}),
+        ]),
+        ("a/b;q=.1234, c/d;q=0.12", [("a", "b", 123, {"q": ".1234"}), ("c", "d", 120, {"q": "0.12"})]),
+        ("", []),
+        (" \t", []),
+    ],
+)  # fmt: skip
+def test_ranges_are_read_with_their_parameters_the_best_first(accept, ranges):
+    wanted = [(kind, subtype, quality, tuple(sorted(given.items()))) for kind, subtype, quality, given in ranges]
+    assert [(each.kind, each.subtype, each.quality, each.parameters) for each in read_accept(accept)] == wanted
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        *("a/b c", "a/b;x", "a/b;x=", "a/b;=1", "a /b", "a/ b", "a/b; x =1", 'a/b;x="1', ",a/b", "a/b,,c/d"),
+        *("a/b;q=1.001", "a/b;q=2", "a/b;q=0.1234", "a/b;q=.", "a/b;q=.12345", "a/b;q=", "a/b;q=x", "a/b/c", ";q=1"),
+    ],
+)
+def test_what_does_not_follow_the_grammar_is_refused(accept):
+    with pytest.raises(AcceptHeaderError):
+        read_accept(accept)
+
+
+@pytest.mark.parametrize(
+    ("accept", "types"),
+    [
+        ("a/b, c/d;q=0.5, e/f;q=0.7", ("a/b", "e/f", "c/d")),
+        ("a/b;q=0, c/d", ("c/d",)),
+        ("a/b;x=1;q=0.5", ("a/b;x=1",)),
+        ('a/b;q="0.5", c/d;q=0.6', ("c/d", "a/b")),
+        ("a/b;q", ("a/b;q",)),
+        ('a/b;x="1,2", c/d', ('a/b;x="1,2"', "c/d")),
+        ("", ()),
+    ],
+)
+def test_pages_have_the_types_that_jetty_reads(accept, types):
+    assert page_types(accept) == types
 
 
 @given(st.text('*/;=,q.01" \\(ajsonxml\xe9', max_size=40))

@@ -61,6 +61,32 @@ def test_an_old_version_tells_percentages_and_names_only():
     assert document.maximum_allocation == ResourceVector()
 
 
+@pytest.mark.parametrize(
+    ("percent", "effective", "capacity_told"),
+    [
+        (25.0, None, ResourceVector(2048, 2, {"gpu": 1})),
+        (12.5, None, ResourceVector(1024, 1)),
+        (100, None, ResourceVector(8192, 8, {"gpu": 4})),
+        (150.0, None, ResourceVector(8192, 8, {"gpu": 4})),
+        (0, None, ResourceVector()),
+        (-5, None, ResourceVector()),
+        (50.0, {"memory": 1000, "vCores": 3}, ResourceVector(1000, 3)),
+        (50.0, {"memory": 0, "vCores": 0}, ResourceVector()),
+    ],
+)
+def test_an_amount_is_what_the_scheduler_computed_or_else_its_percentage_of_every_type(
+    percent, effective, capacity_told
+):
+    leaf = {"type": "capacitySchedulerLeafQueueInfo", "queueName": "a", "absoluteCapacity": percent}
+    if effective is not None:
+        leaf["minEffectiveCapacity"] = effective
+    total = ResourceVector(8192, 8, {"gpu": 4})
+    queues = {queue.path: queue for queue in read_scheduler(capacity(leaf), total).queues}
+    told = queues["root.a"].capacity
+    assert (told.memory_mib, told.vcores) == (capacity_told.memory_mib, capacity_told.vcores)
+    assert {name: amount for name, amount in told.others.items() if amount} == dict(capacity_told.others)
+
+
 def test_a_list_of_one_queue_may_be_unwrapped_and_no_queues_may_be_null():
     inner = {"queueName": "a", "queues": {"queue": {"queueName": "b", "queues": None}}}
     _, queues = read(capacity(inner))

@@ -169,3 +169,73 @@ def test_other_compressions_are_refused(algorithm):
     content = tfile(OWNED, [(0, len(OWNED), len(OWNED))], algorithm)
     with pytest.raises(MalformedLogsError, match="another way than gz"):
         list(list_files(lambda offset, count: content[offset : offset + count], len(content), "ada", Allowance()))
+
+
+# ---------------------------------------------------------------------- where the index is
+
+
+def listed(content: bytes) -> list[object]:
+    read = list_files(lambda offset, count: content[offset : offset + count], len(content), "ada", Allowance())
+    return list(read)
+
+
+CLEAR = OWNED + record(CONTAINER, chunk(head(3) + b"out"))
+PLAIN = tfile(CLEAR, [(0, len(CLEAR), len(CLEAR))], "none")
+END = 28
+"""Bytes of a file's end: where its meta index is, the version, the magic."""
+
+
+def test_the_index_is_found_among_other_meta_blocks_and_may_be_compressed_itself() -> None:
+    (plain,) = listed(PLAIN)
+    assert listed(tfile(CLEAR, [(0, len(CLEAR), len(CLEAR))], "none", others=3)) == [plain]
+    index = text("none") + number(1) + number(len(MAGIC)) + number(len(CLEAR)) * 2
+    packed = zlib.compress(index)
+    told = MAGIC + CLEAR + packed
+    place = number(len(MAGIC) + len(CLEAR)) + number(len(packed)) + number(len(index))
+    meta = number(1) + text("data:BCFile.index") + text("gz") + place
+    assert listed(told + meta + len(told).to_bytes(8, "big") + PLAIN[-20:]) == [plain]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "too short"),
+        (PLAIN[:16] + PLAIN[-27:], "too short"),
+        (PLAIN[:-1] + b"x", "no TFile of version 1"),
+        (PLAIN[:-20] + bytes((0, 1, 0, 1)) + PLAIN[-16:], "no TFile of version 1"),
+        (PLAIN[:-20] + bytes((1, 1, 0, 0)) + PLAIN[-16:], "no TFile of version 1"),
+        (PLAIN[:-END] + (len(PLAIN) - END + 1).to_bytes(8, "big") + PLAIN[-20:], "not between 0 and"),
+        (PLAIN[:-END] + (2**63).to_bytes(8, "big") + PLAIN[-20:], "not between 0 and"),
+        (PLAIN.replace(b"data:BCFile.index", b"data:BCFile.other"), "no index of its blocks"),
+        (MAGIC + number(0) + (16).to_bytes(8, "big") + PLAIN[-20:], "no index of its blocks"),
+        (MAGIC + number(-1) + (16).to_bytes(8, "big") + PLAIN[-20:], "not between 0 and"),
+        (MAGIC + number(10) + (16).to_bytes(8, "big") + PLAIN[-20:], "not between 0 and"),
+        (MAGIC + number(1) + (16).to_bytes(8, "big") + PLAIN[-20:], "out of its block"),
+        (MAGIC + (16).to_bytes(8, "big") + PLAIN[-20:], "out of its block"),
+    ],
+)
+def test_a_file_whose_end_leads_to_no_index_is_refused(content: bytes, told: str) -> None:
+    with pytest.raises(MalformedLogsError, match=told):
+        listed(content)
+
+
+def test_an_index_of_more_than_a_mebibyte_is_refused() -> None:
+    """By where it begins, and by how large it says to be in clear."""
+    for size, is_read in ((MIB, True), (MIB + 1, False)):
+        meta = b"\0" * size
+        content = MAGIC + meta + len(MAGIC).to_bytes(8, "big") + PLAIN[-20:]
+        with pytest.raises(MalformedLogsError, match="no index" if is_read else "not between 0 and 1048576"):
+            listed(content)
+    for clear, told in ((MIB, "ends early|number|no |is "), (MIB + 1, "not between 0 and 1048576")):
+        stored = zlib.compress(b"")
+        meta = (
+            number(1)
+            + text("data:BCFile.index")
+            + text("gz")
+            + number(len(MAGIC))
+            + number(len(stored))
+            + number(clear)
+        )
+        content = MAGIC + stored + meta + (len(MAGIC) + len(stored)).to_bytes(8, "big") + PLAIN[-20:]
+        with pytest.raises(MalformedLogsError, match=told):
+            listed(content)
