@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from heddle import applications as apps
-from heddle import models
+from heddle import cluster_lists, models
 from heddle.client.calls import Call, Value, operation
 
 __all__ = ["HeddleOperations"]
@@ -78,6 +78,58 @@ class HeddleOperations:
     def revive(self, cluster: str, *, dry_run: bool = False) -> Call[models.Revival]:
         """Let a retired sub-cluster in again. For operators."""
         return _post("clusters/{cluster}/revive", models.Revival, _dry(dry_run=dry_run), cluster=cluster)
+
+    @operation
+    def cluster_versions(self) -> Call[cluster_lists.ClusterVersions]:
+        """Give the lists of sub-clusters in the store, newest first, and which one is served. For administrators."""
+        return _get("cluster-versions", cluster_lists.ClusterVersions)
+
+    @operation
+    def apply_clusters(
+        self, clusters: str, *, note: str = "", expected: int | None = None, dry_run: bool = False
+    ) -> Call[cluster_lists.ClusterListChange]:
+        """Let another list hold, a text in TOML, if version `expected` does now (None: whichever). For administrators.
+
+        The text of an old version brings that one back. What goes must be drained.
+        """
+        body = cluster_lists.ClusterListText(clusters, note, expected)
+        query = _dry(dry_run=dry_run)
+        return _post("cluster-versions", cluster_lists.ClusterListChange, query, body, repeats=expected is not None)
+
+    @operation
+    def add_cluster(
+        self, cluster: str, keys: Mapping[str, cluster_lists.ClusterKey], *, note: str = "", dry_run: bool = False
+    ) -> Call[cluster_lists.ClusterListChange]:
+        """Have one more sub-cluster, by keys of `[[subcluster]]`: `{"conf": FOLDER}`. For administrators."""
+        return self._changed(cluster, "add", cluster_lists.ClusterKeys(keys, note=note), dry_run=dry_run)
+
+    @operation
+    def edit_cluster(
+        self,
+        cluster: str,
+        keys: Mapping[str, cluster_lists.ClusterKey],
+        *,
+        unset: Sequence[str] = (),
+        note: str = "",
+        dry_run: bool = False,
+    ) -> Call[cluster_lists.ClusterListChange]:
+        """Give a sub-cluster other keys; those of `unset` go. For administrators."""
+        return self._changed(cluster, "edit", cluster_lists.ClusterKeys(keys, unset, note), dry_run=dry_run)
+
+    @operation
+    def remove_cluster(
+        self, cluster: str, *, note: str = "", dry_run: bool = False
+    ) -> Call[cluster_lists.ClusterListChange]:
+        """Have a drained sub-cluster no more; takes 10 s, until all have heard of the drain. For administrators."""
+        return self._changed(cluster, "remove", cluster_lists.ClusterKeys(note=note), dry_run=dry_run)
+
+    def _changed(
+        self, cluster: str, verb: str, body: cluster_lists.ClusterKeys, *, dry_run: bool
+    ) -> Call[cluster_lists.ClusterListChange]:
+        query = _dry(dry_run=dry_run)
+        return _post(
+            "clusters/{cluster}/{verb}", cluster_lists.ClusterListChange, query, body, cluster=cluster, verb=verb
+        )
 
     # -- queues, shares, policies ------------------------------------------------------------------------------------
 

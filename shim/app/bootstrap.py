@@ -20,6 +20,7 @@ import shim
 from adapters.kerberos import WebTickets
 from adapters.yarn.rm_rpc import addresses_of
 from shim.app.background import begin, lasting_work
+from shim.app.cluster_list import ClusterFollower, ClusterList, ReadConfig
 from shim.app.connections import connect
 from shim.app.directory import open_groups
 from shim.app.host_limits import (
@@ -47,6 +48,7 @@ from shim.concurrency.listening_sockets import close_unused, hand_on
 from shim.concurrency.solver_child import SolverBeside, SolverChild, serve_in_shadow
 from shim.config.loader import Config
 from shim.config.roles import stated_groups
+from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.federation.health import Health
 from shim.federation.inspection import DoctorRounds
@@ -98,10 +100,10 @@ class Heddle:
         clock: Clock | None = None,
         crash_points: CrashPoints = nothing_happens,
         global_master: str | None = None,
-        read: Callable[[], Config] | None = None,
+        read: ReadConfig | None = None,
     ) -> None:
         self._config = config
-        self._read = read or (lambda: config)
+        self._read = read or (lambda **_: config)
         self._reloading: Reloading | None = None
         self.begins_anew = False
         self._global_master = global_master
@@ -242,6 +244,7 @@ class Heddle:
         await self._begin(use_cases, metrics, stack)
         self._reloading = Reloading(config, self._read, use_cases.administration.drainage)
         self._run_beside("reloading", self._reloading.run, metrics, stack)
+        clusters = self._cluster_list(use_cases, self._reloading, metrics, stack)
         home_of = runtime.view.home_of
         self._health = Health(runtime.view, runtime.stores.state, clock)
         tokens = DelegationTokens(
@@ -255,7 +258,7 @@ class Heddle:
         observer = RequestObserver(metrics, audit, home_of)
         rates = CallRates(rate_limits(config), clock, metrics.rate_limited)
         logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases), rates, self._provider)
-        self._server = await serve_web(use_cases, observer, metrics, self._health, logins, self._reloading)
+        self._server = await serve_web(use_cases, observer, metrics, self._health, logins, self._reloading, clusters)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         if config.server.proxy:
             self._pages = await serve_pages(use_cases, observer, logins, self._server)
@@ -265,6 +268,28 @@ class Heddle:
         await self._open_client_server(use_cases, client_observer, logins, stack)
         await self._open_scheduler_server(use_cases, metrics, master, stack)
         await self._open_admin_server(use_cases, AdminObserver(metrics, audit, request_prefix=f"a{started}"), stack)
+
+    def _cluster_list(
+        self, use_cases: UseCases, reloading: Reloading, metrics: Metrics, stack: AsyncExitStack
+    ) -> ClusterList:
+        """The list of sub-clusters in the store, which this process follows from now on."""
+        config, clock, stores = self._config, self._clock, use_cases.runtime.stores
+
+        async def homes_intended() -> set[SubClusterId]:
+            return {each.home_subcluster for each in await stores.state.intended()}
+
+        follower = ClusterFollower(config, stores.clusters, self._read, reloading, clock)
+        self._run_beside("sub-clusters in the store", follower.run, metrics, stack)
+        return ClusterList(
+            config,
+            stores.clusters,
+            self._read,
+            reloading,
+            follower,
+            administration=use_cases.administration,
+            intended=homes_intended,
+            clock=clock,
+        )
 
     def _api_tokens(self, use_cases: UseCases) -> APITokens:
         """API tokens; where callers show tickets, those count that a ticket stands behind."""

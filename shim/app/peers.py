@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import shim
 from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
+from shim.app.cluster_list import ClusterFollower, ReadConfig
 from shim.app.connections import SubCluster, resolve
 from shim.app.host_limits import SystemClock, read_other_secrets, read_secret, system_random
 from shim.app.listening import listening
@@ -36,6 +37,7 @@ from shim.peers.roster import Roster, global_master_role, local_master_role
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
 from shim.ports.master_links import AcceptLink, MasterDialer, MasterLink
+from shim.ports.queue_stores import PolicyStore
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.peers import MAX_FRAME_BYTES, Credentials
@@ -192,10 +194,10 @@ class LocalMasterProcess:
         subcluster: str,
         *,
         clock: Clock | None = None,
-        read: Callable[[], Config] | None = None,
+        read: ReadConfig | None = None,
     ) -> None:
         self._config = config
-        self._read = read or (lambda: config)
+        self._read = read or (lambda **_: config)
         self.begins_anew = False
         self._clock = clock or SystemClock()
         self._random = system_random()
@@ -217,12 +219,14 @@ class LocalMasterProcess:
         ended, reloading = asyncio.Event(), Reloading(self._config, self._read)
         answer_signals(ended.set, reloading.ask)
         async with AsyncExitStack() as stack:
-            standing, address = await self._open(stack)
+            standing, address, lists = await self._open(stack)
             close_unused()
             announce(f"Heddle {shim.__version__}: Local Master of {standing.subcluster}, listens on {address}")
             going = keep_going("the Local Master", standing.run, self._clock)
             works = [asyncio.create_task(going, name="local-master")]
-            works.append(asyncio.create_task(keep_going("reloading", reloading.run, self._clock), name="reloading"))
+            follower = ClusterFollower(self._config, lists, self._read, reloading, self._clock)
+            for name, work in (("reloading", reloading.run), ("sub-clusters in the store", follower.run)):
+                works.append(asyncio.create_task(keep_going(name, work, self._clock), name=name))
             try:
                 self.begins_anew = await reloading.agreed_before(ended)
             finally:
@@ -234,7 +238,7 @@ class LocalMasterProcess:
                     with suppress(asyncio.CancelledError):
                         await each
 
-    async def _open(self, stack: AsyncExitStack) -> tuple[StandingLocalMaster, str]:
+    async def _open(self, stack: AsyncExitStack) -> tuple[StandingLocalMaster, str, PolicyStore]:
         config, clock, masters = self._config, self._clock, self._config.masters
         subcluster: SubCluster = resolve(self._subcluster, config.poll)
         credentials = _credentials(masters, local_master_role(subcluster.id))
@@ -250,7 +254,7 @@ class LocalMasterProcess:
         tls = open_master_tls(masters, credentials.speaker, clock.monotonic_s)
         where = await _listen(credentials, accept, masters, _link_settings(masters, _SMALL_FRAME), stack, tls)
         made.append(local_master(config, manager, store.leases, clock, self._random, address=where.told))
-        return made[0], where.bound
+        return made[0], where.bound, store.clusters
 
 
 def local_master(

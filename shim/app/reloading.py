@@ -9,14 +9,18 @@ failed before.
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
 import structlog
 
 from heddle import models
+from shim.app.connections import SubCluster, resolve_all
+from shim.app.host_limits import read_other_secrets, read_secret
+from shim.app.kerberos import open_kerberos
 from shim.app.process import program
+from shim.app.tls import check_tls_files
 from shim.concurrency.listening_sockets import copies, told
 from shim.config.loader import Config
 from shim.config.tree import key_of
@@ -24,6 +28,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError, ConflictError, HeddleError
 from shim.federation.administration import Drainage
+from shim.store.postgresql import check_store_url
 
 _CHECKED_WITHIN_S = 120.0
 _MOST_TOLD = 4000
@@ -115,19 +120,31 @@ class Reloading:
                 new = await asyncio.to_thread(self._read)
             except ConfigError as exc:
                 raise ConflictError(f"what stands there cannot be used: {exc}") from exc
-            said = await self._check()
-            before, after = ([each.id for each in config.subclusters] for config in (self._config, new))
-            removed = [id_ for id_ in before if id_ not in after]
-            for id_ in removed:
-                await self._may_go(SubClusterId(id_))
-            return models.Reload(
-                since_ms=self.since_ms,
-                dry_run=is_dry_run,
-                changed=[*changed_keys(self._config, new)],
-                added=[id_ for id_ in after if id_ not in before],
-                removed=removed,
-                warnings=said,
-            )
+            return await self.compared(new, await self._check(), is_dry_run=is_dry_run)
+
+    async def compared(self, new: Config, said: Sequence[str], *, is_dry_run: bool) -> models.Reload:
+        """Tell how a configuration that could be served by differs from what runs.
+
+        Args:
+            new: The other one.
+            said: What its check said besides.
+            is_dry_run: What the answer says of itself.
+
+        Raises:
+            ConflictError: A sub-cluster would go where something runs.
+        """
+        before, after = ([each.id for each in config.subclusters] for config in (self._config, new))
+        removed = [id_ for id_ in before if id_ not in after]
+        for id_ in removed:
+            await self._may_go(SubClusterId(id_))
+        return models.Reload(
+            since_ms=self.since_ms,
+            dry_run=is_dry_run,
+            changed=[*changed_keys(self._config, new)],
+            added=[id_ for id_ in after if id_ not in before],
+            removed=removed,
+            warnings=said,
+        )
 
     async def _may_go(self, subcluster: SubClusterId) -> None:
         if self._still_there is None:
@@ -175,6 +192,20 @@ def _changed_tables(table: str, before: Any, after: Any) -> Iterator[str]:
     yield from (f"{table} {id_}" for id_ in changed)
     if not changed:
         yield f"the order of {table}s"
+
+
+def checked(config: Config) -> list[SubCluster]:
+    """Read what the configuration names: folders of clusters, the secret, the keytab, TLS; the clusters.
+
+    Raises:
+        ConfigError: If something is not there, or not as it must be.
+    """
+    read_secret(config.security.secret_file)
+    read_other_secrets(config.security)
+    open_kerberos(config.security.kerberos)
+    check_tls_files(config)
+    check_store_url(config.store.url)
+    return resolve_all(config)
 
 
 async def _checked() -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The web services put together: the use cases, the site, the listening socket."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -36,7 +36,17 @@ from shim.server.rest.logs_api import AggregatedLogsAPI, LogsAPI
 from shim.server.rest.messages import Request
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.operations import Operations
-from shim.server.rest.operators_api import AuditAPI, HardeningAPI, ReadsAnew, ReloadAPI, RetirementAPI, ShadowAPI
+from shim.server.rest.operators_api import (
+    AuditAPI,
+    ClusterListAPI,
+    HardeningAPI,
+    ListsClusters,
+    ReadsAnew,
+    ReloadAPI,
+    RetirementAPI,
+    ShadowAPI,
+)
+from shim.server.rest.own_endpoints import EndpointGroup
 from shim.server.rest.provider_callers import NamelessCallers, ProviderCallers
 from shim.server.rest.provider_pages import ProviderPages, browser_alone, browser_at_address
 from shim.server.rest.request_records import AuditSink
@@ -50,6 +60,7 @@ from shim.telemetry import Metrics
 
 _log = structlog.get_logger("heddle")
 _LOOPBACK = "127.0.0.1"
+Groups = Sequence[EndpointGroup]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +94,7 @@ async def serve_web(
     health: Health,
     logins: WebLogins,
     reloading: ReadsAnew,
+    clusters: ListsClusters,
 ) -> RestServer:
     """Open the REST server.
 
@@ -93,13 +105,19 @@ async def serve_web(
         health: What `/ready` tells.
         logins: How callers prove who they are.
         reloading: Reads the configuration anew.
+        clusters: The list of sub-clusters, where the store has it.
 
     Raises:
         AddressTakenError: If the address cannot be had now.
         ConfigError: If it never can, or the TLS files cannot be used.
     """
     server = use_cases.runtime.config.server
-    service = _service(use_cases, observer, _site(use_cases, metrics, health, logins, reloading), logins)
+    service = _service(
+        use_cases,
+        observer,
+        _site(use_cases, metrics, health, logins, (ReloadAPI(reloading), ClusterListAPI(clusters))),
+        logins,
+    )
     front = await _open(use_cases, service, server.rest, "rest")
     if not is_loopback(server.rest) and not logins.are_proven:
         _log.warning("other machines reach this address, and user names are believed", address=server.rest)
@@ -188,7 +206,7 @@ def _service(use_cases: UseCases, observer: RequestObserver, site: Site, logins:
     )
 
 
-def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogins, reloading: ReadsAnew) -> Site:
+def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogins, groups: Groups) -> Site:
     """Pages, Heddle's own web services, and what monitoring asks."""
     runtime = use_cases.runtime
     server = runtime.config.server
@@ -200,7 +218,7 @@ def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogi
         states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
         health=health,
         identity=use_cases.identity,
-        api=_heddle_api(use_cases, logins.api_tokens, reloading),
+        api=_heddle_api(use_cases, logins.api_tokens, groups),
         webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
         pages=_pages_of(server),
         logins=_provider_pages(use_cases, logins),
@@ -208,7 +226,7 @@ def _site(use_cases: UseCases, metrics: Metrics, health: Health, logins: WebLogi
     )
 
 
-def _heddle_api(use_cases: UseCases, api_tokens: APITokens, reloading: ReadsAnew) -> HeddleAPI:
+def _heddle_api(use_cases: UseCases, api_tokens: APITokens, groups: Groups) -> HeddleAPI:
     shares = use_cases.shares
     return HeddleAPI(
         use_cases.backend,
@@ -226,7 +244,7 @@ def _heddle_api(use_cases: UseCases, api_tokens: APITokens, reloading: ReadsAnew
             ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
             ShadowAPI(use_cases.matching.shadows),
             RetirementAPI(use_cases.retirement),
-            ReloadAPI(reloading),
+            *groups,
             UsageAPI(
                 use_cases.usage_reports,
                 use_cases.identity,

@@ -2,9 +2,11 @@
 
 import os
 import time
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from difflib import unified_diff
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +15,25 @@ from rich.console import Console
 
 from heddle.client.calls import Call
 from heddle.client.workflows import CALLS
+from heddle.cluster_lists import ClusterListChange
 from heddle.models import Order
-from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, Strict, User, fail, fail_for_config, front
+from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, Server, Strict, User, fail, fail_for_config, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
+from shim.cli.reload import wait_until
 from shim.cli.settings import DEFAULT_SERVER, DryRun
-from shim.config.editing import replace_file, value_of, with_cluster, with_cluster_changed, without_cluster
+from shim.config.editing import alone, replace_file, value_of, with_cluster, with_cluster_changed, without_cluster
 from shim.config.loader import parse
 from shim.errors import ConfigError, HeddleError, NotFoundError
 from shim.telemetry import escape
 
-_OF_FILES = "Exit codes: 0 done, 1 refused, 2 wrong usage or configuration, 3 no such cluster or key."
+_OF_LISTS = f"{EXIT_CODES} Of a file: 3 no such cluster or key."
+_VERSIONS = (
+    ("VERSION", "version"),
+    ("APPLIED AT", "applied_at"),
+    ("BY", "applied_by"),
+    ("NOTE", "note"),
+    ("CLUSTERS", "clusters"),
+)
 
 app = typer.Typer(
     help="The sub-clusters: list, add, change, remove; stop or let in new applications, declare one dead.",
@@ -37,7 +48,7 @@ Message = Annotated[str, typer.Option("--message", "-m", help="Why, for who look
 ConfigFile = Annotated[
     Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="Heddle's configuration", metavar="FILE")
 ]
-Write = Annotated[bool, typer.Option("--write", help="Write the file, instead of showing what would change")]
+Write = Annotated[bool, typer.Option("--write", help="Write it, instead of showing what would change")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -189,51 +200,137 @@ def _why(row: Mapping[str, Any]) -> str:
     """Why a cluster is as it is: what an operator said, since when, and why the newest poll failed."""
     said = ""
     if row.get("said_by"):
-        since = datetime.fromtimestamp(row["said_at_ms"] / 1000, UTC).strftime("%Y-%m-%dT%H:%MZ")
+        since = _minute(row["said_at_ms"])
         because = f": {row['said_why']}" if row.get("said_why") else ""
         said = f"{row['admission']} since {since} by {row['said_by']}{because}"
     return "; ".join(filter(None, (said, row.get("failure"))))
 
 
-@app.command(epilog=_OF_FILES)
+def _minute(at_ms: int) -> str:
+    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%MZ")
+
+
+@app.command(epilog=_OF_LISTS)
 def add(
     cluster: ClusterId,
     *,
     conf: Annotated[str, typer.Option("--conf", help="Folder with its yarn-site.xml", metavar="FOLDER")] = "",
     web: Annotated[str, typer.Option("--web", help="Its ResourceManager, without a folder", metavar="URL")] = "",
     settings: Set = None,
+    message: Message = "",
     write: Write = False,
     config: ConfigFile = _DEFAULT_FILE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
 ) -> None:
-    """Write one more cluster into Heddle's configuration, once everything about it is in order.
+    """Have one more cluster, once everything about it is in order.
 
-    `heddle reload` makes it count.
+    Written into Heddle's configuration, where `heddle reload` makes it count; with clusters.managed = "store", or where
+    no configuration is here, into the store by way of the Heddle at --server, and it counts at once.
     """
-    keys = {name: value for name, value in (("conf", conf), ("web", web)) if value}
-    _edit(config, lambda text: with_cluster(text, cluster, {**keys, **_pairs(settings)}), write=write)
+    keys = {name: value for name, value in (("conf", conf), ("web", web)) if value} | _pairs(settings)
+    if _is_in_store(config):
+        _change(server, user, partial(CALLS.add_cluster, cluster, keys, note=message), write=write)
+    else:
+        _edit(config, lambda text: with_cluster(text, cluster, keys), write=write)
 
 
-@app.command(epilog=_OF_FILES)
+@app.command(epilog=_OF_LISTS)
 def edit(
     cluster: ClusterId,
     *,
     settings: Set = None,
     unset: Annotated[list[str] | None, typer.Option("--unset", help="A key that goes", metavar="K")] = None,
+    message: Message = "",
     write: Write = False,
     config: ConfigFile = _DEFAULT_FILE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
 ) -> None:
-    """Change what Heddle's configuration says of a cluster; comments stay. `heddle reload` makes it count."""
-    pairs = _pairs(settings)
-    _edit(config, lambda text: with_cluster_changed(text, cluster, pairs, unset or ()), write=write)
+    """Change what is said of a cluster; comments stay. Where, and when it counts: see `add`."""
+    pairs, gone = _pairs(settings), unset or ()
+    if _is_in_store(config):
+        call = partial(CALLS.edit_cluster, cluster, pairs, unset=gone, note=message)
+        _change(server, user, call, write=write)
+    else:
+        _edit(config, lambda text: with_cluster_changed(text, cluster, pairs, gone), write=write)
 
 
-@app.command(epilog=_OF_FILES)
-def remove(cluster: ClusterId, *, write: Write = False, config: ConfigFile = _DEFAULT_FILE) -> None:
-    """Take a cluster out of Heddle's configuration, and `heddle cluster drain` it before.
+@app.command(epilog=_OF_LISTS)
+def remove(
+    cluster: ClusterId,
+    *,
+    message: Message = "",
+    write: Write = False,
+    config: ConfigFile = _DEFAULT_FILE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Have a cluster no more, and `heddle cluster drain` it before. Where, and when it counts: see `add`.
 
-    `heddle reload` makes it count, and refuses while applications are there.
+    It is refused while applications are there: by `heddle reload`, or at once.
     """
-    _edit(config, lambda text: without_cluster(text, cluster), write=write)
+    if _is_in_store(config):
+        _change(server, user, partial(CALLS.remove_cluster, cluster, note=message), write=write)
+    else:
+        _edit(config, lambda text: without_cluster(text, cluster), write=write)
+
+
+@app.command(name="apply", epilog=_OF_LISTS)
+def apply_(
+    file: Annotated[Path, typer.Argument(help="A file with [[subcluster]] tables; its others are left out")],
+    *,
+    message: Message = "",
+    write: Write = False,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Put the clusters of a file into the store, in the place of those that are there, all of them or none."""
+    try:
+        text = alone(file.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError) as exc:
+        fail(f"{file} cannot be read: {exc}", ExitCode.USAGE)
+    except ConfigError as exc:
+        fail_for_config(exc)
+    note = message or f"the clusters of {file.name}"
+    _change(server, user, partial(CALLS.apply_clusters, text, note=note), write=write)
+
+
+@app.command(epilog=EXIT_CODES)
+def history(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """List every version of the clusters in the store, newest first, and say which one Heddle serves."""
+    with front(server, user) as heddle:
+        told = heddle.ask(CALLS.cluster_versions())
+    if output is not OutputFormat.TABLE:
+        print_fields(told, output)
+        return
+    rows = [
+        {**row, "clusters": ", ".join(row["clusters"]), "applied_at": _minute(row["applied_at_ms"])}
+        for row in told["versions"]
+    ]
+    print_rows(rows, _VERSIONS, output)
+    if told["managed"] == "store":
+        say(f"served: version {told['serves']}" + (f"; not the newest: {told['trouble']}" if told["trouble"] else ""))
+    else:
+        say('the configuration file has the clusters: clusters.managed = "file"')
+
+
+@app.command(epilog=_OF_LISTS)
+def rollback(
+    version: Annotated[int, typer.Argument(help="As `heddle cluster history` tells it", metavar="VERSION", min=1)],
+    *,
+    message: Message = "",
+    write: Write = False,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Have the clusters of an old version again, as a new one; those that go are drained before."""
+    with front(server, user) as heddle:
+        kept = {each["version"]: each["text"] for each in heddle.ask(CALLS.cluster_versions())["versions"]}
+    if version not in kept:
+        fail(f"there is no version {version}; the newest is {max(kept, default=0)}", ExitCode.NOT_FOUND)
+    note = message or f"version {version} again"
+    _change(server, user, partial(CALLS.apply_clusters, kept[version], note=note), write=write)
 
 
 def _pairs(settings: Sequence[str] | None) -> dict[str, Any]:
@@ -246,9 +343,46 @@ def _pairs(settings: Sequence[str] | None) -> dict[str, Any]:
     return pairs
 
 
+def _is_in_store(file: Path) -> bool:
+    """Whether the store has the clusters, by Heddle's configuration here; if none is here, a Heddle is asked."""
+    if not file.exists():
+        return file == _DEFAULT_FILE
+    try:
+        managed = tomllib.loads(file.read_text("utf-8")).get("clusters", {}).get("managed")
+    except (OSError, ValueError, AttributeError):
+        return False  # whoever edits it says what is wrong
+    return bool(os.environ.get("HEDDLE_CLUSTERS_MANAGED", managed) == "store")
+
+
+def _change(server: str, user: str, call: Callable[..., Call[ClusterListChange]], *, write: bool) -> None:
+    """Change the clusters in the store, or show how they would be changed, and wait until that counts."""
+    with front(server, user) as heddle:
+        kept = heddle.ask(CALLS.cluster_versions())["versions"]
+        told = heddle.ask(call(dry_run=not write))
+        if write:
+            wait_until(lambda: _serves(heddle, int(told["version"])))
+    before = kept[0]["text"] if kept else ""
+    _print_difference(before, told["text"], "clusters")
+    done = f"version {told['version']} of the clusters is served; the other Heddles of the store follow"
+    typer.echo(done if write else "nothing is written: add --write", err=True)
+
+
+def _serves(heddle: Front, version: int) -> bool:
+    """Whether Heddle serves a version of the clusters; it may have refused it after all."""
+    told = heddle.ask(CALLS.cluster_versions())
+    if told["trouble"]:
+        raise FrontError(ExitCode.FAILED, f"version {version} is in the store and not served: {told['trouble']}")
+    return int(told["serves"]) >= version
+
+
+def _print_difference(before: str, after: str, name: str) -> None:
+    lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))
+    typer.echo("".join(unified_diff(*lines, name, name)), nl=False)
+
+
 def _edit(file: Path, change: Callable[[str], str], *, write: bool) -> None:
     """Change a configuration file, or show how it would be changed; refused if Heddle could not serve by it."""
-    from shim.cli.serve import checked  # noqa: PLC0415 - the other verbs shall not wait for it
+    from shim.app.reloading import checked  # noqa: PLC0415 - the other verbs shall not wait for it
 
     try:
         before = file.read_text("utf-8")
@@ -262,8 +396,7 @@ def _edit(file: Path, change: Callable[[str], str], *, write: bool) -> None:
         fail_for_config(exc)
     except HeddleError as exc:
         fail(str(exc), ExitCode.NOT_FOUND if isinstance(exc, NotFoundError) else ExitCode.FAILED)
-    lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))
-    typer.echo("".join(unified_diff(*lines, str(file), str(file))), nl=False)
+    _print_difference(before, after, str(file))
     told = f"{file} is written; `heddle reload` makes it count" if write else "nothing is written: add --write"
     typer.echo(told, err=True)
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,9 @@ _ConfigFile = Annotated[
 _DEFAULT_FILE = Path("heddle.toml")
 
 _Check = Annotated[bool, typer.Option("--check", help="Read the configuration, say what is wrong with it, and end")]
-_Read = Callable[[], Config]
+
+if TYPE_CHECKING:
+    from shim.app.cluster_list import ReadConfig
 
 
 def gm(
@@ -44,7 +46,7 @@ def gm(
     when its lease has ended (masters.lease_s).
     """
 
-    def made(settings: Config, read: _Read) -> Served:
+    def made(settings: Config, read: "ReadConfig") -> Served:
         # the other verbs need nothing of this, and shall not wait for it
         from shim.app.bootstrap import Heddle  # noqa: PLC0415 - see above
         from shim.app.peers import default_name  # noqa: PLC0415 - see above
@@ -67,7 +69,7 @@ def lm(
     has ended.
     """
 
-    def made(settings: Config, read: _Read) -> Served:
+    def made(settings: Config, read: "ReadConfig") -> Served:
         from shim.app.peers import LocalMasterProcess  # noqa: PLC0415 - the other verbs shall not wait for it
 
         return LocalMasterProcess(settings, subcluster, read=read)
@@ -75,10 +77,12 @@ def lm(
     _run(config, made, check=check, has_doors=False)
 
 
-def _run(config: Path, made: Callable[[Config, _Read], Served], *, check: bool, has_doors: bool) -> None:
+def _run(config: Path, made: "Callable[[Config, ReadConfig], Served]", *, check: bool, has_doors: bool) -> None:
     if not check:
         hold_streams()
-    read = partial(load, config, os.environ)
+    from shim.store.looking import clusters_in  # noqa: PLC0415 - the other verbs shall not wait for it
+
+    read = partial(load, config, os.environ, stored=clusters_in)
     try:
         settings = read()
         process = made(settings, read)

@@ -1,9 +1,10 @@
 """`heddle reload`: what stands in the configuration counts."""
 
 import time
+from collections.abc import Callable
 
 from heddle.client.workflows import CALLS
-from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, Server, User, front
+from shim.cli.front import EXIT_CODES, ExitCode, FrontError, Server, User, front
 from shim.cli.output import Output, OutputFormat, print_fields
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 
@@ -28,16 +29,24 @@ def reload(
     with front(server, user) as heddle:
         plan = heddle.ask(CALLS.reload(dry_run=dry_run))
         if not dry_run and "server.rest" not in plan["changed"]:  # at another address nobody is asked
-            _wait(heddle, int(plan["since_ms"]))
+            before_ms = int(plan["since_ms"])
+            wait_until(lambda: heddle.ask(CALLS.configuration_age())["since_ms"] != before_ms)
         print_fields({name: value for name, value in plan.items() if name != "since_ms"}, output)
 
 
-def _wait(heddle: Front, before_ms: int) -> None:
-    """Wait until a configuration counts that was read after another."""
+def wait_until(counts: Callable[[], bool]) -> None:
+    """Wait until another configuration counts; Heddle may be away meanwhile.
+
+    Args:
+        counts: Asks Heddle.
+
+    Raises:
+        FrontError: Heddle does not serve by it in time, or says something else.
+    """
     deadline_s = time.monotonic() + _COUNTS_WITHIN_S
     while True:
         try:
-            if heddle.ask(CALLS.configuration_age())["since_ms"] != before_ms:
+            if counts():
                 return
         except FrontError as exc:
             if exc.code not in {ExitCode.UNREACHABLE, ExitCode.UNAVAILABLE}:

@@ -17,6 +17,7 @@ from shim.errors import AddressTakenError, ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
 if TYPE_CHECKING:
+    from shim.app.cluster_list import ReadConfig
     from shim.app.connections import SubCluster
 
 _SWITCH_S = 0.0002
@@ -48,12 +49,15 @@ def serve(
     if not check:
         hold_streams()
     try:
-        settings = load(config, os.environ)
+        from shim.store.looking import clusters_in  # noqa: PLC0415 - the other verbs shall not wait for it
+
+        read = partial(load, config, os.environ, stored=clusters_in)
+        settings = read()
         if check:
             tell_check(config, settings)
             return
         configure_logs(level=settings.log.level, style=settings.log.format)
-        _run(config, settings)
+        _run(settings, read)
     except ConfigError as exc:
         fail_for_config(exc)
     except HeddleError as exc:
@@ -72,6 +76,8 @@ def tell_check(file: Path, config: Config, *, has_doors: bool = True) -> None:
         AddressTakenError: If another process has an address.
         ConfigError: If something is not there, or not as it must be.
     """
+    from shim.app.reloading import checked  # noqa: PLC0415 - the other verbs shall not wait for it
+
     found = checked(config)
     typer.echo(f"{file}: in order; sub-clusters: {', '.join(each.id for each in found)}")
     webs = [each.description.web for each in found]
@@ -79,27 +85,6 @@ def tell_check(file: Path, config: Config, *, has_doors: bool = True) -> None:
         typer.echo(line)
     for line in _told_of_doors(config, found) if has_doors else ():
         typer.echo(line)
-
-
-def checked(config: Config) -> "list[SubCluster]":
-    """Read what the configuration names: folders of clusters, the secret, the keytab, TLS; the clusters.
-
-    Raises:
-        ConfigError: If something is not there, or not as it must be.
-    """
-    # the other verbs need nothing of this, and shall not wait for it
-    from shim.app.connections import resolve_all  # noqa: PLC0415 - see above
-    from shim.app.host_limits import read_other_secrets, read_secret  # noqa: PLC0415 - see above
-    from shim.app.kerberos import open_kerberos  # noqa: PLC0415 - see above
-    from shim.app.tls import check_tls_files  # noqa: PLC0415 - see above
-    from shim.store.postgresql import check_store_url  # noqa: PLC0415 - see above
-
-    read_secret(config.security.secret_file)
-    read_other_secrets(config.security)
-    open_kerberos(config.security.kerberos)
-    check_tls_files(config)
-    check_store_url(config.store.url)
-    return resolve_all(config)
 
 
 def _told_of_tls(config: Config, webs: Sequence[Sequence[str]]) -> list[str]:
@@ -158,10 +143,10 @@ def _told_of_policy(config: Config) -> list[str]:
     return [] if difference is None else [f"note: {difference}. `heddle policy release` lets the file's hold again"]
 
 
-def _run(file: Path, config: Config) -> None:
+def _run(config: Config, read: "ReadConfig") -> None:
     # the other verbs need nothing of this, and shall not wait for it
     from shim.app.bootstrap import Heddle  # noqa: PLC0415 - see above
 
     # the store's thread needs the interpreter several times for one commit: by default it waits 5 ms each time for it
     sys.setswitchinterval(_SWITCH_S)
-    run_served(Heddle(config, read=partial(load, file, os.environ)))
+    run_served(Heddle(config, read=read))

@@ -3,7 +3,7 @@
 import os
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,7 @@ def with_cluster_changed(text: str, id_: str, keys: Mapping[str, Any], without: 
     document = _parsed(text)
     table = _table(document, id_)
     table.update(_written(keys))
+    _refuse_id(without)
     for key in without:
         if key not in table:
             raise NotFoundError(f"sub-cluster {id_} has no key {key!r}; it has {', '.join(table)}")
@@ -80,6 +81,14 @@ def without_cluster(text: str, id_: str) -> str:
     clusters = document[_TABLE]
     del clusters[_place(document, id_)]
     return tomlkit.dumps(document)
+
+
+def alone(text: str) -> str:
+    """The `[[subcluster]]` tables of a text with their comments, without the rest; a `ConfigError` if no TOML."""
+    document, new = _parsed(text), tomlkit.document()
+    if _TABLE in document:
+        new.append(_TABLE, document[_TABLE])
+    return tomlkit.dumps(new)
 
 
 def value_of(text: str) -> Any:
@@ -138,14 +147,25 @@ def _table(document: tomlkit.TOMLDocument, id_: str) -> Table:
 
 
 def _written(keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Values as they stand on one line, tables too."""
+    """Values as they stand on one line, tables too.
+
+    Raises:
+        ConfigError: An id is among them.
+    """
     written: dict[str, Any] = {}
+    _refuse_id(keys)
     for name, value in keys.items():
         written[name] = value
         if isinstance(value, Mapping):
             written[name] = tomlkit.inline_table()
             written[name].update(value)
     return written
+
+
+def _refuse_id(keys: Iterable[str]) -> None:
+    if "id" in keys:
+        message = "is its name for ever, as the store refers to it: add another sub-cluster instead"
+        raise ConfigError("the sub-cluster", "id", message)
 
 
 def _part_from_next(table: Table) -> None:

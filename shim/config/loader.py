@@ -17,6 +17,7 @@ from shim.config.kerberos import KerberosConfig
 from shim.config.ldap import check_ldap
 from shim.config.masters import MastersConfig
 from shim.config.oidc import OIDCConfig
+from shim.config.policy_files import bounded_tables
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
 from shim.config.sections import (
     HistoryConfig,
@@ -29,7 +30,7 @@ from shim.config.sections import (
     SharesConfig,
     StoreConfig,
 )
-from shim.config.subclusters import PollConfig, SubClusterConfig
+from shim.config.subclusters import ClustersConfig, PollConfig, SubClusterConfig
 from shim.config.tree import (
     Key,
     Origin,
@@ -138,6 +139,7 @@ class Config:
     server: ServerConfig = section(ServerConfig, Key("Addresses and limits."))
     store: StoreConfig = section(StoreConfig, Key("The database."))
     security: SecurityConfig = section(SecurityConfig, Key("Users."))
+    clusters: ClustersConfig = section(ClustersConfig, Key("Where the list of sub-clusters stands."))
     poll: PollConfig = section(PollConfig, Key("How sub-clusters are polled."))
     history: HistoryConfig = section(HistoryConfig, Key("What is over."))
     masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
@@ -160,12 +162,23 @@ class Config:
     )
 
 
-def load(path: Path | str, environment: Mapping[str, str] | None = None) -> Config:
+StoredClusters = Callable[[str], str]
+"""From a store's URL to its list of sub-clusters, a text with `[[subcluster]]` tables; raises a `HeddleError`."""
+
+
+def _none_stored(_: str) -> str:
+    return ""
+
+
+def load(
+    path: Path | str, environment: Mapping[str, str] | None = None, *, stored: StoredClusters = _none_stored
+) -> Config:
     """Read a configuration file and the variables that override it.
 
     Args:
         path: The TOML file.
         environment: Variables; only those that begin with `HEDDLE_` and a section's name are looked at.
+        stored: The list of sub-clusters, where the store has it; without it there are none then.
 
     Raises:
         ConfigError: If the file cannot be read, a key is unknown or missing, or a value is not allowed.
@@ -175,16 +188,23 @@ def load(path: Path | str, environment: Mapping[str, str] | None = None) -> Conf
         text = Path(path).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(source, "(file)", f"cannot be read: {exc}. `heddle serve -c FILE` names another") from exc
-    return parse(text, source=source, environment=environment or {})
+    return parse(text, source=source, environment=environment or {}, stored=stored)
 
 
-def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
+def parse(text: str, *, source: str, environment: Mapping[str, str], stored: StoredClusters = _none_stored) -> Config:
     """As `load`, from a text; `source` is what messages call it, and relative paths start in its folder."""
     try:
         tables: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         raise ConfigError(source, "(file)", f"is not TOML: {exc}") from exc
     mistakes: list[ConfigError] = []
+    lines = lines_of_keys(text)
+    where = _where_clusters_are(tables, environment, source)
+    if where is not None:
+        if "subcluster" in tables:
+            told = 'is here, and clusters.managed = "store" has them in the store: `heddle cluster add` puts them there'
+            mistakes.append(ConfigError(source, "subcluster", told))
+        tables["subcluster"] = cluster_tables(stored(where), source=STORED)
     origin = overlay(Config, tables, VARIABLE_PREFIX, environment, source, mistakes)
     config = read(Config, tables, origin)
     known = {mistake.key for mistake in mistakes}
@@ -195,8 +215,35 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
             if not known:
                 raise
     if mistakes:
-        raise _all_of(mistakes, lines_of_keys(text), source)
+        raise _all_of(mistakes, lines, source)
     return config
+
+
+STORED = "the sub-clusters in the store"
+"""What messages call them."""
+
+
+def _where_clusters_are(tables: Mapping[str, Any], environment: Mapping[str, str], source: str) -> str | None:
+    """URL of the store that has the sub-clusters; None if the file has them, or if it cannot be told."""
+    first = {name: {**table} for name in ("clusters", "store") if isinstance(table := tables.get(name), Mapping)}
+    mistakes: list[ConfigError] = []
+    config = read(Config, first, overlay(Config, first, VARIABLE_PREFIX, environment, source, mistakes))
+    return config.store.url if config.clusters.managed == "store" else None
+
+
+def cluster_tables(text: str, *, source: str) -> list[dict[str, Any]]:
+    """The tables of a list of sub-clusters.
+
+    Raises:
+        ConfigError: It is no TOML, too large, or has something else in it.
+    """
+    tables = bounded_tables(text, source)
+    for name in tables.keys() - {"subcluster"}:
+        raise ConfigError(source, name, "is there, and a list of sub-clusters has [[subcluster]] alone")
+    found = tables.get("subcluster", [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise ConfigError(source, "subcluster", "is not written [[subcluster]]")
+    return found
 
 
 def _all_of(mistakes: Sequence[ConfigError], lines: dict[str, int], source: str) -> ConfigError:
@@ -219,8 +266,9 @@ def is_loopback(address: str) -> bool:
         return host == "localhost"
 
 
-def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -> Iterator[ConfigError]:
-    if not subclusters:
+def _check_subclusters(config: Config, source: str) -> Iterator[ConfigError]:
+    subclusters = config.subclusters
+    if not subclusters and config.clusters.managed == "file":
         yield ConfigError(source, "subcluster", "there is none: write [[subcluster]] with an id and conf or web")
     seen: set[str] = set()
     for number, subcluster in enumerate(subclusters):
@@ -355,7 +403,7 @@ def _check_together(config: Config, source: str) -> Iterator[ConfigError]:
 
 
 _CHECKS: Sequence[Callable[[Config, str], Iterator[ConfigError]]] = (
-    lambda config, source: _check_subclusters(config.subclusters, source),
+    _check_subclusters,
     _check_spans,
     _check_secrets,
     _check_proxy_users,

@@ -47,7 +47,7 @@ def parse_policy(
 
 def policy_tables(text: str, *, source: str, subclusters: Sequence[str] = ()) -> PolicyConfig:
     """As `parse_policy`, but the tables as a configuration has them."""
-    tables = _tables(text, source)
+    tables = bounded_tables(text, source)
     try:
         config = read(PolicyConfig, tables, Origin(source, Path()))
         check_queues(config.queues, config.mappings, subclusters, source)
@@ -57,8 +57,8 @@ def policy_tables(text: str, *, source: str, subclusters: Sequence[str] = ()) ->
     return config
 
 
-def _tables(text: str, source: str) -> dict[str, Any]:
-    """The tables of a policy file that is not larger than a policy may be.
+def bounded_tables(text: str, source: str) -> dict[str, Any]:
+    """The tables of a text from elsewhere, a policy or a list of sub-clusters, not larger than a policy may be.
 
     `tomllib` takes time by the square of the parts of a key, and raises more than its own error.
 
@@ -66,7 +66,7 @@ def _tables(text: str, source: str) -> dict[str, Any]:
         ConfigError: It is too large, or no TOML.
     """
     if len(text) > MOST_POLICY_BYTES or len(text.encode("utf-8", "replace")) > MOST_POLICY_BYTES:
-        raise ConfigError(source, "(file)", f"is larger than the {MOST_POLICY_BYTES} bytes that a policy may have")
+        raise ConfigError(source, "(file)", f"is larger than the {MOST_POLICY_BYTES} bytes that it may have")
     for token in _TOKEN.finditer(text):
         if (
             token["name"]

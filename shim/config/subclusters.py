@@ -39,6 +39,21 @@ class PollConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class ClustersConfig:
+    """The list of sub-clusters: where it stands, and so who may change it, and how."""
+
+    managed: str = key(
+        "file",
+        about=Key(
+            "`file`: in `[[subcluster]]` tables here, and `heddle reload` has them count. `store`: in the store, none "
+            "here; administrators change it by `heddle cluster add`, `edit` and `remove`, and every Heddle of the "
+            "store follows ([operations.md](operations.md#sub-clusters-in-the-store)).",
+            choices=("file", "store"),
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class SubClusterConfig:
     """One YARN cluster: its id, and its Hadoop configuration folder or its addresses."""
 

@@ -48,7 +48,7 @@ class Right(Enum):
     OPERATE = "operate Heddle"
     """To cordon and drain clusters, and to see and end what others have."""
     ADMINISTER = "administer Heddle"
-    """Policies, the audit, tokens of others."""
+    """Policies, the list of sub-clusters, the audit, tokens of others."""
 
 
 NEEDED: Mapping[Right, Role] = MappingProxyType(

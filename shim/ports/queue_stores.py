@@ -107,16 +107,16 @@ class UsageStore(Protocol):
         ...
 
 
-# Store of the versions of the policy.
+# Stores of versions: of the policy, and of the list of sub-clusters where the store has it.
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyVersion:
-    """A policy as it was applied.
+    """A policy as it was applied, or a list of sub-clusters.
 
     Attributes:
         version: 1 for the first; each is one more than the one before.
-        text: The policy file, byte for byte.
+        text: The file, byte for byte.
         note: What was said about it.
     """
 
@@ -128,10 +128,10 @@ class PolicyVersion:
 
 
 class PolicyStore(Protocol):
-    """Every policy that was ever applied. Both methods raise `StoreUnavailableError` when the store fails."""
+    """Every policy, or list, that was ever applied; each method raises `StoreUnavailableError` when the store fails."""
 
     async def apply(self, version: int, text: str, *, by: str, note: str) -> PolicyVersion:
-        """Keep a new policy; nobody else may have kept that version.
+        """Keep a new one; nobody else may have kept that version.
 
         Raises:
             VersionConflictError: If somebody has: look at it first.

@@ -148,6 +148,11 @@ OWN: Mapping[str, Right] = _table(
             "POST policy/release",
             "GET audit",
             "GET hardening",
+            "GET cluster-versions",
+            "POST cluster-versions",
+            "POST clusters/{cluster}/add",
+            "POST clusters/{cluster}/edit",
+            "POST clusters/{cluster}/remove",
         ),
     }
 )

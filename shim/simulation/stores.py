@@ -177,7 +177,7 @@ class InMemoryPolicyStore:
         if stands is not None and (stands.version, stands.text, stands.applied_by) == (version, text, by):
             return stands
         if version != len(self._versions) + 1:
-            raise VersionConflictError(f"the newest policy is version {len(self._versions)}")
+            raise VersionConflictError(f"the newest is version {len(self._versions)}")
         self._versions.append(PolicyVersion(version, text, by, int(self.now_s() * 1000), note))
         return self._versions[-1]
 
@@ -301,6 +301,7 @@ def in_memory_stores(
         history=history or InMemoryHistoryStore(state if isinstance(state, InMemoryStateStore) else memory),
         spans=spans or InMemoryMultiClusterStore(),
         policies=InMemoryPolicyStore(now_s=clock.now_s),
+        clusters=InMemoryPolicyStore(now_s=clock.now_s),
         tokens=InMemoryTokenStore(),
         api_tokens=InMemoryAPITokenStore(),
         acts=InMemoryActStore(),

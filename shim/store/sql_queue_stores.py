@@ -10,6 +10,7 @@ from sqlalchemy import (
     Connection,
     Float,
     Row,
+    Select,
     Table,
     and_,
     case,
@@ -369,33 +370,37 @@ def _usage_row(row: Row[Any]) -> UsageRow:
     )
 
 
-_NEWEST_FIRST = select(policies).order_by(policies.c.version.desc())
-
-
 class SqlPolicyStore:
-    """Policies in SQL; implements `shim.ports.PolicyStore`. Closing the state store closes it."""
+    """Policies in SQL; implements `shim.ports.PolicyStore`. Closing the state store closes it.
 
-    def __init__(self, executor: Executor, *, now_s: Callable[[], float]) -> None:
+    Args:
+        executor: Of the database.
+        now_s: Seconds since the epoch.
+        table: Of policies, or one of their form.
+    """
+
+    def __init__(self, executor: Executor, *, now_s: Callable[[], float], table: Table = policies) -> None:
         self._executor = executor
         self._now_s = now_s
+        self._table = table
 
     async def apply(self, version: int, text: str, *, by: str, note: str) -> PolicyVersion:
         """Keep a new policy under a version that nobody else has taken."""
         new = PolicyVersion(version, text, by, int(self._now_s() * 1000), note)
-        return await self._executor.write(partial(_apply, new=new))
+        return await self._executor.write(partial(_apply, table=self._table, new=new))
 
     async def newest(self) -> PolicyVersion | None:
         """The one that holds."""
-        return await self._executor.read(newest_of)
+        return await self._executor.read(partial(newest_of, table=self._table))
 
     async def history(self) -> Sequence[PolicyVersion]:
         """All, newest first."""
-        return await self._executor.read(_history)
+        return await self._executor.read(partial(_history, table=self._table))
 
 
-def _apply(connection: Connection, *, new: PolicyVersion) -> PolicyVersion:
+def _apply(connection: Connection, *, table: Table, new: PolicyVersion) -> PolicyVersion:
     """Insert, if the version before it is the newest; the same again, as after a lost answer, changes nothing."""
-    stands = newest_of(connection)
+    stands = newest_of(connection, table)
     if (
         stands is not None
         and stands.version == new.version
@@ -408,9 +413,9 @@ def _apply(connection: Connection, *, new: PolicyVersion) -> PolicyVersion:
         return stands
     known = 0 if stands is None else stands.version
     if new.version != known + 1:
-        raise VersionConflictError(f"the newest policy is version {known}: look at it before you apply another")
+        raise VersionConflictError(f"the newest is version {known}: look at it before you apply another")
     connection.execute(
-        insert(policies).values(
+        insert(table).values(
             version=new.version,
             text=new.text,
             applied_by=new.applied_by,
@@ -421,14 +426,18 @@ def _apply(connection: Connection, *, new: PolicyVersion) -> PolicyVersion:
     return new
 
 
-def newest_of(connection: Connection) -> PolicyVersion | None:
-    """The policy that holds, as a connection sees it."""
-    row = connection.execute(_NEWEST_FIRST.limit(1)).first()
+def newest_of(connection: Connection, table: Table = policies) -> PolicyVersion | None:
+    """The policy that holds, or what another table of that form has, as a connection sees it."""
+    row = connection.execute(_newest_first(table).limit(1)).first()
     return None if row is None else _version(row)
 
 
-def _history(connection: Connection) -> Sequence[PolicyVersion]:
-    return [_version(row) for row in connection.execute(_NEWEST_FIRST)]
+def _history(connection: Connection, *, table: Table) -> Sequence[PolicyVersion]:
+    return [_version(row) for row in connection.execute(_newest_first(table))]
+
+
+def _newest_first(table: Table) -> Select[Any]:
+    return select(table).order_by(table.c.version.desc())
 
 
 def _version(row: Row[Any]) -> PolicyVersion:

@@ -21,7 +21,9 @@ from shim.store.schema import upgrade
 from shim.store.sealing import SealedBodies
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
+from shim.store.sql_queue_stores import SqlPolicyStore
 from shim.store.stores import Stores, sql_stores
+from shim.store.tables import cluster_lists
 
 _MORE_TRIES = 4  # each waits for the lock as long as any write does
 
@@ -113,6 +115,7 @@ class SqlStateStore:
 
     Attributes:
         leases: The leases in the same database; closed with it.
+        clusters: Lists of sub-clusters there, likewise.
         history: What the store knows of its own past; closed with it.
     """
 
@@ -121,6 +124,7 @@ class SqlStateStore:
         self._bodies = bodies
         self._now_s = now_s
         self.leases = SqlLeaseStore(executor)
+        self.clusters = SqlPolicyStore(executor, now_s=now_s, table=cluster_lists)
         self.history = SqlHistoryStore(executor, now_s=now_s)
 
     @property

@@ -16,6 +16,7 @@ from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_multicluster_store import SqlAskStore, SqlMultiClusterStore
 from shim.store.sql_queue_stores import SqlActStore, SqlCreditStore, SqlPolicyStore, SqlUsageStore
 from shim.store.sql_token_store import SqlAPITokenStore, SqlTokenStore
+from shim.store.tables import cluster_lists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,7 @@ class Stores:
 
     state: StateStore
     policies: PolicyStore
+    clusters: PolicyStore
     tokens: TokenStore
     api_tokens: APITokenStore
     spans: MultiClusterStore
@@ -54,6 +56,7 @@ def sql_stores(
     return Stores(
         state=state,
         policies=SqlPolicyStore(executor, now_s=now_s),
+        clusters=SqlPolicyStore(executor, now_s=now_s, table=cluster_lists),
         tokens=SqlTokenStore(executor),
         api_tokens=SqlAPITokenStore(executor),
         spans=SqlMultiClusterStore(executor, secret, other_secrets),

@@ -132,14 +132,17 @@ api_tokens = Table(  # that were created and not revoked
 Index("ix_api_tokens_owner", api_tokens.c.owner)
 Index("ix_api_tokens_good_until_ms", api_tokens.c.good_until_ms)
 
-policies = Table(
-    "policies",
-    metadata,
-    Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("text", Text, nullable=False),
-    Column("applied_by", Text, nullable=False),
-    Column("applied_at_ms", BigInteger, nullable=False),
-    Column("note", Text, nullable=False),
+policies, cluster_lists = (
+    Table(
+        name,
+        metadata,
+        Column("version", Integer, primary_key=True, autoincrement=False),
+        Column("text", Text, nullable=False),
+        Column("applied_by", Text, nullable=False),
+        Column("applied_at_ms", BigInteger, nullable=False),
+        Column("note", Text, nullable=False),
+    )
+    for name in ("policies", "cluster_lists")
 )
 
 span_sessions = Table(  # ApplicationMasters of Heddle's own, beyond the homes

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from heddle import models
+from heddle import cluster_lists, models
 from shim.app.assembly import Overrides
 from shim.app.use_cases import assemble
 from shim.concurrency.off_loop import OffLoop
@@ -30,7 +30,7 @@ from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.logs_api import AggregatedLogsAPI, LogsAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
-from shim.server.rest.operators_api import AuditAPI, HardeningAPI, ReloadAPI, RetirementAPI, ShadowAPI
+from shim.server.rest.operators_api import AuditAPI, ClusterListAPI, HardeningAPI, ReloadAPI, RetirementAPI, ShadowAPI
 from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.request_records import RequestResponse
 from shim.server.rest.service import RestService
@@ -47,6 +47,9 @@ BASE = "/ws/v1/cluster"
 T = TypeVar("T")
 
 
+_LIST = '[[subcluster]]\nid = "east"\nconf = "/etc/hadoop/east"\n'
+
+
 class NothingNew:
     """A configuration in which nothing has changed."""
 
@@ -59,6 +62,30 @@ class NothingNew:
 
     async def reload(self, *, by: str) -> models.Reload:  # noqa: ARG002 - as `ReadsAnew`
         return await self.plan()
+
+
+class NoList:
+    """A list of sub-clusters that stays as it is."""
+
+    async def versions(self) -> cluster_lists.ClusterVersions:
+        held = cluster_lists.ClusterVersion(
+            version=1, applied_by="ada", applied_at_ms=1_800_000_000_000, note="", text=_LIST, clusters=["east"]
+        )
+        return cluster_lists.ClusterVersions(managed="store", serves=1, trouble="", versions=[held])
+
+    async def apply(self, *_: object, by: str, is_dry_run: bool) -> cluster_lists.ClusterListChange:  # noqa: ARG002 - as is
+        return cluster_lists.ClusterListChange(
+            since_ms=1_800_000_000_000,
+            dry_run=is_dry_run,
+            changed=[],
+            added=[],
+            removed=[],
+            warnings=[],
+            version=1,
+            text=_LIST,
+        )
+
+    add = edit = remove = apply
 
 
 class WorkAtOnce(OffLoop):
@@ -152,6 +179,7 @@ class ScriptedServer:
                 HardeningAPI(made.hardening),
                 ShadowAPI(made.matching.shadows),
                 ReloadAPI(NothingNew()),
+                ClusterListAPI(NoList()),
             ),
         )
         self.server = RestService(

@@ -4,6 +4,11 @@ GET   audit[?search=WORDS][&limit=N]        the newest lines of `log.audit_file`
 GET   hardening                             lines of the hardening guide and whether they hold, for administrators
 GET   reload                                since when what stood there counts
 POST  reload[?dryRun=true]                  what stands in the configuration counts, all of it or nothing
+GET   cluster-versions                      lists of sub-clusters in the store, newest first
+POST  cluster-versions[?dryRun=true]        another list: let it hold from now on
+POST  clusters/{id}/add[?dryRun=true]       the list with one more; keys as `{"keys": {"conf": "/etc/hadoop/west"}}`
+POST  clusters/{id}/edit[?dryRun=true]      the list with other keys of one
+POST  clusters/{id}/remove[?dryRun=true]    the list without one that is drained
 GET   policy/shadow                         where a queue's policy in the shadow differs from the one in force
 POST  clusters/{id}/retire[?dryRun=true]    it is dead: what hangs on it goes elsewhere, or is lost
 POST  clusters/{id}/revive[?dryRun=true]    it is back, without what was given up there
@@ -16,16 +21,27 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
+from fastapi import Request as HTTPRequest
 from fastapi import Response
 
-from heddle import models
+from heddle import cluster_lists, models
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import StoreUnavailableError, UnavailableError
 from shim.federation.findings import LineResult
 from shim.scheduling.shadow_report import Difference, DifferenceKind, ShadowReport
-from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Limit, OwnEndpoint, Search, as_json, has_words
+from shim.server.rest.own_endpoints import (
+    Asker,
+    ClusterName,
+    DryRun,
+    Limit,
+    OwnEndpoint,
+    Search,
+    as_json,
+    has_words,
+    sent_as,
+)
 from shim.submission.retirement import RetirementPlan, RetirementService
 from shim.telemetry.audit import newest_entries
 
@@ -134,6 +150,113 @@ class ReloadAPI:
     ) -> Response:
         """Read the configuration anew; the answer comes before it counts."""
         return as_json(await (self.reloading.plan() if is_dry_run else self.reloading.reload(by=asker.user)))
+
+
+class ListsClusters(Protocol):
+    """The use cases behind the endpoints; each raises as `shim.app.cluster_list.ClusterList` says."""
+
+    async def versions(self) -> cluster_lists.ClusterVersions:
+        """Every list that ever held, newest first."""
+        ...
+
+    async def apply(
+        self, asked: cluster_lists.ClusterListText, *, by: str, is_dry_run: bool
+    ) -> cluster_lists.ClusterListChange:
+        """Have another list hold."""
+        ...
+
+    async def add(
+        self, cluster: str, asked: cluster_lists.ClusterKeys, *, by: str, is_dry_run: bool
+    ) -> cluster_lists.ClusterListChange:
+        """Have one more sub-cluster."""
+        ...
+
+    async def edit(
+        self, cluster: str, asked: cluster_lists.ClusterKeys, *, by: str, is_dry_run: bool
+    ) -> cluster_lists.ClusterListChange:
+        """Give a sub-cluster other keys."""
+        ...
+
+    async def remove(
+        self, cluster: str, asked: cluster_lists.ClusterKeys, *, by: str, is_dry_run: bool
+    ) -> cluster_lists.ClusterListChange:
+        """Have a sub-cluster no more."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterListAPI:
+    """Answers the endpoints; raises what the server makes error bodies of."""
+
+    clusters: ListsClusters
+
+    def endpoints(self) -> tuple[OwnEndpoint, ...]:
+        """Method, path and operation of each."""
+        verbs = {"add": self.add, "edit": self.edit, "remove": self.remove}
+        return (
+            OwnEndpoint("GET", "cluster-versions", self.versions, cluster_lists.ClusterVersions),
+            OwnEndpoint(
+                "POST",
+                "cluster-versions",
+                self.apply,
+                cluster_lists.ClusterListChange,
+                "clusters.apply",
+                takes=cluster_lists.ClusterListText,
+            ),
+            *(
+                OwnEndpoint(
+                    "POST",
+                    f"clusters/{{cluster}}/{verb}",
+                    answer,
+                    cluster_lists.ClusterListChange,
+                    f"cluster.{verb}",
+                    takes=cluster_lists.ClusterKeys,
+                )
+                for verb, answer in verbs.items()
+            ),
+        )
+
+    async def versions(self) -> Response:
+        """Lists of sub-clusters in the store, newest first."""
+        return as_json(await self.clusters.versions())
+
+    async def apply(self, request: HTTPRequest, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
+        """Let another list of sub-clusters hold from now on."""
+        sent = await sent_as(cluster_lists.ClusterListText, request)
+        return as_json(await self.clusters.apply(sent, by=asker.user, is_dry_run=is_dry_run))
+
+    async def add(
+        self,
+        request: HTTPRequest,
+        asker: Asker,
+        cluster: ClusterName,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
+        """Have one more sub-cluster."""
+        sent = await sent_as(cluster_lists.ClusterKeys, request)
+        return as_json(await self.clusters.add(cluster, sent, by=asker.user, is_dry_run=is_dry_run))
+
+    async def edit(
+        self,
+        request: HTTPRequest,
+        asker: Asker,
+        cluster: ClusterName,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
+        """Give a sub-cluster other keys."""
+        sent = await sent_as(cluster_lists.ClusterKeys, request)
+        return as_json(await self.clusters.edit(cluster, sent, by=asker.user, is_dry_run=is_dry_run))
+
+    async def remove(
+        self,
+        request: HTTPRequest,
+        asker: Asker,
+        cluster: ClusterName,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
+        """Have a sub-cluster no more; it is drained before."""
+        sent = await sent_as(cluster_lists.ClusterKeys, request)
+        return as_json(await self.clusters.remove(cluster, sent, by=asker.user, is_dry_run=is_dry_run))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from fastapi import Depends, Path, Query, Response
@@ -10,8 +10,11 @@ from fastapi import Request as HTTPRequest
 
 from heddle.models import Model
 from shim.domain.roles import Right, TokenScope
+from shim.errors import MalformedBodyError
 from shim.identity.service import Caller, IdentityService, require_scope
 from shim.server.rights import OWN, rights_of
+
+T = TypeVar("T")
 
 
 async def _identified(request: HTTPRequest) -> Caller:  # a plain function would be a trip to a thread for each request
@@ -134,6 +137,18 @@ class EndpointGroup(Protocol):
 def as_json(document: Model | Mapping[str, Any]) -> Response:
     """An answer by msgspec, which carries raw objects through."""
     return Response(msgspec.json.encode(document), media_type="application/json")
+
+
+async def sent_as(form: type[T], request: HTTPRequest, what: str = "body") -> T:
+    """The body of a request.
+
+    Raises:
+        MalformedBodyError: It is not of that form.
+    """
+    try:
+        return msgspec.json.decode(await request.body(), type=form)
+    except (msgspec.MsgspecError, RecursionError) as exc:
+        raise MalformedBodyError(f"not a {what} as it is sent: {exc}") from exc
 
 
 def has_words(values: Iterable[object], search: str) -> bool:

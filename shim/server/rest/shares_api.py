@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, TypeVar
 
-import msgspec
 from fastapi import Query, Response
 from fastapi import Request as HTTPRequest
 
@@ -30,7 +29,6 @@ from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId
 from shim.domain.roles import TokenScope
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.errors import MalformedBodyError
 from shim.identity.service import Caller, IdentityService
 from shim.ports.queue_stores import PolicyVersion
 from shim.queues.admission import AdmissionQueue
@@ -40,7 +38,7 @@ from shim.queues.policies import PolicyService
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import EVERY_S, ShareHistory
 from shim.queues.share_preview import SharePreview
-from shim.server.rest.own_endpoints import Asker, DryRun, OwnEndpoint, as_json
+from shim.server.rest.own_endpoints import Asker, DryRun, OwnEndpoint, as_json, sent_as
 
 _MOST_SHOWN = 12
 _SHOWN_UNNAMED = 6
@@ -163,7 +161,7 @@ class SharesAPI:
     async def what_if(self, request: HTTPRequest, asker: Asker) -> Response:
         """Answer with the queues' standing under another policy, beside the present one."""
         caller = self.identity.require_user(asker)
-        sent = await _sent(request)
+        sent = await sent_as(models.PolicyText, request, "policy")
         preview, policy, version = self.room.preview(), self.policies.current, self.policies.newest.version
 
         def told() -> Response:
@@ -198,7 +196,7 @@ class SharesAPI:
     async def validate(self, request: HTTPRequest, asker: Asker) -> Response:
         """Answer with the faults of a policy."""
         caller = self.identity.require_user(asker)
-        sent = await _sent(request)
+        sent = await sent_as(models.PolicyText, request, "policy")
         preview = self.room.preview()
 
         def told() -> Response:
@@ -209,7 +207,7 @@ class SharesAPI:
 
     async def apply(self, request: HTTPRequest, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let a policy hold from now on."""
-        sent = await _sent(request)
+        sent = await sent_as(models.PolicyText, request, "policy")
         shown = await self._looked_at(asker, sent.text, sent.source)
         newest = self.policies.newest
         if not is_dry_run:
@@ -263,13 +261,6 @@ def _shown_policy(policy: SharePolicy, preview: SharePreview) -> dict[str, Any]:
         "checked_on": sorted(load.counted),
         "mappings": len(policy.mappings),
     }
-
-
-async def _sent(request: HTTPRequest) -> models.PolicyText:
-    try:
-        return msgspec.json.decode(await request.body(), type=models.PolicyText)
-    except (msgspec.MsgspecError, RecursionError) as exc:
-        raise MalformedBodyError(f"not a policy as it is sent: {exc}") from exc
 
 
 def _shown_status(status: QueueShareStatus | None) -> dict[str, Any]:

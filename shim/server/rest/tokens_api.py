@@ -10,7 +10,6 @@ The answer to POST has the token's text, `token`: the only time that anybody is 
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-import msgspec
 from fastapi import Path, Query, Response
 from fastapi import Request as HTTPRequest
 
@@ -19,7 +18,7 @@ from shim.domain.roles import TokenScope
 from shim.errors import MalformedBodyError, StoreUnavailableError, UnavailableError
 from shim.identity.api_tokens import APITokens
 from shim.ports.token_store import APIToken
-from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
+from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json, sent_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +47,10 @@ class TokensAPI:
 
     async def create(self, request: HTTPRequest, asker: Asker) -> Response:
         """Make an API token."""
+        wanted = await sent_as(models.WantedToken, request, "token")
         try:
-            wanted = msgspec.json.decode(await request.body(), type=models.WantedToken)
             scopes = tuple(map(TokenScope, wanted.scopes))
-        except (msgspec.MsgspecError, RecursionError, ValueError) as exc:
+        except ValueError as exc:
             raise MalformedBodyError(f"not a token as it is asked for: {exc}") from exc
         try:
             made = await self.tokens.create(

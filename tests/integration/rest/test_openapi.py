@@ -96,7 +96,10 @@ WANTED: dict[str, Any] = {
     "file": "stdout",
 }
 POLICY = {"text": '[[queue]]\nname = "root.default"\nweight = 2\n', "note": "more"}
+KEYS = {"keys": {"web": "http://a:1", "reads_from": {"west": 30.0}, "verify_tls": True}, "note": "more"}
 BODIES: dict[str, Any] = {
+    "POST /heddle/v1/cluster-versions": {"text": '[[subcluster]]\nid = "east"\nweb = "http://a:1"\n', "expected": 1},
+    **{f"POST /heddle/v1/clusters/{{cluster}}/{verb}": KEYS for verb in ("add", "edit", "remove")},
     "POST /heddle/v1/policy": POLICY,
     "POST /heddle/v1/policy/validate": POLICY,
     "POST /heddle/v1/shares/whatif": POLICY,

@@ -1,0 +1,76 @@
+"""Scripted ResourceManagers over real HTTP, for programs in processes of their own."""
+
+import asyncio
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from typing import Self
+from urllib.parse import parse_qsl, urlsplit
+
+from shim.app.host_limits import SystemClock
+from shim.domain.ids import ApplicationId
+from shim.ports.resource_manager import RestRequest
+from tests.doubles.resource_manager import ScriptedResourceManager
+
+_SHOWS_USERS = "user.name"
+
+
+class ServedManager:
+    """One that listens on a port of its own; a context manager.
+
+    Attributes:
+        manager: What answers; changed and looked at under `lock` alone.
+        url: Its web address.
+    """
+
+    def __init__(self, subcluster: str) -> None:
+        self.manager = ScriptedResourceManager(subcluster, clock=SystemClock())
+        self.lock = Lock()
+        manager, lock = self.manager, self.lock
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self) -> None:
+                where = urlsplit(self.path)
+                told = parse_qsl(where.query)
+                user = dict(told).get(_SHOWS_USERS)
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                others = tuple((name, value) for name, value in told if name != _SHOWS_USERS)
+                asked = RestRequest(self.command, where.path, others, user, tuple(self.headers.items()), body)
+                with lock:
+                    found = asyncio.run(manager.forward(asked))
+                self.send_response(found.status)
+                for name, value in found.headers:
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(found.body)))
+                self.end_headers()
+                self.wfile.write(found.body)
+
+            do_GET = do_POST = do_PUT = answer  # noqa: N815 - as http.server has them
+
+            def log_message(self, *_: object) -> None:
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def applications(self) -> set[ApplicationId]:
+        """Those that it has taken."""
+        with self.lock:
+            return {*self.manager.applications}
+
+    def finish_all(self) -> None:
+        """Let everything that it has taken end well."""
+        with self.lock:
+            for each, told in [*self.manager.applications.items()]:
+                if told["state"] != "FINISHED":
+                    self.manager.move(each, "FINISHED")
