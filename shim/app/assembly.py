@@ -246,7 +246,7 @@ def _matching(base: Foundation) -> AttemptMatching:
     for each in (launches, cycles):
         base.pollers.listen(each)
     if following is not None:
-        following.listen_to_room(launches.spoken_for)
+        following.subscribe_to_capacity(launches.spoken_for)
     return AttemptMatching(settings, launches, cycles)
 
 

@@ -71,7 +71,7 @@ class UnreportedContainers:
 
 
 @dataclass(frozen=True, slots=True)
-class StandingBid:
+class PersistentBid:
     """A Global Master that would have more room of a sub-cluster than it is offered, and could.
 
     Attributes:
@@ -114,4 +114,4 @@ class CapacityNotice:
     promised: tuple[UnreportedContainers, ...] = ()
     offers: tuple[CapacityOffer, ...] = ()
     counts: Mapping[str, OfferCounts] = field(default_factory=dict)
-    bids: tuple[StandingBid, ...] = ()
+    bids: tuple[PersistentBid, ...] = ()

@@ -79,7 +79,7 @@ def amounts_of(queue: QueueReport) -> Iterator[ResourceVector | None]:
         yield from (user.used, user.most, user.masters_used)
 
 
-class LiveRoom:
+class LiveBudget:
     """Room for the documents of a sub-cluster's live applications: those that were there before go first."""
 
     def __init__(self) -> None:

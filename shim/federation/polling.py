@@ -22,7 +22,7 @@ from shim.domain.told_bounds import (
     MOST_APPLICATIONS,
     MOST_NODES,
     MOST_QUEUES,
-    LiveRoom,
+    LiveBudget,
     is_node_bounded,
     is_queue_bounded,
 )
@@ -116,7 +116,7 @@ class Poller:
         self._told_until_s: float | None = None
         self._waited_s = 0.0
         self._listed_life = 0
-        self._room = LiveRoom()
+        self._room = LiveBudget()
 
     @property
     def subcluster(self) -> SubClusterId:

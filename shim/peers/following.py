@@ -52,7 +52,7 @@ from shim.protocol.peers import (
 _LONGEST_REASON = 1000  # characters
 _MOST_UNSAID = 1024
 
-HearRoom = Callable[[SubClusterId, CapacityNotice], None]
+OnCapacity = Callable[[SubClusterId, CapacityNotice], None]
 
 
 def _ignored(subcluster: SubClusterId, room: CapacityNotice) -> None:
@@ -105,7 +105,7 @@ class Follower:
         heard: Set when something was heard.
         questions: The correspondence over the present link; None while there is none.
         bid: What goes with the next launches; None if it was said.
-        hear_room: Told what is spoken for, right after each report.
+        on_capacity: Told what is spoken for, right after each report.
         unsaid: News of proposals that it has not been seen to hear, by the proposal's number.
     """
 
@@ -132,7 +132,7 @@ class Follower:
         self._clock = clock
         self._listeners = tuple(listeners)
         self.bid: CapacityBid | None = None
-        self.hear_room: HearRoom = _ignored
+        self.on_capacity: OnCapacity = _ignored
         self.unsaid = UnsaidNews()
 
     async def follow(self, link: MasterLink) -> None:
@@ -205,7 +205,7 @@ class Follower:
 
     def _hear(self, room: CapacityNotice | None) -> None:
         if room is not None:
-            self.hear_room(self.subcluster, room)
+            self.on_capacity(self.subcluster, room)
 
     async def _apply(self, report: SubClusterReport) -> None:
         if report.subcluster != self.subcluster:
@@ -341,10 +341,10 @@ class Following:
         for follower in self._followers.values():
             follower.listen(listener)
 
-    def listen_to_room(self, hear: HearRoom) -> None:
+    def subscribe_to_capacity(self, hear: OnCapacity) -> None:
         """Have somebody told what is spoken for at a Local Master, right after each report."""
         for follower in self._followers.values():
-            follower.hear_room = hear
+            follower.on_capacity = hear
 
     @property
     def incarnation(self) -> int:

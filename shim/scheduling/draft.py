@@ -21,7 +21,7 @@ from shim.scheduling.placements import CellSearch, CycleState, Matcher
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Policy
 from shim.scheduling.ranks import rank_of
-from shim.scheduling.snapshot import ANY_CLUSTER, IntArray, OfferedRoom, Preferred, RequestColumn, Scope, Snapshot
+from shim.scheduling.snapshot import ANY_CLUSTER, IntArray, OfferedCapacity, Preferred, RequestColumn, Scope, Snapshot
 from shim.scheduling.tag_constraints import TagHeadroom
 
 _OFFERED = Reason(ReasonCode.OFFERED)
@@ -75,7 +75,7 @@ class Draft:
 
     # ------------------------------------------------------------------ offers
 
-    def use_offer(self, offer: OfferedRoom) -> None:
+    def use_offer(self, offer: OfferedCapacity) -> None:
         """Grant on offered room what needs it most, unless the runner-up needs it more."""
         room, is_used = list(offer.room), False
         for turn in self._turns:

@@ -14,8 +14,8 @@ from itertools import islice
 
 import numpy as np
 
+from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.job_table import Column, FloatArray
-from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.ranking import waiting_after
@@ -136,7 +136,7 @@ def pack(
         rules: How packing is weighed.
         weights: Of requests, by row.
     """
-    room, size = OpenRoom(snapshot), node_size(snapshot, memory)
+    room, size = FreeCapacity(snapshot), node_size(snapshot, memory)
     served = list(islice((turn for turn in turns if room.has_room(turn.request)), _MOST_CANDIDATES))
     if not served:
         return room.plan()

@@ -108,7 +108,7 @@ class NodeChoice(Enum):
 PlacementKernel = Callable[[Snapshot, dict[str, object], Sequence[Turn]], Plan]
 """From a snapshot, what the policy remembers (written by it, under its name), and the turns in their order to a plan.
 
-It is pure but for that memory, draws nothing, and grants by `OpenRoom`, so that it never grants more than there is.
+It is pure but for that memory, draws nothing, and grants by `FreeCapacity`, so that it never grants more than there is.
 """
 
 RankKernel = Callable[[Snapshot, dict[str, object], Sequence[Turn], Plan], Iterable[tuple[int, int]]]

@@ -19,8 +19,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.job_table import Column, FloatArray
-from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan
 from shim.scheduling.snapshot import IntArray, RequestColumn, Snapshot
@@ -88,7 +88,7 @@ class ServiceRound:
         self.groups = _groups_of(snapshot, requests)
         self.services = list(dict.fromkeys(group.service for group in self.groups))
         self.free: IntArray = np.maximum(snapshot.nodes.free, 0)
-        room = OpenRoom(snapshot)
+        room = FreeCapacity(snapshot)
         self.may_go: NDArray[np.bool_] = np.zeros((len(self.groups), self.n_nodes), dtype=np.bool_)
         for row, group in enumerate(self.groups):
             self.may_go[row] = room.slots(group.requests[0]) > 0

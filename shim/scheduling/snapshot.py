@@ -224,7 +224,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True)
-class OfferedRoom:
+class OfferedCapacity:
     """Room that a Local Master keeps for this Global Master until it answers.
 
     Attributes:
@@ -267,7 +267,7 @@ class Snapshot:
     clusters: Clusters = _NO_CLUSTERS
     queues: Queues = _NO_QUEUES
     running: Running = NOTHING_RUNS
-    offers: tuple[OfferedRoom, ...] = ()
+    offers: tuple[OfferedCapacity, ...] = ()
     long_from_s: float = math.inf
     version: int = 0
     knowledge: Knowledge = NOTHING_KNOWN

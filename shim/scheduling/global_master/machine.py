@@ -43,7 +43,7 @@ from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.plan import NO_PLAN, Plan, PlannedGrant, TakeBack, Turn
 from shim.scheduling.policy import Policy
 from shim.scheduling.ranks import rank_of
-from shim.scheduling.snapshot import OfferedRoom
+from shim.scheduling.snapshot import OfferedCapacity
 
 _PATIENCE_S = 10.0
 """A queue that was asked back borrows nothing anew for this long: a slot that comes free is then another's."""
@@ -90,7 +90,7 @@ class GlobalMaster:
         self._core.keeps_decisions = keeps_decisions
         self._answer_within_s = answer_within_s
         self._adopted: dict[int, RunningLaunch] = {}
-        self._offers: dict[OfferedRoom, LocalMasterId] = {}
+        self._offers: dict[OfferedCapacity, LocalMasterId] = {}
         self._handlers = {
             ReportReceived: self._on_report,
             JobSubmitted: self._on_job,

@@ -17,10 +17,10 @@ from shim.scheduling.durations import horizon_of
 from shim.scheduling.entitlement import share_of
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.job_table import Column, expect_durations
-from shim.scheduling.snapshot import OfferedRoom, Queues, Snapshot
+from shim.scheduling.snapshot import OfferedCapacity, Queues, Snapshot
 
 
-def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedRoom] = ()) -> Snapshot:
+def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedCapacity] = ()) -> Snapshot:
     """Take a snapshot of the present state; arrays are shared, not copied, so that it is good until the next event."""
     table, ordering = core.book.table, core.policy.ordering
     long_from_s = core.book.durations.long_from_s if core.policy.commitment.kept_for_short else math.inf
@@ -53,9 +53,9 @@ def _horizon_s(core: Core, long_from_s: float, now_s: float) -> float:
     return horizon_of(now_s - core.nobody_bid_at_s)
 
 
-def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedRoom], list[Offer]]:
+def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedCapacity], list[Offer]]:
     """Offers of a report as room on nodes of the view, and those on nodes that are not known."""
-    known: list[OfferedRoom] = []
+    known: list[OfferedCapacity] = []
     unknown: list[Offer] = []
     for offer in report.offers:
         row = core.view.row_of(report.local_master, offer.node)
@@ -63,7 +63,9 @@ def offered_room(core: Core, report: LocalMasterReport) -> tuple[list[OfferedRoo
             unknown.append(offer)
         else:
             properties = core.view.properties_of(row)
-            known.append(OfferedRoom(offer.number, row, offer.room, properties, offer.runner_up, offer.is_for_short))
+            known.append(
+                OfferedCapacity(offer.number, row, offer.room, properties, offer.runner_up, offer.is_for_short)
+            )
     return known, unknown
 
 

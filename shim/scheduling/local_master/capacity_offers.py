@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shim.domain.capacity_bids import CapacityBid, CapacityBidLine, CapacityNotice, StandingBid
+from shim.domain.capacity_bids import CapacityBid, CapacityBidLine, CapacityNotice, PersistentBid
 from shim.domain.ids import GlobalMasterId
 from shim.domain.launches import ContainerKind, proposer
 from shim.domain.messages import Rank
@@ -112,7 +112,7 @@ class CapacityOffers:
             if bid is not None and self._patience_with(_name(bid)).until_s <= at_s:
                 yield name, bid
 
-    def _standing(self, at_s: float) -> Iterator[StandingBid]:
+    def _standing(self, at_s: float) -> Iterator[PersistentBid]:
         """Bids for more than is offered, of which some node and the queue's limit could have at least one container."""
         if self._offer_s <= 0.0:
             return
@@ -121,7 +121,7 @@ class CapacityOffers:
             for line in self._valid(bid):
                 known, left[line.kind] = left[line.kind], max(0, left[line.kind] - line.count)
                 if line.count > known and self._book.could_have(line.kind):
-                    yield StandingBid(_name(bid), line.rank)
+                    yield PersistentBid(_name(bid), line.rank)
                     break
 
     def _valid(self, bid: CapacityBid) -> list[CapacityBidLine]:

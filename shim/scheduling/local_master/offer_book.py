@@ -12,7 +12,7 @@ _MOST_TOLD = 256
 
 
 @dataclass(slots=True)
-class StandingOffer:
+class PersistentOffer:
     """Containers of one kind for which room is kept.
 
     Attributes:
@@ -45,7 +45,7 @@ class OfferBook:
     def __init__(self, nodes: NodeCapacity, changed: Callable[[], None]) -> None:
         self._nodes = nodes
         self._changed = changed
-        self.standing: list[StandingOffer] = []
+        self.standing: list[PersistentOffer] = []
         self._counts: dict[str, OfferCounts] = {}
 
     def make(self, to: str, kind: ContainerKind, places: Places, until_s: float) -> None:
@@ -58,7 +58,7 @@ class OfferBook:
                 each.places = dict(Counter(each.places) + Counter(places))
                 break
         else:
-            self.standing.append(StandingOffer(to, kind, until_s, dict(places)))
+            self.standing.append(PersistentOffer(to, kind, until_s, dict(places)))
         self._count(to, made=made)
 
     def left_to(self, to: str) -> Counter[ContainerKind]:
@@ -85,13 +85,13 @@ class OfferBook:
 
     # ------------------------------------------------------------------ room for a moment
 
-    def lift(self, to: str) -> Sequence[StandingOffer]:
+    def lift(self, to: str) -> Sequence[PersistentOffer]:
         """Take the offers to somebody away, as he may use their room; `put_back` has what is left of them."""
         lifted = [each for each in self.standing if each.to == to]
         self._remove(lifted)
         return lifted
 
-    def put_back(self, lifted: Iterable[StandingOffer], kind: ContainerKind, used: int) -> None:
+    def put_back(self, lifted: Iterable[PersistentOffer], kind: ContainerKind, used: int) -> None:
         """Keep on offering what was not used; what has no room any more is offered no more.
 
         Args:
@@ -144,7 +144,7 @@ class OfferBook:
         for each in told:
             places = self._nodes.take(each.kind, each.count)
             if places:
-                self.standing.append(StandingOffer(each.to, each.kind, at_s + each.for_s, places))
+                self.standing.append(PersistentOffer(each.to, each.kind, at_s + each.for_s, places))
         self._changed()
 
     def told(self, at_s: float, promised: Sequence[UnreportedContainers] = ()) -> CapacityNotice:
@@ -161,7 +161,7 @@ class OfferBook:
 
     # ------------------------------------------------------------------ books
 
-    def _lay(self, offer: StandingOffer, count: int) -> None:
+    def _lay(self, offer: PersistentOffer, count: int) -> None:
         """Keep so many of an offer's containers, as far as there is room for them."""
         offer.places = self._nodes.take(offer.kind, count) if count > 0 else {}
         self._count(offer.to, returned=max(0, count) - offer.count)
@@ -169,7 +169,7 @@ class OfferBook:
             self.standing.append(offer)
             self._changed()
 
-    def _remove(self, offers: Sequence[StandingOffer]) -> None:
+    def _remove(self, offers: Sequence[PersistentOffer]) -> None:
         if not offers:
             return
         self._changed()

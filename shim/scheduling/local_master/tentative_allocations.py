@@ -28,7 +28,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places, fitting
-from shim.scheduling.local_master.offer_book import OfferBook, StandingOffer
+from shim.scheduling.local_master.offer_book import OfferBook, PersistentOffer
 
 # Containers that a Local Master counts though no report shows them.
 
@@ -228,7 +228,7 @@ class TentativeAllocations:
         """
         return self._left_of(path, (*self._allocations.values(), *self._granted, *self.offered.standing))
 
-    def _left_of(self, path: str, counted: Iterable[CountedContainers | StandingOffer]) -> ResourceVector | None:
+    def _left_of(self, path: str, counted: Iterable[CountedContainers | PersistentOffer]) -> ResourceVector | None:
         queue = self._queues.get(path)
         if queue is None:
             return None

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.locality import Nearness, Places, places_of
-from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
@@ -65,7 +65,7 @@ class _Kernel:
     rules: DelayRules
 
     def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
-        room, before = OpenRoom(snapshot), memory.get(_NAME)
+        room, before = FreeCapacity(snapshot), memory.get(_NAME)
         waits = before if isinstance(before, dict) else {}
         kept: dict[int, _Wait] = {}
         for turn in turns:
@@ -80,7 +80,7 @@ class _Kernel:
         memory[_NAME] = kept
         return room.plan()
 
-    def _place(self, snapshot: Snapshot, room: OpenRoom, request: int, places: Places, wait: _Wait) -> None:
+    def _place(self, snapshot: Snapshot, room: FreeCapacity, request: int, places: Places, wait: _Wait) -> None:
         is_strict = bool(snapshot.requests.numbers[RequestColumn.STRICT, request])
         if places.is_empty and not is_strict:
             room.fill(request, np.flatnonzero(room.slots(request)), room.left(request), _ROOM)
@@ -99,7 +99,7 @@ class _Kernel:
             ends_s = wait.since_s + np.cumsum(limits[self._level(wait, places) :, 0])
             self._hold(snapshot, room, request, ends_s.tolist())
 
-    def _hold(self, snapshot: Snapshot, room: OpenRoom, request: int, ends_s: Sequence[float]) -> None:
+    def _hold(self, snapshot: Snapshot, room: FreeCapacity, request: int, ends_s: Sequence[float]) -> None:
         """Let the rest wait: until the next level counts, and for the last one at most."""
         left_s = max(0.0, ends_s[-1] - snapshot.now_s) if ends_s else 0.0
         later = (end_s for end_s in ends_s if snapshot.now_s < end_s < math.inf)
@@ -108,7 +108,7 @@ class _Kernel:
     def _beyond(
         self,
         snapshot: Snapshot,
-        room: OpenRoom,
+        room: FreeCapacity,
         request: int,
         nodes: IntArray,
         wait: _Wait,

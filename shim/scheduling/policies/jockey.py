@@ -21,8 +21,8 @@ import numpy as np
 
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.former_runs import FormerStage
+from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.job_table import Column, FloatArray
-from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
@@ -156,7 +156,7 @@ class _Kernel:
 
     def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
         controls = self._controls(snapshot, memory, turns)
-        room, spent = OpenRoom(snapshot), dict[int, int]()
+        room, spent = FreeCapacity(snapshot), dict[int, int]()
         rows = defaultdict[int, list[int]](list)
         for turn in turns:
             rows[int(snapshot.requests.numbers[RequestColumn.JOB, turn.request])].append(turn.request)
@@ -198,7 +198,7 @@ class _Kernel:
                 yield row, backed
         yield from ((row, left[row]) for job in rows if job not in controls for row in rows[job])
 
-    def _fill(self, room: OpenRoom, row: int, count: int, reason: Reason) -> int:
+    def _fill(self, room: FreeCapacity, row: int, count: int, reason: Reason) -> int:
         return room.fill(row, np.flatnonzero(room.slots(row)), count, reason) if count and room.has_room(row) else 0
 
     def _controls(

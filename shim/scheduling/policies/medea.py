@@ -30,8 +30,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.job_table import FloatArray
-from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
@@ -300,7 +300,7 @@ class _Services:
             rounds = self._round(snapshot, services)
             placements = (place_by(order, rounds) for order in self.rules.orders)
             return self._plan(snapshot, turns, rounds, max(placements, key=rounds.objective))
-        room = OpenRoom(snapshot)
+        room = FreeCapacity(snapshot)
         for row in services:
             room.hold(row, _NEXT_ROUND, due_s)
         return self._tasks(snapshot, turns, room)
@@ -344,7 +344,7 @@ class _Services:
         return [turn.request for turn in turns if turn.request in tags]
 
     def _plan(self, snapshot: Snapshot, turns: Sequence[Turn], rounds: ServiceRound, placement: IntArray) -> Plan:
-        room = OpenRoom(snapshot)
+        room = FreeCapacity(snapshot)
         broken = self._breaking(rounds, placement) if self.rules.is_hard else frozenset[int]()
         for service in rounds.services:
             rows = [row for row, group in enumerate(rounds.groups) if group.service == service]
@@ -369,7 +369,7 @@ class _Services:
             broken |= found
             left[[row for row, group in enumerate(rounds.groups) if group.service in found]] = 0
 
-    def _tasks(self, snapshot: Snapshot, turns: Sequence[Turn], room: OpenRoom) -> Plan:
+    def _tasks(self, snapshot: Snapshot, turns: Sequence[Turn], room: FreeCapacity) -> Plan:
         for turn in turns:
             if turn.request not in snapshot.knowledge.services.tags and room.has_room(turn.request):
                 nodes = np.flatnonzero(room.slots(turn.request))
@@ -377,7 +377,7 @@ class _Services:
         return room.plan()
 
 
-def _grant(room: OpenRoom, requests: Sequence[int], counts: IntArray) -> None:
+def _grant(room: FreeCapacity, requests: Sequence[int], counts: IntArray) -> None:
     """Grant what a group has on each node to its requests, in their order."""
     for node in np.flatnonzero(counts).tolist():
         left = int(counts[node])

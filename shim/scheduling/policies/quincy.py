@@ -23,9 +23,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.locality import places_of
-from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
@@ -263,7 +263,7 @@ class Quincy:
 
     def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:  # noqa: ARG002
         """Place greedily: who has waited longest first, each at the cheapest place that costs less than to wait."""
-        room = OpenRoom(snapshot)
+        room = FreeCapacity(snapshot)
         waited = snapshot.requests.times[RequestTime.SINCE_S]
         for row in sorted((turn.request for turn in turns), key=lambda row: float(waited[row])):
             if room.has_room(row):
@@ -281,7 +281,7 @@ class Quincy:
         """State the flow; None where nothing names a place, as nothing is to be gained then."""
         if not any(snapshot.requests.preferred):
             return None
-        room = OpenRoom(snapshot)
+        room = FreeCapacity(snapshot)
         rows = [turn.request for turn in greedy.turns if room.has_room(turn.request)]
         slots = np.max([room.slots(row) for row in rows], axis=0) if rows else np.zeros(0, dtype=np.int64)
         if not slots.any():
@@ -297,7 +297,7 @@ class Quincy:
             return problem.greedy
         if not np.isfinite(answer).all() or (answer < 0).any():
             return problem.greedy
-        rows, room = notes.rows, OpenRoom(now)
+        rows, room = notes.rows, FreeCapacity(now)
         self._follow(now, room, notes, np.rint(answer).astype(np.int64))
         found = room.plan()
         cost, greedy = self.rules.cost(now, found, rows), self.rules.cost(now, problem.greedy, rows)
@@ -305,7 +305,7 @@ class Quincy:
             return problem.greedy
         return Plan(found.grants, found.holds, made_by=MadeBy.EXACT, objective=-float(cost), bound=-float(cost))
 
-    def _follow(self, now: Snapshot, room: OpenRoom, notes: _Notes, flow: IntArray) -> None:
+    def _follow(self, now: Snapshot, room: FreeCapacity, notes: _Notes, flow: IntArray) -> None:
         """Grant what flows over named computers first, so that it is not taken by what may have others."""
         rows, racks, routes = notes.rows, notes.racks, notes.routes
         for at, row in enumerate(rows):
@@ -321,7 +321,7 @@ class Quincy:
                 room.fill(row, np.flatnonzero(room.slots(row)), int(flow[anywhere]), _FLOW)
             self._hold(now, room, row)
 
-    def _hold(self, snapshot: Snapshot, room: OpenRoom, row: int) -> None:
+    def _hold(self, snapshot: Snapshot, room: FreeCapacity, row: int) -> None:
         """Let the rest wait until the next dearer place is worth it."""
         if room.left(row) and room.has_room(row):
             rules = self.rules

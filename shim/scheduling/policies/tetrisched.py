@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.wishes import NO_WISHES, GangShape, JobWishes
+from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.locality import places_of
-from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
@@ -95,7 +95,7 @@ class NodePartitions:
         return np.flatnonzero(np.isin(self.of_node, parts)).astype(np.int64)
 
     def available(
-        self, snapshot: Snapshot, room: OpenRoom, rows: Sequence[int], n_quanta: int, quantum_s: float
+        self, snapshot: Snapshot, room: FreeCapacity, rows: Sequence[int], n_quanta: int, quantum_s: float
     ) -> IntArray:
         """Count what is free of each resource type, and what is expected to come free, by partition and quantum.
 
@@ -197,7 +197,7 @@ class SpaceTime:
 
     def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:  # noqa: ARG002
         """Start whole requests, who has a deadline first, by slack."""
-        room = OpenRoom(snapshot)
+        room = FreeCapacity(snapshot)
         self._start(snapshot, room, self._urgent_first(snapshot, [turn.request for turn in turns]))
         return room.plan()
 
@@ -229,7 +229,7 @@ class SpaceTime:
             return None
         rows = self._urgent_first(snapshot, waiting)[: self.rules.most_requests]
         counts, started = snapshot.requests.numbers[RequestColumn.COUNT], greedy.granted()
-        room = OpenRoom(snapshot)
+        room = FreeCapacity(snapshot)
         if not any(room.has_room(row) for row in rows):
             return None
         if all(started.get(row, 0) == counts[row] for row in rows) and not self._is_elsewhere(snapshot, greedy):
@@ -256,7 +256,7 @@ class SpaceTime:
         value = float(np.dot(np.asarray(problem.arrays["value"]), answer[:-1]))
         if not isinstance(notes, _Notes) or value < self._worth(now, problem.greedy, notes):
             return problem.greedy
-        room = OpenRoom(now)
+        room = FreeCapacity(now)
         leaves = [(leaf, [round(float(answer[each])) for each in leaf.taken]) for leaf in notes.leaves]
         self._carry_out(
             now, room, [each for each in leaves if answer[each[0].chosen] > _LIKELY and any(each[1])], problem
@@ -266,7 +266,7 @@ class SpaceTime:
 
     # ------------------------------------------------------------------ what is started
 
-    def _start(self, snapshot: Snapshot, room: OpenRoom, rows: Sequence[int]) -> None:
+    def _start(self, snapshot: Snapshot, room: FreeCapacity, rows: Sequence[int]) -> None:
         """Start requests as far as there is room, first where they would rather be; gangs whole."""
         for row in rows:
             is_gang, mark = snapshot.requests.numbers[RequestColumn.GANG, row], len(room.grants)
@@ -277,7 +277,7 @@ class SpaceTime:
                 room.undo(mark)
                 room.hold(row, _NO_ROOM)
 
-    def _fill(self, snapshot: Snapshot, room: OpenRoom, row: int, nodes: IntArray, count: int) -> int:
+    def _fill(self, snapshot: Snapshot, room: FreeCapacity, row: int, nodes: IntArray, count: int) -> int:
         """Grant on some nodes, first on those that the request names, as many there as it names them for."""
         placed = 0
         for node, wanted in preferred_nodes(snapshot, row).items():
@@ -285,7 +285,7 @@ class SpaceTime:
                 placed += room.grant(row, node, min(wanted, count - placed), _CHOSEN)
         return placed + room.fill(row, nodes, count - placed, Reason(ReasonCode.ROOM))
 
-    def _carry_out(self, now: Snapshot, room: OpenRoom, leaves: Sequence[_Chosen], problem: Problem) -> None:
+    def _carry_out(self, now: Snapshot, room: FreeCapacity, leaves: Sequence[_Chosen], problem: Problem) -> None:
         """Grant what starts now, hold what is planned for later, and let the others start in between."""
         notes, later = problem.notes, dict[int, list[_Chosen]]()
         if not isinstance(notes, _Notes):
@@ -310,7 +310,7 @@ class SpaceTime:
             room.hold(row, _LATER, now.now_s + start * self.rules.quantum_s)
 
     def _begin(
-        self, snapshot: Snapshot, room: OpenRoom, leaf: CompiledLeaf, counts: Sequence[int], notes: _Notes
+        self, snapshot: Snapshot, room: FreeCapacity, leaf: CompiledLeaf, counts: Sequence[int], notes: _Notes
     ) -> None:
         """Grant what a leaf takes of each of its partitions; of a gang all of it, or nothing."""
         row, mark = leaf.nodes.tag, len(room.grants)
@@ -326,7 +326,7 @@ class SpaceTime:
             room.undo(mark)
             room.hold(row, _NO_ROOM)
 
-    def _fill_gaps(self, snapshot: Snapshot, room: OpenRoom, row: int, left: FloatArray, notes: _Notes) -> None:
+    def _fill_gaps(self, snapshot: Snapshot, room: FreeCapacity, row: int, left: FloatArray, notes: _Notes) -> None:
         """Start what may start anywhere and container by container, as far as it is in no planned start's way.
 
         A solver leaves a few hundredths of what all is worth, which is more than anything without a deadline.
@@ -370,7 +370,7 @@ class SpaceTime:
         return _wishes(snapshot, row).slowdown or self.rules.slowdown
 
     def _request(
-        self, snapshot: Snapshot, room: OpenRoom, row: int, partitions: NodePartitions, available: IntArray
+        self, snapshot: Snapshot, room: FreeCapacity, row: int, partitions: NodePartitions, available: IntArray
     ) -> SpaceTimeRequest:
         """Put a request into the words of the wizard.
 

@@ -18,7 +18,7 @@ from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import (
     Clusters,
-    OfferedRoom,
+    OfferedCapacity,
     Preferred,
     Queues,
     RequestClass,
@@ -165,7 +165,7 @@ def test_a_gang_is_placed_whole_over_clusters_or_not_at_all(policy, count, is_pl
 def test_offered_room_goes_to_the_first_in_order_unless_the_runner_up_needs_it_more():
     scene = Scene((0, 0))
     job = scene.ask(3)
-    kept, outbid = OfferedRoom(1, 0, (2, 2)), OfferedRoom(2, 1, (2, 2), runner_up=(-5, 0, 0))
+    kept, outbid = OfferedCapacity(1, 0, (2, 2)), OfferedCapacity(2, 1, (2, 2), runner_up=(-5, 0, 0))
     plan = scene.decide(MEGHA, offers=(outbid, kept))
     assert [(grant.request, grant.count, grant.offer, grant.place) for grant in plan.grants] == [(job, 2, 1, 0)]
     assert (plan.declined, plan.used_offers) == ([2], 1)
@@ -288,7 +288,7 @@ def test_before_a_task_has_ended_its_age_tells_and_how_many_wait(count, ran_s, p
 def test_what_is_offered_for_short_tasks_long_ones_leave():
     scene = Scene((0, 0))
     a_long_job(scene, 1)
-    offers = (OfferedRoom(1, 0, (1, 1), is_for_short=True),)
+    offers = (OfferedCapacity(1, 0, (1, 1), is_for_short=True),)
     assert scene.decide(KEEPS_HALF, offers=offers, long_from_s=50.0).declined == [1]
     short = scene.ask(1)
     assert counts(scene.decide(KEEPS_HALF, offers=offers, long_from_s=50.0)) == {short: 1}

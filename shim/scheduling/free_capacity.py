@@ -21,7 +21,7 @@ _ROOM = Reason(ReasonCode.ROOM)
 _UNBOUNDED = np.iinfo(np.int64).max
 
 
-class OpenRoom:
+class FreeCapacity:
     """Room of N nodes with R resource types, and decisions of one cycle.
 
     Args:
