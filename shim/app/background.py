@@ -25,7 +25,7 @@ async def begin(use_cases: UseCases) -> None:
     view, shares = use_cases.runtime.view, use_cases.shares
     await use_cases.administration.refresh()
     for application_id, at_ms in (await use_cases.backend.store.waited()).items():
-        view.note_submitted_at(application_id, at_ms)
+        view.applications.submit_times.note(application_id, at_ms)
     await shares.policies.refresh()
     difference = shares.policies.difference()
     if difference is not None:

@@ -245,7 +245,7 @@ class Heddle:
         self._reloading = Reloading(config, self._read, use_cases.administration.drainage)
         self._run_beside("reloading", self._reloading.run, metrics, stack)
         clusters = self._cluster_list(use_cases, self._reloading, metrics, stack)
-        home_of = runtime.view.home_of
+        home_of = runtime.view.applications.home_of
         self._health = Health(runtime.view, runtime.stores.state, clock)
         tokens = DelegationTokens(
             runtime.secret,

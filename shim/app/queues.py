@@ -204,7 +204,7 @@ class SharesOfQueues:
             for attempt in (span.attempt for span in service.spans)
             if (queue := policy.find(attempt.queue)) is not None
             and (queue.altruism or _reads_graphs(queue))
-            and (known := view.find(attempt.id.application)) is not None
+            and (known := view.applications.find(attempt.id.application)) is not None
         ]
 
     def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:

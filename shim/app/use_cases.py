@@ -224,8 +224,8 @@ def _backend(base: Foundation, submitting: Submitting, matching: AttemptMatching
         routing=routing,
         ids=ApplicationIds(
             store,
-            listed=lambda: [document.summary.application_id for document in view.applications()],
-            is_known=lambda application_id: view.find(application_id) is not None,
+            listed=lambda: [document.summary.application_id for document in view.applications.newest_first()],
+            is_known=lambda application_id: view.applications.find(application_id) is not None,
         ),
         submissions=takes_submissions,
         control=ControlService(
@@ -250,7 +250,7 @@ def _work_left(base: Foundation, matching: AttemptMatching) -> Callable[[Applica
     """Give the lookup of what is left: by the cycle of its queue, and before it has begun by its last run."""
 
     def left(application_id: ApplicationId) -> WorkLeft | None:
-        found, document = matching.work_left(application_id), base.runtime.view.find(application_id)
+        found, document = matching.work_left(application_id), base.runtime.view.applications.find(application_id)
         if found is not None or document is None:
             return found
         room = base.shares.room

@@ -82,7 +82,7 @@ class ClientCalls:
     @property
     def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
         """True submit times of applications that waited in Heddle; their homes tell when they started."""
-        return self._view.submitted_at_ms
+        return self._view.applications.submit_times.known
 
     async def read(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
         """Ask the home of an application.
@@ -137,8 +137,8 @@ class ClientCalls:
 
     async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
         """End an application that waits for its queue's turn; see `ControlService.kill_waiting`."""
-        known = self._view.find(application_id)
-        has_home = known is not None and not self._view.is_waiting(application_id)
+        known = self._view.applications.find(application_id)
+        has_home = known is not None and not self._view.applications.is_waiting(application_id)
         return not has_home and await self._control.kill_waiting(application_id, by)
 
     async def ask(self, subcluster: SubClusterId, call: RPCCall) -> RPCAnswer:
@@ -250,7 +250,11 @@ class ClientCalls:
 
     def disowned(self, application_id: ApplicationId) -> ApplicationDocument | None:
         """Document for the client of a submission whose id belongs to another application; None for any other."""
-        return self._view.find(application_id) if self._view.is_disowned(application_id) else None
+        return (
+            self._view.applications.find(application_id)
+            if self._view.applications.is_disowned(application_id)
+            else None
+        )
 
     @property
     def find_account(self) -> Callable[[ApplicationId], Account | None] | None:
@@ -263,24 +267,27 @@ class ClientCalls:
 
     def owner_of(self, application_id: ApplicationId) -> str | None:
         """Owner of an application; None if no home has told of it."""
-        document = self._view.find(application_id)
+        document = self._view.applications.find(application_id)
         return None if document is None else document.summary.user
 
     def has_live_of(self, user: str) -> bool:
         """True if a user has an application that has not ended."""
-        return self._view.columns.has_live_of(user)
+        return self._view.applications.columns.has_live_of(user)
 
     def last_known(self, application_id: ApplicationId, *, viewer: str) -> ApplicationDocument | None:
         """Last document of an application, or that of its submission, if the viewer may see it."""
-        document = self._view.find(application_id)
+        document = self._view.applications.find(application_id)
         return document if document is not None and self._may_see(document, viewer) else None
 
     def not_told_by(self, missing: frozenset[SubClusterId], *, viewer: str) -> list[ApplicationDocument]:
         """Applications that a list gathered now lacks: of missing sub-clusters, and submitted but not yet at home."""
         return [
             document
-            for document in self._view.applications()
-            if (document.summary.home_subcluster in missing or self._view.is_synthetic(document.summary.application_id))
+            for document in self._view.applications.newest_first()
+            if (
+                document.summary.home_subcluster in missing
+                or self._view.applications.is_synthetic(document.summary.application_id)
+            )
             and self._may_see(document, viewer)
         ]
 
@@ -288,7 +295,7 @@ class ClientCalls:
         """Tells which applications are known to have another home; None where there is no other."""
         if len(self._rpcs) == 1:
             return None
-        home_of = self._view.home_of
+        home_of = self._view.applications.home_of
         return lambda application_id: home_of(application_id) not in (None, subcluster)
 
     def weight(self, subcluster: SubClusterId) -> float:

@@ -151,7 +151,7 @@ class AdministrationService:
         admission = self.current.get(subcluster, Admission.OPEN)
         homed = {
             document.summary.application_id
-            for document in self._view.unfinished()
+            for document in self._view.applications.unfinished()
             if document.summary.home_subcluster == subcluster
         }
         try:

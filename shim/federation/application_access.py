@@ -105,7 +105,7 @@ class ApplicationAccess:
         """The rows of the view's columns that a viewer sees; None for all."""
         if viewer.sees_all:
             return None
-        columns, groups = self._view.columns, self._groups(viewer)
+        columns, groups = self._view.applications.columns, self._groups(viewer)
         mask = columns.has_word("user", viewer.user)
         mask |= columns.has_any_id(self.book.visible_to(viewer.user, groups))
         queues = list(columns.words("queue"))
@@ -142,7 +142,7 @@ class ApplicationAccess:
 
     def summary_of(self, application_id: ApplicationId) -> ApplicationSummary | None:
         """Find the summary of an application; None for one that nobody has told of."""
-        known = self._view.find(application_id)
+        known = self._view.applications.find(application_id)
         return None if known is None else known.summary
 
     def _groups(self, viewer: Viewer) -> Callable[[], Collection[str]]:

@@ -67,7 +67,7 @@ class ApplicationACLBook:
         Raises:
             StoreError: The store does not say.
         """
-        listed = self._view.columns.ids()
+        listed = self._view.applications.columns.ids()
         for gone in [each for each in self._known if each not in listed]:
             self._forget(gone)
         while missing := list(islice((each for each in listed if each not in self._known), _AT_A_TIME)):

@@ -297,7 +297,9 @@ class Inspection:
     def _leaves(self, seen: SubClusterView) -> tuple[QueueFacts, ...]:
         """Leaf queues of a sub-cluster, with the newest of what ended in them."""
         ended: dict[str, list[EndedApplication]] = defaultdict(list)
-        newest = (each for each in self.view.applications() if each.summary.home_subcluster == seen.subcluster)
+        newest = (
+            each for each in self.view.applications.newest_first() if each.summary.home_subcluster == seen.subcluster
+        )
         for document in islice((each for each in newest if each.summary.finished_at_ms > 0), _MOST_ENDED):
             queue, told = find_queue(seen, document.summary.queue), _ended(document)
             if queue is not None and told is not None:

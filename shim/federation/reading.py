@@ -149,13 +149,13 @@ class ApplicationReading:
         return read if viewer.sees_all else replace(read, document=self.access.shown(read.document, viewer))
 
     async def _read(self, application_id: ApplicationId, viewer: Viewer) -> ApplicationRead:
-        known = self._view.find(application_id)
+        known = self._view.applications.find(application_id)
         if known is None:
             known = await self._discover(application_id)
         home = known.summary.home_subcluster
-        if self._view.is_waiting(application_id):
+        if self._view.applications.is_waiting(application_id):
             return ApplicationRead(known, Freshness(self._clock.now_s()))
-        if home in self._settings.guarded and not self._view.is_synthetic(application_id):
+        if home in self._settings.guarded and not self._view.applications.is_synthetic(application_id):
             return await self._guarded_application(application_id, home, viewer.user)
         if known.summary.state.is_final:
             return ApplicationRead(known, Freshness(self._clock.now_s()))
@@ -171,7 +171,7 @@ class ApplicationReading:
     async def _read_all(self, viewer: Viewer) -> ApplicationsRead:
         await self._fetch_written()
         freshness = freshness_of(self._view, Part.APPLICATIONS, self._clock.now_s())
-        documents, version = self._view.applications(), self._view.version(Part.APPLICATIONS)
+        documents, version = self._view.applications.newest_first(), self._view.version(Part.APPLICATIONS)
         if not self._settings.guarded:
             return ApplicationsRead(documents, version, freshness)
         return await self._guarded_applications(documents, version, freshness, viewer.user)
@@ -183,7 +183,7 @@ class ApplicationReading:
         await self._fetch_written()
         now_s = self._clock.now_s()
         freshness = freshness_of(self._view, Part.APPLICATIONS, now_s)
-        return ColumnsRead(self._view.columns, freshness, self.access, self.access.visible(viewer))
+        return ColumnsRead(self._view.applications.columns, freshness, self.access, self.access.visible(viewer))
 
     @property
     def are_lists_at_hand(self) -> bool:
@@ -193,7 +193,7 @@ class ApplicationReading:
     def is_at_hand(self, text: str) -> bool:
         """True if the document of the application with this id needs no question to a sub-cluster now."""
         try:
-            known = self._view.find(ApplicationId.parse(text))
+            known = self._view.applications.find(ApplicationId.parse(text))
         except MalformedIdError:
             return False
         if known is None or known.summary.home_subcluster in self._settings.guarded:
@@ -212,7 +212,7 @@ class ApplicationReading:
         now_s = self._clock.now_s()
         asked = submission.queue or _DEFAULT_QUEUE
         queue = find_queue(self._view.look(home, now_s), asked)
-        has_waited = self._view.is_waiting(submission.application_id)
+        has_waited = self._view.applications.is_waiting(submission.application_id)
         summary = ApplicationSummary(
             application_id=submission.application_id,
             home_subcluster=home,
@@ -223,20 +223,20 @@ class ApplicationReading:
             final_status=FinalStatus.UNDEFINED,
             application_type=submission.application_type,
             tags=submission.tags,
-            started_at_ms=self._view.submitted_at_ms.get(submission.application_id, int(now_s * 1000)),
+            started_at_ms=self._view.applications.submit_times.known.get(submission.application_id, int(now_s * 1000)),
         )
-        self._view.mark_submitted(submitted_document(summary, now_s, is_unmanaged=submission.is_unmanaged))
+        self._view.applications.submit(submitted_document(summary, now_s, is_unmanaged=submission.is_unmanaged))
 
     def mark_written(self, application_id: ApplicationId) -> None:
         """Note a change of an application: the next read of it, alone or in a list, fetches it first."""
-        self._view.mark_written(application_id, at_s=self._clock.now_s())
+        self._view.applications.write(application_id, at_s=self._clock.now_s())
         self._guarded.mark_written(application_id)
 
     # ------------------------------------------------------------------ one application
 
     def _is_young(self, document: ApplicationDocument) -> bool:
         application_id = document.summary.application_id
-        if self._view.is_outdated(application_id) or self._view.is_synthetic(application_id):
+        if self._view.applications.is_outdated(application_id) or self._view.applications.is_synthetic(application_id):
             return False
         return self._clock.now_s() - document.as_of_s <= self._settings.staleness_s
 
@@ -248,7 +248,7 @@ class ApplicationReading:
             await self._fetch(application_id, home)
         except ResourceManagerError:
             missing = (home,)
-        stands = self._view.find(application_id)
+        stands = self._view.applications.find(application_id)
         if stands is None:
             raise _not_found(application_id)
         as_of_s = self._clock.now_s() if stands.summary.state.is_final else stands.as_of_s
@@ -262,7 +262,10 @@ class ApplicationReading:
         """
         if home in self._view.late(self._clock.now_s()):
             raise ResourceManagerError(home, "did not answer the last poll")
-        key = (application_id, self._view.written_at_s(application_id))  # not one that began before a write
+        key = (
+            application_id,
+            self._view.applications.written_at_s(application_id),
+        )  # not one that began before a write
         return await self._flights.do(key, lambda: self._ask(application_id, home))
 
     async def _ask(self, application_id: ApplicationId, home: SubClusterId) -> ApplicationDocument | None:
@@ -270,11 +273,11 @@ class ApplicationReading:
         manager, timeout_s = self._managers[home], self._settings.answer_within_s
         document = await ask.ask_application(manager, application_id, as_of_s=as_of_s, timeout_s=timeout_s)
         if document is not None:
-            self._view.note(document)
-        elif self._view.find(application_id) is not None:
+            self._view.applications.note(document)
+        elif self._view.applications.find(application_id) is not None:
             spent_s = self._clock.now_s() - as_of_s
             await self._confirm_life(home, timeout_s=max(0.1, timeout_s - spent_s))
-            self._view.note_unknown(application_id, home, as_of_s=as_of_s)
+            self._view.applications.forget(application_id, home, as_of_s=as_of_s)
         return document
 
     async def _confirm_life(self, home: SubClusterId, *, timeout_s: float) -> None:
@@ -304,7 +307,7 @@ class ApplicationReading:
             return self._note_unplaced(record)
         asked = self._view.subclusters if record is None else (record.home_subcluster,)
         outcomes = await asyncio.gather(*(self._ask_quietly(application_id, subcluster) for subcluster in asked))
-        found = self._view.find(application_id)
+        found = self._view.applications.find(application_id)
         if found is not None:
             return found
         silent = [subcluster for subcluster, knows in zip(asked, outcomes, strict=True) if not knows]
@@ -326,7 +329,7 @@ class ApplicationReading:
         except ResourceManagerError:
             return False
         if document is not None:
-            self._view.note(document)
+            self._view.applications.note(document)
         return True
 
     async def _record_in_store(self, application_id: ApplicationId) -> SubmissionRecord | None:
@@ -344,9 +347,9 @@ class ApplicationReading:
         """An application that waits, was ended while it did, or was lost: only the store knows of it."""
         document = unplaced_document(record, record.rejection or record.decision.reason, self._clock.now_s())
         if document.summary.state.is_final:
-            self._view.note(document)
+            self._view.applications.note(document)
         else:
-            self._view.mark_waiting(document)
+            self._view.applications.wait(document)
         return document
 
     # ------------------------------------------------------------------ lists
@@ -360,14 +363,14 @@ class ApplicationReading:
 
     def _due(self) -> list[tuple[ApplicationId, SubClusterId]]:
         """Applications that were written since they were told, and may be asked for at present; newest first."""
-        outdated = self._view.outdated()
+        outdated = self._view.applications.outdated
         if not outdated:
             return []
-        late, forgotten = self._view.late(self._clock.now_s()), self._view.forgotten()
+        late, forgotten = self._view.late(self._clock.now_s()), self._view.applications.forgotten
         return [
             (application_id, home)
             for application_id in sorted(outdated, reverse=True)
-            if (home := self._view.home_of(application_id)) is not None
+            if (home := self._view.applications.home_of(application_id)) is not None
             and home not in late
             and application_id not in forgotten
         ]
@@ -379,12 +382,12 @@ class ApplicationReading:
     ) -> ApplicationRead:
         is_late = home in self._view.late(self._clock.now_s())
         document, is_fresh = await self._guarded.application(home, application_id, viewer, is_late=is_late)
-        document = None if document is None else self._view.as_submitted(document)
+        document = None if document is None else self._view.applications.submit_times.corrected(document)
         if document is None and is_fresh:
             raise _not_found(application_id)
         if document is None:
             raise HomeUnreachableError(f"{home}, the home of {application_id}, does not answer now; try again")
-        whole = self._view.with_account(document)
+        whole = self._view.applications.with_account(document)
         return ApplicationRead(whole, Freshness(document.as_of_s, () if is_fresh else (home,)))
 
     async def _guarded_applications(
@@ -396,9 +399,11 @@ class ApplicationReading:
             document
             for document in documents
             if document.summary.home_subcluster not in self._settings.guarded
-            or self._view.is_synthetic(document.summary.application_id)
+            or self._view.applications.is_synthetic(document.summary.application_id)
         ]
-        joined.extend(self._view.with_account(self._view.as_submitted(each)) for each in seen)
+        joined.extend(
+            self._view.applications.with_account(self._view.applications.submit_times.corrected(each)) for each in seen
+        )
         joined.sort(
             key=lambda document: (document.summary.started_at_ms, document.summary.application_id), reverse=True
         )

@@ -146,9 +146,9 @@ class Routing:
             HomeUnreachableError: Nobody who answers knows it, and a sub-cluster that might does not answer; or it waits
                 for its queue's turn, or was ended while it did: it has no home.
         """
-        if self._view.home_of(application_id) == NOWHERE:
+        if self._view.applications.home_of(application_id) == NOWHERE:
             raise _no_home(application_id)
-        known = self._view.home_of(application_id) or self._homes.get(application_id)
+        known = self._view.applications.home_of(application_id) or self._homes.get(application_id)
         if known is not None:
             return known
         search = self._searches.get(application_id)
@@ -191,7 +191,8 @@ class Routing:
 
     def is_told(self, application_id: ApplicationId) -> bool:
         """Return whether its home itself has told of an application."""
-        return self._view.find(application_id) is not None and not self._view.is_synthetic(application_id)
+        known = self._view.applications
+        return known.find(application_id) is not None and not known.is_synthetic(application_id)
 
     def usable(self) -> tuple[SubClusterId, ...]:
         """Sub-clusters that answered their last poll, in the configured order."""
@@ -205,7 +206,7 @@ class Routing:
             record = await self._store.find(application_id)
         if record is not None and record.home_subcluster == NOWHERE:
             document = unplaced_document(record, record.rejection or record.decision.reason, self._clock.now_s())
-            note = self._view.note if document.summary.state.is_final else self._view.mark_waiting
+            note = self._view.applications.note if document.summary.state.is_final else self._view.applications.wait
             note(document)
             raise _no_home(application_id)
         if record is not None and record.state is SubmissionState.INTENDED:

@@ -69,13 +69,13 @@ class AttemptDirectory:
             HomeUnreachableError: Whoever might know it does not answer.
         """
         application_id = attempt_id.application
-        home = self._view.home_of(application_id)
+        home = self._view.applications.home_of(application_id)
         if home is None:
             async with self._searches:
                 home = await self._routing.home_of(application_id)
         if self._read() and not self._routing.is_told(application_id):
             await self._ask(attempt_id, home)
-        document = self._view.find(application_id)
+        document = self._view.applications.find(application_id)
         if document is None:
             return Attempt(attempt_id, home, queue="", user="")
         queue = self._path_of(document.summary.queue, home)
@@ -99,4 +99,4 @@ class AttemptDirectory:
             raise HomeUnreachableError(f"{home} cannot tell now in which queue {application_id} is: {exc}") from exc
         if document is None:
             raise NotFoundError(f"app with id: {application_id} not found")
-        self._view.note(document)
+        self._view.applications.note(document)

@@ -164,14 +164,14 @@ class QueueCycles:
         return self.launches.capacity(lambda subcluster: names(subcluster) or "")
 
     def _recurring_key(self, application: ApplicationId) -> str:
-        document = self._view.find(application)
+        document = self._view.applications.find(application)
         return "" if document is None else recurring_key(document.summary)
 
     def _times(self, application: ApplicationId) -> JobTimes | None:
-        document = self._view.find(application)
+        document = self._view.applications.find(application)
         if document is None:
             return None
-        told_ms = self._view.submitted_at_ms.get(application, document.summary.started_at_ms)
+        told_ms = self._view.applications.submit_times.known.get(application, document.summary.started_at_ms)
         return job_times(told_ms / 1000, document.summary.tags)
 
     # ------------------------------------------------------------------ when cycles run

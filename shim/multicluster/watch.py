@@ -95,12 +95,12 @@ class SessionWatch:
                 await self._store.remove_attempts(application)
 
     def _is_final(self, application: ApplicationId) -> bool:
-        document = self._view.find(application)
+        document = self._view.applications.find(application)
         return document is not None and document.summary.state.is_final
 
     async def _has_ended(self, session: RemoteSession, *, asks_homes: bool) -> bool:
         """True if an application is no more; what its home cannot tell now is found out later."""
-        if self._view.find(session.application) is not None:
+        if self._view.applications.find(session.application) is not None:
             return self._is_final(session.application)
         if self._view.is_retired(session.home):
             return True

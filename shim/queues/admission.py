@@ -242,8 +242,8 @@ class AdmissionQueue:
             known_since_ms = self._records[application_id].intended_at_ms
             record = await self._store.find(application_id)
             if record is not None and record.state in _STARTED:  # elsewhere: listed until its home tells of it
-                self._view.note_submitted_at(application_id, known_since_ms)
-                self._view.mark_submitted(unplaced_document(record, "", self._clock.now_s()))
+                self._view.applications.submit_times.note(application_id, known_since_ms)
+                self._view.applications.submit(unplaced_document(record, "", self._clock.now_s()))
             is_killed = record is not None and record.state is SubmissionState.KILLED
             self.forget(application_id, record if is_killed else None)
 
@@ -310,7 +310,7 @@ class AdmissionQueue:
                 del self._counts[name]  # clients choose the names
         self._told.pop(application_id, None)
         final = unplaced_document(killed, killed.rejection, self._clock.now_s()) if killed is not None else None
-        self._view.end_waiting(application_id, final)
+        self._view.applications.end_waiting(application_id, final)
 
     # -- rounds ------------------------------------------------------------------------------------------------------
 
@@ -429,10 +429,10 @@ class AdmissionQueue:
 
     def _tell(self, record: SubmissionRecord, diagnostics: str) -> None:
         application_id = record.submission.application_id
-        if self._told.get(application_id) == diagnostics and self._view.is_waiting(application_id):
+        if self._told.get(application_id) == diagnostics and self._view.applications.is_waiting(application_id):
             return
         self._told[application_id] = diagnostics
-        self._view.mark_waiting(unplaced_document(record, diagnostics, self._clock.now_s()))
+        self._view.applications.wait(unplaced_document(record, diagnostics, self._clock.now_s()))
 
 
 def _last_part(queue: str) -> str:

@@ -278,7 +278,7 @@ class AltruismService:
 
     def _altruism_of(self, application: ApplicationId, queue: FederatedQueue) -> float:
         """Probability with which a job yields: what its tag says, else its queue's."""
-        known = self._world.view.find(application)
+        known = self._world.view.applications.find(application)
         told = None if known is None else job_times(0.0, known.summary.tags).wishes.altruism
         return queue.altruism if told is None else told
 

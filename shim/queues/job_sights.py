@@ -70,7 +70,7 @@ class JobObservations:
         self._watch.settle(self._has_succeeded, now_s)
 
     def _has_succeeded(self, attempt: ApplicationAttemptId) -> bool | None:
-        document = self._view.find(attempt.application)
+        document = self._view.applications.find(attempt.application)
         status = FinalStatus.UNDEFINED if document is None else document.summary.final_status
         return None if status is FinalStatus.UNDEFINED else status is FinalStatus.SUCCEEDED
 
@@ -82,7 +82,7 @@ class JobObservations:
             now_s: Now.
         """
         attempt, asks = span.attempt, span.holdings.asks
-        document = self._view.find(attempt.id.application)
+        document = self._view.applications.find(attempt.id.application)
         # runs may be numbered: jobs of one name that are others have other stages
         engine, key = (
             ("", "")

@@ -173,7 +173,7 @@ class LoadMeter:
         return MeterSnapshot(
             looks=[self._view.look(item, now_s) for item in self._view.subclusters],
             admissions=dict(self._admissions),
-            unfinished=self._view.unfinished() if needs_applications else (),
+            unfinished=self._view.applications.unfinished() if needs_applications else (),
             on_the_way=tuple(self._on_the_way.values()),
             withheld=dict(self.withheld()),
             learnt=dict(self._learnt),
@@ -202,8 +202,9 @@ class LoadMeter:
 
     def _forget_shown(self, now_s: float) -> None:
         """Forget who was let through and is in the view by now, or was refused."""
+        known = self._view.applications
         for application_id, one in list(self._on_the_way.items()):
-            is_shown = self._view.find(application_id) is not None and not self._view.is_waiting(application_id)
+            is_shown = known.find(application_id) is not None and not known.is_waiting(application_id)
             if is_shown or now_s - one.at_s > _ON_THEIR_WAY_S:
                 del self._on_the_way[application_id]
 

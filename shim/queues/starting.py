@@ -117,7 +117,7 @@ class Starting:
         if not self._attempts.is_hopeless(record.progress, self._clock.monotonic_s()):
             return
         told = f"given up after {known.failures} attempts to start it: {reason}"[:_LONGEST_REASON]
-        document = self._view.find(application_id)
+        document = self._view.applications.find(application_id)
         with suppress(VersionConflictError):  # it was killed, or another Heddle has started it
             await self._store.reject(record.progress, reason=told)
             self._attempts.note_given_up(application_id)
@@ -125,4 +125,4 @@ class Starting:
             _log.error("given up", application=str(application_id), reason=told)
             tell(LifeEvent.ENDED, application_id, cluster="", state="REJECTED", reason=told[:500])
             if document is not None:
-                self._view.note(as_failed(document, told, self._clock.now_s()))
+                self._view.applications.note(as_failed(document, told, self._clock.now_s()))

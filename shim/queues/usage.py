@@ -123,7 +123,8 @@ class UsageKeeping:
             if now_s >= self._forget_at_s:
                 await self._store.forget(int(now_s * 1000) - KEPT_FOR_MS)
                 self._forget_at_s = now_s + _FORGET_EVERY_S
-                self._live_at_s = {name: at_s for name, at_s in self._live_at_s.items() if self._view.find(name)}
+                find = self._view.applications.find
+                self._live_at_s = {name: at_s for name, at_s in self._live_at_s.items() if find(name)}
         except StoreError as exc:
             self._due = dict.fromkeys(due) | self._due
             _log.warning("usage is not kept yet", applications=len(due), reason=str(exc))
@@ -145,8 +146,8 @@ class UsageKeeping:
 
     def _written_now(self, name: ApplicationId, now_s: float) -> ApplicationDocument | None:
         """The document of an application that is to be written now; what has no room in this turn waits for its own."""
-        document = self._view.find(name)
-        if document is None or self._view.is_synthetic(name) or not self._is_mine(document.summary.queue):
+        document = self._view.applications.find(name)
+        if document is None or self._view.applications.is_synthetic(name) or not self._is_mine(document.summary.queue):
             return None
         if document.summary.state.is_final:
             return None if self._written.get(name) == hash(document.raw) else document

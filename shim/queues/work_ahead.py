@@ -92,7 +92,7 @@ class WorkAhead:
         self._known[subcluster].sent[submission.application_id] = _Sent(queue.path, mib_s, now_s)
 
     def _measure(self, known: _Known, seen: SubClusterView, now_s: float) -> None:
-        live = self._view.live(seen.subcluster)
+        live = self._view.applications.live(seen.subcluster)
         known.until_s = now_s + _EVERY_S
         step = -(-len(live) // _MOST_MEASURED) or 1
         known.sent = {
@@ -108,7 +108,7 @@ class WorkAhead:
     def _left(self, seen: SubClusterView, live: list[ApplicationId]) -> Iterator[tuple[str, float, bool]]:
         paths: dict[str, str] = {}
         for name in live:
-            document = self._view.find(name)
+            document = self._view.applications.find(name)
             if document is None:
                 continue
             summary = document.summary

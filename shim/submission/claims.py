@@ -46,7 +46,7 @@ class Claims:
         with suppress(VersionConflictError):  # another Heddle was first
             await self._store.give_up(submitted.progress, reason=reason)
         lost = replace(record, state=SubmissionState.LOST, rejection=reason)
-        self._view.disown(unplaced_document(lost, reason, self._clock.now_s()))
+        self._view.applications.disown(unplaced_document(lost, reason, self._clock.now_s()))
         _log.error("an id belongs to another application", application=str(application_id), reason=reason)
         return True
 

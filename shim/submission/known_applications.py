@@ -56,7 +56,7 @@ class KnownApplications:
             StoreError: The store does not say.
             UnavailableError: A cluster that may know it does not say. The same submission may be repeated.
         """
-        document = self.view.find(submission.application_id)
+        document = self.view.applications.find(submission.application_id)
         if document is None:
             return await self._at_a_cluster(submission)
         record = await self.store.find(submission.application_id)
@@ -65,7 +65,7 @@ class KnownApplications:
         if record.state is SubmissionState.REJECTED:
             return None
         known = self.as_known(record, submission, content_hash(submission))
-        if not self.view.is_synthetic(submission.application_id):
+        if not self.view.applications.is_synthetic(submission.application_id):
             # a record proves nothing where a restore brought it back and its id has gone to another application since
             _refuse_another(record.submission, document.summary)
         return known

@@ -178,7 +178,7 @@ class RestoreGap:
             StoreUnavailableError: The store does not tell.
         """
         for record in await self.history.disputed():
-            self.view.disown(unplaced_document(record, record.rejection, self.clock.now_s()))
+            self.view.applications.disown(unplaced_document(record, record.rejection, self.clock.now_s()))
         await self.round()
 
     async def round(self) -> None:
@@ -202,7 +202,7 @@ class RestoreGap:
         """Adopt what a cluster lists under Heddle's ids and the store does not know."""
         listed = [
             document.summary.application_id
-            for document in self.view.applications()
+            for document in self.view.applications.newest_first()
             if self._must_have_record(document.summary, subcluster, history)
         ]
         lost = await self.history.lost(listed, subcluster)
@@ -221,7 +221,7 @@ class RestoreGap:
 
     def _must_have_record(self, seen: ApplicationSummary, subcluster: SubClusterId, history: StoreHistory) -> bool:
         """True if an application must have a record unless it was lost: final ones are purged, the oldest first."""
-        is_listed = seen.home_subcluster == subcluster and not self.view.is_synthetic(seen.application_id)
+        is_listed = seen.home_subcluster == subcluster and not self.view.applications.is_synthetic(seen.application_id)
         if not is_listed or seen.application_id.cluster_timestamp not in history.epochs:
             return False
         horizon_ms = max(history.oldest_final_ms, int((self.clock.now_s() - self.settings.history_s) * 1000))

@@ -126,7 +126,7 @@ class Reconciliation:
 
     def _end_of(self, application_id: ApplicationId) -> tuple[str, str]:
         """State and final status, as far as they are known: a home forgets what ended long ago."""
-        document = self._view.find(application_id)
+        document = self._view.applications.find(application_id)
         if document is None or not document.summary.state.is_final:
             return "", ""
         return document.summary.state.value, document.summary.final_status.value
@@ -136,14 +136,14 @@ class Reconciliation:
         findings = _Findings()
         now_s = self._clock.now_s()
         noticed_s = self._noticed_s[home]
-        forgotten = self._view.forgotten()
+        forgotten = self._view.applications.forgotten
         for progress in standings:
             application_id = progress.application_id
-            document = self._view.find(application_id)
-            is_told = document is not None and not self._view.is_synthetic(application_id)
+            document = self._view.applications.find(application_id)
+            is_told = document is not None and not self._view.applications.is_synthetic(application_id)
             same_life = progress.home_started_on_ms == life.started_on_ms
             if document is not None and is_told and document.summary.home_subcluster != home:
-                self._view.note_home(application_id, home)  # another Heddle has moved it
+                self._view.applications.note_home(application_id, home)  # another Heddle has moved it
                 document, is_told = None, False
             if application_id in forgotten:
                 findings.to_ask.append(progress)
@@ -174,7 +174,7 @@ class Reconciliation:
             if seen is None and same_life:
                 _log.info("ended and forgotten by its home", application=str(progress.application_id), home=home)
                 findings.finals.append(progress.application_id)
-                self._view.unmark_submitted(progress.application_id)
+                self._view.applications.withdraw(progress.application_id)
             elif seen is None:
                 await self._submit_anew(progress, knows.life)
             else:
@@ -216,7 +216,7 @@ class Reconciliation:
         """Sweep in turn, and at once when the home restarted or lost something."""
         swept_s = float("-inf")
         while True:
-            is_urgent = self._has_new_life(home) or home in self._view.forgotten().values()
+            is_urgent = self._has_new_life(home) or home in self._view.applications.forgotten.values()
             is_due = is_urgent or self._clock.monotonic_s() - swept_s >= self._settings.sweep_interval_s
             if is_due and await self._succeeds(self.sweep(home)):
                 swept_s = self._clock.monotonic_s()

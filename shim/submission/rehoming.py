@@ -119,7 +119,7 @@ class Rehoming:
 
     def show(self, record: SubmissionRecord) -> None:
         """List one that leaves its home as it is while it has none: that the home ends it is no end of it."""
-        if not self._view.is_synthetic(record.submission.application_id):
+        if not self._view.applications.is_synthetic(record.submission.application_id):
             self._show_at(record, NOWHERE)
 
     async def plan(self, application_id: ApplicationId) -> Move:
@@ -295,7 +295,7 @@ class Rehoming:
     async def _stay(self, leaving: SubmissionRecord, document: ApplicationDocument) -> None:
         """It began, or ended by itself, before it could be moved: its home has it."""
         _log.warning("not moved: it had begun", application=str(document.summary.application_id))
-        self._view.move(document)
+        self._view.applications.move(document)
         await self._resending.settle_taken(leaving)
 
     async def _send_on(self, leaving: SubmissionRecord, since_s: float) -> str:
@@ -319,7 +319,9 @@ class Rehoming:
     def _show_at(self, record: SubmissionRecord, home: SubClusterId) -> None:
         """List it at its new home: that the old one has ended it is no end of it."""
         shown = replace(record, home_subcluster=home)
-        self._view.move(unplaced_document(shown, f"It is moved from {record.home_subcluster}.", self._clock.now_s()))
+        self._view.applications.move(
+            unplaced_document(shown, f"It is moved from {record.home_subcluster}.", self._clock.now_s())
+        )
 
     @staticmethod
     def _told(record: SubmissionRecord, home: SubClusterId, reason: str, *, is_done: bool) -> Move:

@@ -220,9 +220,9 @@ def _as_it_stood(intent: SubmissionRecord, was: SubmissionProgress) -> Submissio
 
 def show_as_failed(view: FederationView, application_id: ApplicationId, rejection: str, at_s: float) -> None:
     """Show an application as failed from now on, if it is listed; see `as_failed`."""
-    document = view.find(application_id)
+    document = view.applications.find(application_id)
     if document is not None:
-        view.note(as_failed(document, rejection, at_s))
+        view.applications.note(as_failed(document, rejection, at_s))
 
 
 def as_failed(document: ApplicationDocument, rejection: str, at_s: float) -> ApplicationDocument:

@@ -251,10 +251,10 @@ class RetirementService:
         elif record is None or record.state in {SubmissionState.LOST, SubmissionState.REJECTED}:
             reason = _lost_with(home) if record is None else record.rejection
             told = f"{reason} It was {document.summary.state.value} when that was last heard of."
-            self._view.note(as_failed(document, told, self._clock.now_s()))
+            self._view.applications.note(as_failed(document, told, self._clock.now_s()))
 
     def _unfinished_at(self, subcluster: SubClusterId) -> list[ApplicationDocument]:
-        return [each for each in self._view.unfinished() if each.summary.home_subcluster == subcluster]
+        return [each for each in self._view.applications.unfinished() if each.summary.home_subcluster == subcluster]
 
     # -- questions ---------------------------------------------------------------------------------------------------
 

@@ -219,7 +219,7 @@ class SubmissionService:
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         _tell_home(record, waited_s=(record.intended_at_ms - waited.intended_at_ms) / 1000)
         self.attempts.begin(record)  # what waited was sent nowhere
-        self._view.note_submitted_at(record.submission.application_id, told.since_ms)
+        self._view.applications.submit_times.note(record.submission.application_id, told.since_ms)
         self._listing.mark_submitted(record.submission, record.home_subcluster)
         return await self._deliver(record, deadline_s, "application/json")
 

@@ -82,7 +82,7 @@ class HomeWaits:
 
     def overtaken(self) -> list[Overtaken]:
         """Every application that others of its queue have overtaken elsewhere, that waits longest first."""
-        waiting = [each for each in self._view.unfinished() if self._is_overdue(each)]
+        waiting = [each for each in self._view.applications.unfinished() if self._is_overdue(each)]
         if not waiting:
             return []
         known: dict[tuple[SubClusterId, str], str] = {}
@@ -128,7 +128,7 @@ class HomeWaits:
     ) -> list[tuple[str, SubClusterId, float]]:
         """Queue, home and submission of what runs or has run, and was submitted since then."""
         found = []
-        for document in self._view.applications():
+        for document in self._view.applications.newest_first():
             summary = document.summary
             has_run = summary.state in (YarnApplicationState.RUNNING, YarnApplicationState.FINISHED)
             if not has_run or summary.home_subcluster not in self._view.subclusters:

@@ -109,11 +109,11 @@ class ListsInTheView:
             allocatedMB=0,
             allocatedVCores=0,
         )
-        self._view.mark_submitted(_document(shown, home, self._clock.now_s()))
+        self._view.applications.submit(_document(shown, home, self._clock.now_s()))
 
     def mark_written(self, application_id: ApplicationId) -> None:
         """Mark its documents as out of date."""
-        self._view.mark_written(application_id, at_s=self._clock.now_s())
+        self._view.applications.write(application_id, at_s=self._clock.now_s())
 
 
 class ScriptedHeddle:
@@ -157,7 +157,7 @@ class ScriptedHeddle:
     async def _poll(self, subcluster: SubClusterId) -> None:
         manager = self.managers[subcluster]
         polled_at_s = self.clock.now_s()
-        known = self.view.live(subcluster)
+        known = self.view.applications.live(subcluster)
         try:
             info = (await _get(manager, "info"))["clusterInfo"]
             applications = (await _get(manager, "apps"))["apps"].get("app", [])
@@ -262,8 +262,8 @@ def _document(shown: Mapping[str, object], home: SubClusterId, as_of_s: float) -
         user=str(shown["user"]),
         name=str(shown["name"]),
         queue=str(shown["queue"]),
-        state=YarnApplicationState(shown["state"]),
-        final_status=FinalStatus(shown["finalStatus"]),
+        state=YarnApplicationState(str(shown["state"])),
+        final_status=FinalStatus(str(shown["finalStatus"])),
         application_type="YARN",
         tags=tuple(filter(None, str(shown.get("applicationTags", "")).split(","))),
         started_at_ms=int(str(shown["startedTime"])),

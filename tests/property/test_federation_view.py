@@ -52,7 +52,7 @@ def truth(reports):
 
 
 def believed(view):
-    return {document.summary.application_id: document.summary.state for document in view.applications()}
+    return {document.summary.application_id: document.summary.state for document in view.applications.newest_first()}
 
 
 def a_view():
@@ -76,7 +76,7 @@ def test_lost_repeated_and_late_reports_never_take_a_state_back_nor_make_up_a_pa
         now = believed(view)
         assert before.keys() <= now.keys()
         assert all(is_ordered(before[application_id], now[application_id]) for application_id in before)
-        for document in view.applications():
+        for document in view.applications.newest_first():
             summary = document.summary
             assert summary.final_status.value in POSSIBLE[summary.state.value]
             assert f'"{summary.state.value}"'.encode() in document.raw

@@ -24,7 +24,12 @@ from shim.federation.core.account_book import AccountBook, NoUsage
 
 
 class ApplicationIndex:
-    """Documents by application id, with what the federation itself knows of them: homes and own writes."""
+    """Documents by application id, with what the federation itself knows of them: homes and own writes.
+
+    Attributes:
+        submit_times: Of applications that waited: documents tell when they were submitted, not when their homes got
+            them.
+    """
 
     def __init__(
         self, subclusters: Sequence[SubClusterId], most_finals: int, accounts: AccountBook | None = None
@@ -37,6 +42,7 @@ class ApplicationIndex:
             accounts: Of applications that use more than their homes; None to show what homes tell alone.
         """
         self._accounts = accounts if accounts is not None else AccountBook(NoUsage())
+        self.submit_times = SubmitTimes()
         self._bare: dict[ApplicationId, ApplicationDocument] = {}
         self._rm_started_ms: dict[SubClusterId, int] = {}
         self._rank = {subcluster: rank for rank, subcluster in enumerate(subclusters)}
@@ -96,6 +102,10 @@ class ApplicationIndex:
     def written_at_s(self, application_id: ApplicationId) -> float | None:
         """Time of the last change, if no document from after that is known."""
         return self._written.get(application_id)
+
+    def is_outdated(self, application_id: ApplicationId) -> bool:
+        """Tell whether the application was written after its document was asked for."""
+        return application_id in self._written
 
     def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
         """Applications of a sub-cluster whose document is not final; none that only the federation tells of."""
@@ -171,7 +181,7 @@ class ApplicationIndex:
         if before is None or before.raw != document.raw:
             self._version += 1
 
-    def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None) -> None:
+    def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None = None) -> None:
         """Take an application out of those that wait; show its end, or nothing until its home tells."""
         if application_id not in self._waiting:
             return
@@ -208,6 +218,10 @@ class ApplicationIndex:
     def note_life(self, subcluster: SubClusterId, rm_started_ms: int) -> None:
         """A ResourceManager's process started then: its counters may have begun anew."""
         self._rm_started_ms[subcluster] = rm_started_ms
+
+    def note(self, document: ApplicationDocument) -> bool:
+        """Take in what a home tells; return whether the application became final by it."""
+        return self.take(self.submit_times.corrected(document))
 
     def take(self, document: ApplicationDocument) -> bool:
         """Keep a document if it stands; return whether the application became final by it."""

@@ -1,7 +1,7 @@
 """The view of all sub-clusters by their polls: the state that answers reads, and on which homes are chosen.
 
 Reports may be lost, repeated or late: one is applied only if it is newer than what is known of its sub-cluster. Beside
-reports, single documents come in (`note`), fetched by id between two polls.
+reports, single documents come in (`applications.note`), fetched by id between two polls.
 
 Three things are never done. An application is not ended because it is absent: only its own document, or its active home
 that says it does not know the id, ends it. A state is not put together from two documents. And what was last known of a
@@ -17,13 +17,12 @@ from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shim.domain.application_columns import ApplicationColumns
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
 from shim.federation.core.account_book import AccountBook, NoUsage
-from shim.federation.core.application_index import ApplicationIndex, SubmitTimes
+from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.grants import partitions_of
 from shim.federation.core.queue_names import by_short_name
 from shim.federation.core.subcluster_view import (
@@ -175,6 +174,7 @@ class FederationView:
     """The cached state of every sub-cluster. Mutate through its methods only; it never reads a clock.
 
     Attributes:
+        applications: Every application that is known, by its documents and by what the federation did with it.
         changes: Counts the reports that were taken in, and retirements.
     """
 
@@ -188,11 +188,10 @@ class FederationView:
         self.accounts = accounts if accounts is not None else AccountBook(NoUsage())
         self._settings = settings
         self._subclusters = {subcluster: _SubCluster() for subcluster in subclusters}
-        self._index = ApplicationIndex(subclusters, self._settings.final_documents, self.accounts)
+        self.applications = ApplicationIndex(subclusters, self._settings.final_documents, self.accounts)
         self._versions = dict.fromkeys(Part, 1)
         self.changes = 0
         self._retired: frozenset[SubClusterId] = frozenset()
-        self._submitted = SubmitTimes()
         self._late = _NOT_KNOWN
 
     @property
@@ -240,9 +239,11 @@ class FederationView:
         elif report.ha_state is not HaState.ACTIVE:
             known.awaited.not_there_yet(report.polled_at_s)
         known.take_values(report)
-        self._index.note_life(report.subcluster, report.started_on_ms)
+        self.applications.note_life(report.subcluster, report.started_on_ms)
         became_final = yield from self._take_steps(report.applications)
-        forgotten = [name for name in report.forgotten if self._forget(name, report.subcluster, report.polled_at_s)]
+        forgotten = [
+            name for name in report.forgotten if self.applications.forget(name, report.subcluster, report.polled_at_s)
+        ]
         if report.is_complete and report.ha_state is HaState.ACTIVE:
             known.listed_at_s = report.polled_at_s
         return Applied(
@@ -258,32 +259,11 @@ class FederationView:
         """Take documents in; return the applications that became final by them."""
         became_final: list[ApplicationId] = []
         for number, (name, document) in enumerate(told.items(), start=1):
-            if self._index.take(self._submitted.corrected(document)):
+            if self.applications.note(document):
                 became_final.append(name)
             if number % _SLICE == 0:
                 yield
         return became_final
-
-    def note(self, document: ApplicationDocument) -> bool:
-        """Take in a document that was fetched by id; return whether the application became final by it."""
-        return self._index.take(self._submitted.corrected(document))
-
-    def note_submitted_at(self, application_id: ApplicationId, at_ms: int) -> None:
-        """An application that waited has started: documents tell when it was submitted, not when its home got it."""
-        self._submitted.note(application_id, at_ms)
-
-    @property
-    def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
-        """Submission times of applications that waited."""
-        return self._submitted.known
-
-    def as_submitted(self, document: ApplicationDocument) -> ApplicationDocument:
-        """A document that is not kept here, with the true time of submission."""
-        return self._submitted.corrected(document)
-
-    def with_account(self, document: ApplicationDocument) -> ApplicationDocument:
-        """A home's document, as it told it, with what the application uses beyond its home."""
-        return self._index.with_account(document)
 
     def note_part(self, subcluster: SubClusterId, part: Part, document: PartDocument) -> None:
         """Take in a part's document, unless a later one is known."""
@@ -296,10 +276,6 @@ class FederationView:
             del known.touched[part]
         if before is None or before.raw != document.raw:
             self._versions[part] += 1
-
-    def note_unknown(self, application_id: ApplicationId, subcluster: SubClusterId, *, as_of_s: float) -> None:
-        """An active ResourceManager, asked by id at `as_of_s`, does not know the application."""
-        self._forget(application_id, subcluster, as_of_s)
 
     def note_failure(self, subcluster: SubClusterId, reason: str, *, at_s: float) -> None:
         """A poll failed: no new application goes there until one succeeds, however young the last report is."""
@@ -332,42 +308,6 @@ class FederationView:
         known.placements = list(placements)
         known.placement_kinds = Counter(placed.kind for placed in known.placements)
 
-    def mark_submitted(self, document: ApplicationDocument) -> None:
-        """The federation has taken an application: list `document` until its home tells of it.
-
-        Args:
-            document: In state SUBMITTED, as one reads between a submission and its first report.
-        """
-        self._index.submit(document)
-
-    def move(self, document: ApplicationDocument) -> None:
-        """An application is at another home from now on: list `document` until that home tells of it."""
-        self._index.move(document)
-
-    def note_home(self, application_id: ApplicationId, home: SubClusterId) -> None:
-        """The store says where an application is: what another sub-cluster told of it is no longer so."""
-        self._index.note_home(application_id, home)
-
-    def unmark_submitted(self, application_id: ApplicationId) -> None:
-        """The submission was rejected: it runs nowhere, and is no longer listed."""
-        self._index.withdraw(application_id)
-
-    def disown(self, document: ApplicationDocument) -> None:
-        """The id of an acknowledged submission belongs to another application: `document` tells its client so."""
-        self._index.disown(document)
-
-    def mark_waiting(self, document: ApplicationDocument) -> None:
-        """The federation holds an application back: list `document` until it gets a home."""
-        self._index.wait(document)
-
-    def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None = None) -> None:
-        """Take an application out of those that wait, and list its end, if it has ended."""
-        self._index.end_waiting(application_id, final)
-
-    def mark_written(self, application_id: ApplicationId, *, at_s: float) -> None:
-        """Note a change of an application at `at_s`: documents from before then are out of date."""
-        self._index.write(application_id, at_s)
-
     def mark_touched(self, subcluster: SubClusterId, part: Part, *, at_s: float) -> None:
         """Note a change of a part (nodes, scheduler) at `at_s`: the next read of it fetches first."""
         self._subclusters[subcluster].touched[part] = at_s
@@ -377,68 +317,11 @@ class FederationView:
 
     def version(self, part: Part) -> int:
         """A number that changes whenever an answer made of this part of any sub-cluster could change."""
-        return self._index.version if part is Part.APPLICATIONS else self._versions[part]
-
-    def find(self, application_id: ApplicationId) -> ApplicationDocument | None:
-        """The newest document of an application, or the one of its submission until its home told of it."""
-        return self._index.find(application_id)
-
-    def is_synthetic(self, application_id: ApplicationId) -> bool:
-        """Return whether the document is that of `mark_submitted`: its home has not told of it yet."""
-        return self._index.is_synthetic(application_id)
-
-    def is_disowned(self, application_id: ApplicationId) -> bool:
-        """True if its id belongs to another application at its home: that one's answers are not for its client."""
-        return self._index.is_disowned(application_id)
-
-    def is_waiting(self, application_id: ApplicationId) -> bool:
-        """Return whether the federation holds it back: it has no home yet."""
-        return self._index.is_waiting(application_id)
-
-    def waiting(self) -> frozenset[ApplicationId]:
-        """Applications that the federation holds back."""
-        return self._index.waiting
-
-    def home_of(self, application_id: ApplicationId) -> SubClusterId | None:
-        """Return the sub-cluster on which an application runs, as submitted through the federation or as seen."""
-        return self._index.home_of(application_id)
-
-    def applications(self) -> tuple[ApplicationDocument, ...]:
-        """Every application, that started last first; equal times by id."""
-        return self._index.newest_first()
-
-    @property
-    def columns(self) -> ApplicationColumns:
-        """Every application by column, for lists that filter."""
-        return self._index.columns
-
-    def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
-        """Applications that were not final when this sub-cluster last told of them."""
-        return self._index.live(subcluster)
-
-    def unfinished(self) -> list[ApplicationDocument]:
-        """Every application that has a home and was not seen final, those on their way to it included."""
-        return self._index.unfinished()
-
-    def outdated(self) -> tuple[ApplicationId, ...]:
-        """Applications that were written after their document was asked for."""
-        return self._index.outdated
-
-    def is_outdated(self, application_id: ApplicationId) -> bool:
-        """Return whether the application was written after its document was asked for."""
-        return self._index.written_at_s(application_id) is not None
-
-    def written_at_s(self, application_id: ApplicationId) -> float | None:
-        """Return when the application was written, if no document from after that is known."""
-        return self._index.written_at_s(application_id)
+        return self.applications.version if part is Part.APPLICATIONS else self._versions[part]
 
     def is_touched(self, subcluster: SubClusterId, part: Part) -> bool:
         """Return whether a part was written after its document was asked for."""
         return subcluster not in self._retired and part in self._subclusters[subcluster].touched
-
-    def forgotten(self) -> Mapping[ApplicationId, SubClusterId]:
-        """Acknowledged applications, never seen final, that their active home does not know."""
-        return self._index.forgotten
 
     def is_retired(self, subcluster: SubClusterId) -> bool:
         """Return whether an operator has declared a sub-cluster dead."""
@@ -528,7 +411,7 @@ class FederationView:
             version="" if report is None else report.version,
             scheduler=known.scheduler,
             clock_skew_s=0.0 if report is None else report.clock_skew_s,
-            running=self._index.count_live(subcluster),
+            running=self.applications.count_live(subcluster),
             capacity=known.capacity if is_told else _NOTHING,
             used=known.used if is_told else _NOTHING,
             maximum_allocation=known.maximum_allocation if is_told else _NOTHING,
@@ -543,9 +426,6 @@ class FederationView:
             awaits_nodes=is_told and known.awaited.are_missing(known.capacity, now_s),
             left_out={} if report is None else report.left_out,
         )
-
-    def _forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:
-        return self._index.forget(application_id, subcluster, as_of_s)
 
 
 def _amount(vectors: Iterable[ResourceVector]) -> ResourceVector:

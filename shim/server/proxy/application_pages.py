@@ -171,7 +171,7 @@ class ApplicationPages:
     async def _home(self, page: PagePath, caller: Caller) -> SubClusterId:
         """Find its home, if the caller may know of it."""
         home = await self._backend.routing.home_of(page.application)
-        known = self._backend.view.find(page.application)
+        known = self._backend.view.applications.find(page.application)
         user = known.summary.user if known is not None else ""
         if not self._rights.may_see(caller, page.application, user, home):
             raise ForbiddenError(f"{home} guards its applications: pages are for their users and for their viewers")

@@ -194,13 +194,13 @@ class ConsoleAPI:
 
     def _completed(self, decided: Decision) -> Decision:
         """Fill in the user and the queue that the view has, where it knows the application."""
-        known = self.backend.view.find(decided.application)
+        known = self.backend.view.applications.find(decided.application)
         if known is None:
             return decided
         return replace(decided, user=known.summary.user, queue=known.summary.queue)
 
     def _may_see(self, decided: Decision, asker: Caller, rights: ViewRights) -> bool:
-        known = self.backend.view.find(decided.application)
+        known = self.backend.view.applications.find(decided.application)
         homes = {known.summary.home_subcluster} if known is not None else set()
         homes |= {SubClusterId(str(name)) for key in ("home", "cluster", "was") if (name := decided.facts.get(key))}
         return all(
@@ -212,7 +212,7 @@ class ConsoleAPI:
         """The home of an application, and the sub-cluster of each live container that is elsewhere."""
         application_id = path_application(application)
         home = await self.backend.routing.home_of(application_id)
-        known = self.backend.view.find(application_id)
+        known = self.backend.view.applications.find(application_id)
         rights = ViewRights(self.backend.applications, self.identity)
         rights.require(asker, application_id, known.summary.user if known else "", home)
         places = await self.backend.routing.containers_of(application_id)

@@ -366,7 +366,7 @@ class HeddleAPI:
         record = await self._backend.store.find(application_id)
         if record is None:
             home = await self._backend.routing.home_of(application_id)
-            known = self._backend.view.find(application_id)
+            known = self._backend.view.applications.find(application_id)
             self._rights.require(asker, application_id, known.summary.user if known else "", home)
             reason = "not submitted through this federation: no choice was made"
             return as_json(

@@ -92,7 +92,7 @@ class KeptAnswers:
         content = query.content
         # where clocks differ, a bound means another time in each sub-cluster; of what is hidden nobody knows the times
         if not sight and has_time_bounds(content) and not trusted_skews(backend.skews_ms()):
-            content = canonical_content(content, backend.view.columns)
+            content = canonical_content(content, backend.view.applications.columns)
         return cache_key(request, content, "" if request.raw_path.startswith(_FOR_ALL) else sight)
 
     def as_it_goes_out(self, kept: Kept, request_id: str, cookie: str | None) -> Sequence[bytes]:

@@ -77,7 +77,11 @@ class WaitingApplications:
             application_id = ApplicationId.parse(text)
         except MalformedIdError:
             return None
-        return self._backend.view.find(application_id) if self._backend.view.is_waiting(application_id) else None
+        return (
+            self._backend.view.applications.find(application_id)
+            if self._backend.view.applications.is_waiting(application_id)
+            else None
+        )
 
     def _told(self, xml_root: str | None, shown: dict[str, Any]) -> Outcome:
         body = json.dumps(shown, separators=(",", ":")).encode()

@@ -80,7 +80,7 @@ class _OfPart:
         return now_s < self.good_until_s and _still_stands(self.standing, view, self.part, now_s)
 
     def serves(self, view: FederationView, user: str) -> bool:
-        return self.part is not Part.APPLICATIONS or not view.columns.has_live_of(user)
+        return self.part is not Part.APPLICATIONS or not view.applications.columns.has_live_of(user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,8 @@ class _OfEnd:
     home: SubClusterId | None
 
     def is_good(self, view: FederationView, _now_s: float) -> bool:
-        return view.home_of(self.application) == self.home and not view.is_outdated(self.application)
+        known = view.applications
+        return known.home_of(self.application) == self.home and not known.is_outdated(self.application)
 
     def serves(self, _view: FederationView, _user: str) -> bool:
         return True  # what has ended has no tokens
@@ -111,7 +112,7 @@ class _OfLife:
         return now_s < self.good_until_s and _still_stands(self.standing, view, Part.APPLICATIONS, now_s)
 
     def serves(self, view: FederationView, user: str) -> bool:
-        known = view.find(self.application)
+        known = view.applications.find(self.application)
         return known is not None and known.summary.user != user
 
 
@@ -194,7 +195,7 @@ class KeptRPCAnswers:
             if isinstance(made.answer, bytes) and len(call.payload_untrusted or b"") <= _LONGEST_REQUEST:
                 key = _key(call, _ALL if is_for_all and not made.is_secret else own)
                 if made.ended is not None and not (is_personal and sight):
-                    self._keep(key, _OfEnd(made.answer, made.ended, self._view.home_of(made.ended)))
+                    self._keep(key, _OfEnd(made.answer, made.ended, self._view.applications.home_of(made.ended)))
                 elif made.missing == frozenset(standing[1]):
                     good_until_s = asked_at_s + self._staleness_s
                     if of is None or (sight and (not is_own or made.ended is not None)):

@@ -161,8 +161,8 @@ async def test_another_heddle_tells_the_same_time(server: ScriptedServer) -> Non
     assert await server.federation.store.waited() == {waits: before}
     (home,) = [name for name, manager in server.federation.managers.items() if waits in manager.applications]
     heir = FederationView(tuple(server.federation.managers), usual(ViewSettings))
-    heir.note_submitted_at(waits, before)
+    heir.applications.submit_times.note(waits, before)
     told = await ask_application(server.federation.managers[home], waits, as_of_s=1.0, timeout_s=1.0)
     assert told is not None
-    heir.note(told)
-    assert [each.summary.started_at_ms for each in heir.applications()] == [before]
+    heir.applications.note(told)
+    assert [each.summary.started_at_ms for each in heir.applications.newest_first()] == [before]

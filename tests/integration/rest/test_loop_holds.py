@@ -89,7 +89,7 @@ async def server() -> ScriptedServer:
 
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_no_request_holds_the_loop(server: ScriptedServer, part: int) -> None:
-    known = str(server.view.applications()[0].summary.application_id)
+    known = str(server.view.applications.newest_first()[0].summary.application_id)
     findings = []
     requests = []
     for number, (method, path) in enumerate(targets(server)):

@@ -69,13 +69,13 @@ async def many() -> ScriptedServer:
 @pytest.mark.parametrize("query", LISTS)
 async def test_a_list_of_a_hundred_thousand_applications(many: ScriptedServer, query: str) -> None:
     request = Request("GET", "/heddle/v1/console/applications", query, (("host", "front:8088"),), b"", "127.0.0.1")
-    known = many.view.find(some_id(1))
+    known = many.view.applications.find(some_id(1))
     assert known is not None
     times = iter(range(1, 1_000))
 
     async def attempt() -> float:
         moved = replace(known.summary, started_at_ms=next(times))  # the order has to be found anew
-        many.view.columns.put(replace(known, summary=moved))
+        many.view.applications.columns.put(replace(known, summary=moved))
         with LoopWatch() as watch:
             answer = await many.server.answer(request)
         assert (answer.status, json.loads(answer.body)["total"]) == (200, APPLICATIONS)

@@ -29,7 +29,7 @@ async def test_a_kill_is_the_homes_own_and_is_read_at_once(federation: ScriptedF
     assert json.loads(answer.body) == {"state": "RUNNING"}
     sent = federation["west"].taken[-1]
     assert (sent.user, json.loads(sent.body)) == ("alice", {"state": "KILLED"})
-    assert heddle.view.is_outdated(AN_ID)
+    assert heddle.view.applications.is_outdated(AN_ID)
 
 
 async def test_an_unknown_application_is_refused_in_the_words_of_a_resource_manager(
@@ -77,7 +77,7 @@ async def test_a_home_that_does_not_answer_means_repeat(federation: ScriptedFede
     with pytest.raises(HomeUnreachableError, match="repeat the call") as caught:
         await heddle.control.kill(AN_ID, user="alice")
     assert caught.value.retry_after_s >= 1
-    assert heddle.view.is_outdated(AN_ID)
+    assert heddle.view.applications.is_outdated(AN_ID)
 
 
 async def test_without_the_store_what_is_known_can_be_changed() -> None:

@@ -21,7 +21,7 @@ from tests.doubles.settings import usual
 def view():
     made = FederationView((SubClusterId("east"),), usual(ViewSettings))
     for number in (1, 2):
-        made.note(a_document(number, "east"))
+        made.applications.note(a_document(number, "east"))
     return made
 
 
@@ -40,11 +40,11 @@ def test_times_of_what_is_hidden_are_told_to_nobody(access):
 
 def test_rows_are_whole_where_they_may_be_seen_and_hidden_elsewhere(view, access):
     rows = np.arange(2)
-    whole = list(view.columns.raws(rows))
+    whole = list(view.applications.columns.raws(rows))
     hidden = [access.hidden_raw(raw) for raw in whole]
 
     def told(visible):
-        return list(ColumnsRead(view.columns, Freshness(0.0, ()), access, visible).raws(rows))
+        return list(ColumnsRead(view.applications.columns, Freshness(0.0, ()), access, visible).raws(rows))
 
     assert told(None) == whole
     assert told(np.array([True, False])) == [whole[0], hidden[1]]

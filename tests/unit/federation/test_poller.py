@@ -62,7 +62,10 @@ class Federation:
             await asyncio.gather(task, return_exceptions=True)
 
     def states(self):
-        return {item.summary.application_id.sequence: item.summary.state.value for item in self.view.applications()}
+        return {
+            item.summary.application_id.sequence: item.summary.state.value
+            for item in self.view.applications.newest_first()
+        }
 
     def state(self):
         return self.view.state(EAST, self.clock.now_s())

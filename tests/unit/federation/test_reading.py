@@ -283,7 +283,7 @@ async def test_a_submission_that_is_in_the_store_and_forgotten_by_its_home_stays
     federation.east.restart(forgets=True)
     await federation.poll()
     assert (await federation.listed())[record.submission.application_id] == "RUNNING"
-    assert record.submission.application_id in federation.view.forgotten()
+    assert record.submission.application_id in federation.view.applications.forgotten
 
 
 # ---------------------------------------------------------------------- access lists

@@ -101,7 +101,7 @@ async def test_a_session_in_a_cluster_that_was_retired_is_forgotten_when_its_app
     await watch.sweep()
     assert list(await store.sessions()) == [SESSION]
     federation["west"].add_application(AN_ID, state="KILLED")
-    view.note(await document_of(federation, AN_ID))
+    view.applications.note(await document_of(federation, AN_ID))
     await watch.sweep()
     assert (ends.ended, list(await store.sessions())) == ([], [])
 

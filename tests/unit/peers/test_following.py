@@ -151,7 +151,7 @@ async def test_a_local_master_whose_clock_goes_wrong_is_no_older_and_no_younger_
         await theirs.advance(1.0)
     assert story.seen.age_s == pytest.approx(1.0, abs=0.01)
     assert story.seen.clock_skew_s == pytest.approx(0.25 + ahead_s)
-    (document,) = story.view.applications()
+    (document,) = story.view.applications.newest_first()
     assert document.as_of_s == pytest.approx(story.clock.now_s() - 1.0, abs=0.01)
 
 
@@ -325,10 +325,10 @@ async def test_whatever_a_local_master_says_is_taken_or_ends_its_link(first_seed
         with pytest.raises((RemoteProtocolError, MasterLinkError)) as ended:
             await follower.follow(link)
         refused += isinstance(ended.value, RemoteProtocolError)
-        west = view.find(ApplicationId(1, 9))
+        west = view.applications.find(ApplicationId(1, 9))
         assert west is not None
         assert west.summary.home_subcluster == WEST
-        for document in view.applications():
+        for document in view.applications.newest_first():
             assert document.summary.home_subcluster == (WEST if document is west else EAST)
         look = view.look(EAST, clock.now_s())
         assert not math.isnan(look.age_s)
@@ -362,7 +362,7 @@ async def test_an_application_of_another_cluster_ends_the_link():
     told = a_report("east", 1, polled_at_s=100.0, applications=[a_document(1, "west")])
     with pytest.raises(RemoteProtocolError, match="another home"):
         await follower.follow(ScriptedLink([encode_frame(ReportFrame.of("one", told))]))
-    assert not list(view.applications())
+    assert not list(view.applications.newest_first())
 
 
 @pytest.mark.parametrize(

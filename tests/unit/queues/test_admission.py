@@ -130,7 +130,7 @@ async def test_who_waits_starts_in_order_when_its_turn_has_come() -> None:
     record = await front.federation.store.find(id_of(2))
     assert record is not None
     assert record.home_subcluster == front.federation.who_has(id_of(2))[0]
-    assert not front.heddle.view.is_waiting(id_of(2))
+    assert not front.heddle.view.applications.is_waiting(id_of(2))
     assert front.room.waiting == {id_of(3)}
 
 
@@ -144,8 +144,10 @@ async def test_another_heddle_goes_on_where_one_died() -> None:
     await heir.starting.round()
     assert len(front.federation.who_has(id_of(2))) == 1
     await front.starting.round()
-    assert not front.heddle.view.is_waiting(id_of(2))
-    assert id_of(2) in {one.summary.application_id for one in front.heddle.view.applications()}, "it never vanishes"
+    assert not front.heddle.view.applications.is_waiting(id_of(2))
+    assert id_of(2) in {one.summary.application_id for one in front.heddle.view.applications.newest_first()}, (
+        "it never vanishes"
+    )
 
 
 async def test_of_two_heddles_one_starts_it() -> None:
@@ -280,7 +282,7 @@ async def test_a_refusal_after_the_wait_is_shown_as_a_failure() -> None:
     for name in ("east", "west"):
         front.federation[name].behave(RejectsSubmissions())
     await front.starting.round()
-    document = front.heddle.view.find(id_of(2))
+    document = front.heddle.view.applications.find(id_of(2))
     assert document is not None
     assert document.summary.state is YarnApplicationState.FAILED
     record = await front.federation.store.find(id_of(2))

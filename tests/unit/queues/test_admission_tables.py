@@ -179,7 +179,7 @@ def test_who_begins_to_wait_is_told_its_place_at_once(queue: str, words: str) ->
     there = Place(FederatedQueue(PROD, max_running=1))
     there.room.note_waiting(that_waits(1, queue=PROD))
     there.room.note_waiting(that_waits(2, queue=queue))
-    document = there.view.find(id_of(2))
+    document = there.view.applications.find(id_of(2))
     assert document is not None
     assert f"turn, {words}: most free.".encode() in document.raw
 
@@ -221,8 +221,8 @@ async def test_what_another_heddle_did_with_one_that_waits_is_known_after_a_look
     await became(there.store, record, state)
     await there.room.sync()
     assert there.room.waiting == ({id_of(1)} if state is WAITING else frozenset())
-    assert there.view.is_waiting(id_of(1)) is (state is WAITING)
-    document = there.view.find(id_of(1))
+    assert there.view.applications.is_waiting(id_of(1)) is (state is WAITING)
+    document = there.view.applications.find(id_of(1))
     assert (document.summary.state if document else None) == (SHOWN.get(state) if state else None)
     if state in {INTENDED, SUBMITTED}:
         assert document is not None
@@ -273,7 +273,7 @@ async def test_only_what_waits_is_killed_here_and_its_end_is_told(state: Submiss
     if is_killed:
         facts = {"cluster": "", "state": "KILLED", "reason": reason}
         assert events == [(LifeEvent.ENDED, id_of(1), facts)]
-        document = there.view.find(id_of(1))
+        document = there.view.applications.find(id_of(1))
         assert document is not None
         assert document.summary.state is YarnApplicationState.KILLED
         assert reason.encode() in document.raw

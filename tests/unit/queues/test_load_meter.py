@@ -9,6 +9,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import ApplicationDocument
+from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.load_meter import LoadMeter
 from tests.doubles.builders import a_submission
@@ -19,7 +20,7 @@ from tests.doubles.settings import usual
 EAST = SubClusterId("east")
 
 
-class CountsLooks(FederationView):
+class CountsLooks(ApplicationIndex):
     """A view that knows how often somebody went through its applications."""
 
     looks = 0
@@ -30,21 +31,22 @@ class CountsLooks(FederationView):
 
 
 @pytest.fixture
-def view() -> CountsLooks:
-    view = CountsLooks((EAST,), usual(ViewSettings))
+def view() -> FederationView:
+    view = FederationView((EAST,), usual(ViewSettings))
+    view.applications = CountsLooks((EAST,), most_finals=9)
     view.apply(a_report("east", polled_at_s=FakeClock().now_s(), applications=[a_document(1, "east")]))
     return view
 
 
 def test_a_policy_without_queues_needs_no_look_at_applications(view):
     load = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0).measure(SharePolicy())
-    assert (load.capacity, dict(load.queues), view.looks) == (ResourceVector(8192, 8), {}, 0)
+    assert (load.capacity, dict(load.queues), view.applications.looks) == (ResourceVector(8192, 8), {}, 0)
 
 
 def test_applications_are_counted_for_the_queues_of_a_policy(view):
     policy = SharePolicy((FederatedQueue("root.default", weight=1),))
     load = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0).measure(policy)
-    assert (load.queues["root.default"].running, view.looks) == (1, 1)
+    assert (load.queues["root.default"].running, view.applications.looks) == (1, 1)
 
 
 def test_starts_of_a_queue_that_the_policy_has_no_more_are_forgotten(view):

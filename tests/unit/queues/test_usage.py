@@ -51,7 +51,7 @@ class Kept:
     async def polls(self, after_s=2.0):
         await self.federation.clock.advance(after_s)
         await self.federation.wait_for(self.heddle.poll())
-        known = {each.summary.application_id: each for each in self.heddle.view.applications()}
+        known = {each.summary.application_id: each for each in self.heddle.view.applications.newest_first()}
         report = a_report("east", 1, applications=known.values())
         self.keeping.reported(report, Applied(is_new=True))
         await self.keeping.turn()
@@ -104,9 +104,9 @@ async def test_all_parts_of_an_application_are_written_and_come_back(kept):
     del kept.federation["west"].applications[ONE]  # it remembers so many of those that have ended, and no more
     await kept.start()
     await kept.polls()
-    document = kept.heddle.view.find(ONE)
+    document = kept.heddle.view.applications.find(ONE)
     assert b'"memorySeconds":25' in document.raw
-    assert [each.summary.application_id for each in kept.heddle.view.applications()] == [ONE]
+    assert [each.summary.application_id for each in kept.heddle.view.applications.newest_first()] == [ONE]
 
 
 async def test_what_the_store_does_not_take_is_written_later(kept):
@@ -132,6 +132,7 @@ class EndedLongAgo:
     """A view in which every application has the same document."""
 
     def __init__(self):
+        self.applications = self
         self.document = a_document(1, "east", "FINISHED")
 
     def find(self, _):
@@ -163,6 +164,7 @@ class LivesOn(EndedLongAgo):
     """A view in which every application lives."""
 
     def __init__(self):
+        super().__init__()
         self.document = a_document(1, "east")
 
     def find(self, name):

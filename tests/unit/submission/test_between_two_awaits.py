@@ -205,7 +205,7 @@ async def test_what_was_told_before_a_restart_does_not_say_that_the_new_life_kno
             is_complete=False,
         )
     )
-    assert heddle.view.find(an_id()) is not None, "the document of the old life is still shown"
+    assert heddle.view.applications.find(an_id()) is not None, "the document of the old life is still shown"
     await heddle.reconciliation.sweep(EAST)
     assert (await stands(federation)).home_started_on_ms == old.home_started_on_ms
 
@@ -254,7 +254,7 @@ async def test_one_that_was_refused_and_is_still_listed_is_submitted_again(feder
     federation["east"].behave(RejectsSubmissions("no"))
     assert isinstance(await heddle.submissions.submit(a_submission()), Rejected)
     heddle.listing.mark_submitted(a_submission(), EAST)
-    assert heddle.view.find(an_id()) is not None
+    assert heddle.view.applications.find(an_id()) is not None
     again = await heddle.submissions.submit(a_submission())
     assert isinstance(again, Rejected), "202 would say that it runs"
     federation["east"].behave(AnswersProperly())

@@ -74,7 +74,7 @@ async def test_what_a_cluster_has_after_a_restore_settles_the_record_there(
     assert (found.state, found.home_subcluster) == (LOST if is_another else SUBMITTED, at)
     assert found.decision.reason == ("it was there after a restore" if is_moved else record.decision.reason)
     assert found.home_started_on_ms == (LIFE_MS if is_moved else record.home_started_on_ms)
-    document = view.find(record.submission.application_id)
+    document = view.applications.find(record.submission.application_id)
     assert (document is not None) is is_another
     if is_another:
         assert document is not None

@@ -119,7 +119,7 @@ async def test_what_the_store_does_not_know_is_adopted_by_name_listed_and_routed
     assert heddle.lost_time is not None
     assert heddle.lost_time.adopted == {AN_ID: WEST}
     assert await heddle.routing.home_of(AN_ID) == WEST
-    assert [document.summary.application_id for document in heddle.view.applications()] == [AN_ID]
+    assert [document.summary.application_id for document in heddle.view.applications.newest_first()] == [AN_ID]
 
 
 async def test_a_cluster_that_was_silent_is_compared_when_it_is_back(federation: ScriptedFederation) -> None:
@@ -234,7 +234,7 @@ async def test_an_acknowledged_submission_whose_id_is_another_applications_fails
     for seen in (heddle, await federation.start()):
         await federation.clock.advance(1.0)
         await seen.poll()
-        document = seen.view.find(AN_ID)
+        document = seen.view.applications.find(AN_ID)
         assert document is not None
         assert document.summary.state is YarnApplicationState.FAILED
         assert b"Submit it again under a new id" in document.raw
@@ -250,7 +250,7 @@ async def test_one_that_its_home_took_for_a_repetition_is_not_told_the_others_su
     heddle = await federation.start()
     await federation.wait_for(heddle.reconciliation.sweep(EAST))
     assert (await stands(federation)).state is LOST
-    document = heddle.view.find(AN_ID)
+    document = heddle.view.applications.find(AN_ID)
     assert document is not None
     assert document.summary.state is YarnApplicationState.FAILED
 
@@ -328,7 +328,7 @@ async def test_what_is_only_shown_as_submitted_is_no_sign_of_a_restore(federatio
     heddle.listing.mark_submitted(a_submission(), WEST)
     federation["west"].behave(AnswersProperly())
     await heddle.poll()
-    assert heddle.view.home_of(AN_ID) == WEST
+    assert heddle.view.applications.home_of(AN_ID) == WEST
     await heddle.lost_time.round()
     assert (heddle.lost_time.adopted, heddle.lost_time.restored_at_ms) == ({}, 0)
 

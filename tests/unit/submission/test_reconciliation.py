@@ -132,7 +132,7 @@ async def test_a_home_that_does_not_answer_proves_nothing(federation: ScriptedFe
     for _ in range(5):
         await round_of(heddle, federation, after_s=10.0)
     assert await is_open(federation)
-    assert heddle.view.find(AN_ID) is not None
+    assert heddle.view.applications.find(AN_ID) is not None
 
 
 async def test_two_heddles_submit_a_lost_one_anew_once(federation: ScriptedFederation) -> None:

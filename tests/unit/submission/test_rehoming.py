@@ -69,15 +69,15 @@ async def test_its_client_never_hears_that_it_was_killed():
     federation, heddle = await waiting_at_east()
     await moved(federation, heddle)
     for _ in range(3):
-        assert heddle.view.find(AN_ID).summary.state is not YarnApplicationState.KILLED
-        assert heddle.view.home_of(AN_ID) == WEST
+        assert heddle.view.applications.find(AN_ID).summary.state is not YarnApplicationState.KILLED
+        assert heddle.view.applications.home_of(AN_ID) == WEST
         await federation.clock.advance(2.0)
         await federation.wait_for(heddle.poll())
-    assert heddle.view.find(AN_ID).summary.home_subcluster == WEST
+    assert heddle.view.applications.find(AN_ID).summary.home_subcluster == WEST
     federation["west"].move(AN_ID, "FINISHED")
     await federation.clock.advance(2.0)
     await federation.wait_for(heddle.poll())
-    assert heddle.view.find(AN_ID).summary.state is YarnApplicationState.FINISHED
+    assert heddle.view.applications.find(AN_ID).summary.state is YarnApplicationState.FINISHED
 
 
 async def test_another_heddle_learns_where_it_is():
@@ -86,14 +86,14 @@ async def test_another_heddle_learns_where_it_is():
     await moved(federation, heddle)
     await federation.clock.advance(1.0)
     await federation.wait_for(other.poll())
-    assert other.view.find(AN_ID).summary.state is YarnApplicationState.KILLED
+    assert other.view.applications.find(AN_ID).summary.state is YarnApplicationState.KILLED
     await federation.clock.advance(10.0)
     await federation.wait_for(other.poll())
     await federation.wait_for(other.reconciliation.sweep(WEST))
-    assert other.view.home_of(AN_ID) == WEST
+    assert other.view.applications.home_of(AN_ID) == WEST
     assert (await record_of(federation)).submission.body, "it is not taken for ended"
     await federation.wait_for(other.poll())
-    assert other.view.find(AN_ID).summary.state is YarnApplicationState.ACCEPTED
+    assert other.view.applications.find(AN_ID).summary.state is YarnApplicationState.ACCEPTED
 
 
 async def test_a_plan_changes_nothing():
@@ -132,7 +132,7 @@ async def test_what_begins_in_the_moment_of_the_kill_is_not_moved():
         await moved(federation, heddle)
     assert (alive(federation), federation["west"].submissions) == ([], {})
     assert (await record_of(federation)).state is SubmissionState.SUBMITTED
-    assert heddle.view.find(AN_ID).summary.state is YarnApplicationState.KILLED
+    assert heddle.view.applications.find(AN_ID).summary.state is YarnApplicationState.KILLED
 
 
 TOKENS = {"am-container-spec": {"credentials": {"tokens": {"entry": [{"key": "hdfs", "value": "AAAA"}]}}}}
@@ -191,7 +191,7 @@ async def test_a_kill_whose_answer_is_lost_is_looked_up():
     federation["east"].behave(AnswersProperly())
     await federation.clock.advance(5.0)
     await federation.wait_for(heddle.poll())
-    assert heddle.view.find(AN_ID).summary.state is not YarnApplicationState.KILLED, "it is on its way"
+    assert heddle.view.applications.find(AN_ID).summary.state is not YarnApplicationState.KILLED, "it is on its way"
     await federation.wait_for(heddle.repair.repair_all())
     assert alive(federation) == [WEST]
 
@@ -258,7 +258,7 @@ async def test_whoever_dies_before_the_kill_leaves_a_move_that_goes_on():
     federation["east"].behave(AnswersProperly())
     heddle = await brought_on(federation)
     assert alive(federation) == [WEST]
-    assert heddle.view.find(AN_ID).summary.state is not YarnApplicationState.KILLED
+    assert heddle.view.applications.find(AN_ID).summary.state is not YarnApplicationState.KILLED
 
 
 async def brought_on(federation):

@@ -91,7 +91,7 @@ async def test_it_is_listed_as_submitted_from_the_first_round_on(federation: Scr
     federation["east"].behave(IsNeverReached())
     heddle = await federation.start()
     await heddle.repair.repair_all()
-    document = heddle.view.find(AN_ID)
+    document = heddle.view.applications.find(AN_ID)
     assert document is not None
     assert document.summary.state is YarnApplicationState.SUBMITTED
     assert document.summary.home_subcluster == EAST
@@ -216,7 +216,7 @@ async def test_a_refusal_that_comes_after_the_acknowledgement_is_shown_as_a_fail
     await heddle.repair.repair_all()
     record = await stands(federation)
     assert record.state is REJECTED
-    document = heddle.view.find(AN_ID)
+    document = heddle.view.applications.find(AN_ID)
     assert document is not None
     assert document.summary.state is YarnApplicationState.FAILED
     shown = json.loads(document.raw)

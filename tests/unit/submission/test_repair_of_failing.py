@@ -118,7 +118,7 @@ async def test_one_that_provably_ran_nowhere_is_given_up_with_the_reason(federat
     assert record.state is REJECTED
     assert "given up after" in record.rejection
     assert "answered 500" in record.rejection
-    document = heddle.view.find(an_id(1))
+    document = heddle.view.applications.find(an_id(1))
     assert document is not None
     assert document.summary.state is YarnApplicationState.FAILED
     assert b"given up after" in document.raw

@@ -71,7 +71,7 @@ async def test_what_waited_for_it_runs_elsewhere_and_what_it_had_is_lost(federat
     lost = await heddle.store.find(ONE)
     assert lost is not None
     assert (lost.state, lost.home_subcluster) == (SubmissionState.LOST, EAST)
-    document = heddle.view.find(ONE)
+    document = heddle.view.applications.find(ONE)
     assert document is not None
     assert document.summary.state is YarnApplicationState.FAILED
     told = json.loads(document.raw)["diagnostics"]
@@ -103,7 +103,7 @@ async def test_what_was_submitted_to_it_directly_is_shown_as_failed(federation: 
     plan = await heddle.retirement.retire(EAST, by="root")
     assert plan.to_lose == (ONE,)
     await rounds(federation, heddle)
-    document = heddle.view.find(ONE)
+    document = heddle.view.applications.find(ONE)
     assert document is not None
     assert document.summary.state is YarnApplicationState.FAILED
 
@@ -117,8 +117,8 @@ async def test_another_heddle_shows_the_same(federation: ScriptedFederation) -> 
     await rounds(federation, heddle)
     await other.administration.refresh()
     await rounds(federation, other)
-    assert other.view.home_of(TWO) == WEST
-    document = other.view.find(ONE)
+    assert other.view.applications.home_of(TWO) == WEST
+    document = other.view.applications.find(ONE)
     assert document is not None
     assert document.summary.state is YarnApplicationState.FAILED
 

@@ -59,7 +59,7 @@ async def test_a_submission_reaches_its_home_once_as_its_user() -> None:
     assert outcome == Accepted(EAST, is_delivered=True)
     assert federation.who_has(AN_ID) == [EAST]
     assert federation["east"].applications[AN_ID]["user"] == "alice"
-    assert heddle.view.home_of(AN_ID) == EAST
+    assert heddle.view.applications.home_of(AN_ID) == EAST
     await written_down(federation)
     assert await state_of(federation) is SubmissionState.SUBMITTED
     assert not heddle.submissions.in_flight
@@ -279,7 +279,7 @@ async def test_a_paused_home_holds_up_nobody_longer_than_two_seconds_and_nothing
     assert outcome == Accepted(EAST, is_delivered=False)
     assert federation.clock.monotonic_s() - begun_s <= 2.25  # the held clock moves in quarters of a second
     assert await state_of(federation) is SubmissionState.INTENDED
-    assert heddle.view.home_of(AN_ID) == EAST
+    assert heddle.view.applications.home_of(AN_ID) == EAST
     paused.wake()
     assert federation.who_has(AN_ID) == [EAST]
 
@@ -371,7 +371,7 @@ async def test_a_client_that_goes_away_does_not_stop_its_submission() -> None:
     await federation.clock.advance(3.0)
     assert not heddle.submissions.in_flight
     assert await state_of(federation) is SubmissionState.INTENDED
-    assert heddle.view.is_synthetic(AN_ID)
+    assert heddle.view.applications.is_synthetic(AN_ID)
 
 
 TOO_LARGE = "Invalid resource request! Cannot allocate containers as requested resource is greater than maximum"

@@ -177,7 +177,7 @@ async def test_what_a_round_settles_is_asked_for_anew_before_it_is_shown(
     federation["east"].behave(TakesASecond())
     await federation.wait_for(heddle.repair.repair_all())
     assert (await stands(federation)).state is SUBMITTED
-    assert heddle.view.written_at_s(an_id()) == federation.clock.now_s()
+    assert heddle.view.applications.written_at_s(an_id()) == federation.clock.now_s()
 
 
 async def test_what_is_found_elsewhere_after_a_restore_is_asked_for_anew_before_it_is_shown() -> None:
@@ -191,7 +191,7 @@ async def test_what_is_found_elsewhere_after_a_restore_is_asked_for_anew_before_
     federation["west"].behave(TakesASecond())
     await federation.wait_for(heddle.repair.repair_all())
     assert ((await stands(federation)).state, (await stands(federation)).home_subcluster) == (SUBMITTED, WEST)
-    assert heddle.view.written_at_s(an_id()) == federation.clock.now_s()
+    assert heddle.view.applications.written_at_s(an_id()) == federation.clock.now_s()
 
 
 # ---------------------------------------------------------------------- sweeps

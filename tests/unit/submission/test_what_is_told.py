@@ -115,7 +115,7 @@ async def test_what_is_given_up_is_told_as_ended_and_shown_as_failed(federation,
     heddle = await hopeless(federation)
     reason = "given up after 10 attempts, none of which reached a ResourceManager: boom"
     assert events == [(LifeEvent.ENDED, AN_ID, {"cluster": EAST, "state": "REJECTED", "reason": reason})]
-    record, document = await federation.store.find(AN_ID), heddle.view.find(AN_ID)
+    record, document = await federation.store.find(AN_ID), heddle.view.applications.find(AN_ID)
     assert record is not None
     assert document is not None
     assert (record.state, record.rejection) == (REJECTED, reason)
@@ -125,7 +125,7 @@ async def test_what_is_given_up_is_told_as_ended_and_shown_as_failed(federation,
 
 async def test_long_reasons_are_cut_where_they_are_kept_and_told(federation, events) -> None:
     heddle = await hopeless(federation, reason="x" * 2000)
-    record, document = await federation.store.find(AN_ID), heddle.view.find(AN_ID)
+    record, document = await federation.store.find(AN_ID), heddle.view.applications.find(AN_ID)
     assert record is not None
     assert document is not None
     ((_, _, facts),) = events
@@ -210,7 +210,7 @@ async def test_a_failure_is_shown_with_the_time_at_which_it_was_learnt(
         federation["east"].behave(IsNeverReached())
         await heddle.retirement.retire(EAST, by="root")
         await federation.wait_for(heddle.retirement.round())
-    document, now_s = heddle.view.find(AN_ID), federation.clock.now_s()
+    document, now_s = heddle.view.applications.find(AN_ID), federation.clock.now_s()
     assert document is not None
     assert document.summary.state is YarnApplicationState.FAILED
     assert document.as_of_s == now_s
@@ -221,7 +221,7 @@ async def test_a_failure_is_shown_with_the_time_at_which_it_was_learnt(
 async def test_a_document_of_a_failure_differs_in_its_end_alone(federation: ScriptedFederation, at_s: float) -> None:
     heddle = await federation.start()
     heddle.listing.mark_submitted(a_submission(), EAST)
-    document = heddle.view.find(AN_ID)
+    document = heddle.view.applications.find(AN_ID)
     assert document is not None
     failed = as_failed(document, "no such queue", at_s)
     at_ms = round(at_s * 1000)

@@ -51,7 +51,9 @@ class Front:
 
     def reported(self, report, _):
         self.states.append(report.ha_state)
-        self.seen.append({item.summary.application_id: item.summary.state for item in self.view.applications()})
+        self.seen.append(
+            {item.summary.application_id: item.summary.state for item in self.view.applications.newest_first()}
+        )
 
     def failed(self, subcluster, error):
         """Failures are told by the view."""
@@ -81,7 +83,7 @@ class Front:
 
     def is_stored(self, application_id):
         """Whether its ResourceManager has it in its state store: before ACCEPTED a 202 does not survive a failover."""
-        document = self.view.find(application_id)
+        document = self.view.applications.find(application_id)
         return document is not None and document.summary.state is YarnApplicationState.ACCEPTED
 
 
@@ -136,7 +138,7 @@ async def test_documents_are_those_of_the_resource_manager_byte_for_byte(lab):
     async with watching(lab) as front:
         application_id = await front.submit(1)
         await front.kill(application_id)
-        await until(lambda: is_final(front.view.find(application_id)))
+        await until(lambda: is_final(front.view.applications.find(application_id)))
         read = await front.reading.application(application_id, viewer=Viewer("alice"))
         request = RestRequest("GET", f"/ws/v1/cluster/apps/{application_id}")
         assert (await front.manager.forward(request)).body == b'{"app":%s}' % read.document.raw
@@ -168,14 +170,14 @@ async def test_a_killed_and_restarted_resource_manager_never_ends_an_application
         assert all(application_id in seen for seen in front.seen[-len(front.states) :])
         assert all(not seen[application_id].is_final for seen in front.seen if application_id in seen)
         await front.kill(application_id)
-        await until(lambda: application_id not in front.view.live(EAST))
+        await until(lambda: application_id not in front.view.applications.live(EAST))
 
 
 async def test_a_paused_resource_manager_keeps_nobody_waiting(fresh_lab):
     lab = fresh_lab(clusters=1, nodes=1)
     async with watching(lab) as front:
         application_id = await front.submit(1)
-        await until(lambda: application_id in front.view.live(EAST))
+        await until(lambda: application_id in front.view.applications.live(EAST))
         await in_a_thread(lab.pause, "east-rm")
         await until(lambda: front.view.late(front.clock.now_s()), within_s=120.0)
         waits = asyncio.create_task(front.manager.forward(RestRequest("GET", "/ws/v1/cluster/info")))
@@ -204,7 +206,7 @@ async def test_a_standby_takes_over_and_is_followed(fresh_lab):
         await in_a_thread(lab.make_active, next(name for name in names if name != active))
         await until(lambda: front.state() is SubClusterState.RUNNING and not front.view.late(front.clock.now_s()))
         await until(lambda: front.manager.active_address != first)
-        assert application_id in front.view.live(EAST)
+        assert application_id in front.view.applications.live(EAST)
 
 
 @pytest.mark.versions
@@ -214,7 +216,7 @@ async def test_every_version_is_read(fresh_lab, hadoop):
     async with watching(lab) as front:
         await until(lambda: front.state() is SubClusterState.RUNNING and not front.view.late(front.clock.now_s()))
         application_id = await front.submit(1)
-        await until(lambda: application_id in front.view.live(EAST))
+        await until(lambda: application_id in front.view.applications.live(EAST))
         seen = front.view.look(EAST, front.clock.now_s())
         assert seen.version == hadoop
         assert seen.capacity == ResourceVector(4096, 4)
@@ -226,4 +228,4 @@ async def test_every_version_is_read(fresh_lab, hadoop):
         assert all(queue.capacity.memory_mib > 0 for queue in seen.queues.values())
         assert [node.total for node in seen.nodes] == [ResourceVector(4096, 4)]
         await front.kill(application_id)
-        await until(lambda: application_id not in front.view.live(EAST))
+        await until(lambda: application_id not in front.view.applications.live(EAST))

@@ -35,7 +35,7 @@ def part(subcluster, memory, state="RUNNING", **more):
 
 
 def shown(view):
-    raw = json.loads(view.find(ONE).raw)
+    raw = json.loads(view.applications.find(ONE).raw)
     return raw["memorySeconds"], raw["runningContainers"]
 
 
@@ -53,8 +53,8 @@ def test_the_parts_are_added_in_whatever_order_they_are_told(order):
         view.apply(REPORTS[number])
         view.apply(REPORTS[number])
     assert shown(view) == (157, 6)
-    assert [each.summary.application_id for each in view.applications()] == [ONE], "and it is listed once"
-    assert view.find(ONE).summary.home_subcluster == EAST
+    assert [each.summary.application_id for each in view.applications.newest_first()] == [ONE], "and it is listed once"
+    assert view.applications.find(ONE).summary.home_subcluster == EAST
 
 
 def test_what_a_cluster_tells_later_is_shown_at_once_also_after_the_end():
@@ -82,15 +82,15 @@ def test_a_document_that_is_read_alone_has_the_account_and_is_kept_bare():
     for report in REPORTS:
         view.apply(report)
     fresh = told("east", 120, containers=2, as_of_s=101.0)
-    view.note(fresh)
-    view.note(replace(fresh, as_of_s=102.0))
+    view.applications.note(fresh)
+    view.applications.note(replace(fresh, as_of_s=102.0))
     assert shown(view) == (177, 6)
-    viewed = view.with_account(told("east", 130, containers=2, as_of_s=103.0))
+    viewed = view.applications.with_account(told("east", 130, containers=2, as_of_s=103.0))
     assert json.loads(viewed.raw)["memorySeconds"] == 187
     hidden = told("east", 0, started_at_ms=0)
-    assert view.with_account(hidden) is hidden, "who may not see when it began is not told what it uses"
+    assert view.applications.with_account(hidden) is hidden, "who may not see when it began is not told what it uses"
     other = told("east", 5, number=2)
-    assert view.with_account(other) is other
+    assert view.applications.with_account(other) is other
 
 
 def test_a_resource_manager_that_forgot_what_had_ended_takes_nothing_back():

@@ -49,11 +49,11 @@ def test_a_members_name_in_a_text_before_the_member_is_not_taken_for_it():
 
 def test_the_view_orders_by_submission_whoever_told_of_it():
     view = FederationView((EAST,), usual(ViewSettings))
-    view.note_submitted_at(ONE, 10_000)
+    view.applications.submit_times.note(ONE, 10_000)
     view.apply(a_report("east", applications=[a_told_document(1, 90_000), a_told_document(2, 50_000)]))
-    assert [each.summary.application_id.sequence for each in view.applications()] == [2, 1]
-    view.note(replace(a_told_document(1, 90_000), as_of_s=200.0))
-    found = view.find(ONE)
+    assert [each.summary.application_id.sequence for each in view.applications.newest_first()] == [2, 1]
+    view.applications.note(replace(a_told_document(1, 90_000), as_of_s=200.0))
+    found = view.applications.find(ONE)
     assert found is not None
     assert found.summary.started_at_ms == 10_000
 

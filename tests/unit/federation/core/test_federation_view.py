@@ -26,7 +26,10 @@ def view():
 
 
 def states(view):
-    return {document.summary.application_id.sequence: document.summary.state.value for document in view.applications()}
+    return {
+        document.summary.application_id.sequence: document.summary.state.value
+        for document in view.applications.newest_first()
+    }
 
 
 @pytest.mark.parametrize(
@@ -72,14 +75,14 @@ def test_a_new_life_of_the_local_master_starts_counting_anew(view):
 
 
 def test_a_final_document_is_never_replaced_by_a_live_one(view):
-    view.note(a_document(1, "east", "FINISHED", as_of_s=100.0))
+    view.applications.note(a_document(1, "east", "FINISHED", as_of_s=100.0))
     view.apply(a_report("east", applications=[a_document(1, "east", "RUNNING", as_of_s=110.0)]))
     assert states(view) == {1: "FINISHED"}
-    assert ONE not in view.live(EAST)
+    assert ONE not in view.applications.live(EAST)
 
 
 def test_a_document_that_was_asked_for_earlier_does_not_replace_a_later_one(view):
-    view.note(a_document(1, "east", "RUNNING", as_of_s=105.0))
+    view.applications.note(a_document(1, "east", "RUNNING", as_of_s=105.0))
     view.apply(a_report("east", polled_at_s=104.0, applications=[a_document(1, "east", "ACCEPTED", as_of_s=104.0)]))
     assert states(view) == {1: "RUNNING"}
 
@@ -91,69 +94,69 @@ def test_becoming_final_is_told_once(view):
 
 
 def test_a_submission_is_listed_as_submitted_until_its_home_tells_of_it(view):
-    view.mark_submitted(a_document(1, "east", "SUBMITTED", as_of_s=100.0))
+    view.applications.submit(a_document(1, "east", "SUBMITTED", as_of_s=100.0))
     assert states(view) == {1: "SUBMITTED"}
-    assert view.is_synthetic(ONE)
+    assert view.applications.is_synthetic(ONE)
     view.apply(a_report("east", polled_at_s=99.0))
     assert states(view) == {1: "SUBMITTED"}
     view.apply(a_report("east", 2, applications=[a_document(1, "east", "ACCEPTED", as_of_s=101.0)]))
     assert states(view) == {1: "ACCEPTED"}
-    assert not view.is_synthetic(ONE)
+    assert not view.applications.is_synthetic(ONE)
 
 
 def test_the_state_does_not_go_back_to_submitted_when_a_submission_is_repeated(view):
-    view.note(a_document(1, "east", "RUNNING"))
-    view.mark_submitted(a_document(1, "east", "SUBMITTED", as_of_s=101.0))
+    view.applications.note(a_document(1, "east", "RUNNING"))
+    view.applications.submit(a_document(1, "east", "SUBMITTED", as_of_s=101.0))
     assert states(view) == {1: "RUNNING"}
 
 
 def test_a_rejected_submission_is_not_listed(view):
-    view.mark_submitted(a_document(1, "east", "SUBMITTED"))
-    view.unmark_submitted(ONE)
+    view.applications.submit(a_document(1, "east", "SUBMITTED"))
+    view.applications.withdraw(ONE)
     assert states(view) == {}
-    assert view.home_of(ONE) is None
+    assert view.applications.home_of(ONE) is None
 
 
 def test_an_application_that_two_sub_clusters_know_is_told_by_its_home(view):
-    view.mark_submitted(a_document(1, "west", "SUBMITTED"))
+    view.applications.submit(a_document(1, "west", "SUBMITTED"))
     view.apply(a_report("east", applications=[a_document(1, "east", "RUNNING", as_of_s=101.0)]))
-    assert view.home_of(ONE) == WEST
+    assert view.applications.home_of(ONE) == WEST
     assert states(view) == {1: "SUBMITTED"}
-    view.note(a_document(1, "west", "FINISHED", as_of_s=102.0))
+    view.applications.note(a_document(1, "west", "FINISHED", as_of_s=102.0))
     view.apply(a_report("east", 2, applications=[a_document(1, "east", "RUNNING", as_of_s=103.0)]))
     assert states(view) == {1: "FINISHED"}
 
 
 def test_an_application_that_its_active_home_does_not_know_is_gone_unless_the_federation_answers_for_it(view):
-    view.mark_submitted(a_document(2, "east", "SUBMITTED"))
+    view.applications.submit(a_document(2, "east", "SUBMITTED"))
     view.apply(a_report("east", 1, applications=[a_document(1, "east"), a_document(2, "east", as_of_s=101.0)]))
     applied = view.apply(a_report("east", 2, polled_at_s=102.0, forgotten=[ONE, ApplicationId(1, 2)]))
     assert states(view) == {2: "RUNNING"}
     assert applied.forgotten == (ApplicationId(1, 2),)
-    assert view.forgotten() == {ApplicationId(1, 2): EAST}
+    assert view.applications.forgotten == {ApplicationId(1, 2): EAST}
 
 
 def test_a_forgotten_application_that_is_told_of_again_is_not_forgotten(view):
-    view.mark_submitted(a_document(1, "east", "SUBMITTED"))
-    view.note_unknown(ONE, EAST, as_of_s=101.0)
-    view.note(a_document(1, "east", "ACCEPTED", as_of_s=102.0))
-    assert view.forgotten() == {}
+    view.applications.submit(a_document(1, "east", "SUBMITTED"))
+    view.applications.forget(ONE, EAST, as_of_s=101.0)
+    view.applications.note(a_document(1, "east", "ACCEPTED", as_of_s=102.0))
+    assert view.applications.forgotten == {}
 
 
 def test_a_later_document_stands_against_an_earlier_word_that_it_is_unknown(view):
-    view.note(a_document(1, "east", as_of_s=105.0))
-    view.note_unknown(ONE, EAST, as_of_s=104.0)
+    view.applications.note(a_document(1, "east", as_of_s=105.0))
+    view.applications.forget(ONE, EAST, as_of_s=104.0)
     assert states(view) == {1: "RUNNING"}
 
 
 def test_a_written_application_is_outdated_until_a_document_from_after_the_write(view):
-    view.note(a_document(1, "east", as_of_s=100.0))
-    view.mark_written(ONE, at_s=101.0)
-    assert view.is_outdated(ONE)
-    view.note(a_document(1, "east", as_of_s=100.5))
-    assert view.outdated() == (ONE,)
-    view.note(a_document(1, "east", as_of_s=101.0))
-    assert not view.is_outdated(ONE)
+    view.applications.note(a_document(1, "east", as_of_s=100.0))
+    view.applications.write(ONE, at_s=101.0)
+    assert view.applications.is_outdated(ONE)
+    view.applications.note(a_document(1, "east", as_of_s=100.5))
+    assert view.applications.outdated == (ONE,)
+    view.applications.note(a_document(1, "east", as_of_s=101.0))
+    assert not view.applications.is_outdated(ONE)
 
 
 def test_a_touched_part_is_so_until_a_document_from_after_the_touch(view):
@@ -213,9 +216,9 @@ def test_after_a_restart_its_nodes_are_awaited(view):
 
 
 def test_only_so_many_final_documents_are_kept_and_the_first_goes_first(view):
-    view.note(a_document(9, "east", "RUNNING"))
+    view.applications.note(a_document(9, "east", "RUNNING"))
     for sequence in range(1, 6):
-        view.note(a_document(sequence, "east", "FINISHED"))
+        view.applications.note(a_document(sequence, "east", "FINISHED"))
     assert sorted(states(view)) == [3, 4, 5, 9]
 
 
@@ -233,7 +236,7 @@ def test_versions_change_with_what_is_known_and_with_nothing_else(view):
 def test_applications_come_newest_first(view):
     started = {1: 300, 2: 100, 3: 200, 4: 200}
     for sequence, started_at_ms in started.items():
-        view.note(a_document(sequence, "east", started_at_ms=started_at_ms))
+        view.applications.note(a_document(sequence, "east", started_at_ms=started_at_ms))
     assert list(states(view)) == [1, 4, 3, 2]
 
 
@@ -295,9 +298,9 @@ def test_of_one_cluster_a_bounded_number_of_live_applications_is_kept(view, monk
     view.apply(a_report("west", applications=[a_document(999, "west")]))
     assert view.look(WEST, 105.0).running == 1, "others have room of their own"
     view.apply(a_report("east", 9, polled_at_s=110.0, applications=[a_document(5, "east", "FINISHED", as_of_s=110.0)]))
-    assert view.find(ApplicationId(1, 5)).summary.state.is_final
-    assert not view.note(replace(a_document(998, "west"), raw=b"x" * 5001))
-    assert view.find(ApplicationId(1, 998)) is None
+    assert view.applications.find(ApplicationId(1, 5)).summary.state.is_final
+    assert not view.applications.note(replace(a_document(998, "west"), raw=b"x" * 5001))
+    assert view.applications.find(ApplicationId(1, 998)) is None
 
 
 def test_bytes_of_live_documents_are_counted_as_they_come_and_go(view, monkeypatch):
@@ -305,10 +308,10 @@ def test_bytes_of_live_documents_are_counted_as_they_come_and_go(view, monkeypat
     for turn in range(20):
         first = 100 * turn
         for number in range(first, first + 30):
-            view.note(replace(a_document(number, "east", as_of_s=100.0 + turn), raw=b"x" * (100 + turn)))
+            view.applications.note(replace(a_document(number, "east", as_of_s=100.0 + turn), raw=b"x" * (100 + turn)))
         assert 8 <= view.look(EAST, 200.0).running <= 11
         for number in range(first, first + 30):
-            view.note(a_document(number, "east", "FINISHED", as_of_s=100.5 + turn))
+            view.applications.note(a_document(number, "east", "FINISHED", as_of_s=100.5 + turn))
         assert view.look(EAST, 200.0).running == 0
 
 

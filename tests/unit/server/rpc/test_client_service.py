@@ -296,7 +296,7 @@ async def test_a_submission_that_is_too_large_for_the_store_is_refused(server):
 
     assert isinstance(refused, Failure)
     assert "max_body_bytes" in refused.message
-    assert not server.heddle.view.find(APP)
+    assert not server.heddle.view.applications.find(APP)
 
 
 async def test_a_submission_without_an_id_is_refused(server):
@@ -410,7 +410,7 @@ async def test_a_kill_goes_to_the_home_and_what_is_read_afterwards_is_fetched(se
     assert isinstance(first, KillApplicationResponseProto)
     assert second.is_kill_completed
     assert server.manager("west").applications[APP]["state"] == "KILLED"
-    assert server.heddle.view.is_outdated(APP)
+    assert server.heddle.view.applications.is_outdated(APP)
 
 
 async def test_a_kill_whose_home_went_away_asks_the_client_to_try_again(server):
