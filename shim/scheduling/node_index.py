@@ -230,8 +230,6 @@ def index_nodes(
     free: NDArray[np.int64],
     cells: Sequence[Cell],
     properties: Sequence[frozenset[str]] = (),
-    *,
-    internal_mask: int = -1,
 ) -> SharedNodes:
     """Make an index of arrays, once for each report.
 
@@ -243,8 +241,6 @@ def index_nodes(
         They cover all rows, in order; their bit-vectors are filled in.
     properties : sequence of frozenset of str
         What each node has; none gives nodes without properties.
-    internal_mask : int
-        Bits of the cells that are searched first; -1 for all.
 
     Returns:
     -------
@@ -252,7 +248,7 @@ def index_nodes(
     """
     index = SharedNodes(free.shape[1])
     index.free, index.cells = free, list(cells)
-    index.internal_mask = internal_mask & ((1 << len(index.cells)) - 1)
+    index.internal_mask = (1 << len(index.cells)) - 1
     for cell in index.cells:
         cell.vectors = property_vectors(properties[cell.rows])
     index.adopt([number for number, cell in enumerate(index.cells) for _ in range(cell.size)], {})

@@ -70,9 +70,7 @@ async def an_unmanaged_application(rpc):
 
 def logged_in(address, secret):
     def initiator():
-        return SASLInitiator(
-            {AuthMethod.TOKEN: lambda _offer: DigestMD5Client(secret, os.urandom(30).hex())}, allow_simple=False
-        )
+        return SASLInitiator({AuthMethod.TOKEN: lambda _offer: DigestMD5Client(secret, os.urandom(30).hex())})
 
     return YarnRPC(target(address), usual(RPCSettings), initiator=initiator)
 

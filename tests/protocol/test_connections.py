@@ -124,24 +124,6 @@ def test_protected_frames_are_not_readable_on_the_way():
     assert b"getNewApplication" not in pair.client.data_to_send()
 
 
-def test_a_client_without_a_token_falls_back_where_the_server_believes_names():
-    initiator = SASLInitiator({}, allow_simple=True)
-    pair = ConnectionPair(a_client(initiator), ServerConnection([token_offer(), SIMPLE_OFFER]))
-    pair.connect()
-
-    assert pair.client.state is ClientState.OPEN
-    assert of_type(Established, pair.client_events) == [Established(AuthMethod.SIMPLE)]
-    (context,) = of_type(ContextReceived, pair.server_events)
-    assert context.effective_user_untrusted == "alice"
-
-
-def test_a_server_that_only_believes_names_says_success_at_once():
-    pair = ConnectionPair(a_client(SASLInitiator({}, allow_simple=True)), ServerConnection([SIMPLE_OFFER]))
-    pair.connect()
-
-    assert of_type(Established, pair.client_events) == [Established(AuthMethod.SIMPLE)]
-
-
 @pytest.mark.parametrize("offers", [[SIMPLE_OFFER], [token_offer(), SIMPLE_OFFER]], ids=["only", "too"])
 def test_a_client_that_must_be_sure_refuses_a_server_that_believes_names(offers):
     pair = ConnectionPair(a_client(SASLInitiator({})), ServerConnection(offers))

@@ -43,9 +43,7 @@ def a_client(**options):
 
 
 def negotiating():
-    return a_client(
-        initiator=SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(SECRET, "c" * 40)}, allow_simple=False)
-    )
+    return a_client(initiator=SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(SECRET, "c" * 40)}))
 
 
 def sasl(message: bytes) -> bytes:

@@ -164,16 +164,14 @@ _ACCEPTOR_STEPS: Mapping[SASLState, Callable[[SASLAcceptor, RpcSaslProto], Reply
 
 
 class SASLInitiator:
-    """A client's side of one negotiation.
+    """A client's side of one negotiation. A server that believes names without a proof is refused.
 
     Args:
         initiators: How to begin a session, for each method that there is a credential for.
-        allow_simple: Whether a server may get away with believing the user name.
     """
 
-    def __init__(self, initiators: Mapping[AuthMethod, Initiator], *, allow_simple: bool = False) -> None:
+    def __init__(self, initiators: Mapping[AuthMethod, Initiator]) -> None:
         self._initiators = dict(initiators)
-        self._allow_simple = allow_simple
         self.method: AuthMethod | None = None
         self.session: SASLSession | None = None
 
@@ -201,9 +199,6 @@ class SASLInitiator:
                 continue
             answer = RpcSaslProto(state=SASLState.INITIATE, auths=[auth])
             answer.auths[0].ClearField("challenge")
-            if known is AuthMethod.SIMPLE and self._allow_simple:
-                self.method, self.session = known, None
-                return Reply(answer, NegotiationState.SIMPLE)
             if known in self._initiators:
                 self.method, self.session = known, self._initiators[known](auth)
                 answer.token = self.session.step(auth.challenge)
@@ -218,10 +213,7 @@ class SASLInitiator:
 
     def _succeeded(self, message: RpcSaslProto) -> Reply:
         if self.session is None:
-            if not self._allow_simple:
-                raise SASLError("Server asks us to fall back to SIMPLE auth, but this client does not allow it")
-            self.method = AuthMethod.SIMPLE
-            return Reply(None, NegotiationState.SIMPLE)
+            raise SASLError("Server asks us to fall back to SIMPLE auth, but this client does not allow it")
         if message.HasField("token"):
             self.session.step(message.token)
         if not self.session.is_complete:

@@ -292,7 +292,6 @@ class Core:
         self.nobody_bid_at_s = 0.0
         self.most_free: FloatArray = np.zeros(n_resources)
         self.patient_until_s: dict[str, float] = {}
-        self.keeps_decisions = False
         self._next_number = (incarnation << _LIFE_SHIFT) + 1
 
     def launch(self, job: Job, group: Group, row: int, at_s: float, *, offer: int = 0) -> Launch:

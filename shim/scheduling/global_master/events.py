@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from shim.domain.ids import LocalMasterId
-from shim.domain.messages import Bid, EndingKind, LaunchRequest, LocalMasterReport, Need, Rank, ReportRequest, TaskRef
+from shim.domain.messages import Bid, EndingKind, LaunchRequest, LocalMasterReport, Need, ReportRequest, TaskRef
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,25 +100,3 @@ class TaskSettled(GlobalMasterEffect):
 
     task: TaskRef
     kind: EndingKind
-
-
-@dataclass(frozen=True, slots=True)
-class Decided(GlobalMasterEffect):
-    """Reason why a task was matched with a node, for people (`heddle app why`).
-
-    Attributes:
-        rank: Urgency of its job at that time.
-        is_repartition: Whether the capacity was borrowed from an external partition.
-        is_offer: Whether a Local Master had offered it.
-        candidates: Nodes of that partition that would have done, this one included.
-        age_s: How old the view of that cluster was.
-    """
-
-    task: TaskRef
-    local_master: LocalMasterId
-    node: int
-    rank: Rank
-    is_repartition: bool
-    is_offer: bool
-    candidates: int
-    age_s: float

@@ -18,14 +18,12 @@ from shim.domain.messages import (
     PreemptionRequest,
     ReportRequest,
     RunningLaunch,
-    TaskRef,
 )
 from shim.errors import InvariantViolationError
 from shim.scheduling.cycle import entitle, order, run_cycle
 from shim.scheduling.global_master.bidding import CurrentBid, bid_for
 from shim.scheduling.global_master.core import Core, Counters
 from shim.scheduling.global_master.events import (
-    Decided,
     GlobalMasterEffect,
     GlobalMasterEvent,
     GlobalMasterTick,
@@ -42,7 +40,6 @@ from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.plan import NO_PLAN, Plan, PlannedGrant, TakeBack, Turn
 from shim.scheduling.policy import Policy
-from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import OfferedCapacity
 
 _PATIENCE_S = 10.0
@@ -63,7 +60,6 @@ class GlobalMaster:
         incarnation: Number of this life; a later one must be larger.
         queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
         answer_within_s: At a tick, what was not answered for so long is sent again.
-        keeps_decisions: Whether each match is explained by a `Decided` effect.
     """
 
     def __init__(
@@ -76,7 +72,6 @@ class GlobalMaster:
         incarnation: int = 1,
         queue_shares: Mapping[str, float] | None = None,
         answer_within_s: float = 2.0,
-        keeps_decisions: bool = False,
     ) -> None:
         self.global_master = global_master
         self._core = Core(
@@ -87,7 +82,6 @@ class GlobalMaster:
             incarnation=incarnation,
             queue_shares=queue_shares or {},
         )
-        self._core.keeps_decisions = keeps_decisions
         self._answer_within_s = answer_within_s
         self._adopted: dict[int, RunningLaunch] = {}
         self._offers: dict[OfferedCapacity, LocalMasterId] = {}
@@ -328,11 +322,8 @@ class GlobalMaster:
 
 def carry_out(core: Core, plan: Plan, now_s: float) -> None:
     """Book what a plan grants as launches on their way, and draft what Local Masters are asked for."""
-    turns = {turn.request: turn for turn in plan.turns} if core.keeps_decisions else {}
     for grant in plan.grants:
         for _ in range(grant.count):
-            if core.keeps_decisions:
-                _explain(core, turns[grant.request], grant, now_s)
             _launch(core, grant, now_s)
     for wish in plan.take_backs:
         _ask_back(core, wish)
@@ -411,23 +402,3 @@ def repair(core: Core, rejected: Sequence[LaunchRejected]) -> None:
     for rejection in rejected:
         if core.book.put_back(rejection.number) is not None:
             core.counters.inconsistencies[rejection.kind] += 1
-
-
-def _explain(core: Core, turn: Turn, grant: PlannedGrant, now_s: float) -> None:
-    view = core.view
-    job, group = core.book.by_request[grant.request]
-    index = view.cell_of(grant.place)
-    name, node = view.place_of(grant.place)
-    bits = view.cells[index].fits[view.shape_of(group.need.demand)] & view.eligible(group.need, index)
-    core.effects.append(
-        Decided(
-            task=TaskRef(job.request.job, group.waiting[0]),
-            local_master=name,
-            node=node,
-            rank=rank_of(core.policy, turn),
-            is_repartition=grant.is_borrowed,
-            is_offer=bool(grant.offer),
-            candidates=bits.bit_count(),
-            age_s=now_s - view.as_of_s.get(name, now_s),
-        )
-    )

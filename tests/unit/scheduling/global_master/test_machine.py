@@ -17,7 +17,6 @@ from shim.domain.messages import (
     TaskRef,
 )
 from shim.scheduling.global_master.events import (
-    Decided,
     GlobalMasterTick,
     JobWithdrawn,
     LocalMastersFound,
@@ -217,14 +216,6 @@ def test_a_queue_that_holds_its_share_waits():
     talk = GlobalMasterTalk(MEGHA, free=(0, 0, 0), queue_shares={"poor": 0.5, "greedy": 0.5})
     talk.hear(queue_usage=(("greedy", (3,)),))
     assert talk.submit(queue="greedy") == []
-
-
-def test_a_match_can_be_explained():
-    talk = GlobalMasterTalk(MEGHA, keeps_decisions=True)
-    talk.submit(at_s=5.0)
-    (decided,) = [effect for effect in talk.effects if isinstance(effect, Decided)]
-    assert (decided.task, decided.local_master, decided.is_repartition) == (TaskRef("job", 0), "la", False)
-    assert (decided.candidates, decided.age_s) == (2, 5.0)
 
 
 def test_what_was_learnt_is_told_with_the_next_request_only():
