@@ -357,6 +357,7 @@ class PolicyAnswer(Model):
     nowhere: Sequence[str] | UnsetType = UNSET
     checked_on: Sequence[str] | UnsetType = UNSET
     mappings: int | UnsetType = UNSET
+    constraints: int | UnsetType = UNSET
     not_at_once: Sequence[str] | UnsetType = UNSET
     dry_run: bool | UnsetType = UNSET
 

@@ -102,7 +102,7 @@ def _parameters() -> Iterator[str]:
 def _type(type_: Any) -> str:
     item = item_type(type_)
     if typing.get_origin(type_) is Mapping:
-        return f"table of {_TYPES[item]}"
+        return f"table of {_type(item)}"
     if item is not None:
         return f"{_TYPES[item]}, or a list"
     return _TYPES[next((part for part in typing.get_args(type_) if part in _TYPES), type_)]

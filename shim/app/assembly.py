@@ -242,6 +242,7 @@ def _matching(base: Foundation) -> AttemptMatching:
         outline_of=shares.outlines.of,
         bids=_bids(base),
         masters_of=lambda: shares.room.load().masters_at,
+        rules_of=lambda: shares.policy().rules,
     )
     for each in (launches, cycles):
         base.pollers.listen(each)

@@ -240,7 +240,7 @@ def open_shares(
         return _parsed(config, text, source) if policy is None else policy
 
     unnamed = UnnamedQueues(runtime.view, runtime.clock, queue_defaults(config) if policy is None else PLAIN)
-    service = PolicyService(stores.policies, policy_text(config.queues, config.mappings), parse, runtime.clock)
+    service = PolicyService(stores.policies, policy_text(config.policy), parse, runtime.clock)
     room = AdmissionQueue(
         policy=lambda: unnamed.completed(service.current),
         view=runtime.view,

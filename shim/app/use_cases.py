@@ -28,6 +28,7 @@ from shim.app.tls import cluster_tls_facts, master_tls_facts, tls_facts
 from shim.calls.aggregated_logs import AggregatedLogs
 from shim.calls.container_logs import ContainerLogs
 from shim.calls.control import ControlService
+from shim.config.queues import PolicyConfig
 from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.federation.administration import AdministrationService
@@ -292,7 +293,7 @@ def _inspection(base: Foundation, waiting: HomeWaits, crossings: Crossings) -> I
             cluster_tls=lambda: _cluster_tls(runtime),
             master_tls=lambda: None if masters is None else _master_tls(runtime, masters),
             policy_trouble=lambda: str(shares.policies.difference() or ""),
-            file_has_policy=bool(runtime.config.queues or runtime.config.mappings),
+            file_has_policy=runtime.config.policy != PolicyConfig(),
             unverified_store=unverified_server(runtime.config.store.url),
             with_logs=frozenset(runtime.clusters.archives),
             stopped=lambda: [(each.home, str(each)) for each in crossings.stopped()],

@@ -22,6 +22,7 @@ _VERBS: Mapping[str, str] = {
     "app": "shim.cli.application:app",
     "queue": "shim.cli.queue:app",
     "policy": "shim.cli.policy:app",
+    "constraint": "shim.cli.constraint:app",
     "cluster": "shim.cli.cluster:app",
     "store": "shim.cli.store:app",
     "audit": "shim.cli.audit:app",

@@ -139,7 +139,7 @@ def _told_of_policy(config: Config) -> list[str]:
         holds = parse_policy(newest.text, source=f"version {newest.version} of the policy")
     except (StoreUnavailableError, ConfigError) as exc:
         return [f"whether a policy was applied over it is not known: {exc}"]
-    difference = policy_difference(newest, holds, share_policy(config.queues, config.mappings))
+    difference = policy_difference(newest, holds, share_policy(config.policy))
     return [] if difference is None else [f"note: {difference}. `heddle policy release` lets the file's hold again"]
 
 

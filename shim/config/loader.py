@@ -18,7 +18,14 @@ from shim.config.ldap import check_ldap
 from shim.config.masters import MastersConfig
 from shim.config.oidc import OIDCConfig
 from shim.config.policy_files import bounded_tables
-from shim.config.queues import MappingConfig, QueueConfig, check_queues
+from shim.config.queues import (
+    ConstraintConfig,
+    MappingConfig,
+    NodeGroupConfig,
+    PolicyConfig,
+    QueueConfig,
+    check_policy,
+)
 from shim.config.sections import (
     HistoryConfig,
     LimitsConfig,
@@ -160,6 +167,17 @@ class Config:
     mappings: tuple[MappingConfig, ...] = key(
         (), about=Key("`[[mapping]]`, who is put into which queue.", name="mapping")
     )
+    constraints: tuple[ConstraintConfig, ...] = key(
+        (), about=Key("`[[constraint]]`, where containers with tags may be.", name="constraint")
+    )
+    node_groups: tuple[NodeGroupConfig, ...] = key(
+        (), about=Key("`[[node_group]]`, sets of nodes that constraints name.", name="node_group")
+    )
+
+    @property
+    def policy(self) -> PolicyConfig:
+        """The part that policies may change while Heddle runs."""
+        return PolicyConfig(self.queues, self.mappings, self.constraints, self.node_groups)
 
 
 StoredClusters = Callable[[str], str]
@@ -393,7 +411,7 @@ def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) ->
 def _check_together(config: Config, source: str) -> Iterator[ConfigError]:
     """Yield what other modules refuse: the first mistake of each."""
     try:
-        check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
+        check_policy(config.policy, [each.id for each in config.subclusters], source)
     except ConfigError as exc:
         yield exc
     try:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shim.config.queues import MOST_TABLES, MappingConfig, PolicyConfig, QueueConfig, check_queues, share_policy
+from shim.config.queues import MOST_TABLES, PolicyConfig, check_policy, share_policy, tables_of
 from shim.config.tree import Origin, key_of, read
 from shim.domain.shares import PLAIN, QueueDefaults, SharePolicy
 from shim.errors import ConfigError
@@ -41,8 +41,7 @@ def parse_policy(
     Raises:
         ConfigError: Naming the line, the key and what is allowed.
     """
-    config = policy_tables(text, source=source, subclusters=subclusters)
-    return share_policy(config.queues, config.mappings, defaults)
+    return share_policy(policy_tables(text, source=source, subclusters=subclusters), defaults)
 
 
 def policy_tables(text: str, *, source: str, subclusters: Sequence[str] = ()) -> PolicyConfig:
@@ -50,7 +49,7 @@ def policy_tables(text: str, *, source: str, subclusters: Sequence[str] = ()) ->
     tables = bounded_tables(text, source)
     try:
         config = read(PolicyConfig, tables, Origin(source, Path()))
-        check_queues(config.queues, config.mappings, subclusters, source)
+        check_policy(config, subclusters, source)
     except ConfigError as exc:
         message = str(exc).removeprefix(f"{exc.source}: {exc.key}: ")
         raise ConfigError(f"{source}:{_line_of(text, exc.key)}", exc.key, message) from exc
@@ -90,17 +89,17 @@ def bounded_tables(text: str, source: str) -> dict[str, Any]:
     return tables
 
 
-def policy_text(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig]) -> str:
+def policy_text(tables: PolicyConfig) -> str:
     """A policy file that says the same."""
     parts: list[str] = []
-    for header, items in (("[[queue]]", queues), ("[[mapping]]", mappings)):
+    for name, items in tables_of(tables):
         for item in items:
-            lines = [f"{name} = {_toml(value)}" for name, value in _changed(item)]
-            parts.append("\n".join((header, *lines, "")))
+            lines = [f"{key} = {_toml(value)}" for key, value in _changed(item)]
+            parts.append("\n".join((f"[[{name}]]", *lines, "")))
     return "\n".join(parts)
 
 
-def _changed(item: QueueConfig | MappingConfig) -> list[tuple[str, Any]]:
+def _changed(item: Any) -> list[tuple[str, Any]]:
     """The keys that are not the defaults; those of a table with its name before them."""
     found: list[tuple[str, Any]] = []
     for field in dataclasses.fields(item):

@@ -11,6 +11,14 @@ from types import MappingProxyType
 from shim.config.tree import AUTO, Key, key, section
 from shim.domain.ids import SubClusterId
 from shim.domain.limits import TextKind, objection
+from shim.domain.placement_rules import (
+    KNOWN_GROUPS,
+    TAG,
+    NodeGroup,
+    OperatorConstraint,
+    PlacementRules,
+    read_wish,
+)
 from shim.domain.shares import (
     PLAIN,
     UNORDERED,
@@ -21,7 +29,7 @@ from shim.domain.shares import (
     parent_of,
 )
 from shim.domain.users import MalformedUserNameError, canonical_user
-from shim.errors import ConfigError
+from shim.errors import BadRequestError, ConfigError
 from shim.scheduling.queue_policies import (
     PARAMETERS,
     QUEUE_POLICIES,
@@ -34,8 +42,10 @@ from shim.scheduling.queue_policies import (
 
 _PATH = r"root(\.[^\s.]+)*"
 _PATH_FORM = 'the full path of a queue; write "root.prod"'
+_NAME = r"[A-Za-z0-9_.-]{1,100}"
+_NAME_FORM = "a name of letters, digits, `_`, `.` and `-`"
 _ROUNDING = 1e-9
-MOST_TABLES = {"queue": 1000, "mapping": 1000}
+MOST_TABLES = {"queue": 1000, "mapping": 1000, "constraint": 200, "node_group": 50}
 """Tables of each kind in one policy."""
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
@@ -248,24 +258,70 @@ class MappingConfig:
     )
 
 
+def _no_sets() -> Mapping[str, tuple[str, ...]]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintConfig:
+    """Where containers with some tags shall be, by an operator's word; see `medea` in docs/researchers."""
+
+    name: str = key(about=Key("Its name, once.", pattern=_NAME, form=_NAME_FORM))
+    subject: tuple[str, ...] = key(
+        about=Key(
+            "Tags that a container has, all of them, whose place it is about.", pattern=TAG, form="a tag", example="hb"
+        )
+    )
+    want: str = key(
+        about=Key(
+            "Numbers of other containers, of all applications, in a set of the container's node: `0 hb in node`, "
+            "`1.. hb+mem in rack`, `..2 web in node and 3..10 spark in rack or 0 hb in upgrade`. Behind `in`: `node`, "
+            "`rack`, `cluster` or a `[[node_group]]`.",
+            example="0 hb in node",
+        )
+    )
+    weight: float = key(
+        1.0,
+        about=Key("How much it counts beside others where not all can hold; 0 for not at all.", least=0, most=1e6),
+    )
+    hard: bool = key(default=False, about=Key("Whether a container rather waits than breaks it; `weight` is 1 then."))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroupConfig:
+    """Sets of nodes that constraints may name: upgrade domains, fault domains, rooms. Sets may overlap."""
+
+    name: str = key(about=Key("Its name, once; not `node`, `rack` or `cluster`.", pattern=_NAME, form=_NAME_FORM))
+    sets: Mapping[str, tuple[str, ...]] = section(
+        _no_sets,
+        Key(
+            'Hosts by the name of the set, `*` and `?` in them: `sets.fd1 = ["node-1.east", "node-2*"]`.',
+            pattern=r"\S+",
+            form="a host, or a pattern of hosts",
+            example="node-1*",
+        ),
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class PolicyConfig:
     """Contents of a policy file."""
 
     queues: tuple[QueueConfig, ...] = key((), about=Key("`[[queue]]`", name="queue"))
     mappings: tuple[MappingConfig, ...] = key((), about=Key("`[[mapping]]`", name="mapping"))
+    constraints: tuple[ConstraintConfig, ...] = key((), about=Key("`[[constraint]]`", name="constraint"))
+    node_groups: tuple[NodeGroupConfig, ...] = key((), about=Key("`[[node_group]]`", name="node_group"))
 
 
-def check_queues(
-    queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig], subclusters: Sequence[str], source: str
-) -> None:
+def check_policy(tables: PolicyConfig, subclusters: Sequence[str], source: str) -> None:
     """Refuse what each key alone allows, but not together.
 
     Raises:
-        ConfigError: A queue twice, a mapping to none, a name for no sub-cluster, guarantees above what there is.
+        ConfigError: A name twice, or for nothing; a mapping to none; guarantees above what there is; a wish that is
+            none.
     """
-    seen: set[str] = set()
-    for name, given in (("queue", queues), ("mapping", mappings)):
+    queues, seen = tables.queues, set[str]()
+    for name, given in tables_of(tables):
         if len(given) > MOST_TABLES[name]:
             raise ConfigError(source, name, f"there are {len(given)}: at most {MOST_TABLES[name]} are allowed")
     for number, queue in enumerate(queues):
@@ -287,7 +343,55 @@ def check_queues(
                 raise ConfigError(source, f"{where}.{name}", said)
         _check_places(queue, where, source)
     _check_guarantees(queues, source)
-    _check_mappings(mappings, source)
+    _check_mappings(tables.mappings, source)
+    _check_node_groups(tables.node_groups, source)
+    _check_constraints(tables.constraints, tables.node_groups, source)
+
+
+def tables_of(tables: PolicyConfig) -> Sequence[tuple[str, Sequence[object]]]:
+    """What a policy has of each kind of table, by its name."""
+    return (
+        ("queue", tables.queues),
+        ("mapping", tables.mappings),
+        ("constraint", tables.constraints),
+        ("node_group", tables.node_groups),
+    )
+
+
+def _check_node_groups(groups: Sequence[NodeGroupConfig], source: str) -> None:
+    seen = set(KNOWN_GROUPS)
+    for number, group in enumerate(groups):
+        where = f"node_group[{number}]"
+        if group.name in seen:
+            message = f"{group.name!r} is {'known without a table' if group.name in KNOWN_GROUPS else 'there twice'}"
+            raise ConfigError(source, f"{where}.name", message)
+        seen.add(group.name)
+        if not group.sets:
+            raise ConfigError(source, f"{where}.sets", 'has no sets: write sets.fd1 = ["node-1", "node-2*"]')
+        for name, hosts in group.sets.items():
+            if not hosts:
+                raise ConfigError(source, f"{where}.sets.{name}", "has no hosts")
+
+
+def _check_constraints(constraints: Sequence[ConstraintConfig], groups: Sequence[NodeGroupConfig], source: str) -> None:
+    seen, known = set[str](), {*KNOWN_GROUPS, *(group.name for group in groups)}
+    for number, constraint in enumerate(constraints):
+        where = f"constraint[{number}]"
+        if constraint.name in seen:
+            raise ConfigError(source, f"{where}.name", f"{constraint.name!r} is there twice")
+        seen.add(constraint.name)
+        if not constraint.subject:
+            raise ConfigError(source, f"{where}.subject", 'names no tag: write subject = "hb"')
+        if constraint.hard and constraint.weight != 1.0:
+            raise ConfigError(source, f"{where}.weight", "says nothing beside hard = true: leave out one of them")
+        try:
+            wished = read_wish(constraint.want)
+        except BadRequestError as exc:
+            raise ConfigError(source, f"{where}.want", str(exc)) from exc
+        for group in (wish.group for choice in wished for wish in choice):
+            if group not in known:
+                message = f"there is no node group {group!r}; there are {', '.join(sorted(known))}"
+                raise ConfigError(source, f"{where}.want", message)
 
 
 def _check_name(path: str, where: str, source: str) -> None:
@@ -332,9 +436,7 @@ def _check_guarantees(queues: Sequence[QueueConfig], source: str) -> None:
             raise ConfigError(source, f"queue[{number}].guaranteed", message)
 
 
-def share_policy(
-    queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig], defaults: QueueDefaults = PLAIN
-) -> SharePolicy:
+def share_policy(tables: PolicyConfig, defaults: QueueDefaults = PLAIN) -> SharePolicy:
     """The values of the core; `defaults` are what `auto` stands for."""
     return SharePolicy(
         queues=tuple(
@@ -353,10 +455,20 @@ def share_policy(
                 spans_by_need=queue.span is None and defaults.spans_by_need,
                 **{name: getattr(queue, name) for name in _SAME},
             )
-            for queue in queues
+            for queue in tables.queues
         ),
         mappings=tuple(
-            QueueMapping(one.queue, _canonical(one.user), one.group, one.application, one.overrides) for one in mappings
+            QueueMapping(one.queue, _canonical(one.user), one.group, one.application, one.overrides)
+            for one in tables.mappings
+        ),
+        rules=PlacementRules(
+            tuple(
+                OperatorConstraint(
+                    each.name, frozenset(each.subject), read_wish(each.want), each.weight, is_hard=each.hard
+                )
+                for each in tables.constraints
+            ),
+            tuple(NodeGroup(each.name, tuple(each.sets.items())) for each in tables.node_groups),
         ),
     )
 

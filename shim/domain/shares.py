@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from shim.domain.ids import SubClusterId
+from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.queues import is_same_queue
 
 EVERYBODY = ("*",)
@@ -169,11 +170,13 @@ class SharePolicy:
     """All of it.
 
     Attributes:
+        rules: What operators want of the places of containers, whatever the queue.
         version: Counts the policies that were applied; 0 is the one of the configuration file.
     """
 
     queues: tuple[FederatedQueue, ...] = ()
     mappings: tuple[QueueMapping, ...] = ()
+    rules: PlacementRules = NO_RULES
     version: int = 0
     _by_name: _QueuesByName = field(init=False, repr=False, compare=False)
     _by_name_at: dict[SubClusterId, _QueuesByName] = field(init=False, repr=False, compare=False)

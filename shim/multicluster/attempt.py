@@ -55,7 +55,12 @@ from shim.protocol.yarn.allocations import (
     write_allocate_answer,
     write_session_request,
 )
-from shim.protocol.yarn.placements import RegisteredConstraints, read_constraints
+from shim.protocol.yarn.placements import (
+    ImposedConstraints,
+    RegisteredConstraints,
+    imposed_constraints,
+    read_constraints,
+)
 from shim.protocol.yarn.unmanaged import expected_id
 
 _log = structlog.get_logger("heddle.span")
@@ -85,6 +90,7 @@ class MultiClusterAttempt:
         self._splitter, self._plans = tools.matching.enter(attempt, self._queue_at, self._tell)
         self._ledger: AskLedger | None = None
         self._constraints: RegisteredConstraints = {}
+        self._imposed: ImposedConstraints = ()
         self._saved: RegisteredAttempt | None = None
         self._unanswered: RegisteredAttempt | None = (
             None  # a home answers a registration once: kept until its ApplicationMaster has it
@@ -114,6 +120,7 @@ class MultiClusterAttempt:
         """Register at home, or, if the home knows it already, say again what the home said."""
         async with self._lock:
             self._constraints = read_constraints(payload)
+            self._imposed = imposed_constraints(self._tools.matching.rules)  # a request may not change but in count
             saved, ledger = await self._find(), self._ledger
             is_new = saved is None or self._is_forgotten or (ledger is not None and ledger.needs_registration)
             if saved is not None and ledger is None and not saved.registrations and self._unanswered is None:
@@ -163,9 +170,9 @@ class MultiClusterAttempt:
         """Ask for containers, wherever they may be had."""
         async with self._lock:
             if len(payload) > _READ_AT_ONCE_BYTES:
-                call = await asyncio.to_thread(read_allocate_call, payload, self._constraints)
+                call = await asyncio.to_thread(read_allocate_call, payload, self._constraints, self._imposed)
             else:
-                call = read_allocate_call(payload, self._constraints)
+                call = read_allocate_call(payload, self._constraints, self._imposed)
             if self._ledger is None:
                 saved = await self._find()
                 if saved is None:  # it registered when its queue did not span: it lives at home

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from shim.domain.deadlines import JobTimes, job_times
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.requests import RequestPlan
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import HeddleError
@@ -76,8 +77,10 @@ class QueueCycles:
         outline_of: The graphs of jobs, for policies that go by them.
         bids: Told after each cycle; None where nobody else plans.
         masters_of: How many ApplicationMasters wait at each sub-cluster for the room that comes free next.
+        rules_of: What operators want of places now.
 
     Attributes:
+        rules_of: The same.
         cycles: Cycles that were run.
         shadows: How policies in the shadow differ from those in force.
         solves: What solvers were asked; None where there are none.
@@ -99,7 +102,9 @@ class QueueCycles:
         outline_of: OutlineOf = lambda _: None,
         bids: QueueBids | None = None,
         masters_of: Callable[[], Mapping[SubClusterId, int]] = dict,
+        rules_of: Callable[[], PlacementRules] = lambda: NO_RULES,
     ) -> None:
+        self.rules_of = rules_of
         self._bids = bids
         self._masters_of = masters_of
         self._outline_of = outline_of
@@ -148,6 +153,7 @@ class QueueCycles:
                 self._times,
                 self._outline_of,
                 self._settings.data,
+                rules_of=self.rules_of,
             )
         self._names[queue] = queue_at
         plans = AttemptPlans(self, self._tables[queue], attempt, queue_at, tell)

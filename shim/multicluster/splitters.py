@@ -9,6 +9,7 @@ from shim.domain.capacity_bids import OfferCounts
 from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import ConflictKind, Verdict
+from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.multicluster.attempt_plans import AttemptPlans
 from shim.multicluster.core import AskSplitter, CapacitySplitter, LedgerEvent
 from shim.multicluster.core.planned import PlannedSplitter
@@ -71,6 +72,11 @@ class AttemptMatching:
         self._cycles = cycles
         self._planned: OrderedDict[ApplicationId, tuple[PlannedSplitter, AttemptPlans]] = OrderedDict()
         self._before = MatchingStatus()
+
+    @property
+    def rules(self) -> PlacementRules:
+        """What operators want of the places of containers now."""
+        return NO_RULES if self._cycles is None else self._cycles.rules_of()
 
     @property
     def patience(self) -> int:

@@ -30,16 +30,19 @@ class PolicyDifference:
         version: The one that holds.
         queues: Paths of queues that one of the two lacks, or that differ.
         has_other_mappings: Whether who is put into which queue differs.
+        has_other_rules: Whether operators' constraints or node groups differ.
     """
 
     version: PolicyVersion
     queues: tuple[str, ...]
     has_other_mappings: bool
+    has_other_rules: bool = False
 
     def __str__(self) -> str:
         """For people."""
         what = [f"queues {', '.join(self.queues)}"] if self.queues else []
         what += ["[[mapping]]"] if self.has_other_mappings else []
+        what += ["[[constraint]] and [[node_group]]"] if self.has_other_rules else []
         by = f", applied by {self.version.applied_by}" if self.version.applied_by else ""
         return f"version {self.version.version} of the policy holds{by}, not the configuration file: {'; '.join(what)}"
 
@@ -49,9 +52,10 @@ def policy_difference(newest: PolicyVersion, holds: SharePolicy, file: SharePoli
     ours, theirs = ({queue.path: queue for queue in policy.queues} for policy in (holds, file))
     queues = tuple(sorted(path for path in ours.keys() | theirs.keys() if ours.get(path) != theirs.get(path)))
     has_other_mappings = holds.mappings != file.mappings
-    if not queues and not has_other_mappings:
+    has_other_rules = holds.rules != file.rules
+    if not queues and not has_other_mappings and not has_other_rules:
         return None
-    return PolicyDifference(newest, queues, has_other_mappings)
+    return PolicyDifference(newest, queues, has_other_mappings, has_other_rules)
 
 
 class PolicyService:

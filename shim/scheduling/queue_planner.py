@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
@@ -49,6 +50,7 @@ class QueuePlanner:
         starvation_s: As of `QueueTable`.
         outline_of: The same.
         soon_of: How many containers come free at each sub-cluster before whoever is next could be told, by the time.
+        rules_of: What operators want of places now.
 
     Attributes:
         again_at_s: When a policy wants another cycle even if nothing changes; None if it does not.
@@ -62,7 +64,9 @@ class QueuePlanner:
         starvation_s: float = 0.0,
         outline_of: OutlineOf = lambda _: None,
         soon_of: Callable[[float], Mapping[SubClusterId, float]] = lambda _: {},
+        rules_of: Callable[[], PlacementRules] = lambda: NO_RULES,
     ) -> None:
+        self._rules_of = rules_of
         self._soon_of = soon_of
         self._outline_of = outline_of
         self._starvation_s = starvation_s
@@ -327,7 +331,7 @@ class QueuePlanner:
         self._rows.bound_by_tags(nodes, planned, self._attempts.tagged(), left_out)
         container_s = None if policy.solver is None else self._attempts.container_s()
         outlines = outlines_of(self._outline_of, planned) if Fact.DAG in policy.needs else {}
-        knowledge = self._knowledge(policy, outlines, planned)
+        knowledge = self._knowledge(policy, outlines, planned, nodes)
         runs = NOTHING_RUNS if container_s is None else self._rows.running(self._attempts.containers(), container_s)
         by_label = self._rows.snapshots(
             nodes, capacity, self._attempts.jobs, planned, at_s, policy, container_s, outlines
@@ -340,11 +344,13 @@ class QueuePlanner:
         policy: Policy,
         outlines: Mapping[ApplicationAttemptId, JobOutline],
         planned: Sequence[ApplicationAttemptId],
+        nodes: SharedNodes,
     ) -> Knowledge:
         """Knowledge of jobs beyond numbers: tags and constraints, deadlines and forecasts, or graphs."""
         if Fact.CONSTRAINTS in policy.needs:
             waiting = ((each, *told) for each in planned for told in self._rows.with_rows(each))
-            return Knowledge(services=service_facts(waiting, self._attempts.tagged(), self._rows.node_names()))
+            names, tagged = self._rows.node_names(), self._attempts.tagged()
+            return Knowledge(services=service_facts(waiting, tagged, names, self._rules_of(), nodes.cells))
         if policy.goes_by(Fact.DEADLINES):
             return self._attempts.knowledge()
         by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}

@@ -22,6 +22,7 @@ from shim.domain.allocations import AskKey, TaggedSpot
 from shim.domain.deadlines import JobTimes, WorkLeft
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import ContainerKind
+from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import Capacity
@@ -52,6 +53,7 @@ class QueueTable:
         times_of: When an application was submitted, and its deadline; None if that is not known.
         outline_of: The graphs of jobs.
         data: What it costs to read data across sub-clusters.
+        rules_of: What operators want of places now.
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class QueueTable:
         times_of: Callable[[ApplicationId], JobTimes | None] = lambda _: None,
         outline_of: OutlineOf = lambda _: None,
         data: DataRules = NOTHING_SHARED,
+        *,
+        rules_of: Callable[[], PlacementRules] = lambda: NO_RULES,
     ) -> None:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters, data)
@@ -71,7 +75,7 @@ class QueueTable:
         self._outbid = frozenset[SubClusterId]()
         self._masters: Mapping[SubClusterId, int] = {}
         self._planned = frozenset[ApplicationAttemptId]()
-        told = starvation_s, outline_of, self._soon
+        told = starvation_s, outline_of, self._soon, rules_of
         self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)
         self._shadow = QueuePlanner(self._attempts, self._rows, rng, *told)
 

@@ -6,14 +6,17 @@ as far as is known: where the attempt's containers are, and how many of its prom
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 
 import numpy as np
 
 from shim.domain.allocations import PlacementConstraint, TagBound, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
 from shim.domain.messages import Need
+from shim.domain.placement_rules import CLUSTER, NO_RULES, OperatorConstraint, PlacementRules
 from shim.domain.requests import PendingRequest
-from shim.scheduling.node_index import SharedNodes, unpack_bits
+from shim.scheduling.node_index import Cell, SharedNodes, unpack_bits
 from shim.scheduling.snapshot import NO_BOUND, IntArray
 from shim.scheduling.tag_constraints import NO_MOST, ServiceFacts, TagBounds, TagConstraint, TagCount, TaggedContainers
 
@@ -154,6 +157,8 @@ def service_facts(
     requests: Iterable[tuple[ApplicationAttemptId, PendingRequest, int]],
     tagged: Mapping[ApplicationAttemptId, Sequence[TaggedSpot]],
     names: Sequence[NodeId],
+    rules: PlacementRules = NO_RULES,
+    cells: Sequence[Cell] = (),
 ) -> ServiceFacts:
     """Tags and constraints of what waits, and of what runs, in the words of a snapshot.
 
@@ -164,6 +169,8 @@ def service_facts(
         requests: What waits, with the attempt and its row.
         tagged: Where each attempt has containers with tags.
         names: Of the nodes, by their rows.
+        rules: What operators want.
+        cells: Where the nodes of each sub-cluster are.
     """
     rows = {name: row for row, name in enumerate(names)}
     tags: dict[int, frozenset[str]] = {}
@@ -179,7 +186,31 @@ def service_facts(
                 running[rows[spot.node], _known_by(attempt, spot.placement)] += 1
                 constraints |= dict.fromkeys(_constraints(attempt, spot.placement))
     there = tuple(TaggedContainers(node, kind, count) for (node, kind), count in running.items())
-    return ServiceFacts(tags, there, tuple(constraints))
+    stated = tuple(map(_stated, rules.constraints))
+    groups = _node_sets(rules, tuple(name.host for name in names)) if stated else {}
+    if any(wish.group == CLUSTER for each in rules.constraints for choice in each.any_of for wish in choice):
+        rows_at: dict[int, list[int]] = {}
+        for cell in cells:
+            rows_at.setdefault(cell.cluster, []).extend(range(cell.start, cell.start + cell.size))
+        groups = {**groups, CLUSTER: tuple(map(tuple, rows_at.values()))}
+    return ServiceFacts(tags, there, (*constraints, *stated), groups)
+
+
+def _stated(constraint: OperatorConstraint) -> TagConstraint:
+    """An operator's constraint in the words of a snapshot."""
+    any_of = tuple(
+        tuple(
+            TagCount(wish.tags, wish.least, NO_MOST if wish.most is None else min(wish.most, NO_MOST), wish.group)
+            for wish in choice
+        )
+        for choice in constraint.any_of
+    )
+    return TagConstraint(constraint.subject, any_of, constraint.weight, is_soft=not constraint.is_hard)
+
+
+@lru_cache(maxsize=8)
+def _node_sets(rules: PlacementRules, hosts: tuple[str, ...]) -> Mapping[str, tuple[tuple[int, ...], ...]]:
+    return MappingProxyType({group.name: group.members(hosts) for group in rules.node_groups})
 
 
 def _own(application: object, tag: str) -> str:

@@ -1,6 +1,7 @@
 """One round of placing services: what waits, what runs, and what any placement of all together is worth.
 
     (1/k) services placed whole - (0.5/m) weighted extent of violations + (0.25/N) nodes that keep room for tasks
+        - (0/N) nodes without a service that get one - 0 largest part that any node gives of its free room
 
 of k services, m constraints that concern any of their containers or of those that run, and N nodes. Containers that
 run count as those that are placed do, and are not moved.
@@ -12,7 +13,7 @@ Caps on what services may have of the nodes of a cluster together, beside what e
 They come from the limits of a queue, and from placement constraints of which a part is promised already.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,10 +27,13 @@ from shim.scheduling.plan import Plan
 from shim.scheduling.snapshot import IntArray, RequestColumn, Snapshot
 from shim.scheduling.tag_constraints import TagConstraint, TagCount, extents_of
 
+_SOFT = 0.5
+"""Of what a service placed is worth: what all of its containers lose with all soft constraints broken by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlacementWeights:
-    """Weights of the three parts of the objective; the paper's.
+    """Weights of the parts of the objective; the first three are the paper's, which names the others as aims.
 
     The published 0.5 of violations lets a node kept free outweigh a broken constraint once there are many constraints,
     as their extent is divided by their number.
@@ -51,6 +55,18 @@ class PlacementWeights:
         section="section 5.2 (w3)",
         published=0.25,
         meaning="Weight of nodes that keep room for tasks.",
+    )
+    fewer: float = parameter(
+        0.0,
+        name="fewer_nodes_weight",
+        section="section 2.4",
+        meaning="Weight of nodes without a service that get one: above 0, services share nodes.",
+    )
+    balanced: float = parameter(
+        0.0,
+        name="balance_weight",
+        section="section 2.4",
+        meaning="Weight of the largest part that any node gives of its free room: above 0, services are spread.",
     )
 
 
@@ -105,6 +121,25 @@ class ServiceRound:
         racks = snapshot.nodes.racks if len(snapshot.nodes.racks) else np.zeros(len(self.free), dtype=np.int64)
         self._racks = racks
         self._sets: dict[str, IntArray] = {}
+
+    def price(self, constraint: TagConstraint) -> float:
+        """Cost of one unit of the extent to which a constraint is broken, in the objective.
+
+        Where some are hard, all soft ones together cost less than a service that is not placed: nobody waits for them.
+        """
+        if constraint.is_soft:
+            soft = sum(each.weight for each in self.constraints if each.is_soft)
+            waiting = sum(group.count for group in self.groups)
+            return _SOFT * self.weights.placed * constraint.weight / (soft * max(1, len(self.services) * waiting))
+        hard = sum(not each.is_soft for each in self.constraints)
+        return self.weights.violated * constraint.weight / max(1, hard)
+
+    @cached_property
+    def has_service(self) -> NDArray[np.bool_]:
+        """Nodes where services run; shape (N,)."""
+        found = np.zeros(self.n_nodes, dtype=np.bool_)
+        found[[each.node for each in self.running if each.count]] = True
+        return found
 
     @property
     def n_nodes(self) -> int:
@@ -198,20 +233,20 @@ class ServiceRound:
             found += self._by_node(count.group, more)
         return found
 
-    def violations(self, placement: IntArray) -> float:
-        """Weighted extent of all violations."""
+    def violations(self, placement: IntArray, cost: Callable[[TagConstraint], float] = lambda one: one.weight) -> float:
+        """Extent of all violations, weighted by what a unit of each constraint costs."""
         placed = self.with_running(placement)
         return sum(
-            constraint.weight * float(self.cost_by_node(constraint, tags, placed) @ placed[row])
+            cost(constraint) * float(self.cost_by_node(constraint, tags, placed) @ placed[row])
             for constraint in self.constraints
             for row, tags in enumerate(self._kinds)
             if constraint.subject <= tags and placed[row].any()
         )
 
     def breaks(self, row: int, placement: IntArray) -> bool:
-        """Return whether any container of a group is where it breaks a constraint of its own."""
+        """Return whether any container of a group breaks a constraint of its own that is not soft."""
         tags, placed = self.groups[row].tags, self.with_running(placement)
-        wanted = (constraint for constraint in self.constraints if constraint.subject <= tags)
+        wanted = (each for each in self.constraints if each.subject <= tags and not each.is_soft)
         return any(float(self.cost_by_node(each, tags, placed) @ placement[row]) > 0.0 for each in wanted)
 
     def placement_in(self, plan: Plan) -> IntArray:
@@ -253,9 +288,16 @@ class ServiceRound:
         roomy = int((self.left(placement) >= self.kept).all(axis=1).sum())
         return (
             self.weights.placed * sum(whole.values()) / max(1, len(self.services))
-            - self.weights.violated * self.violations(placement) / max(1, len(self.constraints))
+            - self.violations(placement, self.price)
             + self.weights.roomy * roomy / max(1, self.n_nodes)
+            - self.weights.fewer * int((~self.has_service & (placement.sum(axis=0) > 0)).sum()) / max(1, self.n_nodes)
+            - self.weights.balanced * self.largest_part(placement)
         )
+
+    def largest_part(self, placement: IntArray) -> float:
+        """Largest part that any node gives of what it has free, of any resource."""
+        taken = self.free - self.left(placement)
+        return float((taken / np.maximum(self.free, 1)).max(initial=0.0))
 
 
 def _groups_of(snapshot: Snapshot, requests: Sequence[int]) -> list[TaggedGroup]:

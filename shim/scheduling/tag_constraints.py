@@ -47,11 +47,13 @@ class TagConstraint:
     Attributes:
         any_of: Conjunctions, of which one shall hold.
         weight: A ratio far above the others' stands for a hard constraint; 0 for none at all.
+        is_soft: Whether it may be broken even where constraints are hard, as no ResourceManager knows it.
     """
 
     subject: frozenset[str]
     any_of: tuple[tuple[TagCount, ...], ...]
     weight: float = 1.0
+    is_soft: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,13 @@ from tests.support.spanning import SPANNING, SpanningApplication, spanning_heddl
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _MEDEA = SPANNING.replace("span = true\n", 'span = true\ncontainers = "medea"\n')
+_OPERATORS = """
+[[constraint]]
+name = "apart"
+subject = "foo"
+want = "0 foo in node"
+hard = true
+"""
 _LOOKS = 5
 """At what is promised, for each at what runs: a promise stands for a second or two."""
 
@@ -28,9 +35,9 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 @pytest.fixture
-def heddle(lab: Lab, tmp_path: Path) -> Iterator[HeddleProcess]:
-    """A Heddle over the clusters whose default queue spans, and goes by medea."""
-    with spanning_heddle(lab, tmp_path, _MEDEA) as running:
+def heddle(lab: Lab, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[HeddleProcess]:
+    """A Heddle whose default queue spans, and goes by medea; with further tables, if a test has some."""
+    with spanning_heddle(lab, tmp_path, _MEDEA + getattr(request, "param", "")) as running:
         yield running
 
 
@@ -94,3 +101,17 @@ def test_a_service_is_spread_over_clusters_as_planned_and_why_names_medea(lab, h
     own = Counter({spanned.home: 1})
     assert watched.could_be_at(Counter(places) - own), f"{watched.promised}, and {places}"
     spanned.has_ended_everywhere()
+
+
+@pytest.mark.parametrize("heddle", [_OPERATORS], indirect=True, ids=["operators"])
+def test_an_operators_constraint_holds_for_an_application_that_knows_nothing_of_it(lab, heddle, tmp_path):
+    """It would have ten on a node."""
+    client, gate = constrained_client(lab, heddle, tmp_path / "client"), tmp_path / "go"
+    count = NODES * CLUSTERS
+    command = gated_shell(client, gate, "-placement_spec", f"foo({count}),CARDINALITY,NODE,foo,0,9")
+    with client.running(*command, user="barbara") as running:
+        spanned = SpanningApplication.of(lab, heddle, running.stdout)
+        until(lambda: len(hosts_of(heddle, spanned)) == count, f"{count} containers run")
+        assert len(set(hosts_of(heddle, spanned))) == count, "no two on one node"
+        gate.touch()
+        spanned.has_succeeded()

@@ -46,6 +46,7 @@ from shim.protocol.proto.messages import (
     UpdateContainerRequestProto,
 )
 from shim.protocol.yarn.placements import (
+    ImposedConstraints,
     RegisteredConstraints,
     read_rejected,
     read_scheduling_request,
@@ -90,12 +91,15 @@ ANSWER_AT_ONCE_BYTES = 512 * 1024
 """A larger answer is to be read in a thread: each of its containers costs 10 us and more."""
 
 
-def read_allocate_call(payload_untrusted: bytes, registered: RegisteredConstraints = _NO_CONSTRAINTS) -> AllocateCall:
+def read_allocate_call(
+    payload_untrusted: bytes, registered: RegisteredConstraints = _NO_CONSTRAINTS, imposed: ImposedConstraints = ()
+) -> AllocateCall:
     """Read an ApplicationMaster's call.
 
     Args:
         payload_untrusted: An `AllocateRequestProto`.
         registered: Placement constraints with which the ApplicationMaster has registered.
+        imposed: Those of operators.
 
     Raises:
         RemoteProtocolError: If the bytes are no `AllocateRequestProto`.
@@ -116,7 +120,7 @@ def read_allocate_call(payload_untrusted: bytes, registered: RegisteredConstrain
         response_id=message.response_id,
         asks=(
             *_asks_of(message.ask),
-            *(read_scheduling_request(request, registered) for request in message.scheduling_requests),
+            *(read_scheduling_request(request, registered, imposed) for request in message.scheduling_requests),
         ),
         releases=tuple(container_of(container) for container in message.release),
         blacklist_additions=tuple(text_of(place) for place in blacklist.blacklist_additions),

@@ -4,11 +4,14 @@ Source: `PlacementConstraints` and `PlacementConstraintFromProtoConverter` for w
 `PlacementConstraintManagerService` for how one of a registration goes together with one of a request.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
 from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk, TagBound
+from shim.domain.placement_rules import NODE as _NODE
+from shim.domain.placement_rules import RACK as _RACK
+from shim.domain.placement_rules import CountWish, PlacementRules
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     CompositePlacementConstraintProto,
@@ -29,7 +32,8 @@ from shim.protocol.yarn.wire import read_message
 RegisteredConstraints = Mapping[frozenset[str], bytes]
 """Serialized `PlacementConstraintProto` by the tags of the containers that it is for."""
 
-_NODE, _RACK = "node", "rack"
+ImposedConstraints = Sequence[tuple[frozenset[str], bytes]]
+"""Serialized `PlacementConstraintProto` for all containers that have some tags."""
 _OWN = frozenset({"", "self"})
 """Namespaces of the application's own tags."""
 _JUDGED_THERE = _OWN | {"not-self", "all"}
@@ -54,8 +58,48 @@ def read_constraints(payload_untrusted: bytes) -> RegisteredConstraints:
     }
 
 
-def read_scheduling_request(message: SchedulingRequestProto, registered: RegisteredConstraints) -> Ask:
-    """The ask of a `SchedulingRequest`, for anywhere."""
+def imposed_constraints(rules: PlacementRules) -> ImposedConstraints:
+    """What of operators' constraints a ResourceManager can be told: hard ones of nodes and racks, one tag a bound."""
+    kind = CompositePlacementConstraintProto.CompositeType
+    found = []
+    for each in rules.constraints:
+        wishes = [wish for choice in each.any_of for wish in choice]
+        if each.is_hard and all(len(wish.tags) == 1 and wish.group in {_NODE, _RACK} for wish in wishes):
+            choices = [_composed(kind.AND, [_simple(wish) for wish in choice]) for choice in each.any_of]
+            found.append((each.subject, _composed(kind.OR, choices).SerializeToString()))
+    return tuple(found)
+
+
+def _composed(kind: int, parts: Sequence[PlacementConstraintProto]) -> PlacementConstraintProto:
+    if len(parts) == 1:
+        return parts[0]
+    both = CompositePlacementConstraintProto(compositeType=kind, childConstraints=parts)
+    return PlacementConstraintProto(compositeConstraint=both)
+
+
+def _simple(wish: CountWish) -> PlacementConstraintProto:
+    kind = PlacementConstraintTargetProto.TargetType.ALLOCATION_TAG
+    target = PlacementConstraintTargetProto(targetType=kind, targetKey="all", targetValues=sorted(wish.tags))
+    return PlacementConstraintProto(
+        simpleConstraint=SimplePlacementConstraintProto(
+            scope=wish.group,
+            targetExpressions=[target],
+            minCardinality=wish.least,
+            maxCardinality=_UNBOUNDED if wish.most is None else wish.most,
+        )
+    )
+
+
+def read_scheduling_request(
+    message: SchedulingRequestProto, registered: RegisteredConstraints, imposed: ImposedConstraints = ()
+) -> Ask:
+    """The ask of a `SchedulingRequest`, for anywhere; what operators impose holds beside its own constraint."""
+    tags = _texts(message.allocationTags)
+    for subject, constraint in imposed:
+        if subject <= tags:
+            both = _both(message, constraint)
+            assert both is not None  # noqa: S101 - the operators' is there
+            message.placementConstraint.CopyFrom(both)
     execution = message.executionType.execution_type
     sizing = message.resourceSizing
     key = AskKey(

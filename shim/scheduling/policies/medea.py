@@ -26,6 +26,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,7 @@ class _Compiler:
         self._all_or_none()
         self._room()
         self._caps()
+        self._spread()
         for constraint in self.rounds.constraints:
             for row, group in enumerate(self.rounds.groups):
                 if constraint.subject <= group.tags:
@@ -136,6 +138,23 @@ class _Compiler:
             terms = [(self.x[row][at], float(cap.amounts[row])) for row in groups for at in inside]
             if terms:
                 self.rows.row(terms, high=float(cap.most))
+
+    def _spread(self) -> None:
+        """Nodes that get a first service, and the largest part that one gives of its free room."""
+        rounds, weights = self.rounds, self.rounds.weights
+        largest = self.rows.variable(1.0, -weights.balanced, is_whole=False) if weights.balanced else None
+        for at, node in enumerate(self.nodes.tolist()):
+            every = [self.x[row][at] for row in range(len(rounds.groups))]
+            if weights.fewer and not rounds.has_service[node]:
+                begun = self.rows.variable(1, -weights.fewer / rounds.n_nodes)
+                self.rows.row([*((each, 1.0) for each in every), (begun, -self.big)], high=0.0)
+            if largest is None:
+                continue
+            for kind, amount in enumerate(rounds.free[node].tolist()):
+                parts = [
+                    (x, group.demand[kind] / max(amount, 1)) for x, group in zip(every, rounds.groups, strict=True)
+                ]
+                self.rows.row([*parts, (largest, -1.0)], high=0.0)
 
     def _sets(self, group: str) -> Sequence[int]:
         """Numbers of the sets that matter; where each node is one, that is its row, and there may be thousands."""
@@ -188,7 +207,7 @@ class _Compiler:
                     for level in self._levels(row, count.group, number, inside) if inside else ():
                         held = [(level, self.big), *([(choices[at], self.big)] if choices else [])]
                         itself = 1 if count.tags <= self.rounds.groups[row].tags else 0
-                        self._bound(constraint.weight, count, number, inside, held, itself)
+                        self._bound(self.rounds.price(constraint), count, number, inside, held, itself)
 
     def _running_subjects(self, constraint: TagConstraint) -> None:
         for count in constraint.any_of[0]:
@@ -196,21 +215,20 @@ class _Compiler:
                 itself = 1 if count.tags <= each.tags else 0
                 for number in self._sets_with(count.group, each.node) if constraint.subject <= each.tags else ():
                     inside = self._inside(count.group, number)
-                    self._bound(constraint.weight * each.count, count, number, inside, [], itself)
+                    self._bound(self.rounds.price(constraint) * each.count, count, number, inside, [], itself)
 
     def _bound(
-        self, weight: float, count: TagCount, number: int, inside: list[int], held: list[_Term], itself: int
+        self, cost: float, count: TagCount, number: int, inside: list[int], held: list[_Term], itself: int
     ) -> None:
         """Keep a set's count within its bounds, or pay; only while all of `held` are 1."""
         terms, here = self._counted(count, number, inside)
         others, slack = here - itself, sum(big for _, big in held)
-        price = -self.rounds.weights.violated * weight / len(self.rounds.constraints)
         if count.least > 0:
-            short = self.rows.variable(float(count.least), price / count.least, is_whole=False)
+            short = self.rows.variable(float(count.least), -cost / count.least, is_whole=False)
             kept = [(column, -big) for column, big in held]
             self.rows.row([*terms, (short, 1.0), *kept], low=count.least - others - slack)
         if count.most < self.big:
-            above = self.rows.variable(self.big, price / max(count.most, 1), is_whole=False)
+            above = self.rows.variable(self.big, -cost / max(count.most, 1), is_whole=False)
             self.rows.row([*terms, (above, -1.0), *held], high=count.most - others + slack)
 
 
@@ -325,12 +343,17 @@ class _Services:
         if not isinstance(notes, _Notes):
             return problem.greedy
         placement = placement_of(notes.program, notes.rounds, answer)
-        if placement is None or notes.rounds.objective(placement) <= notes.rounds.objective(notes.greedy):
+        if placement is None or self._worth(notes.rounds, placement) <= self._worth(notes.rounds, notes.greedy):
             return problem.greedy
         plan = self._plan(now, problem.greedy.turns, notes.rounds, placement)
         rounds = self._round(now, self._services(now, problem.greedy.turns))
-        worth, greedy = (rounds.objective(rounds.placement_in(each)) for each in (plan, problem.greedy))
-        return replace(plan, made_by=MadeBy.BOUNDED, objective=worth) if worth > greedy else problem.greedy
+        worth, greedy = (self._worth(rounds, rounds.placement_in(each)) for each in (plan, problem.greedy))
+        return replace(plan, made_by=MadeBy.BOUNDED, objective=worth[1]) if worth > greedy else problem.greedy
+
+    def _worth(self, rounds: ServiceRound, placement: IntArray) -> tuple[int, float]:
+        """Worth of a placement: where constraints are hard, no soft one is worth a service that waits."""
+        placed = {group.service for row, group in enumerate(rounds.groups) if placement[row].any()}
+        return len(placed) if self.rules.is_hard else 0, rounds.objective(placement)
 
     def _round(self, snapshot: Snapshot, services: Sequence[int]) -> ServiceRound:
         rounds = ServiceRound(snapshot, services, self.rules.weights)
@@ -412,8 +435,14 @@ MEDEA_IN_QUEUES = _medea_in_queues(MedeaRules(is_hard=True, weights=PlacementWei
 
 
 _FREE_OF_COST = 1e-9
+_SOFTLY = 1e-6
 _JOINT = frozenset({"tag-popularity", "node-candidates"})
 """Orders in which a group looks for a set with room for all of it; in the others each container looks for itself."""
+
+
+def _step(constraint: TagConstraint) -> float:
+    """What a unit of a constraint's extent weighs from one container to the next: soft ones decide among equals."""
+    return constraint.weight * (_SOFTLY if constraint.is_soft else 1.0)
 
 
 def _added_cost(rounds: ServiceRound, row: int, placement: IntArray) -> FloatArray:
@@ -426,11 +455,11 @@ def _added_cost(rounds: ServiceRound, row: int, placement: IntArray) -> FloatArr
                 sum((rounds.added_extent(count, placed) for count in choice), np.zeros(rounds.n_nodes))
                 for choice in constraint.any_of
             ]
-            cost += constraint.weight * np.min(own, axis=0)
+            cost += _step(constraint) * np.min(own, axis=0)
         if len(constraint.any_of) == 1:
             for count in constraint.any_of[0]:
                 if count.tags <= tags:
-                    cost += constraint.weight * rounds.harm_to_others(constraint, count, placed)
+                    cost += _step(constraint) * rounds.harm_to_others(constraint, count, placed)
     return cost
 
 
@@ -491,6 +520,24 @@ def _home(rounds: ServiceRound, row: int, left: IntArray, cost: FloatArray) -> N
     return sets[enough[np.argmin(room[enough])]] > 0 if len(enough) else everywhere
 
 
+def _fit(rounds: ServiceRound, placement: IntArray, left: IntArray, after: IntArray) -> tuple[NDArray[Any], ...]:
+    """Order of nodes that break equally much, the last key first: best fit, unless an aim says otherwise.
+
+    Args:
+        rounds: With the weights of the aims.
+        placement: So far.
+        left: Room on each node.
+        after: What one more container leaves of it.
+    """
+    is_short = np.asarray((left >= rounds.kept).all(axis=1) & ~(after >= rounds.kept).all(axis=1))
+    best: NDArray[Any] = after.sum(axis=1)
+    if rounds.weights.balanced:
+        best = -(after / np.maximum(rounds.free, 1)).min(axis=1)
+    if not rounds.weights.fewer:
+        return best, is_short
+    return best, is_short, ~(rounds.has_service | (placement.sum(axis=0) > 0))
+
+
 def place_by(order: str, rounds: ServiceRound) -> IntArray:
     """Place all services that fit whole; each container where it breaks least, then where it fits best."""
     placement = np.zeros((len(rounds.groups), rounds.n_nodes), dtype=np.int64)
@@ -506,13 +553,12 @@ def place_by(order: str, rounds: ServiceRound) -> IntArray:
             open_rows = [each for each in open_rows if each not in failed]
             continue
         after = left - np.array(group.demand)
-        is_short = (left >= rounds.kept).all(axis=1) & ~(after >= rounds.kept).all(axis=1)
         broken = np.zeros(rounds.n_nodes) if order == "no-constraints" else _added_cost(rounds, row, placement)
         if order in _JOINT and not placement[row].any():
             homes[row] = _home(rounds, row, left, broken)
         cost = broken + np.where(fits, 0.0, np.inf)
         is_away = ~homes[row] if row in homes else np.zeros(rounds.n_nodes, dtype=np.bool_)
-        keys = (np.arange(rounds.n_nodes), after.sum(axis=1), is_short, np.round(cost, 9), is_away | ~fits)
+        keys = (np.arange(rounds.n_nodes), *_fit(rounds, placement, left, after), np.round(cost, 9), is_away | ~fits)
         placement[row, int(np.lexsort(keys)[0])] += 1
         if placement[row].sum() == group.count:
             open_rows.remove(row)

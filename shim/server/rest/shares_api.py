@@ -260,6 +260,7 @@ def _shown_policy(policy: SharePolicy, preview: SharePreview) -> dict[str, Any]:
         "nowhere": [*nowhere(policy, load), *nowhere(mapped_to, preview.load(mapped_to))],
         "checked_on": sorted(load.counted),
         "mappings": len(policy.mappings),
+        "constraints": len(policy.rules.constraints),
     }
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.config.loader import Config
-from shim.config.queues import PolicyConfig, check_queues
+from shim.config.queues import PolicyConfig, check_policy
 from shim.config.sections import SecurityConfig
 from shim.config.subclusters import SubClusterConfig
 from shim.domain.resources import ResourceVector
@@ -100,8 +100,8 @@ def config_over(
     """
     names = [str(each.name) for each in clusters]
     systems = {each.id: each.filesystems for each in config.subclusters}
-    tables = policy or PolicyConfig(config.queues, config.mappings)
-    check_queues(tables.queues, tables.mappings, names, source)
+    tables = policy or config.policy
+    check_policy(tables, names, source)
     return Config(
         security=SecurityConfig(secret_file=Path("modelled")),
         poll=config.poll,
@@ -113,6 +113,8 @@ def config_over(
         ),
         queues=tables.queues,
         mappings=tables.mappings,
+        constraints=tables.constraints,
+        node_groups=tables.node_groups,
     )
 
 

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from shim.config.loader import parse
-from shim.config.policy_files import parse_policy, policy_text
+from shim.config.policy_files import parse_policy, policy_tables, policy_text
+from shim.config.queues import PolicyConfig
 from shim.domain.ids import SubClusterId
+from shim.domain.placement_rules import NodeGroup
 from shim.domain.shares import AUTOMATIC, FederatedQueue, QueueMapping, SharePolicy
 from shim.errors import ConfigError
 
@@ -63,9 +65,39 @@ def test_a_queue_is_found_by_its_path_its_last_part_and_its_other_names():
 
 def test_a_policy_is_written_as_it_was_read():
     config = parse(A_POLICY + '[[subcluster]]\nid = "east"\nweb = "http://east:1"\n', source="a", environment={})
-    text = policy_text(config.queues, config.mappings)
+    text = policy_text(config.policy)
     assert read(text) == read(A_POLICY)
-    assert policy_text((), ()) == ""
+    assert policy_text(PolicyConfig()) == ""
+
+
+RULES = """\
+[[constraint]]
+name = "apart"
+subject = ["hb", "eu"]
+want = "0 hb in node or 1.. a+b in up"
+weight = 2.5
+
+[[constraint]]
+name = "never"
+subject = "db"
+want = "..3 web in rack"
+hard = true
+
+[[node_group]]
+name = "up"
+sets.one = ["n1", "n2*"]
+sets."two 2" = "n3"
+"""
+
+
+def test_operators_constraints_are_read_and_written():
+    rules = read(RULES).rules
+    apart, never = rules.constraints
+    assert (apart.subject, apart.weight, apart.is_hard) == (frozenset({"hb", "eu"}), 2.5, False)
+    assert [len(choice) for choice in apart.any_of] == [1, 1]
+    assert (never.weight, never.is_hard) == (1.0, True)
+    assert rules.node_groups == (NodeGroup("up", (("one", ("n1", "n2*")), ("two 2", ("n3",)))),)
+    assert read(policy_text(policy_tables(RULES, source="a"))) == read(RULES)
 
 
 def test_what_a_queue_does_not_say_is_by_the_defaults_and_what_it_says_is_an_order():
@@ -132,6 +164,53 @@ REFUSED = {
         "shares.toml:4: ",
         "at least 0",
     ),
+    "a constraint without a wish": (
+        '[[constraint]]\nname = "a"\nsubject = "hb"\nwant = "0 hb"\n',
+        "shares.toml:4: ",
+        "0 hb in node",
+    ),
+    "a constraint of an unknown node group": (
+        '[[constraint]]\nname = "a"\nsubject = "hb"\nwant = "0 hb in upgrade"\n',
+        "shares.toml:4: ",
+        "there are cluster, node, rack",
+    ),
+    "a constraint twice": (
+        2 * '[[constraint]]\nname = "a"\nsubject = "hb"\nwant = "0 hb in rack"\n',
+        "shares.toml:6: ",
+        "twice",
+    ),
+    "a constraint of nothing": (
+        '[[constraint]]\nname = "a"\nsubject = []\nwant = "0 hb in rack"\n',
+        "shares.toml:3: ",
+        "no tag",
+    ),
+    "a constraint of a tag that is none": (
+        '[[constraint]]\nname = "a"\nsubject = "h b"\nwant = "0 hb in rack"\n',
+        "shares.toml:3: ",
+        "not a tag",
+    ),
+    "a constraint that is hard and weighs": (
+        '[[constraint]]\nname = "a"\nsubject = "hb"\nwant = "0 hb in rack"\nhard = true\nweight = 2.0\n',
+        "shares.toml:6: ",
+        "leave out",
+    ),
+    "a weight below nothing": (
+        '[[constraint]]\nname = "a"\nsubject = "hb"\nwant = "0 hb in rack"\nweight = -1\n',
+        "shares.toml:5: ",
+        "at least 0",
+    ),
+    "a node group that needs no table": (
+        '[[node_group]]\nname = "rack"\nsets.a = "n1"\n',
+        "shares.toml:2: ",
+        "known without a table",
+    ),
+    "a node group without sets": ('[[node_group]]\nname = "up"\n', "shares.toml:1: ", "has no sets"),
+    "a set without hosts": ('[[node_group]]\nname = "up"\nsets.a = []\n', "shares.toml:3: ", "no hosts"),
+    "a set of a host that is none": (
+        '[[node_group]]\nname = "up"\nsets.a = ["n 1"]\n',
+        "shares.toml:3: ",
+        "not a host",
+    ),
     "a mapping that hides others": (
         '[[mapping]]\nqueue = "root.a"\n\n[[mapping]]\nqueue = "root.b"\nuser = "etl"\n',
         "shares.toml:2: ",
@@ -167,7 +246,7 @@ def test_parameters_of_a_queues_policy_are_keys_of_its_table_and_stay_when_it_is
     assert (queue.containers, queue.shadow) == ("delay:node_s=3.0", "quincy:wait_cost=1.0")
     subcluster = '[[subcluster]]\nid = "east"\nweb = "http://east:1"\n[security]\nsecret_file = "s"\n'
     parsed = parse(text + subcluster, source="a", environment={})
-    assert read(policy_text(parsed.queues, parsed.mappings)) == read(text)
+    assert read(policy_text(parsed)) == read(text)
 
 
 @pytest.mark.parametrize(

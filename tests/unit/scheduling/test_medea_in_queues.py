@@ -4,11 +4,13 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shim.domain.allocations import PlacementConstraint, TagBound, TaggedSpot
 from shim.domain.ids import ContainerId, NodeId
+from shim.domain.placement_rules import NodeGroup, OperatorConstraint, PlacementRules, read_wish
 from shim.domain.resources import ResourceVector
 from shim.scheduling.policies.medea import MedeaRules, placement_of
 from shim.scheduling.queue_tags import service_facts
@@ -166,6 +168,44 @@ def test_the_program_keeps_to_the_limits_of_the_queue_and_to_sub_clusters_that_m
         assert placement is not None, "an answer that keeps to everything"
         assert placement.sum() == found
         assert not rounds.slots_of(0, rounds.free)[~rounds.may_go[0]].any()
+
+
+PLAIN_WEB = PlacementConstraint(WEB, is_local=True)
+
+
+def rules_of(want, *, is_hard=False, weight=1.0, subject=WEB, groups=()):
+    return PlacementRules((OperatorConstraint("it", subject, read_wish(want), weight, is_hard),), groups)
+
+
+@pytest.mark.parametrize(
+    ("want", "groups"),
+    [
+        ("..1 web in cluster", ()),
+        ("..1 web in rack", ()),
+        ("..1 web in side", (NodeGroup("side", (("e", ("east-*",)), ("w", ("WEST-0", "west-1")))),)),
+        ("9 db in node or ..1 web in cluster and 0 db in rack", ()),
+    ],
+)
+def test_what_an_operator_wants_spreads_a_service_that_wants_nothing(want, groups):
+    table = a_table(rules=rules_of(want, groups=groups), first=service(4, PLAIN_WEB))
+    assert started(a_round(table, a_capacity([8, 8], [8, 8]))) == [{EAST: 2, WEST: 2}]
+
+
+@pytest.mark.parametrize("weight", [1e-3, 1.0, 1e6])
+def test_nobody_waits_for_what_is_soft_and_what_is_hard_is_kept(weight):
+    for is_hard, found in ((False, 4), (True, 0)):
+        rules = rules_of("..1 web in cluster", is_hard=is_hard, weight=1.0 if is_hard else weight)
+        room = a_capacity([8, 8], [1])
+        table = a_table(rules=rules, first=service(4, PLAIN_WEB), second=a_request(1))
+        (starts,) = started(a_round(table, room))
+        assert sum(starts.values()) == found
+
+
+def test_what_runs_of_others_counts_for_an_operators_constraint():
+    table = a_table(rules=rules_of("0 db in cluster", is_hard=True), first=service(2, PLAIN_WEB))
+    database = PlacementConstraint(frozenset({"db"}), is_local=True)
+    table.began(SECOND, ContainerId(SECOND, 2), 0.0, spot=TaggedSpot(NodeId("east-0", 1), database))
+    assert started(a_round(table, a_capacity([8, 8], [8, 8]))) == [{WEST: 2}]
 
 
 def test_facts_are_tags_as_they_are_and_of_their_application():

@@ -6,6 +6,7 @@ import pytest
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.placement_rules import NO_RULES
 from shim.domain.requests import GangDemand, PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
@@ -54,9 +55,9 @@ def a_capacity(east=(), west=(), *, limits=None):
     return Capacity(rooms, {EAST: None, WEST: None} | (limits or {}))
 
 
-def a_table(times_of=lambda _: None, **requests):
+def a_table(times_of=lambda _: None, rules=NO_RULES, **requests):
     models = RecurringJobModels(DurationModel())
-    table = QueueTable((EAST, WEST), 60.0, models, lambda _: "", Random(1), times_of)  # noqa: S311 - repeats itself
+    table = QueueTable((EAST, WEST), 60.0, models, lambda _: "", Random(1), times_of, rules_of=lambda: rules)  # noqa: S311 - repeats itself
     attempts = {"first": FIRST, "second": SECOND, "third": THIRD}
     for name, told in requests.items():
         table.put(attempts[name], told if isinstance(told, list) else [told], (), 0.0)

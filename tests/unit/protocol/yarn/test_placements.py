@@ -3,6 +3,7 @@
 import pytest
 
 from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, RejectedAsk, SessionRequest, TagBound
+from shim.domain.placement_rules import OperatorConstraint, PlacementRules, read_wish
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 from shim.protocol.proto.messages import (
@@ -28,7 +29,12 @@ from shim.protocol.yarn.allocations import (
     write_allocate_answer,
     write_session_request,
 )
-from shim.protocol.yarn.placements import read_constraints, read_scheduling_request, scheduling_message
+from shim.protocol.yarn.placements import (
+    imposed_constraints,
+    read_constraints,
+    read_scheduling_request,
+    scheduling_message,
+)
 
 TARGET = PlacementConstraintTargetProto.TargetType
 COMPOSITE = CompositePlacementConstraintProto.CompositeType
@@ -203,3 +209,49 @@ def test_an_answer_is_read_and_written_with_its_rejections_and_tags():
     assert not AllocateResponseProto.FromString(read.rest).rejected_scheduling_requests
     written = AllocateResponseProto.FromString(write_allocate_answer(read))
     assert list(written.rejected_scheduling_requests) == [rejected]
+
+
+def imposed(want, *, is_hard=True, subject=("web",)):
+    one = OperatorConstraint("it", frozenset(subject), read_wish(want), is_hard=is_hard)
+    return imposed_constraints(PlacementRules((one,)))
+
+
+@pytest.mark.parametrize(
+    ("want", "expected"),
+    [
+        ("0 web in node", simple(space="all")),
+        ("..2 web in node", simple(most=2, space="all")),
+        ("1.. db in rack", simple("rack", 1, MOST, ("db",), space="all")),
+        (
+            "0 web in node and 0 db in node or 3 db in rack",
+            composed(
+                COMPOSITE.OR,
+                composed(COMPOSITE.AND, simple(space="all"), simple(values=("db",), space="all")),
+                simple("rack", 3, 3, ("db",), space="all"),
+            ),
+        ),
+    ],
+)
+def test_what_operators_impose_is_in_the_request_that_schedulers_get(want, expected):
+    ask = read_scheduling_request(a_request(None), {}, imposed(want))
+    assert scheduling_message(ask).placementConstraint == expected
+    own = simple(most=5)
+    both = scheduling_message(read_scheduling_request(a_request(own), {}, imposed(want))).placementConstraint
+    assert both == composed(COMPOSITE.AND, own, expected)
+
+
+def test_it_bounds_as_an_ask_of_the_application_would():
+    key = read_scheduling_request(a_request(simple(most=5)), {}, imposed("..1 web in node")).key
+    assert key.placement.most_a_node == 2
+    assert key.placement.is_local
+    again = read_scheduling_request(a_request(simple(most=5)), {}, imposed("..1 web in node")).key
+    assert key == again
+    assert key != read_scheduling_request(a_request(simple(most=5)), {}).key
+
+
+@pytest.mark.parametrize("want", ["0 web+db in node", "0 web in cluster", "0 web in node and 0 web in upgrade"])
+def test_schedulers_are_told_nothing_of_what_they_do_not_know_or_what_is_soft(want):
+    assert imposed(want) == ()
+    assert imposed("0 web in node", is_hard=False) == ()
+    others = imposed("0 web in node", subject=("web", "eu"))
+    assert not scheduling_message(read_scheduling_request(a_request(None), {}, others)).HasField("placementConstraint")

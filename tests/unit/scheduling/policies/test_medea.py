@@ -1,5 +1,6 @@
 """Medea: five rounds to the digit against every placement, whole services, rounds, and tasks that never wait."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -118,6 +119,34 @@ def test_never_worse_than_each_heuristic_whole_or_not_at_all_and_within_room(con
     for order in ("tag-popularity", "node-candidates"):
         assert rounds.objective(placement) >= rounds.objective(place_by(order, rounds)) - 1e-9
     assert rounds.objective(placement) == pytest.approx(best_of_all(rounds), abs=1e-6)
+
+
+@settings(max_examples=examples(25), deadline=None)
+@given(
+    st.builds(
+        PlacementWeights,
+        placed=st.sampled_from([1.0, 3.0]),
+        fewer=st.sampled_from([0.0, 0.5, 2.0]),
+        balanced=st.sampled_from([0.0, 0.5, 2.0]),
+    ),
+    st.booleans(),
+    st.lists(st.builds(TaggedContainers, st.integers(0, 3), st.just(tags("db"))), max_size=2),
+)
+def test_the_program_finds_the_optimum_also_of_further_aims_and_of_soft_constraints(weights, is_soft, running):
+    scene, rows = scene_of((APART, replace(NEAR, is_soft=is_soft)), tuple(running))
+    plan = solved(scene, medea(MedeaRules(every_s=0.0, gap=1e-9, search_nodes=5000, weights=weights)))
+    rounds = ServiceRound(scene.snapshot(), rows, weights)
+    assert rounds.objective(rounds.placement_in(plan)) == pytest.approx(best_of_all(rounds), abs=1e-6)
+
+
+def test_services_share_nodes_or_are_spread_as_the_aims_say():
+    for weights, nodes in ((PlacementWeights(fewer=1.0), 2), (PlacementWeights(balanced=1.0), 4)):
+        scene, rows = scene_of(())
+        for solves in (False, True):
+            rules = MedeaRules(every_s=0.0, solves=solves, search_nodes=5000, weights=replace(weights, roomy=0.0))
+            plan = solved(scene, medea(rules))
+            rounds = ServiceRound(scene.snapshot(), rows, weights)
+            assert (rounds.placement_in(plan).sum(axis=0) > 0).sum() == nodes
 
 
 def test_constraints_of_services_that_are_not_there_change_nothing():
