@@ -429,3 +429,13 @@ async def test_an_id_that_was_found_again_is_the_last_to_be_forgotten():
     await there.check(texts[0], within_s=0.0)
     await there.check(texts[2])
     assert [there.known(text) is not None for text in texts] == [True, False, True]
+
+
+async def test_the_store_is_not_asked_to_remove_what_cannot_be_an_id():
+    office = Office()
+    made = await office.create()
+    for wrong in (made.token.id.upper() + "g", made.token.id + "\n", f" {made.token.id}", made.token.id[:-1]):
+        office.store.tokens[wrong] = made.token
+        with pytest.raises(NotFoundError):
+            await office.tokens.revoke(QUEEN, wrong)
+        assert wrong in office.store.tokens
