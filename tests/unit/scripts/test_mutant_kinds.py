@@ -31,6 +31,8 @@ def planted(body, head="def f():"):
         ("x.y = a\n", "missing statement", ["pass"]),
         ("x.y = z.y = a\n", "missing statement", ["pass"]),
         ("x[y] -= a\n", "missing statement", ["pass"]),
+        ("x.version += 1\n", "missing statement", ["pass"]),
+        ("x.versions[y] += 1\n", "missing statement", ["pass"]),
         ("del x[y]\n", "missing statement", ["pass"]),
         ("x = min(a, b)\n", "wrong variable", ["max(a, b)"]),
         ("x = f(a, b)\n", "swapped order", ["f(b, a)"]),
