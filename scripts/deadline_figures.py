@@ -3,7 +3,8 @@
     python -m scripts.deadline_figures [SEEDS]
 
 Two clusters of 16 places. Every third job has a deadline, of half as much again as it takes on eight containers; the
-others have none. The same kinds of jobs come again and again, so that runs tell of the next.
+others have none. Applications start by expected work, as by default. The same kinds of jobs come again and again, so
+that runs tell of the next.
 """
 
 from collections.abc import Sequence
@@ -56,7 +57,9 @@ def found_with(order: str, jobs: Sequence[ModelledJob], seed: int) -> Found:
     Raises:
         RuntimeError: A job did not succeed.
     """
-    outcome = played_on_two_clusters(jobs, node=ResourceVector(4608, 4), queue=f'containers = "{order}"', seed=seed)
+    outcome = played_on_two_clusters(
+        jobs, node=ResourceVector(4608, 4), queue=f'containers = "{order}"', seed=seed, order="work"
+    )
     due = [job for job in jobs if job.deadline_s]
     missed = sum(outcome.times[job.name].ended_s > job.deadline_s for job in due)
     return Found(missed, len(due), mean(each.ended_s for each in outcome.times.values()))

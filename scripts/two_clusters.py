@@ -33,7 +33,9 @@ def each_run(
             yield seed, order, jobs
 
 
-def played_on_two_clusters(jobs: Sequence[ModelledJob], *, node: ResourceVector, queue: str, seed: int) -> YarnOutcome:
+def played_on_two_clusters(
+    jobs: Sequence[ModelledJob], *, node: ResourceVector, queue: str, seed: int, order: str = "fifo"
+) -> YarnOutcome:
     """Run jobs to their ends.
 
     Args:
@@ -41,11 +43,12 @@ def played_on_two_clusters(jobs: Sequence[ModelledJob], *, node: ResourceVector,
         node: What each node has.
         queue: Further lines of that queue's `[[queue]]`.
         seed: Of the run.
+        order: In which applications start.
 
     Raises:
         RuntimeError: A job did not succeed.
     """
-    return played_on(("east", "west"), jobs, node=node, queue=queue, seed=seed)
+    return played_on(("east", "west"), jobs, node=node, queue=queue, seed=seed, order=order)
 
 
 def played_on(
@@ -57,6 +60,7 @@ def played_on(
     seed: int,
     nodes: int = 4,
     am_share: float = _AM_SHARE,
+    order: str = "fifo",
 ) -> YarnOutcome:
     """Run jobs to their ends on clusters of these names, with so many nodes each.
 
@@ -65,7 +69,7 @@ def played_on(
     Raises:
         RuntimeError: A job did not succeed.
     """
-    config = f'[[queue]]\nname = "root.default"\nspan = true\norder = "fifo"\n{queue}\n'
+    config = f'[[queue]]\nname = "root.default"\nspan = true\norder = "{order}"\n{queue}\n'
     clusters = _modelled(names, node, nodes, am_share)
     return _ended(YarnSetting(clusters=clusters, config=config, seed=seed), jobs, queue)
 

@@ -4,13 +4,14 @@ What waits is in the store; this is what one Heddle knows of it, brought up to d
 old: whether somebody starts is decided by who writes the intent over the waiting record first.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from shim.domain.applications import ApplicationSummary, FinalStatus
-from shim.domain.deadlines import deadline_of
+from shim.domain.deadlines import deadline_of, job_times
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
@@ -36,6 +37,7 @@ from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
 from shim.scheduling.global_master.recurring_jobs import FormerRun, FormerRuns, recurring_key, recurring_key_of
+from shim.scheduling.queue_policies import goes_by_deadlines
 from shim.submission.homes import put_into
 from shim.telemetry.application_life import LifeEvent, tell
 
@@ -409,6 +411,7 @@ class AdmissionQueue:
             since_ms=since_ms,
             expected=self.work.expected(queue.path, job),
             is_overdue=waited_s > self._settings.overtaken_s,
+            due_s=_due_s(queue, submission, since_ms / 1000.0, self._clock.now_s()),
             is_released=waited_s > _TOKENS_LAST_S,
             waited_s=waited_s,
         )
@@ -453,6 +456,17 @@ def check_deadline(queue: FederatedQueue, submission: Submission, now_s: float, 
     if why_not and queue.deadline == "refuse":
         raise ForbiddenError(f"Queue {queue.path} refuses {submission.application_id}: {why_not}")
     return why_not
+
+
+def _due_s(queue: FederatedQueue, submission: Submission, submitted_s: float, now_s: float) -> float:
+    """Tell the deadline, since the epoch, that a waiting application still has to meet; infinite for none.
+
+    Only where containers of its queue go by deadlines, too: elsewhere the tag means nothing.
+    """
+    if not goes_by_deadlines(queue.containers):
+        return math.inf
+    deadline_s = job_times(submitted_s, submission.tags).deadline_s
+    return deadline_s if deadline_s > now_s else math.inf
 
 
 def hopeless_deadline(submission: Submission, now_s: float, run: FormerRun | None) -> str:

@@ -1,5 +1,6 @@
 """Preview of queues under some policy: all that it takes, as it is at one moment, to be reckoned elsewhere."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -47,6 +48,7 @@ def pending_application_of(
     since_ms: int,
     expected: ExpectedWork = NO_EXPECTATION,
     is_overdue: bool = False,
+    due_s: float = math.inf,
     is_released: bool = False,
     waited_s: float = 0.0,
 ) -> PendingApplication:
@@ -59,6 +61,7 @@ def pending_application_of(
         since_ms,
         expected,
         is_overdue,
+        due_s,
         is_released,
         waited_s,
     )

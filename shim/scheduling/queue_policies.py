@@ -179,6 +179,12 @@ def goes_by_graphs(name: str) -> bool:
     return policy is not None and Fact.DAG in policy.needs
 
 
+def goes_by_deadlines(name: str) -> bool:
+    """Tell whether a queue's policy of that name has deadlines of its jobs met; False for what is none."""
+    policy = queue_policy(name)
+    return policy is not None and policy.goes_by(Fact.DEADLINES)
+
+
 def asks_solver(name: str) -> bool:
     """Return whether a queue's policy of that name has plans of its cycles improved by a solver."""
     policy = queue_policy(name)

@@ -119,6 +119,8 @@ class PendingApplication:
         since_ms: When it was submitted; milliseconds since the epoch.
         expected: Work that it is expected to be, by what is learnt from those like it.
         is_overdue: Whether it has been overtaken for so long that it goes first (`ShareSettings.overtaken_s`).
+        due_s: Its deadline, seconds since the epoch, where its queue's containers go by deadlines and it is not over:
+            then it starts before those of none, the nearest deadline first. Infinite for none.
         is_released: Whether no order holds it back any more: nobody renews the tokens of what waits here.
         waited_s: Seconds since it was submitted, where the queue's order makes that matter.
     """
@@ -130,6 +132,7 @@ class PendingApplication:
     since_ms: int = 0
     expected: ExpectedWork = NO_EXPECTATION
     is_overdue: bool = False
+    due_s: float = math.inf
     is_released: bool = False
     waited_s: float = 0.0
 
@@ -311,8 +314,8 @@ class Shares:
         nothing: most applications are less than the mean.
         """
         expected = application.expected
-        is_free = queue.order != "work" or application.is_released or application.is_overdue
-        if is_free or not expected.runs or not self.load.is_full:
+        is_free = application.is_released or application.is_overdue or application.due_s < math.inf
+        if queue.order != "work" or is_free or not expected.runs or not self.load.is_full:
             return ""
         mib_s = expected.mib_s / application.response_ratio(self.load.capacity.memory_mib)
         held_mib, beginning = self._with_less(queue.path, mib_s)

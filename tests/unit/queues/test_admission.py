@@ -32,9 +32,10 @@ from tests.doubles.settings import usual
 ONE_AT_A_TIME = SharePolicy((FederatedQueue("root.prod", weight=1, max_running=1),))
 
 
-def submission(number: int, queue: str = "prod", user: str = "alice", name: str = "etl") -> Submission:
+def submission(number: int, queue: str = "prod", user: str = "alice", name: str = "etl", tag: str = "") -> Submission:
     id_ = ApplicationId(FEDERATION_TIMESTAMP_MS, number)
-    body = f'{{"application-id":"{id_}","application-name":"{name}","queue":"{queue}","a-new-field":[1]}}'
+    tags = f'"application-tags":{{"tag":["{tag}"]}},' if tag else ""
+    body = f'{{"application-id":"{id_}","application-name":"{name}","queue":"{queue}",{tags}"a-new-field":[1]}}'
     return decode_submission(body.encode(), media_type="application/json", user=user)
 
 
@@ -427,6 +428,24 @@ async def test_by_work_who_is_known_to_be_least_is_next_but_for_who_waited_too_l
     await front.federation.clock.advance(1.5)
     room.look()
     assert [*room.latest.starters, *room.latest.queues["root.prod"]] == [id_of(2), id_of(3)]
+
+
+@pytest.mark.parametrize(
+    ("containers", "goes_by_them"),
+    [("jockey", True), ("jockey:slack=1.5", True), ("tetrisched", True), ("alsched", True), ("learnt-work", False)],
+)
+async def test_by_work_deadlines_order_starts_where_they_order_containers_until_they_are_over(containers, goes_by_them):
+    queue = FederatedQueue("root.prod", order="work", containers=containers, max_running=1)
+    front = await a_front(SharePolicy((queue,)))
+    room = front.room
+    await front.submit(1)
+    for number, tag in ((2, ""), (3, "heddle-deadline=+9m"), (4, "heddle-deadline=+5m"), (5, "soon")):
+        await front.submit(number, tag=tag)
+    for waited_s, due_first in ((1.0, [4, 3, 2, 5]), (400.0, [3, 2, 4, 5]), (200.0, [2, 3, 4, 5])):
+        await front.federation.clock.advance(waited_s)
+        room.look()
+        wanted = due_first if goes_by_them else [2, 3, 4, 5]
+        assert [*room.latest.starters, *room.latest.queues["root.prod"]] == [id_of(number) for number in wanted]
 
 
 async def test_who_waits_for_as_long_as_its_tokens_last_is_held_by_no_order() -> None:

@@ -416,6 +416,20 @@ def test_by_work_who_has_waited_too_long_goes_first():
     assert numbers(outcome.starters) == [1, 3, 2], "no work that is left holds it back"
 
 
+def test_by_work_who_has_a_deadline_to_meet_starts_before_those_of_none_the_nearest_first():
+    full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
+    smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
+    slow = LiveApplication(EAST, "root.prod", "alice", has_started=False, since_s=1.0)
+    first, second, third, fourth = by_work(300, 50, 200, 250, overdue=(3,))
+    pending = [replace(first, due_s=2_000.0), second, replace(third, due_s=1_000.0), fourth]
+    outcome = a_round(BY_WORK, [full], pending, [*smaller, slow])
+    assert numbers(outcome.queues["root.prod"]) == [4, 3, 1, 2]
+    outcome = a_round(BY_WORK, [full], pending[:3], smaller)
+    assert numbers(outcome.starters) == [3, 1, 2], "no work that is left holds it back"
+    held = [*pending[:1], replace(second, expected=replace(second.expected, mib_s=150.0))]
+    assert numbers(a_round(BY_WORK, [full], held, smaller).starters) == [1], "but who has no deadline"
+
+
 def test_no_order_of_work_holds_what_has_waited_for_as_long_as_tokens_last():
     full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
     smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
