@@ -69,7 +69,8 @@ class WebAccess:
     """Heddle's access to web gateways.
 
     Attributes:
-        user: Heddle's own there, which must be allowed to read what it is asked for.
+        user: Heddle's own there, which must be allowed to read what it is asked for; where a gateway takes tickets,
+            whoever these are of.
         nodes: Hosts besides the gateway's that a redirect may lead to: names, or `.example.org` for all below.
         connect_timeout_s: For opening a connection.
         limit_s: For everything that is asked while one gateway is open: less than its caller waits, who is then told
@@ -122,7 +123,9 @@ class Gateway:
         self._host = url.hostname or ""
         self._origin = f"{_SCHEMES[url.scheme]}://{url.netloc}"
         self._root = url.path.rstrip("/")
+        self._user = quote(access.user, safe="")
         self._until_s = access.monotonic_s() + access.limit_s
+        self._is_named = True
 
     def entries(self, path: str) -> tuple[Entry, ...]:
         """Entries of a folder below the root; none if it is not there."""
@@ -151,8 +154,7 @@ class Gateway:
     def _asked(self, operation: str, path: str, most: int, more: str = "") -> bytes | None:
         """The body of an answer; None if there is no such file."""
         target = f"{_PREFIX}{quote(f'{self._root}/{path}', safe='/')}"
-        user = quote(self._access.user, safe="")
-        answer = self._sent(f"{self._origin}{target}?op={operation}&user.name={user}{more}", most)
+        answer = self._sent(f"{self._origin}{target}?op={operation}{more}", most, f"&user.name={self._user}")
         if answer.status_code in _REDIRECTS and operation == "OPEN":
             where = answer.headers.get("Location", "")
             allowed = (self._host, *self._access.nodes)
@@ -163,13 +165,18 @@ class Gateway:
             raise OSError(errno.EACCES, f"{self._origin} {_refusal(answer, self._access.user)}")
         return answer.content
 
-    def _sent(self, url: str, most: int) -> httpx.Response:
-        """An answer, with a ticket if the gateway asks for one."""
-        answer = self._read(url, most, {})
+    def _sent(self, url: str, most: int, name: str = "") -> httpx.Response:
+        """An answer, with a ticket if the gateway asks for one.
+
+        Whoever has shown a ticket, or the cookie that it was given for one, is named no more: a NameNode refuses names
+        other than the ticket's.
+        """
+        answer = self._read(url + name if self._is_named else url, most, {})
         asked = answer.headers.get("WWW-Authenticate", "").lower().startswith("negotiate")
         host = urlsplit(url).hostname or ""
         if self._access.prove is None or not asked or answer.status_code != _UNAUTHORIZED or host != self._host:
             return answer
+        self._is_named = False
         try:
             proof = self._access.prove(host)
             shown = base64.b64encode(proof.token).decode()

@@ -185,6 +185,7 @@ def connect(config: Config, login: KerberosLogin | None = None) -> ReachableClus
         own_users=_own_users(config, subclusters),
         ask_node={each.id: each.ask_node for each in subclusters},
         archives=_archives(config, subclusters, login),
+        prove=None if login is None else login.web_proof,
     )
 
 

@@ -9,6 +9,7 @@ from adapters.spark import SparkEventLogs, SparkStages
 from adapters.tez import TezPlanFiles, TezVertexCounts
 from shim.app.runtime import Runtime
 from shim.app.settings import preemption_settings, queue_defaults, share_settings
+from shim.app.tls_files import ClientTLSFiles, ReloadedContext
 from shim.config.loader import Config
 from shim.config.policy_files import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
@@ -176,9 +177,7 @@ class SharesOfQueues:
             service: Knows the attempts whose calls are read.
         """
         config = self._runtime.config
-        places = partial(
-            folder_at, access=WebAccess(config.hdfs.user, config.hdfs.nodes, _HDFS_CONNECT_S, _HDFS_LIMIT_S)
-        )
+        places = partial(folder_at, access=access_to_jobs(self._runtime))
         tez, spark = config.tez.staging, config.spark.event_logs
         sources: list[JobPlans] = [TezPlanFiles(tez, places)] if tez else []
         sources += [SparkEventLogs(spark, places)] if spark else []
@@ -218,6 +217,20 @@ class SharesOfQueues:
             interval_s=self._runtime.config.shares.interval_s,
             is_mine=is_mine,
         )
+
+
+def access_to_jobs(runtime: Runtime) -> WebAccess:
+    """Access to gateways of HDFS at which plans and event logs of jobs lie.
+
+    Raises:
+        ConfigError: The file of their CAs cannot be used.
+    """
+    hdfs, tls = runtime.config.hdfs, None
+    if hdfs.ca_file is not None:
+        files = ClientTLSFiles(is_verified=True, ca=hdfs.ca_file, section="hdfs", whom="HDFS")
+        tls = ReloadedContext(files, runtime.clock.monotonic_s).now
+    prove = runtime.clusters.prove
+    return WebAccess(hdfs.user, hdfs.nodes, _HDFS_CONNECT_S, _HDFS_LIMIT_S, tls=tls, prove=prove)
 
 
 def _reads_graphs(queue: FederatedQueue) -> bool:

@@ -24,6 +24,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.scheduler_login import SchedulerLogins
 from shim.ports.solver import Solve
+from shim.ports.web_tickets import TicketProof
 from shim.protocol.rest.usage import UsageForm
 from shim.store.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
@@ -43,6 +44,7 @@ class ReachableClusters:
         own_users: As whom Heddle speaks to those that believe its `doAs`.
         ask_node: Web services of NodeManagers.
         archives: Aggregated logs, of those whose folder is known.
+        prove: Makes a login by a ticket at the web service of a host; None without Kerberos.
     """
 
     managers: Mapping[SubClusterId, ResourceManager]
@@ -54,6 +56,7 @@ class ReachableClusters:
     own_users: frozenset[str] = frozenset()
     ask_node: Mapping[SubClusterId, AskNode] = field(default_factory=dict)
     archives: Mapping[SubClusterId, LogArchive] = field(default_factory=dict)
+    prove: Callable[[str], TicketProof] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

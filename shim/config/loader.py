@@ -110,12 +110,13 @@ class SparkConfig:
 
 @dataclass(frozen=True, slots=True)
 class HDFSConfig:
-    """Folders in HDFS that `[tez]` and `[spark]` name: a NameNode's WebHDFS or HttpFS, without Kerberos."""
+    """Folders in HDFS that `[tez]` and `[spark]` name: a NameNode's WebHDFS or HttpFS."""
 
     user: str = key(
         "heddle",
         about=Key(
-            "As whom Heddle reads there; it must be allowed to.",
+            "As whom Heddle reads there; it must be allowed to. A gateway that asks for tickets gets those of "
+            "`[security.kerberos]`, and they tell who reads.",
             pattern=r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,255}",
             form="a user name; write the short one, without host and realm",
         ),
@@ -128,6 +129,9 @@ class HDFSConfig:
             pattern=_HOST,
             form='a host; write "node1.example.org", or ".example.org" for all below',
         ),
+    )
+    ca_file: Path | None = key(
+        None, about=Key("CAs of the gateways and DataNodes with https, in PEM form; the machine's without it.")
     )
 
 

@@ -4,8 +4,9 @@ A DataNode that asks for tickets wants privileged ports, or else SASL for its da
 the second way, with a certificate of its own making.
 """
 
+import socket
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shim.errors import LabError
@@ -39,12 +40,13 @@ def uri(servers: Sequence[FileServerLayout]) -> str:
     return f"hdfs://{servers[0].rpc}" if servers else "file:///"
 
 
-def principals(realm: str) -> tuple[str, str, str]:
-    """Of the NameNode, of the DataNode, and of the pages of both."""
+def principals(realm: str, servers: Sequence[FileServerLayout] = ()) -> tuple[str, ...]:
+    """Of the NameNode, of the DataNode, and of the pages of each server, by the names that callers know it by."""
+    pages = dict.fromkeys(socket.getfqdn(each.host).lower() for each in servers)
     return (
         principal_of(HDFS, "namenode", realm),
         principal_of("dn", "datanode", realm),
-        principal_of("HTTP", "namenode", realm),
+        *(f"HTTP/{host}@{realm}" for host in pages),
     )
 
 
@@ -73,6 +75,7 @@ def server_properties(servers: Sequence[FileServerLayout], realms: Sequence[str]
         "dfs.namenode.name.dir": f"file://{folder}/names",
         "dfs.datanode.data.dir": f"file://{folder}/blocks",
         "dfs.datanode.address": data_node.data,
+        "dfs.datanode.hostname": data_node.host,  # where its NameNode sends readers of WebHDFS
         "dfs.datanode.ipc.address": data_node.rpc,
         "dfs.datanode.http.address": data_node.web,
         "dfs.datanode.https.address": data_node.web,
@@ -88,12 +91,12 @@ def server_properties(servers: Sequence[FileServerLayout], realms: Sequence[str]
     }
     if not realms:
         return {"core-site.xml": {"fs.defaultFS": uri(servers)}, "hdfs-site.xml": _hdfs_site(servers, realms) | hdfs}
-    _, of_data_node, of_pages = principals(realms[0])
+    of_data_node = principals(realms[0])[1]
     keys = {
         "dfs.namenode.keytab.file": str(keytab),
         "dfs.datanode.kerberos.principal": of_data_node,
         "dfs.datanode.keytab.file": str(keytab),
-        "dfs.web.authentication.kerberos.principal": of_pages,
+        "dfs.web.authentication.kerberos.principal": "*",  # every one of the keytab whose service is HTTP
         "dfs.web.authentication.kerberos.keytab": str(keytab),
         "dfs.http.policy": "HTTPS_ONLY",
     }
@@ -123,33 +126,34 @@ def _keystore(folder: Path) -> Path:
     return folder / "pages.p12"
 
 
-def write_certificate(folder: Path, java: Path) -> None:
+def certificate(folder: Path) -> Path:
+    """The certificate of the servers' pages, in PEM form, which is its own CA; `folder` is theirs."""
+    return folder / "pages.pem"
+
+
+def write_certificate(folder: Path, java: Path, servers: Sequence[FileServerLayout]) -> None:
     """Make the key and the certificate of the servers' pages.
 
     Args:
         folder: Of the servers.
         java: The `java` beside which `keytool` lies.
+        servers: Both; the certificate is good for their hosts.
 
     Raises:
         LabError: If there is none, or it fails.
     """
-    words: Mapping[str, str] = {
-        "-alias": "pages",
-        "-keyalg": "RSA",
-        "-keysize": "2048",
-        "-validity": "30",
-        "-dname": "CN=localhost",
-        "-storetype": "PKCS12",
-        "-keystore": str(_keystore(folder)),
-        "-storepass": _PASSWORD,
-    }
-    command = [str(java.parent / "keytool"), "-genkeypair", *(word for pair in words.items() for word in pair)]
+    store = ["-alias", "pages", "-keystore", str(_keystore(folder)), "-storepass", _PASSWORD]
+    hosts = ",".join(("dns:localhost", *dict.fromkeys(f"ip:{each.host}" for each in servers)))
+    names = ["-dname", "CN=localhost", "-ext", f"san={hosts}", "-ext", "bc:c"]
+    key = ["-keyalg", "RSA", "-keysize", "2048", "-validity", "30", "-storetype", "PKCS12"]
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        done = subprocess.run(  # noqa: S603 - a fixed program
-            command, capture_output=True, text=True, timeout=_CERTIFICATE_TIMEOUT_S, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as exc:
-        raise LabError(f"{command[0]} makes no certificate for HDFS: {exc}") from exc
-    if done.returncode != 0:
-        raise LabError(f"{command[0]} makes no certificate for HDFS: {(done.stdout + done.stderr).strip()}")
+    keytool = str(java.parent / "keytool")
+    for words in (["-genkeypair", *store, *key, *names], ["-exportcert", *store, "-rfc", "-file", certificate(folder)]):
+        try:
+            done = subprocess.run(  # noqa: S603 - a fixed program
+                [keytool, *words], capture_output=True, text=True, timeout=_CERTIFICATE_TIMEOUT_S, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as exc:
+            raise LabError(f"{keytool} makes no certificate for HDFS: {exc}") from exc
+        if done.returncode != 0:
+            raise LabError(f"{keytool} makes no certificate for HDFS: {(done.stdout + done.stderr).strip()}")

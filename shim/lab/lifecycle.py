@@ -234,7 +234,7 @@ class Lab:
             layouts = self._claim(spec, progress)
             try:
                 if spec.realms:
-                    write_keys(self.folder, layouts[0].kdc, spec, progress.say)
+                    write_keys(self.folder, layouts[0], spec, progress.say)
                 write_lab(self.folder, self._front.at(front_host(layouts)), spec, layouts, jars)
                 progress.say(f"starting {progress.total} daemons of {len(layouts)} clusters")
                 for daemon in self._state().daemons:
@@ -345,7 +345,7 @@ class Lab:
         progress.say("formatting HDFS")
         ensure_servers(progress.say)
         if self._state().spec.realms:
-            write_certificate(self.folder / HDFS, java.java)
+            write_certificate(self.folder / HDFS, java.java, self._state().clusters[0].layout.file_servers)
         command, environment = self._launch(name_node, java)
         _run([*command, "-format", "-nonInteractive"], environment, "formatting HDFS")
 

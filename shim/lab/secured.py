@@ -16,6 +16,7 @@ from shim.lab.daemons import KEY_CENTRE
 from shim.lab.hdfs import HDFS, principals
 from shim.lab.jars import JarSet, build_folder, cache_folder, ensure
 from shim.lab.kdc import KDC, conf_name
+from shim.lab.layout import ClusterLayout
 from shim.lab.secured_conf import HEDDLE, HeddleLogin, SecuredCluster, principal_of
 from shim.lab.spec import ClusterSpec, LabSpec
 from shim.lab.state import DaemonRecord, LabState
@@ -61,13 +62,13 @@ def secured_cluster(lab: Path, cluster: ClusterSpec, spec: LabSpec) -> SecuredCl
     return SecuredCluster.of(cluster, spec.realms, kerberos_folder(lab))
 
 
-def write_keys(lab: Path, address: str, spec: LabSpec, say: Callable[[str], None]) -> None:
+def write_keys(lab: Path, layout: ClusterLayout, spec: LabSpec, say: Callable[[str], None]) -> None:
     """Make the databases, all keytabs, and the native library beside them.
 
     Raises:
         LabError: If a program is missing or fails, or the library cannot be had.
     """
-    kdc = KDC(kerberos_folder(lab), address, spec.realms)
+    kdc = KDC(kerberos_folder(lab), layout.kdc, spec.realms)
     say(f"making a KDC of {', '.join(kdc.realms)}")
     kdc.create()
     for cluster in spec.clusters:
@@ -78,7 +79,7 @@ def write_keys(lab: Path, address: str, spec: LabSpec, say: Callable[[str], None
     if login is not None:
         kdc.keytab(login.principal, name=HEDDLE)
     if spec.hdfs:
-        kdc.keytab(*principals(kdc.realms[0]), name=HDFS)
+        kdc.keytab(*principals(kdc.realms[0], layout.file_servers), name=HDFS)
     for realm in kdc.realms:
         kdc.keytab(f"{getpass.getuser()}@{realm}", name=_administrator(realm))
     write_native_library(kdc.folder / _NATIVE, say)

@@ -1,12 +1,19 @@
 """HDFS that asks for tickets, behind Heddle: what jobs read and write there, by tokens that ResourceManagers renew."""
 
 import re
+import ssl
 from collections import Counter
+from contextlib import closing
+from dataclasses import replace
 
 import httpx
 import pytest
 
+from adapters.hdfs import WebAccess, folder_at
+from shim.app.kerberos import open_login
+from shim.config.kerberos import KerberosConfig
 from shim.lab.daemons import FS_SHELL
+from shim.lab.hdfs import HDFS, certificate
 from shim.lab.spec import LAB_REALM
 from shim.lab.word_count import find_texts
 from tests.support.client_jars import compile_program, spark_jars
@@ -54,6 +61,26 @@ def text(files):
     files("ada", "-mkdir", "-p", "/user/ada/in")
     files("ada", "-put", str(local), "/user/ada/in/text")
     return local
+
+
+@pytest.mark.parametrize("user", ["heddle", "somebody"])
+def test_its_web_gateway_gives_files_to_heddle_s_ticket_whatever_its_name(lab, text, user, monkeypatch):
+    """The NameNode sends on to its DataNode, with a token; both have https with a CA of their own."""
+    for variable, value in lab.kdc.environment.items():
+        monkeypatch.setenv(variable, value)
+    asked = lab.heddle_login
+    login = open_login(KerberosConfig(principal=asked.principal, keytab=asked.keytab))
+    name_node, data_node = lab.cluster("east").record.layout.file_servers
+    trusted = ssl.create_default_context(cafile=certificate(lab.folder / HDFS))
+    access = WebAccess(user, (data_node.host,), 5.0, 60.0, tls=lambda: trusted, prove=login.web_proof)
+    with closing(login), folder_at(f"swebhdfs://{name_node.web}/user/ada", access).opened() as folder:
+        assert folder.names(("in",)) == ["text"]
+        assert folder.read(("in", "text"), 10, 90) == text.read_bytes()[10:100]
+        assert folder.read(("in", "nothing"), 0, 10) is None
+    without = replace(access, prove=None)
+    refused = pytest.raises(OSError, match="answers 401")
+    with refused, folder_at(f"swebhdfs://{name_node.web}/user/ada", without).opened() as folder:
+        folder.names(("in",))
 
 
 def ended(heddle, printed):

@@ -268,6 +268,9 @@ def test_a_gateway_that_asks_for_a_ticket_gets_one_and_proves_itself(hdfs, folde
     asking = replace(folder, access=replace(folder.access, prove=lambda _: Ticket()))
     if is_believed:
         assert contents(asking) == {}
+        names = [query.get("user.name") for _, _, query in hdfs.asked]
+        assert names == ["heddle", *[None] * (len(names) - 1)], "a NameNode refuses another name than the ticket's"
+        assert len(names) > 1
     else:
         with pytest.raises(OSError, match="127"):
             contents(asking)

@@ -1,15 +1,22 @@
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from shim.app.queues import access_to_jobs
 from shim.app.tls import master_tls_facts, tls_facts
 from shim.config.masters import MastersConfig, MastersTLSConfig
 from shim.config.sections import ServerConfig, TLSConfig
+from shim.domain.ids import SubClusterId
+from shim.errors import ConfigError
 from shim.federation.findings import Level
 from shim.federation.tls_findings import NO_TLS, tls_findings
+from shim.testing.clock import FakeClock
+from shim.testing.federation import a_runtime, in_memory_clusters
+from shim.testing.resource_manager import ScriptedResourceManager
 from tests.support.certificates import TestAuthority
 
 ADDRESSES = ("10.0.0.2:8700", "127.0.0.1:8701", "10.0.0.1:8700", "10.0.0.2:8700", "[::1]:8700", "gm.example:8700")
@@ -36,6 +43,24 @@ def test_with_tls_no_address_is_plain_and_both_certificates_are_looked_at(tmp_pa
 def test_a_file_that_cannot_be_used_is_told_by_its_key_of_the_configuration(tmp_path):
     told = master_tls_facts(certified(TestAuthority(tmp_path), key_file=tmp_path / "none"), ADDRESSES, 0.0)
     assert "masters.tls.key" in told.trouble
+
+
+def test_gateways_of_hdfs_are_known_by_their_ca_and_shown_heddle_s_tickets(tmp_path):
+    authority, tickets = TestAuthority(tmp_path), []
+    clusters = replace(
+        in_memory_clusters({SubClusterId("east"): ScriptedResourceManager("east", clock=FakeClock())}),
+        prove=tickets.append,
+    )
+
+    def access(file):
+        return access_to_jobs(a_runtime(clusters, FakeClock(), config=f'[hdfs]\nca_file = "{file}"\n'))
+
+    found = access(authority.file)
+    assert len(found.tls().get_ca_certs()) == 1
+    found.prove("namenode")
+    assert tickets == ["namenode"]
+    with pytest.raises(ConfigError, match=r"hdfs\.ca_file"):
+        access(tmp_path / "none")
 
 
 def told_of_masters(config: MastersConfig) -> list[str]:

@@ -1,9 +1,11 @@
 """HDFS in a lab's configuration."""
 
+from dataclasses import replace
+
 import pytest
 
 from shim.errors import LabError
-from shim.lab.hdfs import file_properties, server_properties, uri
+from shim.lab.hdfs import file_properties, principals, server_properties, uri
 from shim.lab.layout import lay_out
 from shim.lab.spec import LabSpec
 
@@ -28,6 +30,14 @@ def test_whoever_uses_it_protects_data_as_its_servers_do(tmp_path):
     for name, value in file_properties(SERVERS, REALMS)["hdfs-site.xml"].items():
         assert servers[name] == value
     assert servers["dfs.http.policy"] == "HTTPS_ONLY", "without privileged ports a DataNode takes nothing else"
+
+
+def test_its_pages_have_a_principal_of_each_name_that_callers_know_them_by(tmp_path):
+    servers = [replace(each, host=host) for each, host in zip(SERVERS, ("10.9.8.7", "10.9.8.8"), strict=True)]
+    assert {"HTTP/10.9.8.7@ONE.LAB", "HTTP/10.9.8.8@ONE.LAB"} <= set(principals("ONE.LAB", servers))
+    site = server_properties(servers, REALMS, tmp_path, tmp_path / "keys")["hdfs-site.xml"]
+    assert site["dfs.web.authentication.kerberos.principal"] == "*"
+    assert site["dfs.datanode.hostname"] == "10.9.8.8", "where readers are sent"
 
 
 def test_what_heddle_is_named_for_resource_managers_renew(tmp_path):
