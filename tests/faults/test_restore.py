@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 _PATIENCE = aiohttp.ClientTimeout(total=60)
 _AT_ONCE = 6
 _A_BLOCK = 100  # ids that a Heddle reserves first
+_ALL_START = "[scheduling]\nautomatic = false\n"
+"""Masters that nobody starts never make room for others that wait in Heddle."""
 
 
 @dataclass(slots=True)
@@ -102,7 +104,7 @@ async def test_after_a_restore_under_load_every_acknowledged_application_runs_on
     copy = tmp_path / "copy"
     connector = aiohttp.TCPConnector(force_close=True)  # a connection to the process that died is no failure
     async with a_store(kind, request) as url, aiohttp.ClientSession(timeout=_PATIENCE, connector=connector) as session:
-        heddle = HeddleProcess(fault_lab, tmp_path, store_url=url)
+        heddle = HeddleProcess(fault_lab, tmp_path, store_url=url, more=_ALL_START)
         with heddle:
             load = Load(Client(session, heddle.url))
             await load.many(10)
