@@ -34,6 +34,8 @@ def west_has_rpc(lab, tmp_path):
         admin_rpc = ""
         [store]
         url = "sqlite:///{tmp_path}/heddle.db"
+        [scheduling]
+        automatic = false
         [[subcluster]]
         id = "east"
         web = "{lab.clusters["east"].url}"
