@@ -114,7 +114,7 @@ def _objection(kind: PolicyKind) -> str:
     if lacking:
         return f"it needs {'; '.join(lacking)}, which no queue of real clusters has"
     if policy is None:
-        return f"it has no scheduling cycle; `heddle simulate {kind.name}` runs it"
+        return f"it has no scheduling cycle; `heddle simulate --compare {kind.name}` runs it"
     return ""
 
 

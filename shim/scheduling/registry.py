@@ -106,7 +106,7 @@ def policy_for(name: str, world: World, known: frozenset[Fact] = frozenset()) ->
         raise BadRequestError(f"there is no policy {name!r}: choose one of {', '.join(KINDS)}")
     why_not = kind.refusal(world, known)
     if kind.policy is None and not why_not:
-        why_not = f"{name} has no scheduling cycle: `heddle simulate {name}` runs it"
+        why_not = f"{name} has no scheduling cycle: `heddle simulate --compare {name}` runs it"
     if kind.policy is None or why_not:
         raise BadRequestError(why_not)
     return kind.policy.with_parameters(values)
