@@ -21,6 +21,9 @@ HDFS = "hdfs"
 _CERTIFICATE_TIMEOUT_S = 60
 _PASSWORD = "heddle-lab"  # noqa: S105 - of a file that nobody but who runs the lab can read, and that holds for it alone
 
+_EVERY_HTTP = "*"
+"""Every principal of a keytab whose service is `HTTP`: callers know a host by several names."""
+
 Tables = dict[str, dict[str, str]]
 
 
@@ -96,12 +99,17 @@ def server_properties(servers: Sequence[FileServerLayout], realms: Sequence[str]
         "dfs.namenode.keytab.file": str(keytab),
         "dfs.datanode.kerberos.principal": of_data_node,
         "dfs.datanode.keytab.file": str(keytab),
-        "dfs.web.authentication.kerberos.principal": "*",  # every one of the keytab whose service is HTTP
+        "dfs.web.authentication.kerberos.principal": _EVERY_HTTP,
         "dfs.web.authentication.kerberos.keytab": str(keytab),
         "dfs.http.policy": "HTTPS_ONLY",
     }
+    web = {  # without it they believe names over the web, whatever their RPC asks for
+        "hadoop.http.authentication.type": "kerberos",
+        "hadoop.http.authentication.kerberos.principal": _EVERY_HTTP,
+        "hadoop.http.authentication.kerberos.keytab": str(keytab),
+    }
     return {
-        "core-site.xml": {"fs.defaultFS": uri(servers)} | core_site_of_files(realms),
+        "core-site.xml": {"fs.defaultFS": uri(servers)} | core_site_of_files(realms) | web,
         "hdfs-site.xml": _hdfs_site(servers, realms) | hdfs | keys,
         "ssl-server.xml": {
             "ssl.server.keystore.location": str(_keystore(folder)),

@@ -27,6 +27,8 @@ pytestmark = pytest.mark.lab
 QUEUES = ("root.default", "root.prod")
 ROOT = Path(__file__).resolve().parents[2]
 MIGRATIONS = "shim/store/migrations/versions"
+_ALL_START = "".join(f'[[queue]]\nname = "{queue}"\norder = "fifo"\n' for queue in QUEUES)
+"""In words that the older one knows, too."""
 
 
 def git(*arguments: str) -> bytes:
@@ -149,7 +151,7 @@ async def test_one_after_the_other_under_load_and_back(
 ) -> None:
     names = names_that_share(QUEUES)
     store = await fresh_database(postgres_url, "upgrade")
-    async with masters_over(older, tmp_path, store, fault_lab) as masters:
+    async with masters_over(older, tmp_path, store, fault_lab, scheduling=_ALL_START) as masters:
         await begin(masters, names)
         before = await revision(store)
         async with under(Load(masters, names)):

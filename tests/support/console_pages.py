@@ -19,6 +19,8 @@ _LIMITS = usual(ConnectionLimits, request_timeout_s=10.0, max_connections=64, ma
 
 
 _TICK_S = 0.02
+PATIENCE_S = 120.0
+"""Seconds after which something is taken never to come: a busy machine is slow."""
 
 
 class _ByTasks:
@@ -88,7 +90,7 @@ class Looker:
         await self.page.goto(f"{self.url}/console/{name}#/{view}")
         await self.page.wait_for_selector("h1")
 
-    async def until(self, script: str, *, most_s: float = 120.0) -> None:
+    async def until(self, script: str, *, most_s: float = PATIENCE_S) -> None:
         """Wait for an expression to be true: asked from outside, as the security policy lets no page evaluate texts.
 
         Raises:
@@ -122,6 +124,7 @@ async def looking(
     """Whoever has no cookies looks at an address; at the end nothing may have gone wrong in the page."""
     scheme: Literal["dark", "light"] = "dark" if is_dark else "light"
     context = await browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+    context.set_default_timeout(PATIENCE_S * 1000)
     try:
         looker = Looker(await context.new_page(), url)
         yield looker

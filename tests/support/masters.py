@@ -26,6 +26,7 @@ from tests.support.nursery import Nursery, is_running
 _URL = re.compile(r"at (http://\S+) ")
 _LISTENS = re.compile(r"listens on (\S+)")
 _START_S = 120.0
+_ALL_START = "[scheduling]\nautomatic = false\n"
 
 
 async def until(holds: Callable[[], Awaitable[Any]], *, within_s: float = 300.0) -> float:
@@ -249,7 +250,14 @@ class MasterProcesses:
 
 @asynccontextmanager
 async def masters_over(
-    nursery: Nursery, folder: Path, store: str, lab: Lab, *, poll: str = "interval_s = 0.5", spanning: str = ""
+    nursery: Nursery,
+    folder: Path,
+    store: str,
+    lab: Lab,
+    *,
+    poll: str = "interval_s = 0.5",
+    spanning: str = "",
+    scheduling: str = _ALL_START,
 ) -> AsyncIterator[MasterProcesses]:
     """Masters over the clusters of a lab; none is started yet.
 
@@ -260,9 +268,11 @@ async def masters_over(
         lab: Whose clusters.
         poll: Lines of that section of the configuration.
         spanning: Sections for queues that span; with any, Global Masters have a server for ApplicationMasters.
+        scheduling: Sections by which all start at once, as masters that nobody starts never make room for others;
+            `spanning` may have that section instead.
     """
     configuration = folder / "heddle.toml"
-    configuration.write_text(_configuration(folder, store, lab, poll, spanning))
+    configuration.write_text(_configuration(folder, store, lab, poll, spanning, scheduling))
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
         urls = {id_: cluster.url for id_, cluster in lab.clusters.items()}
         masters = MasterProcesses(folder, configuration, nursery, urls, session)
@@ -272,7 +282,7 @@ async def masters_over(
             await masters.end_all()
 
 
-def _configuration(folder: Path, store: str, lab: Lab, poll: str, spanning: str) -> str:
+def _configuration(folder: Path, store: str, lab: Lab, poll: str, spanning: str, scheduling: str) -> str:
     between_masters = _secret(folder / "masters.secret", "a secret for the masters of one test\n")
     of_tokens = f'secret_file = "{_secret(folder / "secret", secrets.token_hex(32))}"\n' if spanning else ""
     return (
@@ -280,7 +290,7 @@ def _configuration(folder: Path, store: str, lab: Lab, poll: str, spanning: str)
         f'scheduler_rpc = "{f"{lab.host}:0" if spanning else ""}"\n'
         f'admin_rpc = ""\n[store]\nurl = "{store}"\n[masters]\nsecret_file = "{between_masters}"\n'
         f"[security]\nallow_anonymous = true\nadmins = {[getpass.getuser()]}\n{of_tokens}[poll]\n{poll}\n"
-        + ("" if "[scheduling]" in spanning else "[scheduling]\nautomatic = false\n")  # see `federation_toml`
+        + ("" if "[scheduling]" in spanning else scheduling)
         + '[log]\nlevel = "info"\n'
         f'audit_file = "{folder}/audit.log"\n'
         + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())

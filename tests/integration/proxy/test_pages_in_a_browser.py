@@ -21,7 +21,7 @@ from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.server import RestServer
 from tests.doubles.resource_manager import ScriptedResourceManager
 from tests.doubles.settings import usual
-from tests.support.console_pages import chromium, serving
+from tests.support.console_pages import PATIENCE_S, chromium, serving
 from tests.support.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no browser here")
@@ -105,6 +105,7 @@ async def looked_at(own_host: str = "") -> AsyncIterator[tuple[Page, Hosts, Scri
         await at.start()
         try:
             context = await browser.new_context()
+            context.set_default_timeout(PATIENCE_S * 1000)
             page = await context.new_page()
             await page.goto(f"{hosts.front}/ws/v1/cluster/info?user.name=alice")
             url = f"http://{own_host or 'localhost'}:{at.url.rpartition(':')[2]}{PATH}/"
@@ -128,6 +129,7 @@ async def test_scripts_of_a_page_run_and_reach_nothing():
         cookies = {each["name"]: each["value"] for each in await page.context.cookies()}
         assert "u=alice" in cookies["hadoop.auth"]
         assert len(cookies) == 1
+        await server.poll()  # whoever is slow has seen nothing of them for long
         assert {each.state for each in server.use_cases.inspection.clusters()} == {"RUNNING"}
         assert not any(path == "/worker.js" for path, _ in hosts.asked)
 
@@ -155,4 +157,5 @@ async def test_a_host_name_of_their_own_gives_pages_an_origin_and_no_more_of_hed
             assert told[each] == "failed", each
         (own,) = [each for each in await page.context.cookies() if each["value"] == "planted"]
         assert own["domain"] == "pages.localhost"
+        await server.poll()  # whoever is slow has seen nothing of them for long
         assert {each.state for each in server.use_cases.inspection.clusters()} == {"RUNNING"}

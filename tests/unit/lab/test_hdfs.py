@@ -35,8 +35,10 @@ def test_whoever_uses_it_protects_data_as_its_servers_do(tmp_path):
 def test_its_pages_have_a_principal_of_each_name_that_callers_know_them_by(tmp_path):
     servers = [replace(each, host=host) for each, host in zip(SERVERS, ("10.9.8.7", "10.9.8.8"), strict=True)]
     assert {"HTTP/10.9.8.7@ONE.LAB", "HTTP/10.9.8.8@ONE.LAB"} <= set(principals("ONE.LAB", servers))
-    site = server_properties(servers, REALMS, tmp_path, tmp_path / "keys")["hdfs-site.xml"]
+    tables = server_properties(servers, REALMS, tmp_path, tmp_path / "keys")
+    site = tables["hdfs-site.xml"]
     assert site["dfs.web.authentication.kerberos.principal"] == "*"
+    assert tables["core-site.xml"]["hadoop.http.authentication.type"] == "kerberos", "else they believe names there"
     assert site["dfs.datanode.hostname"] == "10.9.8.8", "where readers are sent"
 
 
