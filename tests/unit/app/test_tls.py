@@ -14,9 +14,9 @@ from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
 from shim.federation.findings import Level
 from shim.federation.tls_findings import NO_TLS, tls_findings
-from shim.testing.clock import FakeClock
-from shim.testing.federation import a_runtime, in_memory_clusters
-from shim.testing.resource_manager import ScriptedResourceManager
+from tests.doubles.clock import FakeClock
+from tests.doubles.federation import a_runtime, in_memory_clusters
+from tests.doubles.resource_manager import ScriptedResourceManager
 from tests.support.certificates import TestAuthority
 
 ADDRESSES = ("10.0.0.2:8700", "127.0.0.1:8701", "10.0.0.1:8700", "10.0.0.2:8700", "[::1]:8700", "gm.example:8700")
