@@ -33,8 +33,8 @@ def wrong_in(command: str) -> str:
     """What of a command there is not; empty if all of it is there. `add|edit` are two commands."""
     one_of = re.search(r"[a-z]+(?:\|[a-z]+)+", command.partition(" -")[0])
     if one_of is not None:
-        told = (wrong_in(command.replace(one_of[0], each, 1)) for each in one_of[0].split("|"))
-        return ", ".join(filter(None, told))
+        each_one = (wrong_in(command.replace(one_of[0], each, 1)) for each in one_of[0].split("|"))
+        return ", ".join(filter(None, each_one))
     words = shlex.split(command)
     path: tuple[str, ...] = ()
     while words and VERBS[path].verbs and not words[0].startswith("-"):
