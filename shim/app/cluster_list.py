@@ -69,8 +69,10 @@ class ClusterFollower:
         self.trouble = ""
 
     async def run(self) -> None:
-        """Follow the store until cancelled; nothing to do where the file has the list."""
-        while self._config.clusters.managed == "store":
+        """Follow the store until cancelled; where the file has the list there is nothing to do."""
+        if self._config.clusters.managed == "file":
+            await asyncio.Event().wait()
+        while True:
             try:
                 await self.look()
             except HeddleError as exc:

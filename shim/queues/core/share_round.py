@@ -167,6 +167,11 @@ class QueueShareStatus:
     is_owed: bool
 
     @property
+    def borrowed(self) -> float:
+        """Used beyond its share."""
+        return max(0.0, self.used - self.share)
+
+    @property
     def lent(self) -> float:
         """Of its share, what it does not want now."""
         return max(0.0, self.share - max(self.entitlement, self.used))

@@ -268,8 +268,16 @@ def _shown_status(status: QueueShareStatus | None) -> dict[str, Any]:
     """Shares as parts of the federation."""
     if status is None:
         return {}
-    names = ("share", "entitlement", "used", "held", "wanted", "borrowed", "lent")
-    return {**{name: round(getattr(status, name), 4) for name in names}, "is_owed": status.is_owed}
+    told = {
+        "share": status.share,
+        "entitlement": status.entitlement,
+        "used": status.used,
+        "held": status.held,
+        "wanted": status.wanted,
+        "borrowed": status.borrowed,
+        "lent": status.lent,
+    }
+    return {**{name: round(value, 4) for name, value in told.items()}, "is_owed": status.is_owed}
 
 
 def _shown_load(load: QueueLoad) -> dict[str, Any]:

@@ -98,8 +98,10 @@ async def test_a_refusal_is_told_and_tried_again_ever_more_rarely(lists, clock):
 
 async def test_where_the_file_has_the_list_the_store_is_not_asked(lists, clock):
     served = Served(lists, clock, "", file=EAST)
-    await served.follower.run()
-    assert served.checks == 0
+    running = asyncio.create_task(served.follower.run())
+    await clock.advance(10.0)
+    assert (served.checks, served.follower.serves, running.done()) == (0, -1, False)  # one that ends is begun again
+    running.cancel()
 
 
 class Front:
