@@ -42,7 +42,7 @@ def is_application_bounded(document: ApplicationDocument) -> bool:
 
 def is_node_bounded(node: NodeReport) -> bool:
     """True if a node's names are short enough to be kept."""
-    return len(node.rack) <= LONGEST_NAME and _are_few(node.labels)
+    return len(node.rack) <= LONGEST_NAME and (not node.labels or _are_few(node.labels))
 
 
 def is_queue_bounded(queue: QueueReport) -> bool:
@@ -94,7 +94,8 @@ class LiveBudget:
             told: Applications that the ResourceManager has told of.
             live: Those that were live before.
         """
-        sizes = {name: size for name, size in self._sizes.items() if name not in told and name in live}
+        untold = set(self._sizes).difference(told)  # by the hashes that both know
+        sizes = {name: self._sizes[name] for name in untold if name in live}
         if (all_sizes := _all_fit(told, sizes)) is not None:
             self._sizes = all_sizes
             return dict(told), Counter()

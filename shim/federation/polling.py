@@ -8,7 +8,7 @@ by its own clock.
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -31,7 +31,7 @@ from shim.federation import rm_questions as ask
 from shim.federation.core.report import Poll, absent
 from shim.federation.core.subcluster_view import Part
 from shim.ports.clock import Clock
-from shim.ports.resource_manager import Parameters, ResourceManager
+from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer
 from shim.protocol.rest.documents import (
     ApplicationReader,
     NodeReader,
@@ -41,7 +41,7 @@ from shim.protocol.rest.documents import (
     read_metrics,
 )
 from shim.protocol.rest.queue_trees import open_scheduler
-from shim.protocol.rest.wire_values import rows_in_slices
+from shim.protocol.rest.wire_values import rows_in_slices, with_plain_numbers
 
 _T = TypeVar("_T")
 _SLICE = 100
@@ -175,8 +175,9 @@ class Poller:
         poll = replace(poll, capacity=metrics.capacity, used=metrics.used, documents=documents)
         left_out: Counter[str] = Counter()
         if self._is_due(Part.NODES):
-            documents[Part.NODES.value] = raw = await self._ask_part(Part.NODES)
-            nodes, left_out["nodes"] = await self._read_list(_NODES, raw, self._node, MOST_NODES)
+            raw = await self._ask_part(Part.NODES, ask.ask_rows)
+            told = await self._read_list(_NODES, raw, self._node, MOST_NODES)
+            nodes, left_out["nodes"], documents[Part.NODES.value] = told
             self._read_node.forget_others(nodes)
             self._pace.note(Part.NODES, self.subcluster, len(nodes))
             poll = replace(poll, nodes=tuple(nodes))
@@ -213,22 +214,27 @@ class Poller:
     async def _list(self, parameters: Parameters) -> tuple[dict[ApplicationId, ApplicationDocument], int]:
         """The applications of a list, and how many more it has than are taken."""
         as_of_s, began_s = self._clock.now_s(), self._clock.monotonic_s()
-        raw = await ask.ask_list(self._manager, parameters, timeout_s=self._settings.timeout_s)
+        timeout_s = self._settings.timeout_s
+        answer = await ask.ask_rows(self._manager, Part.APPLICATIONS, parameters, timeout_s=timeout_s)
         self._waited_s += self._clock.monotonic_s() - began_s
         read = partial(self._read_application, as_of_s=as_of_s)
-        rows, beyond = await self._read_list(_APPLICATIONS, raw, read, MOST_APPLICATIONS)
+        rows, beyond, _ = await self._read_list(_APPLICATIONS, answer.body, read, MOST_APPLICATIONS)
         return {document.summary.application_id: document for document in rows}, beyond
 
     async def _read_list(
         self, kind: _List, raw: bytes, read: Callable[[msgspec.Raw], _T | None], most: int
-    ) -> tuple[list[_T], int]:
-        """What a list tells, and how many rows it has beyond that; in slices if it is as usual, or else in one go."""
+    ) -> tuple[list[_T], int, bytes]:
+        """What a list tells, how many rows it has beyond that, and the list with plain numbers.
+
+        It is read in slices if it is as usual, or else in one go.
+        """
         async with self._pace.turn:
             with ask.readable(self.subcluster):
                 try:
-                    return await _read_slices(rows_in_slices(raw, kind.head), read, most)
+                    return *await _read_slices(rows_in_slices(raw, kind.head), read, most), raw
                 except RemoteProtocolError:
-                    return await _read_slices(iter((kind.objects(raw),)), read, most)
+                    raw = with_plain_numbers(raw)
+                    return *await _read_slices(iter((kind.objects(raw),)), read, most), raw
 
     def _node(self, raw: msgspec.Raw) -> NodeReport | None:
         node = self._read_node(raw)
@@ -253,9 +259,9 @@ class Poller:
                 found[application_id] = document
         return found, tuple(forgotten)
 
-    async def _ask_part(self, part: Part) -> bytes:
+    async def _ask_part(self, part: Part, how: Callable[..., Awaitable[RestAnswer]] = ask.ask_part) -> bytes:
         began_s = self._clock.monotonic_s()
-        answer = await ask.ask_part(self._manager, part, timeout_s=self._settings.timeout_s)
+        answer = await how(self._manager, part, timeout_s=self._settings.timeout_s)
         self._take_time(part, began_s, self._clock.monotonic_s() - began_s)
         return answer.body
 

@@ -33,7 +33,14 @@ async def ask_part(manager: ResourceManager, part: Part, *, timeout_s: float) ->
     Raises:
         ResourceManagerError: If there is no answer with status 200.
     """
-    return await _ask(manager, f"{_BASE}/{part.value}", (), None, timeout_s)
+    return _with_plain_numbers(await ask_rows(manager, part, timeout_s=timeout_s))
+
+
+async def ask_rows(
+    manager: ResourceManager, part: Part, parameters: Parameters = (), *, timeout_s: float
+) -> RestAnswer:
+    """Ask for one part's document, which is read by rows; raises as `ask_part`. Its numbers may not be plain."""
+    return await _ask(manager, f"{_BASE}/{part.value}", parameters, None, timeout_s)
 
 
 async def ask_right_to_act(rpc: ResourceManagerRPC | None, *, timeout_s: float) -> str | None:
@@ -60,16 +67,9 @@ async def ask_applications(
     Raises:
         ResourceManagerError: If there is no readable answer with status 200.
     """
-    body = await ask_list(manager, parameters, timeout_s=timeout_s, viewer=viewer)
+    answer = _with_plain_numbers(await _ask(manager, f"{_BASE}/apps", parameters, viewer, timeout_s))
     with readable(manager.subcluster):
-        return application_documents(body, manager.subcluster, as_of_s)
-
-
-async def ask_list(
-    manager: ResourceManager, parameters: Parameters, *, timeout_s: float, viewer: str | None = None
-) -> bytes:
-    """Ask for a list of applications; raises as `ask_applications`, but does not read it."""
-    return (await _ask(manager, f"{_BASE}/apps", parameters, viewer, timeout_s)).body
+        return application_documents(answer.body, manager.subcluster, as_of_s)
 
 
 async def ask_application(
@@ -98,7 +98,8 @@ async def ask_application(
 
 async def ask_attempts(manager: ResourceManager, application_id: ApplicationId, *, timeout_s: float) -> bytes:
     """Ask for the attempts of an application; raises as `ask_part`."""
-    return (await _ask(manager, f"{_BASE}/apps/{application_id}/appattempts", (), None, timeout_s)).body
+    path = f"{_BASE}/apps/{application_id}/appattempts"
+    return _with_plain_numbers(await _ask(manager, path, (), None, timeout_s)).body
 
 
 @contextmanager
@@ -132,6 +133,10 @@ async def _ask(
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
     _check_text(manager.subcluster, path, answer)
+    return answer
+
+
+def _with_plain_numbers(answer: RestAnswer) -> RestAnswer:
     body = with_plain_numbers(answer.body)
     return answer if body is answer.body else replace(answer, body=body)
 

@@ -226,13 +226,13 @@ class ApplicationIndex:
     def take(self, document: ApplicationDocument) -> bool:
         """Keep a document if it stands; return whether the application became final by it."""
         application_id = document.summary.application_id
+        before = self._documents.get(application_id)
+        if before is not None and before.summary is document.summary and self._is_refreshed(document, before):
+            return False
         if application_id in self._disowned:
             return False
         if SPAN_TAG in document.summary.tags:  # the application that it stands for has a home of its own
             self._take_part(document)
-            return False
-        before = self._documents.get(application_id)
-        if before is not None and before.summary is document.summary and self._is_refreshed(document, before):
             return False
         if before is not None and not self._stands(document, before):
             return False
@@ -267,8 +267,8 @@ class ApplicationIndex:
             before.as_of_s >= document.as_of_s
             or application_id not in self._live[home]
             or len(document.raw) > LONGEST_DOCUMENT
-            or application_id in self._written
-            or application_id in self._forgotten
+            or (self._written and application_id in self._written)  # mostly empty: then no id is hashed
+            or (self._forgotten and application_id in self._forgotten)
             or len(self._accounts)
         ):
             return False
@@ -416,6 +416,8 @@ class SubmitTimes:
 
     def corrected(self, document: ApplicationDocument) -> ApplicationDocument:
         """The document with the true time of submission, and the time elapsed since."""
+        if not self._at_ms:
+            return document
         at_ms = self._at_ms.get(document.summary.application_id)
         told_ms = document.summary.started_at_ms
         if at_ms is None or at_ms == told_ms:

@@ -237,18 +237,18 @@ class NodeReader:
                 node_id = NodeId.parse(told.id)
             except MalformedIdError:
                 return None
-        elif (known.state, known.rack, known.labels) == (told.state, told.rack, labels) and _are_same(
-            (known.used, used), (known.total, total)
+        elif (
+            (known.used is used or known.used == used)
+            and (known.total is total or known.total == total)
+            and known.state == told.state
+            and known.rack == told.rack
+            and known.labels == labels
         ):
             return known
         else:
             node_id = known.node
         report = self._told[told.id] = NodeReport(node_id, told.rack, told.state, total, used, labels)
         return report
-
-
-def _are_same(*pairs: tuple[ResourceVector, ResourceVector]) -> bool:
-    return all(one is other or one == other for one, other in pairs)
 
 
 def _amount(raw: msgspec.Raw) -> ResourceVector | None:

@@ -415,8 +415,22 @@ async def test_one_list_is_read_at_a_time_and_one_that_cannot_be_read_holds_none
         seen.append(pace.turn.locked())
     assert any(seen)
     assert not pace.turn.locked()
-    assert len(view.applications()) == 500
+    assert len(view.applications.newest_first()) == 500
     assert view.late(clock.now_s()) == (managers[1].subcluster,)
+
+
+async def test_lists_with_numbers_that_are_none_are_read_and_kept_as_json(federation):
+    row = b'{"id":"application_1_0007","state":"RUNNING","queueUsagePercentage":NaN}'
+    node = b'{"id":"n1:1","state":"RUNNING","cpuUtilization":-INF,"rack":"NaN"}'
+    federation.manager.behave(AnswersWith(b'{"apps":{"app":[%s]}}' % row, to="/apps"))
+    await federation.master.poll()
+    (document,) = federation.view.applications.newest_first()
+    assert json.loads(document.raw)["queueUsagePercentage"] == "NaN"
+    federation.manager.behave(AnswersWith(b'{"nodes":{"node":[%s]}}' % node, to="/nodes"))
+    await federation.master.poll()
+    told = json.loads(federation.view.part(EAST, Part.NODES).raw)["nodes"]["node"]
+    assert [(each["cpuUtilization"], each["rack"]) for each in told] == [("-Infinity", "NaN")]
+    assert [node.rack for node in federation.view.look(EAST, federation.clock.now_s()).nodes] == ["NaN"]
 
 
 async def test_time_that_heddle_takes_to_read_is_not_taken_for_the_resource_managers():
