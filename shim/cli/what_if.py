@@ -4,18 +4,17 @@ import csv
 import io
 import json
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
-import httpx
 import structlog
 import typer
 
 from shim.cli.front import ExitCode, fail
+from shim.cli.job_source import history_at
 from shim.cli.output import print_figures, say
 from shim.cli.progress import progress_of_jobs
 from shim.cli.simulate_options import plot_file
@@ -26,12 +25,10 @@ from shim.config.text_files import text_of
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.spec import ModelledClusterSpec
 from shim.simulation.figures_file import FIGURES_SUFFIX
-from shim.simulation.policy_runs.histories import MOST_BYTES
 from shim.simulation.what_if.clusters import estimated_clusters, read_clusters
 from shim.simulation.what_if.comparison import FIGURES, ReplayMatch
 from shim.simulation.what_if.past_jobs import RecordedHistory
 from shim.simulation.what_if.plot import comparison_figures, distributions, plot_comparison
-from shim.simulation.what_if.recorded import history_of_file, history_of_text
 from shim.simulation.what_if.replay import HISTORY, Side, WhatIf, compare, config_over, is_fittable
 
 EPILOG = """\
@@ -271,77 +268,3 @@ def _match_line(name: str, match: ReplayMatch) -> str:
         f"match of the present, {name}: mean {match.real_mean_s:.1f} s really, {match.replay_mean_s:.1f} s replayed;"
         f" mean error {match.error_s:.1f} s over {match.jobs} applications"
     )
-
-
-# The history that a verb names: a file, or the address of whoever lists applications.
-
-_PATH = "/ws/v1/cluster/apps"
-_STATES = "FINISHED,FAILED,KILLED"
-_TIMEOUT_S = 60.0
-_MOST_S = 300.0
-_MOST_REDIRECTS = 5
-_SCHEMES = ("http://", "https://")
-
-
-def history_at(place: str, most_jobs: int, transport: httpx.BaseTransport | None = None) -> RecordedHistory:
-    """Read a history.
-
-    Args:
-        place: A file, or an address; one without a path is completed by the list of ended applications.
-        most_jobs: Only the first so many.
-        transport: Instead of the network, for tests.
-
-    Raises:
-        BadRequestError: If it cannot be read, or is none.
-    """
-    if not place.startswith(_SCHEMES):
-        return history_of_file(Path(place), most_jobs)
-    return history_of_text(_fetched(place, transport), place, most_jobs)
-
-
-def _fetched(place: str, transport: httpx.BaseTransport | None) -> str:
-    """The body at an address, which is neither too large nor too slow; no other server is asked in its place."""
-    try:
-        url = httpx.URL(place)
-        if url.path in {"", "/"}:
-            url = url.copy_with(path=_PATH, params=dict(url.params) or {"states": _STATES})
-        with (
-            _client(url, transport) as http,
-            http.stream("GET", url, headers={"Accept": "application/json"}) as answer,
-        ):
-            if not answer.is_success:
-                raise BadRequestError(
-                    f"{url} answers {answer.status_code}; where tickets are asked for, fetch it by "
-                    "`curl --negotiate -u : URL` and name the file"
-                )
-            return _body(answer, str(url)).decode("utf-8")
-    except (httpx.HTTPError, httpx.InvalidURL, UnicodeDecodeError) as error:
-        raise BadRequestError(f"no history at {place}: {str(error).rstrip('.')}") from error
-
-
-def _client(url: httpx.URL, transport: httpx.BaseTransport | None) -> httpx.Client:
-    """Follows a few redirects, all of them to the server that was named."""
-
-    def refuse_others(request: httpx.Request) -> None:
-        if (request.url.scheme, request.url.netloc) != (url.scheme, url.netloc):
-            other = request.url.copy_with(query=None, userinfo=b"")
-            raise BadRequestError(f"{url.host} refers to {other}: if that is meant, name it instead")
-
-    return httpx.Client(
-        timeout=_TIMEOUT_S,
-        trust_env=False,
-        follow_redirects=True,
-        max_redirects=_MOST_REDIRECTS,
-        event_hooks={"request": [refuse_others]},
-        transport=transport,
-    )
-
-
-def _body(answer: httpx.Response, url: str) -> bytes:
-    body, until_s = bytearray(), time.monotonic() + _MOST_S
-    for piece in answer.iter_bytes():
-        body += piece
-        if len(body) > MOST_BYTES or time.monotonic() > until_s:
-            limit = f"{MOST_BYTES} bytes and {_MOST_S:g} s"
-            raise BadRequestError(f"{url} takes more than the {limit} that a history may take: add ?limit=1000")
-    return bytes(body)

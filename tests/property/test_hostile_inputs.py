@@ -7,8 +7,7 @@ from contextlib import suppress
 import pytest
 
 from shim.errors import HeddleError
-from shim.simulation.policy_runs.histories import read_history
-from shim.simulation.what_if.recorded import history_of_text
+from shim.simulation.what_if.recorded import history_of_file, history_of_text
 
 ODD: list[object] = [
     None,
@@ -104,7 +103,7 @@ def test_an_odd_history_is_read_or_refused_in_words(kind, tmp_path):
         text = " ".join(map(json.dumps, told)) if one_after_another else json.dumps(told)
         with suppress(HeddleError):
             file.write_text(text, "utf-8", "surrogatepass")
-            read_history(file, 100)
+            history_of_file(file, 100)
             read += 1
         with suppress(HeddleError):
             history_of_text(text, "a file", 100)

@@ -16,6 +16,8 @@ from typing import Any
 from shim.simulation.policy_runs.jobs import PolicyJob, StageTasks
 from shim.simulation.traces import LONGEST_S
 
+MOST_BYTES = 64 << 20
+"""A history may have."""
 _SPACE = re.compile(r"\s*")
 _MOST_OF_NODE = 1 << 40
 _MOST_TASKS = 1_000_000

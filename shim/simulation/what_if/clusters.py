@@ -12,7 +12,7 @@ from shim.config.tree import Key, Origin, key, read
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.spec import ModelledClusterSpec, QueueSpec
-from shim.simulation.what_if.past_jobs import PastJob
+from shim.simulation.what_if.past_jobs import PastJob, RecordedHistory, modelled
 
 _MOST_BYTES = 1 << 20
 _MOST_NODES = 4_000
@@ -20,6 +20,8 @@ _MOST_CLUSTERS = 64
 _EPOCHS = 1000
 _VCORES = 16
 _NO_LIMIT = 1000.0
+_AM_SHARE, _MASTER_S = 0.3, 10.0
+_PLACES, _MIB_OF_PLACE = 8, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +150,32 @@ def _peak(jobs: Sequence[PastJob]) -> tuple[float, float]:
         now = (now[0] + mib, now[1] + vcores)
         most = (max(most[0], now[0]), max(most[1], now[1]))
     return most
+
+
+def clusters_at_load(history: RecordedHistory, names: Sequence[str], load: float) -> tuple[ModelledClusterSpec, ...]:
+    """Equal clusters of which the history's work, with its ApplicationMasters, is a part while it arrives.
+
+    Raises:
+        BadRequestError: It would take more nodes than a replay may have.
+    """
+    jobs = modelled(history.jobs, history.queues, startup_s=0.0)
+    sizes = [size for job in jobs for size in (job.master, *(stage.size for stage in job.stages))]
+    node = ResourceVector(
+        max(_PLACES * _MIB_OF_PLACE, *(2 * size.memory_mib for size in sizes)),
+        max(_PLACES, *(2 * size.vcores for size in sizes)),
+    )
+    mib_s = vcore_s = 0.0
+    for job in jobs:
+        whole_s = job.longest_path_s + _MASTER_S
+        mib_s += job.master.memory_mib * whole_s + sum(s.size.memory_mib * sum(s.durations_s) for s in job.stages)
+        vcore_s += job.master.vcores * whole_s + sum(s.size.vcores * sum(s.durations_s) for s in job.stages)
+    span_s = max(_MASTER_S, history.jobs[-1].arrival_s, *(job.longest_path_s for job in jobs))
+    wanted = max(mib_s / node.memory_mib, vcore_s / node.vcores) / (load * span_s)
+    each = max(1, math.ceil(wanted / len(names)))
+    if not math.isfinite(wanted) or each * len(names) > _MOST_NODES:
+        raise BadRequestError(f"the history would take {wanted:,.0f} nodes: describe its clusters with --present")
+    queues = {path: QueueSpec(100.0 / len(history.queues), am_share=_AM_SHARE) for path in history.queues}
+    return tuple(
+        ModelledClusterSpec.even(name, nodes=each, size=node, epoch=_EPOCHS * (number + 1), queues=queues)
+        for number, name in enumerate(names)
+    )

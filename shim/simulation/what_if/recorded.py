@@ -19,9 +19,8 @@ from shim.domain.resources import ResourceVector
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError
 from shim.simulation.cluster.jobs import ModelledStage
-from shim.simulation.policy_runs.histories import MOST_BYTES
 from shim.simulation.policy_runs.jobs import PolicyJob
-from shim.simulation.policy_runs.sls import SLSJob, json_documents, policy_job, read_sls
+from shim.simulation.policy_runs.sls import MOST_BYTES, SLSJob, json_documents, policy_job, read_sls
 from shim.simulation.traces import LONGEST_S, read_trace
 from shim.simulation.what_if.past_jobs import PastJob, RecordedHistory
 

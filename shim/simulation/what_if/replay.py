@@ -143,7 +143,7 @@ def compare(
     present = sides[0]
     leaves = leaves_of(present.clusters)
     for side in sides:
-        _check_sizes(modelled(history.jobs, leaves_of(side.clusters), startup_s=0.0, task_s=task_s), side)
+        check_sizes(modelled(history.jobs, leaves_of(side.clusters), startup_s=0.0, task_s=task_s), side)
     startup_s = _startup_s(present, seed)
     capacity_mib = sum(each.capacity.memory_mib for each in present.clusters)
     found = WhatIf({HISTORY: figures_of_history(history.jobs, leaves, capacity_mib)}, {}, startup_s)
@@ -175,7 +175,7 @@ def _startup_s(side: Side, seed: int) -> float:
     return 0.0 if times is None else times.ended_s - times.launched_s - _PROBE_S
 
 
-def _check_sizes(jobs: Sequence[ModelledJob], side: Side) -> None:
+def check_sizes(jobs: Sequence[ModelledJob], side: Side) -> None:
     """Find out before a replay of days that an application would wait for ever.
 
     Raises:

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from shim.cli import what_if
+from shim.cli import job_source
+from shim.cli.job_source import history_at
 from shim.cli.main import app
-from shim.cli.what_if import history_at
 from shim.errors import BadRequestError
 
 HEDDLE = '[[subcluster]]\nid = "east"\nweb = "http://rm.east:8088"\n'
@@ -130,7 +130,7 @@ def test_an_address_that_does_not_give_it_is_named(monkeypatch):
         history_at("http://rm:8088", 10, answering(lambda _: httpx.Response(200, content=b"\xff\xfe")))
     with pytest.raises(BadRequestError, match="http://rm:8088"):
         history_at("http://rm:8088", 10, answering(lambda _: httpx.Response(200, content=b"")))
-    monkeypatch.setattr(what_if, "MOST_BYTES", 100)
+    monkeypatch.setattr(job_source, "MOST_BYTES", 100)
     with pytest.raises(BadRequestError, match="limit=1000"):
         history_at("http://rm:8088", 10, answering(lambda _: httpx.Response(200, content=b"x" * 1000)))
 
