@@ -246,7 +246,7 @@ def _take_and_give_back(view: GlobalView, row: int) -> None:
 
 def _match_row(n_nodes: int, n_partitions: int) -> None:
     view = _view(n_nodes, n_partitions, 21)
-    search = CellSearch(view, MEGHA.placement, CycleState(seeded(1, "search")))
+    search = CellSearch(view, CycleState(seeded(1, "search")))
     for name, asked in (("3 constraints", 3), ("none", 0)):
         need = Need((2, 1), frozenset(f"c{bit}" for bit in range(asked)))
         row, _ = search.find(need)

@@ -57,7 +57,7 @@ class Draft:
         self._matcher: Matcher = (
             Sweep(snapshot, policy.placement.scope)
             if policy.placement.cells is CellChoice.BY_ROOM
-            else CellSearch(snapshot.nodes, policy.placement, state, snapshot.requests)
+            else CellSearch(snapshot.nodes, state, snapshot.requests)
         )
 
     @property
@@ -508,7 +508,7 @@ class Sweep:
         chosen = np.flatnonzero(taken)
         if self._scope is Scope.NODE:
             for row, count in zip(rows[chosen].tolist(), taken[chosen].tolist(), strict=True):
-                grants.append(PlannedGrant(request, count, Scope.NODE, row, reason, is_pinned=True))
+                grants.append(PlannedGrant(request, count, Scope.NODE, row, reason))
             return
         sums = np.bincount(cells[chosen], taken[chosen], minlength=len(self._starts)).astype(np.int64)
         grants += self._of_clusters(request, sums.tolist(), reason)

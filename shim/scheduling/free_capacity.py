@@ -152,7 +152,7 @@ class FreeCapacity:
         self._tags.take(request, cluster, count, node)
         self._refresh(node)
         self._granted[request] = self._granted.get(request, 0) + count
-        self.grants.append(PlannedGrant(request, count, Scope.NODE, int(node), reason, is_pinned=True))
+        self.grants.append(PlannedGrant(request, count, Scope.NODE, int(node), reason))
         return count
 
     def fill(self, request: int, nodes: IntArray, count: int, reason: Reason) -> int:

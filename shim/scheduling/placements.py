@@ -12,7 +12,6 @@ from typing import Protocol
 from shim.domain.messages import Need
 from shim.scheduling.node_index import Cell, NodeIndex
 from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
-from shim.scheduling.policy import CellChoice, NodeChoice, Placement
 from shim.scheduling.snapshot import RequestColumn, Requests, Scope
 
 _EVERY_CELL = -1
@@ -33,12 +32,10 @@ class CycleState:
 
     Attributes:
         rng: Where searches begin.
-        next_cell: Where the round robin is.
         memory: A policy's own, such as skip counts or the last plan, by the policy's name.
     """
 
     rng: PolicyRandom
-    next_cell: int = 0
     memory: dict[str, object] = field(default_factory=dict)
 
 
@@ -89,13 +86,10 @@ class CellSearch:
     Source: Megha, section IV-B and algorithm 1.
     """
 
-    def __init__(
-        self, nodes: NodeIndex[Cell], placement: Placement, state: CycleState, requests: Requests | None = None
-    ) -> None:
+    def __init__(self, nodes: NodeIndex[Cell], state: CycleState, requests: Requests | None = None) -> None:
         self._nodes = nodes
         self._requests = requests
         self._was_near_data = False
-        self._placement = placement
         self._state = state
         self._free: dict[int, list[int]] = {}
         self._fitting: dict[tuple[int, ...], _Fitting] = {}
@@ -116,7 +110,7 @@ class CellSearch:
                 break
             self.take(row, need.demand)
             reason = _BORROWED if is_borrowed else _ROOM
-            grants.append(PlannedGrant(request, 1, Scope.NODE, row, reason, is_pinned=True, is_borrowed=is_borrowed))
+            grants.append(PlannedGrant(request, 1, Scope.NODE, row, reason, is_borrowed=is_borrowed))
         return grants
 
     def is_exhausted(self, need: Need) -> bool:  # noqa: ARG002 - a need that found nothing finds nothing later
@@ -176,14 +170,11 @@ class CellSearch:
         """Try the cells of a mask, one after another from the place where the search begins."""
         if not mask:
             return -1
-        state, n_cells = self._state, len(self._nodes.cells)
-        is_random = self._placement.cells is CellChoice.RANDOM
-        start = state.rng.randrange(n_cells) if is_random else state.next_cell % n_cells
+        start = self._state.rng.randrange(len(self._nodes.cells))
         while mask:
             index = pick_bit(mask, start)
             row = self._match_in_cell(need, fitting, index)
             if row >= 0:
-                state.next_cell = index + 1
                 return row
             mask &= ~(1 << index)
             start = index
@@ -197,8 +188,7 @@ class CellSearch:
             bits &= self._nodes.eligible(need, index)
         if not bits:
             return -1
-        is_random = self._placement.nodes is NodeChoice.RANDOM_START
-        return cell.start + pick_bit(bits, self._state.rng.randrange(cell.size) if is_random else 0)
+        return cell.start + pick_bit(bits, self._state.rng.randrange(cell.size))
 
     def _fitting_of(self, demand: tuple[int, ...]) -> _Fitting:
         """A demand's bit-vectors, less what was taken before it was first asked for."""

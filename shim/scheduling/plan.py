@@ -23,14 +23,10 @@ class ReasonCode(Enum):
     BORROWED = "there is room on {place}, which another Global Master owns"
     OFFERED = "the Local Master offered room on {place}"
     NO_ROOM = "no node that will do has room for {count} more"
-    BEHIND = "others go first with what is free"
     GANG = "all {count} of its containers start together or none does; there was room for {found}"
     ABOVE_SHARE = "queue {queue} holds its share or more, and something was asked back of it lately"
     LIMITED = "its named places, or the limits of queue {queue}, leave no room for more of it"
-    QUEUE_LIMIT = "queue {queue} may have no more in {place}"
-    NO_PLACE = "none of the clusters that it may go to is open"
     WAITS_FOR_PLACE = "it waits for one of its named places, {left_s:.1f} s more at most"
-    STALE_VIEW = "what is known of {place} is {age_s:.1f} s old"
     TAKEN_FOR_SHARE = "queue {victim} holds more than its share, and queue {taker} less"
     POLICY = "{text}"
     """A policy's own words."""
@@ -75,7 +71,6 @@ class PlannedGrant:
         request: Row of the request.
         count: How many.
         scope: How closely the place is named; `place` is then a row of nodes or clusters, or a rack's number.
-        is_pinned: Whether they may go nowhere else; else the place is where to ask first.
         is_borrowed: Whether the room belongs to another Global Master's partition.
         offer: Number of the offer that is used; 0 for none.
     """
@@ -85,7 +80,6 @@ class PlannedGrant:
     scope: Scope
     place: int
     reason: Reason
-    is_pinned: bool = False
     is_borrowed: bool = False
     offer: int = 0
 
@@ -121,17 +115,6 @@ class PlannedReservation:
     reason: Reason
 
 
-class TakeBackMode(Enum):
-    """Way to take something back, the gentlest first."""
-
-    NOT_REPLACED = "not-replaced"
-    """Finished containers are not replaced."""
-    ASKED = "asked"
-    """A `PreemptionMessage` asks the ApplicationMaster to give something back."""
-    ENDED = "ended"
-    """The container is ended by the Local Master or a release."""
-
-
 @dataclass(frozen=True, slots=True)
 class TakeBack:
     """Capacity that goes from one queue to another.
@@ -151,7 +134,6 @@ class TakeBack:
     request: int
     rank: Rank
     reason: Reason
-    mode: TakeBackMode = TakeBackMode.ENDED
     containers: tuple[int, ...] = ()
 
 

@@ -86,23 +86,13 @@ class Ordering:
 class CellChoice(Enum):
     """Ways to search the cells (partitions, clusters)."""
 
-    ROUND_ROBIN = "round-robin"
-    """One further than the last match (Megha, section IV-B)."""
     RANDOM = "random"
-    """From a random place on (Megha's public simulator): Global Masters do not follow one another."""
+    """From a random place on (Megha's public simulator), in a cell from a random node on.
+
+    Global Masters with the same view seldom choose the same node.
+    """
     BY_ROOM = "by-room"
-    """All at once, in proportion to what each has room for times its weight."""
-
-
-class NodeChoice(Enum):
-    """Choices among the nodes that match."""
-
-    RANDOM_START = "random-start"
-    """The first one after a random place: two Global Masters with the same view seldom choose the same node."""
-    LEAST_SPECIAL = "least-special"
-    """The one with the fewest properties: what only it could serve stays possible."""
-    PACK = "pack"
-    """One node after the other, each to the full."""
+    """All at once, in proportion to what each has room for times its weight; nodes one after the other, to the full."""
 
 
 PlacementKernel = Callable[[Snapshot, dict[str, object], Sequence[Turn]], Plan]
@@ -124,7 +114,7 @@ class Placement:
     """Placement of requests on cells and nodes.
 
     Attributes:
-        kernel: Decides by itself instead of a search; `cells` and `nodes` then say nothing.
+        kernel: Decides by itself instead of a search; `cells` then says nothing.
         scope: How closely a grant names its place: a node, or a cluster whose own scheduler picks the node. Nodes are
             matched in either case, so that nothing is counted on twice.
         samples: How many sub-clusters are drawn for a request, to be asked for all of it at once, whatever is free
@@ -134,15 +124,10 @@ class Placement:
     """
 
     cells: CellChoice
-    nodes: NodeChoice
     scope: Scope = Scope.NODE
     kernel: PlacementKernel | None = None
     samples: int = 0
     rank: RankKernel = in_turn
-
-    def __post_init__(self) -> None:
-        if (self.cells is CellChoice.BY_ROOM) != (self.nodes is NodeChoice.PACK):
-            raise ValueError(f"{self.cells} goes with {NodeChoice.PACK}, not with {self.nodes}: name both or neither")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from shim.errors import BadRequestError
 from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import PolicyParameter, checked_values, named_values, parameter, parameters_of, spec_of
 from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
 from shim.scheduling.registry import KINDS, PolicyKind
 from shim.scheduling.snapshot import Scope
 
@@ -50,7 +50,7 @@ def sparrow_over_clusters(rules: ProbeRules) -> Policy:
     return Policy(
         "sparrow",
         Ordering(first_come),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, Scope.CLUSTER, samples=rules.probes),
+        Placement(CellChoice.BY_ROOM, Scope.CLUSTER, samples=rules.probes),
         summary="asks two sub-clusters that are drawn, and takes from whichever grants first",
         source="Ousterhout et al., SOSP 2013",
         rules=rules,
@@ -63,7 +63,7 @@ SPARROW_OVER_CLUSTERS = sparrow_over_clusters(ProbeRules())
 OMEGA_OVER_CLUSTERS = Policy(
     "omega",
     Ordering(first_come),
-    Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START, Scope.CLUSTER),
+    Placement(CellChoice.RANDOM, Scope.CLUSTER),
     summary="plans on random nodes of its own view; Local Masters commit what still fits",
     source="Schwarzkopf et al., EuroSys 2013",
 )

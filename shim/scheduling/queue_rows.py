@@ -80,7 +80,6 @@ def running_of(
         demand=np.array(demands, dtype=np.int64).reshape(len(rows), len(types)),
         since_s=np.array(since_s, dtype=np.float64),
         expected_s=np.where(expected_s > 0.0, expected_s, np.inf),
-        may_be_taken=np.zeros(len(rows), dtype=np.bool_),
     )
 
 

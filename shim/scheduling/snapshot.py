@@ -211,7 +211,6 @@ class Running:
         since_s: When each was granted.
         expected_s: How long it was expected to run when it was granted; 0 where nothing was known. Nothing says when it
             will end.
-        may_be_taken: Whether it may be taken back: never an ApplicationMaster's own.
     """
 
     job: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -220,7 +219,6 @@ class Running:
     demand: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     since_s: FloatArray = field(default_factory=lambda: np.zeros(0))
     expected_s: FloatArray = field(default_factory=lambda: np.zeros(0))
-    may_be_taken: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import parameter
 from shim.scheduling.policies.tetrisched import SpaceTime, SpaceTimeRules
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def alsched(rules: UtilityRules) -> Policy:
     return Policy(
         "alsched",
         Ordering(first_come),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both, rank=both.rank),
+        Placement(CellChoice.BY_ROOM, kernel=both, rank=both.rank),
         summary="scarce places go to those who would lose most without them; the others start elsewhere at once",
         source="Tumanov et al., SoCC 2012",
         needs=frozenset({Fact.LOCALITY}),

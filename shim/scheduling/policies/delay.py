@@ -18,7 +18,7 @@ from shim.scheduling.locality import Nearness, Places, places_of
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 
 _NAME = "delay"
@@ -160,7 +160,7 @@ def delay_scheduling(rules: DelayRules) -> Policy:
     return Policy(
         _NAME,
         Ordering(fewest_running),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_Kernel(rules)),
+        Placement(CellChoice.BY_ROOM, kernel=_Kernel(rules)),
         summary="waits for a node that holds the data, then for its rack, before it starts elsewhere",
         source="Zaharia et al., EuroSys 2010",
         needs=frozenset({Fact.LOCALITY}),

@@ -12,7 +12,7 @@ from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.orderings import first_come
 from shim.scheduling.packing import PackingRules, node_size, pack, rank
 from shim.scheduling.plan import Plan, Turn
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
 from shim.scheduling.snapshot import RequestColumn, Snapshot
 from shim.scheduling.virtual_space import stage_weights
 
@@ -59,7 +59,7 @@ def graphene(rules: PackingRules) -> Policy:
     return Policy(
         "graphene",
         Ordering(first_come),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=kernel, rank=kernel.rank),
+        Placement(CellChoice.BY_ROOM, kernel=kernel, rank=kernel.rank),
         summary="troublesome tasks of each job first, in the order of a plan of its graph; packed as Tetris does",
         source="Grandl et al., OSDI 2016",
         needs=frozenset({Fact.DAG, Fact.VECTORS, Fact.ESTIMATES}),

@@ -22,7 +22,6 @@ from shim.scheduling.policy import (
     CellChoice,
     Commitment,
     Fact,
-    NodeChoice,
     Ordering,
     Placement,
     Policy,
@@ -32,7 +31,7 @@ from shim.scheduling.policy import (
 HEDDLE = Policy(
     name="heddle",
     ordering=Ordering(learnt_work, learns_durations=True, has_horizon=True),
-    placement=Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START),
+    placement=Placement(CellChoice.RANDOM),
     commitment=Commitment(
         answers_acceptance=False, bids=True, ranks_per_octave=8.0, beats_when_quiet=True, kept_for_short=0.01
     ),

@@ -26,7 +26,7 @@ from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
 from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
 
 _EQUAL = 1e-9
@@ -257,7 +257,7 @@ def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:
     return Policy(
         name,
         Ordering(fewest_running),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=kernel, rank=kernel.rank),
+        Placement(CellChoice.BY_ROOM, kernel=kernel, rank=kernel.rank),
         summary="as many containers for each job as its deadline takes, by what former runs say",
         source="Ferguson et al., EuroSys 2012",
         needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),

@@ -36,7 +36,7 @@ from shim.scheduling.job_table import FloatArray
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem
 from shim.scheduling.service_round import PlacementWeights, ServiceRound, fit_in_caps, without_cap_room
 from shim.scheduling.snapshot import IntArray, RequestTime, Snapshot
 from shim.scheduling.tag_constraints import TagConstraint, TagCount, without_cardinality
@@ -415,7 +415,7 @@ def medea(rules: MedeaRules, name: str = "medea") -> Policy:
     return Policy(
         name,
         Ordering(fewest_running),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both),
+        Placement(CellChoice.BY_ROOM, kernel=both),
         summary="services placed together by what they want near and not near; tasks wait for no solver",
         source="Garefalakis et al., EuroSys 2018",
         needs=frozenset({Fact.LONG_RUNNING, Fact.CONSTRAINTS}),

@@ -9,7 +9,6 @@ from shim.scheduling.policy import (
     CellChoice,
     Commitment,
     Fact,
-    NodeChoice,
     Ordering,
     Placement,
     Policy,
@@ -19,7 +18,7 @@ from shim.scheduling.policy import (
 MEGHA = Policy(
     name="megha",
     ordering=Ordering(fewest_unfinished),
-    placement=Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START),
+    placement=Placement(CellChoice.RANDOM),
     commitment=Commitment(answers_acceptance=True, bids=False),
     reallocation=Reallocation.QUEUE_SHARE,
     summary="Global Masters on stale views, verified by Local Masters",

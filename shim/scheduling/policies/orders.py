@@ -5,10 +5,10 @@ decide in any policy.
 """
 
 from shim.scheduling.orderings import fewest_running, fewest_unfinished, first_come, learnt_work, least_share
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
 from shim.scheduling.snapshot import Scope
 
-BY_ROOM = Placement(CellChoice.BY_ROOM, NodeChoice.PACK, Scope.CLUSTER)
+BY_ROOM = Placement(CellChoice.BY_ROOM, Scope.CLUSTER)
 """Preferred places first, then clusters in proportion to room and weight; their own schedulers pick the nodes."""
 
 FIFO = Policy("fifo", Ordering(first_come), BY_ROOM, summary="first come, first served")

@@ -29,7 +29,7 @@ from shim.scheduling.locality import places_of
 from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem
 from shim.scheduling.ranking import longest_waiting
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 
@@ -333,7 +333,7 @@ class Quincy:
 def quincy(rules: DataCosts) -> Policy:
     """Quincy with other costs."""
     both = Quincy(rules)
-    placement = Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both, rank=longest_waiting)
+    placement = Placement(CellChoice.BY_ROOM, kernel=both, rank=longest_waiting)
     return Policy(
         "quincy",
         Ordering(first_come),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from shim.scheduling.orderings import first_come
 from shim.scheduling.packing import PackingRules, pack, rank
 from shim.scheduling.plan import Plan, Turn
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
 from shim.scheduling.snapshot import Snapshot
 
 
@@ -33,7 +33,7 @@ def tetris(rules: PackingRules) -> Policy:
     return Policy(
         "tetris",
         Ordering(first_come),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=kernel, rank=kernel.rank),
+        Placement(CellChoice.BY_ROOM, kernel=kernel, rank=kernel.rank),
         summary="the request that fits a node's room best, weighed against short jobs and fair shares",
         source="Grandl et al., SIGCOMM 2014",
         needs=frozenset({Fact.VECTORS, Fact.ESTIMATES}),

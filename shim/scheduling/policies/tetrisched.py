@@ -28,7 +28,7 @@ from shim.scheduling.locality import places_of
 from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem
 from shim.scheduling.ranking import waiting_after
 from shim.scheduling.request_wizard import PlanHorizon, SpaceTimeRequest, expression_of, value_of_end
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
@@ -470,7 +470,7 @@ def tetrisched(rules: SpaceTimeRules) -> Policy:
     return Policy(
         "tetrisched",
         Ordering(first_come),
-        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both, rank=both.rank),
+        Placement(CellChoice.BY_ROOM, kernel=both, rank=both.rank),
         summary="what starts now is chosen together with what starts later, so that deadlines are met",
         source="Tumanov et al., EuroSys 2016",
         needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),

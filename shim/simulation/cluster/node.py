@@ -45,7 +45,6 @@ class Tracker(Protocol):
 class _Running:
     timer: asyncio.TimerHandle | None = None
     program: "asyncio.Task[None] | None" = None
-    is_started: bool = False
 
 
 @dataclass(slots=True)
@@ -116,14 +115,14 @@ class NodeManager:
         if container in self._running or container in self.ended:
             return
         loop = asyncio.get_running_loop()
-        held = self._running[container] = _Running(is_started=True)
+        held = self._running[container] = _Running()
         held.timer = loop.call_later(self.timing.launch_s + runs_s, self._end, container, exit_status)
 
     def start_master(self, container: ContainerId, program: Callable[[], Awaitable[None]]) -> None:
         """Start an ApplicationMaster; its program begins after the time that a container takes to start."""
         if self.is_dead or container in self._running:
             return
-        held = self._running[container] = _Running(is_started=True)
+        held = self._running[container] = _Running()
         held.timer = asyncio.get_running_loop().call_later(self.timing.launch_s, self._run, container, program)
 
     def _run(self, container: ContainerId, program: Callable[[], Awaitable[None]]) -> None:

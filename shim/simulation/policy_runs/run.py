@@ -253,7 +253,6 @@ class _Run:
             np.array([demand for _, _, demand, _, _ in begun], dtype=np.int64).reshape(-1, len(self._site.capacity)),
             np.array([since_s for _, _, _, since_s, _ in begun]),
             np.array([stated_s for _, _, _, _, stated_s in begun]),
-            np.zeros(len(begun), dtype=np.bool_),
         )
 
     def _knowledge(self) -> Knowledge:

@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 from shim.domain.messages import Need, NodeState
 from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.placements import CellSearch, CycleState, pick_bit
-from shim.scheduling.policy import CellChoice, NodeChoice, Placement
 from shim.simulation.engine import seeded
 
 SLOT = Need((1,))
@@ -27,8 +26,8 @@ def test_the_picked_bit_is_set_and_no_set_bit_lies_between(bits, start):
         assert not bits >> start
 
 
-def search_in(view, cells=CellChoice.RANDOM, nodes=NodeChoice.RANDOM_START, seed=1):
-    return CellSearch(view, Placement(cells, nodes), CycleState(seeded(seed, "test")))
+def search_in(view, seed=1):
+    return CellSearch(view, CycleState(seeded(seed, "test")))
 
 
 @pytest.fixture
@@ -53,18 +52,18 @@ def found_in(view, search, count=99, need=SLOT):
 
 
 @pytest.mark.parametrize(
-    ("need", "node"),
+    ("need", "nodes"),
     [
-        (Need((1,)), 1),
-        (Need((2,)), 0),
-        (Need((1,), GPU), 0),
-        (Need((3,)), None),
-        (Need((1,), frozenset({"host:x"})), None),
+        (Need((1,)), {0, 1}),
+        (Need((2,)), {0}),
+        (Need((1,), GPU), {0}),
+        (Need((3,)), {None}),
+        (Need((1,), frozenset({"host:x"})), {None}),
     ],
 )
-def test_the_least_special_node_that_satisfies_the_need_is_taken(cluster, need, node):
-    row, _ = search_in(cluster, nodes=NodeChoice.LEAST_SPECIAL).find(need)
-    assert (None if row < 0 else cluster.place_of(row)[1]) == node
+def test_a_node_that_satisfies_the_need_is_taken(cluster, need, nodes):
+    row, _ = search_in(cluster).find(need)
+    assert (None if row < 0 else cluster.place_of(row)[1]) in nodes
 
 
 def test_random_starts_spread_over_all_nodes_that_match(cluster):
@@ -72,17 +71,10 @@ def test_random_starts_spread_over_all_nodes_that_match(cluster):
     assert {cluster.place_of(search.find(SLOT)[0])[1] for _ in range(50)} == {0, 1}
 
 
-@pytest.mark.parametrize("choice", [CellChoice.ROUND_ROBIN, CellChoice.RANDOM])
-def test_internal_cells_come_first_then_external_ones_are_borrowed(clusters, choice):
-    found = found_in(clusters, search_in(clusters, choice))
+def test_internal_cells_come_first_then_external_ones_are_borrowed(clusters):
+    found = found_in(clusters, search_in(clusters))
     assert sorted(found[:3]) == [("la", 0, False), ("lb", 0, False), ("lc", 0, False)]
     assert sorted(found[3:]) == [("la", 1, True), ("lb", 1, True), ("lc", 1, True)]
-
-
-def test_round_robin_goes_from_cluster_to_cluster(clusters):
-    search = search_in(clusters, CellChoice.ROUND_ROBIN, NodeChoice.LEAST_SPECIAL)
-    found = [name for name, _, _ in found_in(clusters, search)]
-    assert (found[:3], sorted(found[3:])) == (["la", "lb", "lc"], ["la", "lb", "lc"])
 
 
 def test_random_starts_differ_between_global_masters(clusters):

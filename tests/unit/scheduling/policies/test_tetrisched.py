@@ -76,7 +76,7 @@ def test_an_answer_that_is_worth_less_than_the_greedy_plan_is_left():
 def busy(node, *, until_s):
     """A container on a node that is expected to end by then."""
     one = np.zeros(1, dtype=np.int64)
-    return Running(one, one, one + node, one[:, None] + 1, np.zeros(1), np.array([until_s]), one.astype(np.bool_))
+    return Running(one, one, one + node, one[:, None] + 1, np.zeros(1), np.array([until_s]))
 
 
 def one_that_would_rather_be_on_the_first_node(until_s, **ask):
