@@ -8,7 +8,7 @@ import ipaddress
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,6 +25,7 @@ from shim.config.queues import (
     PolicyConfig,
     QueueConfig,
     check_policy,
+    share_policy,
 )
 from shim.config.sections import (
     HistoryConfig,
@@ -52,6 +53,7 @@ from shim.config.tree import (
     unknown_name,
 )
 from shim.domain.addresses import split_address
+from shim.domain.shares import PLAIN
 from shim.domain.users import USER_NAME
 from shim.errors import ConfigError
 
@@ -324,6 +326,15 @@ def _check_spans(config: Config, source: str) -> Iterator[ConfigError]:
         yield ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
 
 
+def _check_unread(config: Config, source: str) -> Iterator[ConfigError]:
+    """Refuse a policy of containers that would act on nothing, silently."""
+    may_span = config.scheduling.automatic and len(config.subclusters) > 1 and config.security.secret_file is not None
+    policy = share_policy(config.policy, replace(PLAIN, spans_by_need=may_span))
+    for number, queue in enumerate(policy.queues):
+        if queue.acts_on_nothing:
+            yield ConfigError(source, f"queue[{number}].containers", queue.no_effect)
+
+
 def _check_secrets(config: Config, source: str) -> Iterator[ConfigError]:
     """Refuse a second secret without a first: the first is what is signed with."""
     for name, each in (("security", config.security), ("masters", config.masters)):
@@ -427,6 +438,7 @@ def _check_together(config: Config, source: str) -> Iterator[ConfigError]:
 _CHECKS: Sequence[Callable[[Config, str], Iterator[ConfigError]]] = (
     _check_subclusters,
     _check_spans,
+    _check_unread,
     _check_secrets,
     _check_proxy_users,
     _check_kerberos,

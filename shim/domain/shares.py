@@ -79,6 +79,19 @@ class FederatedQueue:
     altruism_shadow: bool = False
 
     @property
+    def acts_on_nothing(self) -> bool:
+        """True if it has a policy for its containers, and no ApplicationMaster of it is read."""
+        is_read = self.span or self.spans_by_need or (self.preemptable and self.is_sharing) or self.altruism > 0.0
+        return self.containers not in {UNORDERED, AUTOMATIC.containers} and not is_read
+
+    @property
+    def no_effect(self) -> str:
+        """What to say where `acts_on_nothing`."""
+        policy = self.containers.partition(":")[0]
+        told = f'containers = "{policy}" of queue {self.path} would act on nothing'
+        return f"{told}, as no ApplicationMaster of it is read: set span = true for it, or leave containers out"
+
+    @property
     def is_sharing(self) -> bool:
         """True if the queue takes part in the shares."""
         return self.weight is not None

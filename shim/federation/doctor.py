@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import AUTOMATIC, UNORDERED
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.findings import Finding, Level
 from shim.federation.kerberos_findings import ActingFacts, KerberosFacts, kerberos_findings
@@ -244,8 +243,7 @@ def _logs(facts: FederationFacts) -> Iterator[Finding]:
 def _unread(facts: FederationFacts) -> Iterator[Finding]:
     """Queues with a policy for their containers where no ApplicationMaster's call is read: it acts on nothing."""
     for queue in facts.policy:
-        is_read = queue.span or queue.spans_by_need or (queue.preemptable and queue.is_sharing) or queue.altruism > 0.0
-        if queue.containers not in {UNORDERED, AUTOMATIC.containers} and not is_read:
+        if queue.acts_on_nothing:
             message = f'queue {queue.path} has containers = "{queue.containers}", which acts on nothing'
             advice = "set span = true for it: without that, no ApplicationMaster of the queue is read"
             yield Finding("policies of queues", Level.WARNING, "", message, advice)

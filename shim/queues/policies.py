@@ -129,9 +129,13 @@ class PolicyService:
         if len(text.encode()) > _MOST_BYTES:
             raise BadRequestError(f"{source} has more than the {_MOST_BYTES} bytes that a policy may have")
         try:
-            return self._parse(text, source)
+            found = self._parse(text, source)
         except ConfigError as exc:
             raise BadRequestError(str(exc)) from exc
+        for queue in found.queues:
+            if queue.acts_on_nothing:
+                raise BadRequestError(f"{source}: {queue.no_effect}")
+        return found
 
     async def apply(
         self, text: str, *, source: str, by: str, note: str = "", expected: int | None = None

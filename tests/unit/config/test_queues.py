@@ -241,12 +241,41 @@ def test_a_path_that_no_resource_manager_should_be_given_is_refused(text: str):
 
 
 def test_parameters_of_a_queues_policy_are_keys_of_its_table_and_stay_when_it_is_written():
-    text = '[[queue]]\nname = "root.etl"\ncontainers = "delay"\nshadow = "quincy"\nnode_s = 3\nwait_cost = 1.0\n'
+    text = '[[queue]]\nname = "root.etl"\nspan = true\ncontainers = "delay"\nshadow = "quincy"\nnode_s = 3\n'
+    text += "wait_cost = 1.0\n"
     (queue,) = read(text).queues
     assert (queue.containers, queue.shadow) == ("delay:node_s=3.0", "quincy:wait_cost=1.0")
     subcluster = '[[subcluster]]\nid = "east"\nweb = "http://east:1"\n[security]\nsecret_file = "s"\n'
     parsed = parse(text + subcluster, source="a", environment={})
     assert read(policy_text(parsed)) == read(text)
+
+
+_ONE = '[[subcluster]]\nid = "east"\nweb = "http://east:1"\n[security]\nsecret_file = "s"\n'
+_TWO = '[[subcluster]]\nid = "west"\nweb = "http://west:1"\n' + _ONE
+
+
+@pytest.mark.parametrize(
+    ("lines", "others", "acts"),
+    [
+        ("", _ONE, False),
+        ("", _TWO, True),
+        ("", _TWO.partition("[security]")[0], False),
+        ("", f"{_TWO}[scheduling]\nautomatic = false\n", False),
+        ("span = false", _TWO, False),
+        ("span = true", _ONE, True),
+        ("preemptable = true", _ONE, False),
+        ("preemptable = true\nweight = 1.0", _ONE, True),
+        ("altruism = 0.5", _ONE, True),
+    ],
+)
+@pytest.mark.parametrize("policy", ["jockey", "fifo"])
+def test_a_policy_that_would_act_on_nothing_is_refused(policy, lines, others, acts):
+    text = f'[[queue]]\nname = "root.a"\ncontainers = "{policy}"\n{lines}\n{others}'
+    if acts:
+        assert parse(text, source="a.toml", environment={}).queues[0].containers == policy
+        return
+    with pytest.raises(ConfigError, match=f'a.toml:3: .*containers = "{policy}" of queue root.a would act on nothing'):
+        parse(text, source="a.toml", environment={})
 
 
 @pytest.mark.parametrize(

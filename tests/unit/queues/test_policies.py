@@ -57,6 +57,19 @@ async def test_a_policy_with_an_error_is_refused_whole_with_its_line() -> None:
     assert (weight(service), service.newest.version) == (1, 0)
 
 
+async def test_one_whose_orders_would_act_on_nothing_is_not_applied_and_one_that_was_applied_still_holds() -> None:
+    store, idle = InMemoryPolicyStore(), f'{SECOND}containers = "jockey"\n'
+    with pytest.raises(
+        BadRequestError, match=r"b\.toml: containers = .jockey. of queue root\.prod would act on nothing"
+    ):
+        await a_service(store).apply(idle, source="b.toml", by="ann")
+    await a_service(store).apply(f"{idle}span = true\n", source="b.toml", by="ann")
+    await store.apply(2, idle, by="ann", note="by a version before")
+    heir = a_service(store)
+    await heir.refresh()
+    assert weight(heir) == 3, "an upgrade loses no policy"
+
+
 async def test_who_did_not_see_the_newest_is_told_to_look() -> None:
     service = a_service(InMemoryPolicyStore())
     await service.apply(SECOND, source="b.toml", by="ann", expected=0)

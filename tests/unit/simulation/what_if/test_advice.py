@@ -46,6 +46,9 @@ def test_only_what_the_interval_says_is_said(gains, verdict):
 def test_of_surely_faster_ones_the_largest_sure_gain_is_taken_else_the_one_in_force():
     wide, narrow = gained(0.5, 0.1, 0.6, 0.0), gained(0.10, 0.11, 0.12, policy="tetris")
     refused = PolicyAdvice("delay", why_not="no places")
+    steady, spread = gained(0.2, 0.21, 0.19, 0.2, policy="a"), gained(0.1, 0.4, 0.5, 0.4, 0.3, 0.35, policy="b")
+    assert spread.verdict == steady.verdict == "faster"
+    assert advised([spread, steady], "fifo") == "a"
     assert advised([wide, narrow, refused], "fifo") == "tetris"
     assert advised([wide, refused], "fifo") == "fifo"
 
