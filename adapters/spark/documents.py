@@ -115,7 +115,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 def stages_now(
     jobs: Sequence[JobRow], rows: Sequence[StageRow], slots: int, known: StagesOfJob | None
 ) -> CountedStages | str:
-    """Tell what runs of an application.
+    """Return what runs of an application.
 
     Args:
         jobs: Those that run.

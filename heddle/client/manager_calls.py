@@ -85,14 +85,14 @@ class ManagerOperations:
     def activities(
         self, *, node: str | None = None, group_by: str | None = None, cluster: str | None = None
     ) -> Call[Document]:
-        """Tell what the scheduler tried at one heartbeat of a node."""
+        """Return what the scheduler tried at one heartbeat of a node."""
         return _get("/scheduler/activities", {"nodeId": node, "groupBy": group_by, "cluster": cluster})
 
     @operation
     def bulk_activities(
         self, *, group_by: str | None = None, count: int | None = None, cluster: str | None = None
     ) -> Call[Document]:
-        """Tell what the scheduler tried at some heartbeats, which takes a while."""
+        """Return what the scheduler tried at some heartbeats, which takes a while."""
         query: dict[str, Value] = {"groupBy": group_by, "activitiesCount": count, "cluster": cluster}
         return _get("/scheduler/bulk-activities", query)
 
@@ -110,7 +110,7 @@ class ManagerOperations:
         summarize: bool | None = None,
         cluster: str | None = None,
     ) -> Call[Document]:
-        """Tell what the scheduler tried for an application."""
+        """Return what the scheduler tried for an application."""
         query: dict[str, Value] = {"maxTime": max_time_s, "requestPriorities": priorities}
         query |= {"allocationRequestIds": allocation_ids, "groupBy": group_by, "limit": limit, "actions": actions}
         query |= {"summarize": summarize, "cluster": cluster}

@@ -42,7 +42,7 @@ class HeddleOperations:
 
     @operation
     def clusters(self) -> Call[models.Clusters]:
-        """Tell how each sub-cluster is."""
+        """Return how each sub-cluster is."""
         return _get("clusters", models.Clusters)
 
     @operation
@@ -66,7 +66,7 @@ class HeddleOperations:
 
     @operation
     def drainage(self, cluster: str) -> Call[models.Drainage]:
-        """Tell what still runs on a sub-cluster. For operators."""
+        """Return what still runs on a sub-cluster. For operators."""
         return _get("clusters/{cluster}/drainage", models.Drainage, cluster=cluster)
 
     @operation
@@ -140,7 +140,7 @@ class HeddleOperations:
 
     @operation
     def shares(self) -> Call[models.Shares]:
-        """Tell how each queue of the policy stands; shares are parts of the federation, 0 to 1."""
+        """Return how each queue of the policy stands; shares are parts of the federation, 0 to 1."""
         return _get("shares", models.Shares)
 
     @operation
@@ -151,7 +151,7 @@ class HeddleOperations:
 
     @operation
     def what_if(self, policy: str, *, source: str = "the policy") -> Call[models.WhatIf]:
-        """Tell what each queue would be entitled to with another policy, a text in TOML, by what runs now."""
+        """Return what each queue would be entitled to with another policy, a text in TOML, by what runs now."""
         body = models.PolicyText(policy, source)
         return _post("shares/whatif", models.WhatIf, body=body, repeats=True)
 
@@ -202,7 +202,7 @@ class HeddleOperations:
 
     @operation
     def shadows(self) -> Call[models.Shadows]:
-        """Tell where the policy in the shadow of each queue differs from the one in force. For operators."""
+        """Return where the policy in the shadow of each queue differs from the one in force. For operators."""
         return _get("policy/shadow", models.Shadows)
 
     # -- applications ------------------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ class HeddleOperations:
 
     @operation
     def why(self, application: str) -> Call[apps.Why]:
-        """Tell why an application is where it is, what it waits for, and what was asked back from it."""
+        """Return why an application is where it is, what it waits for, and what was asked back from it."""
         return _get("apps/{application}/why", apps.Why, application=application)
 
     @operation
@@ -236,7 +236,7 @@ class HeddleOperations:
 
     @operation
     def choose_home(self, context: Mapping[str, Any]) -> Call[apps.Choice]:
-        """Tell where a submission context would go now, and why; nothing is submitted."""
+        """Return where a submission context would go now, and why; nothing is submitted."""
         return _post("choose-home", apps.Choice, body=context, repeats=True)
 
     @operation
@@ -293,7 +293,7 @@ class HeddleOperations:
 
     @operation
     def masters(self) -> Call[models.Masters]:
-        """Tell who lives, who owns which queue, links, inconsistencies and repairs."""
+        """Return who lives, who owns which queue, links, inconsistencies and repairs."""
         return _get("masters", models.Masters)
 
     @operation
@@ -390,10 +390,10 @@ class HeddleOperations:
 
     @operation
     def container_places(self, application: str) -> Call[models.ContainerPlaces]:
-        """Tell where the live containers of an application are that spans."""
+        """Return where the live containers of an application are that spans."""
         return _get("console/containers/{application}", models.ContainerPlaces, application=application)
 
     @operation
     def caller(self) -> Call[models.CallerTold]:
-        """Tell who the server takes the caller for, and what that one may ask for."""
+        """Return who the server takes the caller for, and what that one may ask for."""
         return _get("console/caller", models.CallerTold)

@@ -69,7 +69,7 @@ class SharesOfQueues:
         return UNORDERED if found is None else found.containers
 
     def standing(self, queue: str) -> int:
-        """Tell how a queue stands against its share, for bids; see `standing_of`."""
+        """Return how a queue stands against its share, for bids; see `standing_of`."""
         found = self.policy().find(queue)
         status = None if found is None else self.room.latest.statuses.get(found.path)
         return HOLDS_ITS_PART if status is None else standing_of(status.used, status.share)

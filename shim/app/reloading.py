@@ -123,7 +123,7 @@ class Reloading:
             return await self.compared(new, await self._check(), is_dry_run=is_dry_run)
 
     async def compared(self, new: Config, said: Sequence[str], *, is_dry_run: bool) -> models.Reload:
-        """Tell how a configuration that could be served by differs from what runs.
+        """Return how a configuration that could be served by differs from what runs.
 
         Args:
             new: The other one.

@@ -96,7 +96,7 @@ def job_times(submitted_s: float, tags: Iterable[str]) -> JobTimes:
 
 
 def arrival_by_id(application: ApplicationId) -> float:
-    """Tell when an application came, as far as its id does, which outlives a Global Master; for comparing only."""
+    """Return when an application came, as far as its id does, which outlives a Global Master; for comparing only."""
     return application.cluster_timestamp / 1000.0 + application.sequence / _SEQUENCES_A_SECOND
 
 

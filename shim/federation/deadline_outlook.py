@@ -41,7 +41,7 @@ class DeadlineOutlook:
 
 
 def outlook(document: ApplicationDocument, now_s: float, work: ApplicationWork) -> DeadlineOutlook | None:
-    """Tell what is known of an application's deadline; None if it states none that can be read."""
+    """Return what is known of an application's deadline; None if it states none that can be read."""
     summary = document.summary
     deadline_s = job_times(summary.started_at_ms / 1000, summary.tags).deadline_s
     if not deadline_s:

@@ -124,7 +124,7 @@ class AttemptPlans:
         return ()
 
     def work_left(self) -> WorkLeft | None:
-        """Tell what is left of its containers, as far as it was learnt."""
+        """Return what is left of its containers, as far as it was learnt."""
         return self._table.work_left(self.attempt.id)
 
     def heard(self) -> None:

@@ -110,7 +110,7 @@ class AttemptMatching:
         return splitter.decisions(plans.latest)
 
     def work_left(self, application: ApplicationId) -> WorkLeft | None:
-        """Tell what is left of an application's containers; None where its queue's cycle does not know it."""
+        """Return what is left of an application's containers; None where its queue's cycle does not know it."""
         known = self._planned.get(application)
         return None if known is None else known[1].work_left()
 
@@ -134,7 +134,7 @@ class AttemptMatching:
         )
 
     def shadows(self) -> Mapping[str, ShadowReport]:
-        """Tell where policies in the shadow of queues differ from those in force, by queue."""
+        """Return where policies in the shadow of queues differ from those in force, by queue."""
         return {} if self._cycles is None else self._cycles.shadows.reports
 
     async def run(self) -> None:

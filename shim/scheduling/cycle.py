@@ -101,7 +101,7 @@ def order(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> Se
 
 
 def _are_long(snapshot: Snapshot, policy: Policy, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Tell which requests are of long tasks, as far as is known.
+    """Return which requests are of long tasks, as far as is known.
 
     That is known once a task has ended, or has run for so long. Until then it is as likely as among all jobs: the first
     task is tried, and more, if they are no more than the nodes that are kept for short ones.

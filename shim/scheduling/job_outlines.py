@@ -28,7 +28,7 @@ class JobOutline:
     weights: Mapping[int, float]
 
     def weight(self, priority: int) -> float:
-        """Tell how early what an ask of a priority is for is wanted; 1 where nothing is known of it."""
+        """Return how early what an ask of a priority is for is wanted; 1 where nothing is known of it."""
         return self.weights.get(self.by_priority.get(priority, -1), 1.0)
 
 

@@ -102,7 +102,7 @@ class NearData:
         return replace(requests, numbers=numbers, reading_costs=by_row)
 
     def wait_of(self, row: int, request: PendingRequest, at_s: float) -> DataWait | None:
-        """Tell where a request may start while it waits for room near its data; None if it may start anywhere.
+        """Return where a request may start while it waits for room near its data; None if it may start anywhere.
 
         It does not where more is wanted than names data, as nobody knows which containers do; for a gang, which has to
         start together; and where nothing near its data may be asked.

@@ -145,7 +145,7 @@ class QueueRows:
         return known
 
     def by_row(self) -> Mapping[int, RowKey]:
-        """Tell what each row stands for, which is another thing once it was given back."""
+        """Return what each row stands for, which is another thing once it was given back."""
         return {row: key for key, row in self._rows.items()}
 
     def closed_by_tags(self, attempt: ApplicationAttemptId, request: PendingRequest) -> frozenset[SubClusterId]:
@@ -264,7 +264,7 @@ class QueueRows:
 
     @property
     def total(self) -> ResourceVector:
-        """Tell what the nodes of the newest index have in all, whoever holds it."""
+        """Return what the nodes of the newest index have in all, whoever holds it."""
         return self._nodes.total
 
     def node_names(self) -> tuple[NodeId, ...]:
@@ -327,7 +327,7 @@ class QueueRows:
         return running_of(containers, container_s, self._types, nodes)
 
     def wait_for_data(self, row: int, request: PendingRequest, at_s: float) -> DataWait | None:
-        """Tell what a request waits for near its data; None if it may start anywhere."""
+        """Return what a request waits for near its data; None if it may start anywhere."""
         return self._near_data.wait_of(row, request, at_s)
 
     def _as_read_by(self, policy: Policy, nodes: SharedNodes, columns: JobColumns, live: Sequence[int]) -> Requests:

@@ -131,7 +131,7 @@ class QueueTable:
         self._turnover.ended(at_s)
 
     def work_left(self, attempt: ApplicationAttemptId) -> WorkLeft | None:
-        """Tell what is left of an attempt's containers, as far as it was learnt."""
+        """Return what is left of an attempt's containers, as far as it was learnt."""
         return self._attempts.work_left(attempt)
 
     def leave(self, attempt: ApplicationAttemptId) -> None:
@@ -142,7 +142,7 @@ class QueueTable:
     def waiting_demand(
         self, names: Mapping[SubClusterId, str], standing: int, at_s: float
     ) -> Mapping[SubClusterId, Sequence[WaitingDemand]]:
-        """Tell what waits for room and nobody has promised, by the sub-clusters that may have it.
+        """Return what waits for room and nobody has promised, by the sub-clusters that may have it.
 
         What the newest cycle did not plan is left out, as offers of room for it would idle: its ApplicationMaster is
         silent.
@@ -217,7 +217,7 @@ class QueueTable:
         return ShadowPlans.of(self._shadow, self._rows, capacity, order, at_s)
 
     def _soon(self, at_s: float) -> Mapping[SubClusterId, float]:
-        """Tell how many containers come free that the queue may ask for before they do."""
+        """Return how many containers come free that the queue may ask for before they do."""
         soon = self._turnover.soon(at_s)
         left = {name: count - self._masters.get(name, 0) for name, count in soon.items() if name not in self._outbid}
         return {name: count for name, count in left.items() if count > 0.0}
@@ -276,7 +276,7 @@ class Turnover:
         self._ends.note(at_s)
 
     def soon(self, at_s: float) -> Mapping[SubClusterId, float]:
-        """Tell how many containers come free at each sub-cluster before whoever is next could be told."""
+        """Return how many containers come free at each sub-cluster before whoever is next could be told."""
         rates = {name: lately.rate(at_s) for name, lately in self._grants.items()}
         granted, ended = sum(rates.values()), self._ends.rate(at_s)
         part = min(1.0, ended / granted) if granted else 0.0

@@ -118,7 +118,7 @@ def _kind(plan: RequestPlan, another: RequestPlan) -> DifferenceKind | None:
 
 
 def _why(plan: RequestPlan) -> str:
-    """Tell why a plan is as it is."""
+    """Return why a plan is as it is."""
     if plan.reason:
         return plan.reason
     if plan.behind:

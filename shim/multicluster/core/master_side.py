@@ -73,7 +73,7 @@ class MasterSide:
         self._just_given = frozenset()
 
     def hear(self, call: AllocateCall) -> Heard:
-        """Tell what a call is."""
+        """Return what a call is."""
         if self.call is not None:
             return Heard.AGAIN if call.response_id == self.call.response_id else Heard.OUT_OF_ORDER
         if call.response_id == self._expected_id:

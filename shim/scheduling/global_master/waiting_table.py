@@ -339,7 +339,7 @@ class WaitingTable:
         )
 
     def work_left(self, attempt: ApplicationAttemptId) -> WorkLeft | None:
-        """Tell what is left of its containers; None where neither it nor an earlier run has taught anything."""
+        """Return what is left of its containers; None where neither it nor an earlier run has taught anything."""
         known = self._attempts.get(attempt)
         return None if known is None else self._work_left(known)
 

@@ -82,7 +82,7 @@ class CapacityOffers:
         return any(bid is not None and _name(bid) == sender for bid in map(self._bids.of, self._heard_s))
 
     def told(self, at_s: float) -> CapacityNotice:
-        """Tell what is spoken for at this moment."""
+        """Return what is spoken for at this moment."""
         self._book.expire(at_s)
         notice = self._book.offered.told(at_s, self._book.promised())
         return replace(notice, bids=tuple(self._standing(at_s)))

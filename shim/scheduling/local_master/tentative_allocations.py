@@ -242,7 +242,7 @@ class TentativeAllocations:
         return ResourceVector(memory, max(0, left.vcores) if most.vcores > 0 else -1)
 
     def promised(self) -> tuple[UnreportedContainers, ...]:
-        """Tell what is promised, or granted and in no report: what was granted has its room before all others."""
+        """Return what is promised, or granted and in no report: what was granted has its room before all others."""
         return promises_in_order((each.sender, each.kind, each.count) for each in self._every())
 
     def _every(self) -> Iterable[CountedContainers]:

@@ -135,7 +135,7 @@ class _Kernel:
             wait.reset(level)
 
     def _level(self, wait: _Wait, places: Places) -> int:
-        """Tell how near it has to be by now; whoever names no node that is known has none to wait for."""
+        """Return how near it has to be by now; whoever names no node that is known has none to wait for."""
         return max(wait.level, Nearness.NODE if places.nodes.size else Nearness.RACK)
 
     def _limits(self, snapshot: Snapshot, request: int) -> FloatArray:

@@ -63,7 +63,7 @@ class Backend:
     def deadline_of(
         self, application_id: ApplicationId, record: SubmissionRecord | None = None
     ) -> DeadlineOutlook | None:
-        """Tell what is known of an application's deadline; None if it states none."""
+        """Return what is known of an application's deadline; None if it states none."""
         document, now_s = self.view.applications.find(application_id), self.clock.now_s()
         if document is not None:
             return outlook(document, now_s, partial(self.work_left, application_id))

@@ -3,14 +3,14 @@
 GET   containers/{container}/logs                    its files, and where it runs
 GET   containers/{container}/logs/{file}[?tail=N]    the last N bytes of one (65,536; at most 1 MiB), with `after` of
                                                      what lies behind an offset alone, with `grep` the lines that hold
-                                                     a text: see `shown_logs`
+                                                     a text: see `PartOfLog`
 
 Heddle's own web services for aggregated logs, below `/heddle/v1/`.
 
 GET   apps/{application}/logs[?of=USER]                    what was aggregated, node by node
 GET   apps/{application}/logs/{container}/{file}[?tail=N]  the last N bytes of one (65,536; at most 1 MiB), also with
                                                            `of`, and `node` where several have a file of that name;
-                                                           `after` and `grep`: see `shown_logs`
+                                                           `after` and `grep`: see `PartOfLog`
 """
 
 from dataclasses import dataclass, field

@@ -140,7 +140,7 @@ class ReloadAPI:
         )
 
     async def since(self) -> Response:
-        """Tell when the configuration was read that counts."""
+        """Return when the configuration was read that counts."""
         return as_json(models.ConfigurationAge(since_ms=self.reloading.since_ms))
 
     async def reload(
