@@ -127,9 +127,9 @@ def _in_turn(
 ) -> Iterator[int]:
     """Places of those that wait, the next one last decided: by then the one before may have started.
 
-    By work who has waited the most for what it is expected to take, behind those that have been overtaken for too long,
-    in their order, and those that have a deadline to meet, the nearest first: a small one hardly waits, and a large one
-    does not wait until there are no small ones.
+    By work who is expected to be the least, behind those that have been overtaken for too long, in their order, and
+    those that have a deadline to meet, the nearest first. What has waited counts as less: a large one does not wait
+    until there are no others.
     By fair order the user who runs least is next, and of users with as many the one whose application is oldest.
     """
     if queue.order == "fifo":
@@ -152,9 +152,8 @@ def _in_turn(
             heappush(users, (load.users[user], left[0], user))
 
 
-def _by_work(application: PendingApplication, place: int, capacity_mib: int) -> tuple[bool, float, float, float, int]:
-    """The nearest deadline, then the highest response ratio next."""
+def _by_work(application: PendingApplication, place: int, capacity_mib: int) -> tuple[bool, float, float, int]:
+    """The nearest deadline, then the least that what is expected counts as."""
     if application.is_overdue:
-        return False, 0.0, 0.0, 0.0, place
-    ratio = application.response_ratio(capacity_mib)
-    return True, application.due_s, -ratio, application.expected.mib_s, place
+        return False, 0.0, 0.0, place
+    return True, application.due_s, application.counted_mib_s(capacity_mib), place

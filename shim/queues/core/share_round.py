@@ -4,7 +4,6 @@ Kernels of `fairness` see arrays; rows are the policy's sharing queues, parents 
 policy does not name, of weight 1.
 """
 
-import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -136,13 +135,13 @@ class PendingApplication:
     is_released: bool = False
     waited_s: float = 0.0
 
-    def response_ratio(self, capacity_mib: int) -> float:
-        """Waiting time and expected time by expected time, with all that there is; infinite where nothing is expected.
+    def counted_mib_s(self, capacity_mib: int) -> float:
+        """Expected work by its response ratio: waiting time and expected time by expected time, with all that there is.
 
-        Source: Brinch Hansen, "An analysis of response ratio scheduling", IFIP Congress 1971.
+        Source of the ratio: Brinch Hansen, "An analysis of response ratio scheduling", IFIP Congress 1971.
         """
         alone_s = self.expected.mib_s / max(1, capacity_mib)
-        return (self.waited_s + alone_s) / alone_s if alone_s > 0.0 else math.inf
+        return self.expected.mib_s * alone_s / (self.waited_s + alone_s) if alone_s > 0.0 else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +321,7 @@ class Shares:
         is_free = application.is_released or application.is_overdue or application.due_s < math.inf
         if queue.order != "work" or is_free or not expected.runs or not self.load.is_full:
             return ""
-        mib_s = expected.mib_s / application.response_ratio(self.load.capacity.memory_mib)
+        mib_s = application.counted_mib_s(self.load.capacity.memory_mib)
         held_mib, beginning = self._with_less(queue.path, mib_s)
         if held_mib >= _FULL * self.load.capacity.memory_mib:
             return f"applications of queue {queue.path} with less work left hold the clusters; {expected.told()}"

@@ -378,14 +378,15 @@ GIB_S = 8 * 1024.0
 """Work that a cluster of eight GiB does in a second."""
 
 
-def test_by_work_who_has_waited_most_for_what_it_takes_goes_first():
+def test_by_work_what_has_waited_for_long_for_what_it_takes_counts_as_less():
     full = replace(a_cluster(EAST, a_queue("root.prod"), size=8, used=8), pending=gib(4))
     slow = LiveApplication(EAST, "root.prod", "alice", has_started=False, since_s=1.0)
     expected = [30 * GIB_S, 1 * GIB_S, 2 * GIB_S, 0.0]
     for waited_s, order in (
         ([0.0, 0.0, 0.0, 0.0], [4, 2, 3, 1]),
-        ([100.0, 2.0, 9.0, 0.0], [4, 3, 1, 2]),  # 4.3, 3 and 5.5 times what each takes
-        ([900.0, 2.0, 9.0, 0.0], [4, 1, 3, 2]),
+        ([100.0, 0.0, 9.0, 0.0], [4, 3, 2, 1]),  # 4.3, 1 and 5.5 times what each takes: 6.9, 1 and 0.4
+        ([900.0, 0.0, 9.0, 0.0], [4, 3, 1, 2]),  # 31 times: 0.97
+        ([3000.0, 0.0, 9.0, 0.0], [4, 1, 3, 2]),  # 101 times: 0.3
     ):
         outcome = a_round(BY_WORK, [full], by_work(*expected, waited_s=waited_s), [slow])
         assert numbers(outcome.queues["root.prod"]) == order, waited_s
