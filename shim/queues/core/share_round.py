@@ -4,6 +4,7 @@ Kernels of `fairness` see arrays; rows are the policy's sharing queues, parents 
 policy does not name, of weight 1.
 """
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
