@@ -222,8 +222,8 @@ class LinkListener:
 
     async def _shake_hands(self, link: WebSocketLink) -> None:
         challenge = ChallengeFrame(self._credentials.speaker, os.urandom(NONCE_BYTES))
-        async with asyncio.timeout(self._settings.handshake_s) as patience:
-            self._make_room_for(patience)
+        async with asyncio.timeout(self._settings.handshake_s) as deadline:
+            self._make_room_for(deadline)
             try:
                 await link.send(challenge)
                 proof = await link.receive()
@@ -232,7 +232,7 @@ class LinkListener:
                 check_proof(self._credentials, challenge, proof)
                 await link.send(make_welcome(self._credentials, challenge, proof))
             finally:
-                self._entering.pop(patience, None)
+                self._entering.pop(deadline, None)
         link.peer = proof.speaker
 
     def _make_room_for(self, newcomer: asyncio.Timeout) -> None:

@@ -20,7 +20,7 @@ from shim.scheduling.plan import Turn
 from shim.scheduling.ranks import is_worth_renewing, rank_of
 
 _MOST_LINES = 8
-_FIRST_PATIENCE_S = 2.0
+_FIRST_BACKOFF_S = 2.0
 
 
 _NeedT = TypeVar("_NeedT")
@@ -118,7 +118,7 @@ class CurrentBid:
         link.bid = Bid(self._core.global_master, self._core.incarnation, version, lines)
         link.bid_rank = lines[0].rank if lines else None
         link.bid_at_s = self._now_s
-        link.bid_patience_s = 2.0 * link.bid_patience_s or _FIRST_PATIENCE_S
+        link.bid_backoff_s = 2.0 * link.bid_backoff_s or _FIRST_BACKOFF_S
         return link.bid
 
 

@@ -28,7 +28,7 @@ class LocalMasterLink:
         bid: The newest bid, None before the first one.
         bid_rank: Rank of its most urgent line; None when nothing is wanted.
         bid_at_s: When it was sent.
-        bid_patience_s: How long to wait for a report that knows of it before it is sent again; doubles each time.
+        bid_backoff_s: How long to wait for a report that knows of it before it is sent again; doubles each time.
         rival: Rank of the best bid of another Global Master there, by the last report; None for none.
         asked_at_s: When a full report was last asked for; None when none is due.
         queue_usage: What each queue held there by its last word on that.
@@ -42,7 +42,7 @@ class LocalMasterLink:
     bid: Bid | None = None
     bid_rank: Rank | None = None
     bid_at_s: float = 0.0
-    bid_patience_s: float = 0.0
+    bid_backoff_s: float = 0.0
     rival: Rank | None = None
     asked_at_s: float | None = None
     queue_usage: dict[str, tuple[int, ...]] = field(default_factory=dict)

@@ -177,7 +177,7 @@ class GlobalMaster:
             for sequence, (_, sent_at_s) in list(link.unseen.items()):
                 if sent_at_s <= limit_s:
                     core.repeat_request(local_master, sequence, event.at_s)
-            if link.bid_patience_s and link.bid_at_s + link.bid_patience_s <= event.at_s:
+            if link.bid_backoff_s and link.bid_at_s + link.bid_backoff_s <= event.at_s:
                 link.bid_rank = None
 
     def _ask_for_everything(self, local_master: LocalMasterId, link: LocalMasterLink, at_s: float) -> None:
@@ -230,7 +230,7 @@ class GlobalMaster:
         core.nobody_bid_at_s = max(core.nobody_bid_at_s, at_s - report.waited_s)
         core.view.as_of_s[name] = at_s
         if link.bid is not None and report.bid_version == link.bid.version:
-            link.bid_patience_s = 0.0
+            link.bid_backoff_s = 0.0
         if report.queue_usage:
             link.queue_usage = dict(report.queue_usage)
             link.asked_back.clear()

@@ -29,7 +29,7 @@ _MOST_NODES = 2000
 
 
 @dataclass(slots=True)
-class _Patience:
+class _Backoff:
     """Time for which somebody is passed over who left an offer.
 
     Attributes:
@@ -58,7 +58,7 @@ class CapacityOffers:
         self._bids = BidsOf[CapacityBid]()
         self._heard_s: dict[GlobalMasterId, float] = {}
         self._terms: dict[str, int] = {}
-        self._patience: dict[str, _Patience] = {}
+        self._backoffs: dict[str, _Backoff] = {}
 
     def place(self, bid: CapacityBid, at_s: float) -> None:
         """Hear a bid. Offers that the bidder does not want any more end; an old bid changes nothing."""
@@ -68,7 +68,7 @@ class CapacityOffers:
         if known is not None and known.incarnation != bid.incarnation:
             self._book.offered.trim(_name(known), {})
             self._book.offered.forget(_name(known))
-            self._patience.pop(_name(known), None)
+            self._backoffs.pop(_name(known), None)
         self._heard_s[bid.global_master] = at_s
         for line in bid.lines:
             self._terms[line.queue] = max(line.term, self._terms.get(line.queue, 0))
@@ -90,7 +90,7 @@ class CapacityOffers:
     def decide(self, at_s: float) -> None:
         """Offer what is free now: a report has come."""
         self._book.expire(at_s)
-        self._learn_patience(at_s)
+        self._learn_backoffs(at_s)
         living = self._living(at_s)
         if self._offer_s <= 0.0 or len(living) < 2:  # noqa: PLR2004 - with one there is no choice
             return
@@ -109,7 +109,7 @@ class CapacityOffers:
         """Bids of those that are not passed over."""
         for name in living:
             bid = self._bids.of(name)
-            if bid is not None and self._patience_with(_name(bid)).until_s <= at_s:
+            if bid is not None and self._backoff_of(_name(bid)).until_s <= at_s:
                 yield name, bid
 
     def _standing(self, at_s: float) -> Iterator[PersistentBid]:
@@ -128,19 +128,19 @@ class CapacityOffers:
         """Lines of queues that nobody is known to have taken over since."""
         return [line for line in bid.lines if line.count > 0 and line.term >= self._terms.get(line.queue, 0)]
 
-    def _patience_with(self, to: str) -> _Patience:
-        return self._patience.setdefault(to, _Patience())
+    def _backoff_of(self, to: str) -> _Backoff:
+        return self._backoffs.setdefault(to, _Backoff())
 
-    def _learn_patience(self, at_s: float) -> None:
+    def _learn_backoffs(self, at_s: float) -> None:
         """See who left an offer since the last look, and who took one."""
         for to, counts in self._book.offered.counts.items():
-            patience = self._patience_with(to)
-            if counts.taken > patience.taken:
-                patience.for_s = 0.0
-            if counts.expired > patience.expired:
-                patience.for_s = min(max(2.0 * patience.for_s, self._offer_s), _LONGEST_PASSED_OVER_S)
-                patience.until_s = at_s + patience.for_s
-            patience.taken, patience.expired = counts.taken, counts.expired
+            backoff = self._backoff_of(to)
+            if counts.taken > backoff.taken:
+                backoff.for_s = 0.0
+            if counts.expired > backoff.expired:
+                backoff.for_s = min(max(2.0 * backoff.for_s, self._offer_s), _LONGEST_PASSED_OVER_S)
+                backoff.until_s = at_s + backoff.for_s
+            backoff.taken, backoff.expired = counts.taken, counts.expired
 
 
 class _Round:

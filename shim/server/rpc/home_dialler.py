@@ -20,7 +20,7 @@ class HomeDialler:
     Args:
         addresses: Where they listen, for each sub-cluster whose scheduler address is known.
         connect_timeout_s: For one address.
-        patience_s: For a home that starts or fails over. An ApplicationMaster that is sent away sleeps 30 s
+        timeout_s: For a home that starts or fails over. An ApplicationMaster that is sent away sleeps 30 s
             (`yarn.resourcemanager.connect.retry-interval.ms`); one that waits goes on at once.
     """
 
@@ -29,17 +29,17 @@ class HomeDialler:
         addresses: Mapping[SubClusterId, tuple[Address, ...]],
         *,
         connect_timeout_s: float = 1.0,
-        patience_s: float = 15.0,
+        timeout_s: float = 15.0,
     ) -> None:
         self._addresses = addresses
         self._connect_timeout_s = connect_timeout_s
-        self._patience_s = patience_s
+        self._timeout_s = timeout_s
         self._first = dict.fromkeys(addresses, 0)
 
     @property
-    def patience_s(self) -> float:
+    def timeout_s(self) -> float:
         """Seconds that a home may take to answer at all."""
-        return self._patience_s
+        return self._timeout_s
 
     async def dial(self, home: SubClusterId, factory: Callable[[], P]) -> P:
         """Connect to whoever listens, beginning with the one that did last; goes on until somebody does.

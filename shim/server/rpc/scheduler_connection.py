@@ -241,7 +241,7 @@ class AMConnection(asyncio.Protocol):
         try:
             attempt_id = attempt_of_token(identifier_untrusted)
             self._attempt = await self._context.attempts.find(attempt_id)
-            async with asyncio.timeout(self._context.dialler.patience_s):
+            async with asyncio.timeout(self._context.dialler.timeout_s):
                 await self._reach(login, self._attempt)
         except RemoteProtocolError:
             self._refuse(login, "Can't de-serialize tokenIdentifier")

@@ -70,13 +70,13 @@ class MasterSettings:
         retry_s: From a connection that broke to the next.
         most_failures: A task that failed so often fails its application.
         task_timeout_s: A task whose container says nothing for longer is run again (`mapreduce.task.timeout`).
-        patience_s: A scheduler that is away for longer fails the attempt.
+        lost_after_s: A scheduler that is away for longer fails the attempt.
     """
 
     heartbeat_s: float = 1.0
     retry_s: float = 0.5
     most_failures: int = 4
-    patience_s: float = 900.0
+    lost_after_s: float = 900.0
     task_timeout_s: float = 600.0
 
 
@@ -169,7 +169,7 @@ class ModelledMaster:
                 answer: RPCAnswer = await getattr(self._calls, method)(payload)
             except (ResourceManagerError, UnavailableError) as exc:
                 self._calls = None
-                if self._now_s() - began_s > self._settings.patience_s:
+                if self._now_s() - began_s > self._settings.lost_after_s:
                     raise MasterFailedError(f"nobody answers: {exc}") from exc
             else:
                 if answer.refusal is None or answer.refusal.java_class != JavaClass.RETRIABLE:

@@ -133,8 +133,8 @@ async def a_scheduler(*attempts, **behaviour):
 
 
 @asynccontextmanager
-async def a_server(*ports, port=0, service=None, counts=None, patience_s=10.0, owner=None, **limits):
-    dialler = HomeDialler({EAST: tuple(("127.0.0.1", each) for each in ports)}, patience_s=patience_s)
+async def a_server(*ports, port=0, service=None, counts=None, timeout_s=10.0, owner=None, **limits):
+    dialler = HomeDialler({EAST: tuple(("127.0.0.1", each) for each in ports)}, timeout_s=timeout_s)
     server = SchedulerServer(
         KnownAttempts(),
         dialler,

@@ -115,7 +115,7 @@ async def test_an_owner_that_hangs_is_not_waited_for_without_end():
                 service=ScriptedAttemptService(),
                 owner=lambda: hangs.getsockname()[:2],
                 offer_s=0.05,
-                patience_s=0.5,
+                timeout_s=0.5,
             ) as server,
             a_master(server, scheduler.tokens[SPANNING]) as master,
         ):

@@ -281,7 +281,7 @@ async def test_a_master_waits_for_a_home_that_starts():
 
 
 async def test_a_master_is_sent_away_when_its_home_stays_away():
-    async with a_server(free_port(), patience_s=0.2) as server, a_master(server, token_for(attempt(1))) as master:
+    async with a_server(free_port(), timeout_s=0.2) as server, a_master(server, token_for(attempt(1))) as master:
         with pytest.raises(LOST):
             await master.register()
         assert len(server.connections) == 0

@@ -113,11 +113,11 @@ def test_patience_begins_with_two_seconds_and_doubles_until_a_report_knows_the_b
     waited = []
     for _ in range(4):
         bid_for(core, order_now(core, 0.0), 0.0).ride(link, declines=False)
-        waited.append(link.bid_patience_s)
+        waited.append(link.bid_backoff_s)
     assert waited == [2.0, 4.0, 8.0, 16.0]
-    link.bid_patience_s = 0.0
+    link.bid_backoff_s = 0.0
     bid_for(core, order_now(core, 0.0), 0.0).ride(link, declines=False)
-    assert link.bid_patience_s == 2.0
+    assert link.bid_backoff_s == 2.0
 
 
 def test_an_end_of_need_is_said_once(core):
