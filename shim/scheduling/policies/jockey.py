@@ -23,6 +23,7 @@ from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.job_table import Column, FloatArray
+from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
@@ -230,6 +231,8 @@ class _Kernel:
         arrived_s, deadline_s = snapshot.jobs[[Column.ARRIVED_S, Column.DEADLINE_S], job].tolist()
         unit_s, elapsed_s = (deadline_s - arrived_s) / rules.periods, snapshot.now_s - arrived_s
         finished = snapshot.knowledge.finished.get(job, (int(snapshot.jobs[Column.FINISHED, job]),))
+        if len(finished) != len(forecast.stages):
+            return _all_of_it(snapshot, job)  # nobody can say how far it is
         progress, parts = forecast.progress(finished)
         progress = progress if last is None else max(progress, last.progress)
         model = forecast if self.rules.uses_table else replace(forecast, table=None)
@@ -271,21 +274,38 @@ JOCKEY = jockey(JockeyRules())
 
 # Forecast of a job by what is known of it, and the pace of its present run beside what was expected.
 
+_SAME_SIZE = 0.2
+"""Part by which a stage may have more or fewer tasks than in former runs, whose simulated runs then still count."""
 _TRUSTED_PART = 0.01
 """Of a job's work: so much counts as if it had run as expected, lest the first ends of tasks decide."""
 
 
 def forecast_of(snapshot: Snapshot, job: int, row: int) -> JobForecast | None:
-    """Predict by former runs; without any, by what is stated of each stage, or of the request's own tasks."""
-    told = snapshot.knowledge.forecasts.get(job)
-    if told is not None:
-        return told
-    graph = snapshot.knowledge.graphs.get(job)
+    """Predict by former runs; without any, by what is stated of each stage, or of the request's own tasks.
+
+    Former runs are of no use if they had other stages. If this run has another number of tasks in one, the simulated
+    runs are of another job: what is left is then estimated anew, from their times and this run's numbers.
+    """
+    graph, told = snapshot.knowledge.graphs.get(job), snapshot.knowledge.forecasts.get(job)
+    finished = snapshot.knowledge.finished.get(job)
+    if told is not None and len(told.stages) == len(graph or finished or told.stages):
+        return told if graph is None else _of_this_size(told, graph)
     if graph is not None and all(stage.expected_s > 0.0 for stage in graph):
         return JobForecast(tuple(FormerStage((each.expected_s,), each.n_tasks, each.parents) for each in graph))
     expected_s = float(snapshot.requests.times[RequestTime.EXPECTED_S, row])
     n_tasks = int(snapshot.jobs[Column.TASKS, job])
     return JobForecast((FormerStage((expected_s,), n_tasks),)) if graph is None and expected_s > 0.0 else None
+
+
+def _of_this_size(told: JobForecast, graph: Sequence[StageOutline]) -> JobForecast:
+    counts = [(stage, max(1, outline.n_tasks)) for stage, outline in zip(told.stages, graph, strict=True)]
+    if all(abs(count - stage.n_tasks) <= _SAME_SIZE * stage.n_tasks for stage, count in counts):
+        return told
+    stages = (
+        replace(stage, n_tasks=count, queued_s=stage.queued_s * count / max(1, stage.n_tasks))
+        for stage, count in counts
+    )
+    return replace(told, stages=tuple(stages), table=None)
 
 
 def slowdown_of(snapshot: Snapshot, job: int, finished: Sequence[int]) -> float:

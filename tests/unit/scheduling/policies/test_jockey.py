@@ -183,9 +183,36 @@ def test_forecast_is_of_former_runs_first_then_of_the_graph_then_of_the_request(
     found = forecast_of(scene.snapshot(), job, row)
     assert found is not None
     assert found.stages == stages
-    told = JobForecast((FormerStage((1.0,), 2),))
+    told = JobForecast((FormerStage((1.0,), 42), FormerStage((1.0,), 19, (0,))))
     scene.knowledge = Knowledge(graphs={job: GRAPH}, forecasts={job: told})
     assert forecast_of(scene.snapshot(), job, row) is told
+
+
+def test_former_runs_of_other_stages_or_other_sizes_are_not_taken_at_their_word():
+    scene, job, mine, _ = scene_of(90.0)
+    same = (StageOutline(4, 10.0, (1,)), StageOutline(2, 20.0, (1,), (0,)))
+    grown = (StageOutline(400, 10.0, (1,)), StageOutline(2, 20.0, (1,), (0,)))
+
+    def found(graph, finished):
+        scene.knowledge = Knowledge({job: graph}, {job: finished}, {job: FORECAST})
+        scene.state.memory.clear()
+        return forecast_of(scene.snapshot(), job, mine), scene.decide(AT_ONCE).shares[job]
+
+    assert found(same, (0, 0)) == (FORECAST, 1)
+    larger, share = found(grown, (0, 0))
+    assert (larger.table, [stage.n_tasks for stage in larger.stages]) == (None, [400, 2])
+    assert share == 4, "4,000 s of work by 90 s"
+    other, share = found((*same, StageOutline(1, 5.0, (1,), (1,))), (0, 0, 0))
+    assert [stage.n_tasks for stage in other.stages] == [4, 2, 1]
+    assert share == 2
+
+
+@pytest.mark.parametrize("finished", [(), (0,), (0, 0, 0)])
+def test_counts_of_other_stages_than_the_forecasts_break_no_cycle(finished):
+    scene, job, _, _ = scene_of(90.0, finished=finished)
+    plan = scene.decide(AT_ONCE)
+    assert sum(granted(plan).values()) == 4
+    assert plan.shares[job] >= 1
 
 
 def test_forecast_is_missing_where_a_stage_of_the_graph_is_unknown():
