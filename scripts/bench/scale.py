@@ -3,6 +3,7 @@
 Their ResourceManagers are scripted; their processor time is not counted. A tenth of the applications ends in a minute.
 """
 
+import asyncio
 import datetime as dt
 import subprocess
 import sys
@@ -10,12 +11,20 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlencode
 
 import httpx
 
 from scripts.bench.load import cpu_s, measure_reads, percentile, resident_mib
 from scripts.bench.report import figure_table, short
+from scripts.bench.scripted_managers import ScriptedCluster
 from scripts.bench.targets import HeddleProcess
+from shim.app.host_limits import SystemClock, spare_collector
+from shim.domain.ids import SubClusterId
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.federation.poller import PollSchedule, SubClusterPoller
+from shim.federation.polling import PollSettings
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 
 _WATCHED_S = 20.0
 _LISTS_S = 10.0
@@ -122,9 +131,65 @@ def _asked(webs: Sequence[str]) -> int:
     return sum(sum(count.values()) for count in counts)
 
 
-if __name__ == "__main__":
-    import tempfile
+_POLLS = 5
+_OF_ONE = ((1000, 1000), (1000, 5000), (1000, 20_000))
 
-    wanted = [Size(*map(int, each.split("x"))) for each in sys.argv[1:]]
-    with tempfile.TemporaryDirectory() as place:
-        print("\n".join(scale(Path(place), base_port=19600, sizes=wanted or SIZES, say=print)))
+
+def polls_of_one() -> Iterator[str]:
+    """Processor time of a poll of one cluster in this process, without the way there; the lines of a table."""
+    rows = {
+        f"{nodes:,}, {applications:,}": asyncio.run(_polled(nodes, applications)) for nodes, applications in _OF_ONE
+    }
+    yield from figure_table("nodes, live applications", ("processor time of a poll, ms", "longest turn, ms"), rows)
+
+
+async def _polled(nodes: int, applications: int) -> Sequence[str]:
+    manager = _Telling(ScriptedCluster(0, nodes, applications, churn=_CHURN_PERCENT, began_ms=_now_ms()))
+    view = FederationView((manager.subcluster,), ViewSettings(late_after_s=60.0, final_documents=10_000))
+    poll = PollSettings(timeout_s=60.0, busy_share=1000.0, rows_per_s=10**9)
+    master = SubClusterPoller(manager, view, SystemClock(), PollSchedule(interval_s=60.0, poll=poll))
+    for _ in range(2):
+        await master.poll()
+    spare_collector()
+    turns: list[float] = []
+    others = asyncio.create_task(_watch(manager, turns))
+    await asyncio.sleep(0)
+    for _ in range(_POLLS):
+        await master.poll()
+    others.cancel()
+    return short(1000 * sum(turns) / _POLLS), short(1000 * max(turns))
+
+
+async def _watch(manager: "_Telling", turns: list[float]) -> None:
+    """Note how long each turn of whoever else is there takes, without the answers that the manager makes in it."""
+    while True:
+        began_s, answering_s = time.process_time(), manager.answering_s
+        await asyncio.sleep(0)
+        turns.append(time.process_time() - began_s - (manager.answering_s - answering_s))
+
+
+class _Telling(ResourceManager):
+    """A scripted cluster that is asked without a socket."""
+
+    def __init__(self, cluster: ScriptedCluster) -> None:
+        self._cluster = cluster
+        self.answering_s = 0.0
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """Its only name."""
+        return SubClusterId("c0")
+
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:  # noqa: ARG002
+        """Answer at once."""
+        began_s = time.process_time()
+        status, body = self._cluster.answer(f"{request.path}?{urlencode(request.parameters)}", _now_ms())
+        self.answering_s += time.process_time() - began_s
+        return RestAnswer(status, (), body)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

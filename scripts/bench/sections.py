@@ -19,7 +19,7 @@ from scripts.bench.jobs import jobs
 from scripts.bench.load import resident_mib
 from scripts.bench.relay import relay
 from scripts.bench.report import cell_tables, figure_table
-from scripts.bench.scale import SIZES, scale
+from scripts.bench.scale import SIZES, polls_of_one, scale
 from scripts.bench.stage import FEW, Stage, a_stage
 
 
@@ -113,6 +113,11 @@ def _scale(bench: Bench) -> Iterator[str]:
     return scale(bench.folder / "scale", base_port=bench.base_port + 600, sizes=SIZES, say=bench.say)
 
 
+def _polls(bench: Bench) -> Iterator[str]:
+    bench.end_stage()
+    return polls_of_one()
+
+
 def _altruism(bench: Bench) -> Iterator[str]:
     bench.end_stage()
     return altruism()
@@ -134,6 +139,7 @@ SECTIONS: Mapping[str, Section] = {
     "granted": _granted,
     "relay": _relay,
     "scale": _scale,
+    "polls": _polls,
     "altruism": _altruism,
 }
 """In the order in which they are measured: some leave applications behind that the next ones would list.
