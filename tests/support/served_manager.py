@@ -46,7 +46,7 @@ class ServedManager:
                 self.end_headers()
                 self.wfile.write(found.body)
 
-            do_GET = do_POST = do_PUT = answer  # noqa: N815 - as http.server has them
+            do_GET = do_POST = do_PUT = do_DELETE = answer  # noqa: N815 - as http.server has them
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""
