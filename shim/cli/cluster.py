@@ -17,7 +17,19 @@ from heddle.client.calls import Call
 from heddle.client.workflows import CALLS
 from heddle.cluster_lists import ClusterListChange
 from heddle.models import Order
-from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, Server, Strict, User, fail, fail_for_config, front
+from shim.cli.front import (
+    CHECKS_WITHIN_S,
+    EXIT_CODES,
+    ExitCode,
+    Front,
+    FrontError,
+    Server,
+    Strict,
+    User,
+    fail,
+    fail_for_config,
+    front,
+)
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.reload import wait_until
 from shim.cli.settings import DEFAULT_SERVER, DryRun
@@ -356,7 +368,7 @@ def _is_in_store(file: Path) -> bool:
 
 def _change(server: str, user: str, call: Callable[..., Call[ClusterListChange]], *, write: bool) -> None:
     """Change the clusters in the store, or show how they would be changed, and wait until that counts."""
-    with front(server, user) as heddle:
+    with front(server, user, timeout_s=CHECKS_WITHIN_S) as heddle:
         kept = heddle.ask(CALLS.cluster_versions())["versions"]
         told = heddle.ask(call(dry_run=not write))
         if write:

@@ -104,6 +104,11 @@ _NOT_OF_CLUSTERS = ("/heddle/v1/policy", "/heddle/v1/tokens", "/heddle/v1/harden
 """What is the same whichever clusters are there."""
 
 
+ANSWERS_WITHIN_S = 30.0
+CHECKS_WITHIN_S = 180.0
+"""For what Heddle has checked by the program that would run it: it gives that two minutes."""
+
+
 class FrontError(HeddleError):
     """Heddle refused, failed or was not there.
 
@@ -125,6 +130,7 @@ class Front:
         token: API token that is shown instead of both; empty for none.
         transport: Instead of the network, for tests.
         ca_file: CA of Heddle's certificate, if it is not one of the machine's.
+        timeout_s: For each answer.
 
     Attributes:
         missing: Clusters whose part in what was read is absent or old.
@@ -142,6 +148,7 @@ class Front:
         transport: httpx.BaseTransport | None = None,
         ca_file: str = "",
         token: str = "",
+        timeout_s: float = ANSWERS_WITHIN_S,
     ) -> None:
         self.missing: tuple[str, ...] = ()
         self.as_of = ""
@@ -151,6 +158,7 @@ class Front:
                 server,
                 auth=client.Token(token) if token else client.Ticket(user, _proof),
                 ca_file=ca_file,
+                timeout_s=timeout_s,
                 patience=client.Patience(retries=0),
                 on_answer=self._note_age,
                 transport=transport,
@@ -235,7 +243,7 @@ def fail_for_config(error: ConfigError) -> NoReturn:
 
 
 @contextmanager
-def front(server: str, user: str, *, strict: bool = False) -> Iterator[Front]:
+def front(server: str, user: str, *, strict: bool = False, timeout_s: float = ANSWERS_WITHIN_S) -> Iterator[Front]:
     """A `Front` whose failures end the command with their exit code.
 
     At its end it says on standard error which clusters were missing in what was read; with `strict` that has an exit
@@ -243,7 +251,7 @@ def front(server: str, user: str, *, strict: bool = False) -> Iterator[Front]:
     """
     try:
         ca_file, token = os.environ.get("HEDDLE_CA_FILE", ""), token_of(os.environ)
-        with closing(Front(server, user or _name_here(), ca_file=ca_file, token=token)) as made:
+        with closing(Front(server, user or _name_here(), ca_file=ca_file, token=token, timeout_s=timeout_s)) as made:
             try:
                 yield made
             finally:

@@ -4,13 +4,12 @@ import time
 from collections.abc import Callable
 
 from heddle.client.workflows import CALLS
-from shim.cli.front import EXIT_CODES, ExitCode, FrontError, Server, User, front
+from shim.cli.front import CHECKS_WITHIN_S, EXIT_CODES, ExitCode, FrontError, Server, User, front
 from shim.cli.output import Output, OutputFormat, print_fields
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 
 EPILOG = EXIT_CODES
 _PAUSE_S = 0.5
-_COUNTS_WITHIN_S = 180.0
 
 
 def reload(
@@ -26,7 +25,7 @@ def reload(
     process number. Connections that come meanwhile wait, so nobody is refused; ApplicationMasters register again. A
     sub-cluster may be taken away once nothing runs there (`heddle cluster drain`). SIGHUP does the same.
     """
-    with front(server, user) as heddle:
+    with front(server, user, timeout_s=CHECKS_WITHIN_S) as heddle:
         plan = heddle.ask(CALLS.reload(dry_run=dry_run))
         if not dry_run and "server.rest" not in plan["changed"]:  # at another address nobody is asked
             before_ms = int(plan["since_ms"])
@@ -43,7 +42,7 @@ def wait_until(counts: Callable[[], bool]) -> None:
     Raises:
         FrontError: Heddle does not serve by it in time, or says something else.
     """
-    deadline_s = time.monotonic() + _COUNTS_WITHIN_S
+    deadline_s = time.monotonic() + CHECKS_WITHIN_S
     while True:
         try:
             if counts():

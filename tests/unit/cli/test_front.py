@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 from heddle.client.calls import Call
 from heddle.client.workflows import CALLS, MANAGER_CALLS
-from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, front
+from shim.cli.front import CHECKS_WITHIN_S, EXIT_CODES, ExitCode, Front, FrontError, front
 from shim.cli.main import app
 from shim.cli.settings import server_of
 
@@ -33,6 +33,18 @@ def test_every_call_names_the_user_and_asks_for_json():
     (request,) = seen
     assert dict(request.url.params) == {"limit": "3", "user.name": "ada"}
     assert request.headers["Accept"] == "application/json"
+
+
+def test_what_heddle_has_checked_is_waited_for_longer_than_other_answers():
+    waited = []
+
+    def answer(request):
+        waited.append(request.extensions["timeout"]["read"])
+        return httpx.Response(200, json={})
+
+    for named in ({}, {"timeout_s": CHECKS_WITHIN_S}):
+        Front("http://heddle:8088/", "ada", transport=httpx.MockTransport(answer), **named).ask(X)
+    assert waited[0] < 120 < waited[1]  # which is how long a check may take
 
 
 def test_an_answer_without_a_body_is_empty():
