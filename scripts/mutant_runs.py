@@ -92,9 +92,8 @@ class Collected:
         os.close(asked)
         os.close(told)
         self._ask, self._answer = os.fdopen(write, "w"), os.fdopen(read)
-        if not (names := self._answer.readline()):
+        if not self._answer.readline():
             raise SystemExit(f"pytest does not collect {' '.join(tests)}")
-        self.tests = frozenset(json.loads(names))
 
     def run(self, tests: Sequence[str], mutant: Mutant | None, limit_s: float, each_s: float) -> Outcome:
         """Run tests in this order up to the first failure; `NO_SWAP` if the mutant cannot be put into what is there."""
@@ -195,7 +194,7 @@ class Copies:
     def run_collected(
         self, room: Sequence[str], tests: Sequence[str], *, mutant: Mutant, limit_s: float, each_s: float
     ) -> Outcome:
-        """Run tests of a room, by name, as `run` does; collected once, so that a run costs what its tests cost."""
+        """Run tests of a room, by name or file, as `run` does; collected once, a run costs what its tests cost."""
         with self._one() as copy:
             collected = self._collected.get(copy.folder)
             if collected is None or collected.of != tuple(room):

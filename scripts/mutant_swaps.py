@@ -77,16 +77,19 @@ class ForkEach:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Serve; in a fork let pytest go on with what was asked for."""
-        functions, by_name = Functions(), {item.nodeid: item for item in session.items}
+        functions, by_name = Functions(), defaultdict[str, list[pytest.Item]](list)
+        for item in session.items:
+            by_name[item.nodeid].append(item)
+            by_name[item.nodeid.partition("::")[0]].append(item)
         gc.collect()
         gc.freeze()
-        print(json.dumps(sorted(by_name)), file=self._told, flush=True)
+        print(json.dumps(len(session.items)), file=self._told, flush=True)
         for line in self._asked:
             asked = json.loads(line)
             child = os.fork()
             if not child:
                 os.setsid()
-                session.items[:] = [by_name[test] for test in asked["tests"] if test in by_name]
+                session.items[:] = [item for test in asked["tests"] for item in by_name.get(test, ())]
                 session.config._env_timeout = asked["each_s"]  # type: ignore[attr-defined]  # noqa: SLF001 - pytest-timeout's
                 if asked["file"]:
                     try:

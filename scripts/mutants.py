@@ -386,10 +386,18 @@ class Verdict:
         return f"{self.how:<10} {self.room} #{self.number} {self.mutant}  {self.by} {self.seconds:.0f} s"
 
 
-def judged_near(mutant: Mutant, tests: Sequence[str], copies: Copies) -> tuple[str, str]:
-    """Run the files of tests that are near a mutant; return how it ended, and the test that saw it."""
+def judged_near(mutant: Mutant, tests: Sequence[str], copies: Copies, collected: Room | None = None) -> tuple[str, str]:
+    """Run the files of tests that are near a mutant; return how it ended, and the test that saw it.
+
+    With a room whose tests are collected those run, and all by a mutant's file only if they see nothing:
+    a function may have run when its module was imported.
+    """
     if not tests:
         return f"{SURVIVED}: no test is near", ""
+    if collected is not None:
+        ran = copies.run_collected(collected.tests, tests, mutant=mutant, limit_s=MOST_SECONDS, each_s=LEAST_SECONDS)
+        if not (how := _how(ran)).startswith(SURVIVED):
+            return how, ran.failed
     ran = copies.run(tests, mutant=mutant, limit_s=MOST_SECONDS, each_s=LEAST_SECONDS)
     return _how(ran), ran.failed
 
@@ -468,7 +476,7 @@ class Judge:
         if reason:
             how = f"equivalent: {reason}"
         elif reach is None:
-            how, by = judged_near(mutant, near_tests(mutant.path, self._rooms[name]), self._copies)
+            how, by = judged_near(mutant, near_tests(mutant.path, self._rooms[name]), self._copies, self._rooms[name])
         else:
             how, by = judged_by_reach(mutant, reach, self._rooms[name], self._copies)
         took_s = time.monotonic() - start

@@ -147,6 +147,9 @@ def test_the_end_of_the_run_says_how(ends, how):
     runs = ScriptedRuns(ends)
     assert judged_near(MUTANT, [FAILS], runs) == how
     assert runs.asked == [([FAILS], 30.0)]
+    collected = ScriptedRuns(ends)
+    assert judged_near(MUTANT, [FAILS], collected, NO_TESTS) == how
+    assert len(collected.asked) == (2 if how[0] == "SURVIVED" else 1)
 
 
 def test_what_no_test_is_near_or_reaches_survives_without_a_run():
