@@ -26,7 +26,7 @@ from shim.domain.addresses import is_anywhere, join_address, split_address
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError
 from shim.federation.core.federation_view import FederationView
-from shim.federation.core.queue_names import find_queue
+from shim.federation.core.subcluster_view import find_queue
 from shim.peers.following import Following, FollowingSettings
 from shim.peers.leadership import LeaseKeeper
 from shim.peers.local import LocalMasterSettings, StandingLocalMaster

@@ -18,7 +18,7 @@ from shim.domain.subclusters import Admission, AdmissionWord, ApplicationDocumen
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
 from shim.federation.core.grants import grant_of
-from shim.federation.core.queue_names import find_queue
+from shim.federation.core.subcluster_view import find_queue
 from shim.federation.doctor import KerberosFacts, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts, decode_settings
 from shim.federation.findings import Finding, Level

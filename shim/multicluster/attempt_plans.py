@@ -11,7 +11,7 @@ from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict, Verdi
 from shim.domain.requests import RequestPlan
 from shim.errors import InvariantViolationError
 from shim.multicluster.core import LedgerEvent
-from shim.multicluster.core.plan_events import (
+from shim.multicluster.core.events import (
     AllocationsExpired,
     AllocationsVerified,
     ContainerBegan,

@@ -10,8 +10,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, NodeReport, SubClusterState
 from shim.federation.core.federation_view import FederationView
-from shim.federation.core.queue_names import find_queue
-from shim.federation.core.subcluster_view import SubClusterView
+from shim.federation.core.subcluster_view import SubClusterView, find_queue
 from shim.multicluster.core import ClusterCapacity
 from shim.ports.clock import Clock
 

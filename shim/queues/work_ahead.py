@@ -13,8 +13,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.submissions import Submission
 from shim.federation.core.federation_view import FederationView
-from shim.federation.core.queue_names import find_queue
-from shim.federation.core.subcluster_view import SubClusterView
+from shim.federation.core.subcluster_view import SubClusterView, find_queue
 from shim.ports.clock import Clock
 from shim.queues.core.expected_work import ExpectedWork
 from shim.queues.load_meter import LEFT_OF_USED, has_started, memory_seconds

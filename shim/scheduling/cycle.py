@@ -13,20 +13,20 @@ snapshot.
 
 import math
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shim.domain.messages import Need
 from shim.scheduling.draft import Draft
-from shim.scheduling.entitlement import HOLDS_ITS_SHARE, Standings
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.placements import CycleState
-from shim.scheduling.plan import NO_PLAN, Hold, Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import NO_PLAN, Hold, Plan, Reason, ReasonCode, TakeBack, Turn
 from shim.scheduling.policy import PlacementKernel, Policy, QueueOrder, Reallocation
-from shim.scheduling.reallocation import take_back_for_shares
-from shim.scheduling.snapshot import RequestColumn, Snapshot
+from shim.scheduling.ranks import rank_of
+from shim.scheduling.snapshot import Queues, RequestColumn, Snapshot
 
 __all__ = [
     "CycleState",
@@ -67,12 +67,12 @@ def can_decide(snapshot: Snapshot) -> bool:
     )
 
 
-def entitle(snapshot: Snapshot) -> Standings | None:
+def entitle(snapshot: Snapshot) -> "Standings | None":
     """Step 2: how queues stand against their shares; None where no queue has one."""
     return Standings(snapshot.queues) if snapshot.queues.names else None
 
 
-def order(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> Sequence[Turn]:
+def order(snapshot: Snapshot, policy: Policy, standings: "Standings | None") -> Sequence[Turn]:
     """Step 3: by request class, the job's priority, its queue's deficit, the policy's key, and arrival.
 
     A queue that holds its share takes no turn for a while after something was asked back of it.
@@ -123,7 +123,7 @@ def _is_patient(snapshot: Snapshot, turn: Turn) -> bool:
     return queue >= 0 and turn.deficit >= HOLDS_ITS_SHARE and bool(snapshot.queues.is_patient[queue])
 
 
-def _deficits(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> FloatArray:
+def _deficits(snapshot: Snapshot, policy: Policy, standings: "Standings | None") -> FloatArray:
     """Compute the deficit of each request's queue: smallest first."""
     rows = snapshot.requests.live
     deficits: FloatArray = np.full(len(rows), HOLDS_ITS_SHARE)
@@ -173,7 +173,7 @@ def _by_kernel(kernel: PlacementKernel, snapshot: Snapshot, state: CycleState, t
     return replace(again, holds=[*again.holds, *(hold for hold in held.holds if hold.request not in left)])
 
 
-def reallocate(snapshot: Snapshot, policy: Policy, plan: Plan, standings: Standings | None) -> Plan:
+def reallocate(snapshot: Snapshot, policy: Policy, plan: Plan, standings: "Standings | None") -> Plan:
     """Step 6, while somebody entitled waits: what is taken back for him."""
     if standings is None or policy.reallocation is Reallocation.NONE:
         return plan
@@ -230,3 +230,134 @@ def without_grants(plan: Plan, snapshot: Snapshot, gangs: Collection[int]) -> Pl
 
 def _reason(count: int, found: int) -> Reason:
     return Reason(ReasonCode.GANG, (("count", count), ("found", found)))
+
+
+# Queues below their share, and by how much: step 2 (Megha, algorithm 2).
+
+HOLDS_ITS_SHARE = 1.0
+"""Deficit of a queue that is owed nothing."""
+_HALF = 0.5
+_ENOUGH = 1e-9
+
+
+def share_of(demand: tuple[int, ...], total: FloatArray) -> float:
+    """Dominant share of one container of everything; types that there are none of do not count."""
+    most = 0.0
+    for amount, capacity in zip(demand, total.tolist(), strict=True):
+        if capacity > 0:
+            most = max(most, amount / capacity)
+    return most
+
+
+class Standings:
+    """Standings of the queues with shares, as the cycle moves capacity among them.
+
+    Attributes:
+        excess: Dominant share less the share, by row; negative for a queue that is owed something.
+    """
+
+    def __init__(self, queues: Queues) -> None:
+        self._share = queues.share.tolist()
+        self._total = queues.total
+        exists = queues.total > 0
+        parts = queues.held[:, exists] / queues.total[exists]
+        held = parts.max(axis=1, initial=0.0) if len(queues.names) else np.zeros(0)
+        self.excess: list[float] = (held - queues.share).tolist()
+        self._parts: dict[tuple[int, ...], float] = {}
+
+    def part_of(self, need: Need) -> float:
+        """Dominant share of one container."""
+        part = self._parts.get(need.demand)
+        if part is None:
+            part = self._parts[need.demand] = share_of(need.demand, self._total)
+        return part
+
+    def is_owed(self, queue: int, need: Need) -> bool:
+        """True if one more container brings a queue nearer to its share; never for one without a share (row -1)."""
+        return queue >= 0 and self.excess[queue] + _HALF * self.part_of(need) < -_ENOUGH
+
+    def exceeds(self, queue: int, need: Need) -> bool:
+        """True if one container less brings a queue nearer to its share."""
+        return self.excess[queue] - _HALF * self.part_of(need) > _ENOUGH
+
+    def deficit(self, queue: int, need: Need, order: QueueOrder) -> float:
+        """Sort key of a queue's requests, smallest first; `HOLDS_ITS_SHARE` for a queue that is owed nothing."""
+        if not self.is_owed(queue, need):
+            return HOLDS_ITS_SHARE
+        share = self._share[queue]
+        return (self.excess[queue] + share) / share if order is QueueOrder.MOST_OWED_FIRST else 0.0
+
+    def hold(self, queue: int, need: Need, count: int) -> None:
+        """Count so many containers more as held by a queue."""
+        self.excess[queue] += count * self.part_of(need)
+
+    def move(self, need: Need, *, giver: int, taker: int) -> None:
+        """Count a container as moved from one queue to another."""
+        part = self.part_of(need)
+        self.excess[giver] -= part
+        self.excess[taker] += part
+
+    def furthest_above(self) -> int:
+        """Row of the queue that is furthest above its share."""
+        return max(range(len(self.excess)), key=self.excess.__getitem__)
+
+
+# Taking back while somebody entitled waits: step 6 (Megha, algorithm 2).
+
+_MOST_TAKE_BACKS = 8
+"""Containers that one cycle asks back at most."""
+
+
+def take_back_for_shares(snapshot: Snapshot, policy: Policy, plan: Plan, standings: Standings) -> list[TakeBack]:
+    """Ask containers back of the queues that are furthest above their share, for those that are owed.
+
+    What was asked back counts as given: so no more is asked than is missing. The Local Master picks and verifies.
+    """
+    numbers, granted = snapshot.requests.numbers, plan.granted()
+    _count_grants(snapshot, granted, standings)
+    left_at, taken = snapshot.queues.held_at.copy(), list[TakeBack]()
+    for turn in plan.turns:
+        if len(taken) >= _MOST_TAKE_BACKS:
+            break
+        taker = _queue_of(snapshot, turn)
+        left = int(numbers[RequestColumn.COUNT, turn.request]) - granted.get(turn.request, 0)
+        for _ in range(min(left, _MOST_TAKE_BACKS - len(taken))):
+            wish = _ask_back(snapshot, policy, standings, left_at, turn, taker)
+            if wish is None:
+                break
+            taken.append(wish)
+    return taken
+
+
+def _ask_back(
+    snapshot: Snapshot, policy: Policy, standings: "Standings", left_at: FloatArray, turn: Turn, taker: int
+) -> TakeBack | None:
+    """Ask one container back, of the queue that is furthest above its share, where it holds most."""
+    need = snapshot.requests.needs[turn.request]
+    if not standings.is_owed(taker, need):
+        return None
+    victim = standings.furthest_above()
+    if victim == taker or not standings.exceeds(victim, need):
+        return None
+    most = left_at[victim].max(axis=1, initial=0.0)
+    cluster = int(most.argmax()) if most.size else -1
+    if cluster < 0 or most[cluster] <= 0:
+        return None
+    left_at[victim, cluster] -= need.demand
+    standings.move(need, giver=victim, taker=taker)
+    names = snapshot.queues.names
+    reason = Reason(ReasonCode.TAKEN_FOR_SHARE, (("victim", names[victim]), ("taker", names[taker])))
+    return TakeBack(victim, cluster, need, turn.request, rank_of(policy, turn), reason)
+
+
+def _count_grants(snapshot: Snapshot, granted: Mapping[int, int], standings: Standings) -> None:
+    """Count what this plan grants as held."""
+    for request, count in granted.items():
+        job = snapshot.requests.numbers[RequestColumn.JOB, request]
+        queue = int(snapshot.jobs[Column.QUEUE, job])
+        if queue >= 0:
+            standings.hold(queue, snapshot.requests.needs[request], count)
+
+
+def _queue_of(snapshot: Snapshot, turn: Turn) -> int:
+    return int(snapshot.jobs[Column.QUEUE, snapshot.requests.numbers[RequestColumn.JOB, turn.request]])

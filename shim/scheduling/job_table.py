@@ -9,8 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel, FloatArray, log2_of
-from shim.scheduling.resemblance import Resemblance
+from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel, FloatArray, Resemblance, log2_of
 
 __all__ = ["Column", "FloatArray", "JobColumns", "JobTable", "expect_durations"]
 

@@ -5,11 +5,13 @@ whose plans are carried out, and one in its shadow.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.requests import PendingRequest, RequestPlan
+from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
 from shim.scheduling.first_in_line import ComingFree, FirstInLine, Place, asked_ahead, spot_of, waits_at
@@ -19,16 +21,15 @@ from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.near_data import kept_near
 from shim.scheduling.node_index import SharedNodes
-from shim.scheduling.placed_rows import PlacedRows, could_ever_start, partial_rows
 from shim.scheduling.placements import PolicyRandom
-from shim.scheduling.plan import MadeBy
+from shim.scheduling.plan import MadeBy, Plan
 from shim.scheduling.policies.orders import FIFO
 from shim.scheduling.policy import Fact, Policy, Problem
 from shim.scheduling.queue_policies import queue_policy
 from shim.scheduling.queue_rows import QueueRows, RowKey
 from shim.scheduling.queue_tags import is_service, service_facts, services_among
 from shim.scheduling.sampled_clusters import SampledClusters
-from shim.scheduling.snapshot import NOTHING_RUNS, Snapshot
+from shim.scheduling.snapshot import NOTHING_RUNS, Scope, Snapshot
 from shim.scheduling.solving import StatedProblems
 
 QueuePlans = Mapping[ApplicationAttemptId, tuple[RequestPlan, ...]]
@@ -173,7 +174,7 @@ class QueuePlanner:
         attempt: ApplicationAttemptId,
         request: PendingRequest,
         first: ApplicationAttemptId | None,
-        placed: PlacedRows,
+        placed: "PlacedRows",
         row: int,
     ) -> RequestPlan:
         """Decide where the rest of a request may wait: at a scheduler if nobody goes first there, else here."""
@@ -284,7 +285,7 @@ class QueuePlanner:
         planned: Sequence[ApplicationAttemptId],
         stated: StatedProblems | None,
         left_out: frozenset[int],
-    ) -> PlacedRows:
+    ) -> "PlacedRows":
         """Run the policy's cycle on what is free."""
         placed = PlacedRows(reasons=dict.fromkeys(left_out, _IN_A_ROUND), on_purpose=set(left_out))
         if capacity is None:
@@ -355,3 +356,80 @@ class QueuePlanner:
             return self._attempts.knowledge()
         by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}
         return known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN
+
+
+@dataclass(slots=True)
+class PlacedRows:
+    """Placements of a cycle, by row.
+
+    Attributes:
+        starts: Containers by sub-cluster.
+        hosts: Those of them at hosts that the asks name.
+        capacities: Containers that there is capacity for, by sub-cluster.
+        reasons: Why the rest of a request waits on purpose.
+        made_by: What the plan of the row is worth.
+        on_purpose: Rows that wait for a time, or for a solver, and not for room.
+    """
+
+    starts: dict[int, dict[SubClusterId, int]] = field(default_factory=dict)
+    hosts: dict[int, dict[SubClusterId, dict[str, int]]] = field(default_factory=dict)
+    capacities: Mapping[int, Mapping[SubClusterId, int]] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
+    made_by: dict[int, MadeBy] = field(default_factory=dict)
+    on_purpose: set[int] = field(default_factory=set)
+
+    def read(
+        self,
+        plan: Plan,
+        snapshot: Snapshot,
+        names: Sequence[SubClusterId],
+        named: Mapping[int, Mapping[str, int]],
+        host_of: Callable[[int], str],
+    ) -> None:
+        """Take in a plan.
+
+        Args:
+            plan: Of a cycle.
+            snapshot: What it started from.
+            names: Of the sub-clusters, by their rows.
+            named: The places that each row names.
+            host_of: The host of a node, by its row.
+        """
+        cells = snapshot.nodes.cells
+        for grant in plan.grants:
+            at_node = grant.scope is Scope.NODE
+            name = names[cells[snapshot.nodes.cell_of(grant.place)].cluster if at_node else grant.place]
+            _count(self.starts.setdefault(grant.request, {}), name, grant.count)
+            if at_node and (host := host_of(grant.place)) in named[grant.request]:
+                _count(self.hosts.setdefault(grant.request, {}).setdefault(name, {}), host, grant.count)
+        self.reasons |= {hold.request: hold.reason.text for hold in plan.holds}
+        self.on_purpose |= {hold.request for hold in plan.holds if hold.until_s is not None}
+        self.made_by |= dict.fromkeys(snapshot.requests.live.tolist(), plan.made_by)
+
+
+_KeyT = TypeVar("_KeyT")
+
+
+def _count(counts: dict[_KeyT, int], key: _KeyT, count: int) -> None:
+    counts[key] = counts.get(key, 0) + count
+
+
+def could_ever_start(requests: Iterable[PendingRequest], total: ResourceVector) -> bool:
+    """Return whether an attempt waits for a gang that all nodes together, if they were empty, could hold."""
+    parts = [request for request in requests if request.gang and request.unallocated]
+    wanted = sum((request.key.resource.times(request.unallocated) for request in parts), ResourceVector())
+    return bool(parts) and wanted.fits_in(total)
+
+
+def partial_rows(
+    rows: Iterable[tuple[PendingRequest, int]], starts: Mapping[int, Mapping[SubClusterId, int]]
+) -> Sequence[int]:
+    """Rows of an attempt's gang if only a part of it would start: by a solver, or on nodes of one label alone.
+
+    Args:
+        rows: Of the attempt.
+        starts: Containers by row and sub-cluster, of all cycles of the queue together.
+    """
+    gang = [(request, row) for request, row in rows if request.gang]
+    found = sum(sum(starts.get(row, {}).values()) for _, row in gang)
+    return [row for _, row in gang] if 0 < found < sum(request.unallocated for request, _ in gang) else ()

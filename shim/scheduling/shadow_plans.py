@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.scheduling.capacity import Capacity
-from shim.scheduling.placed_rows import PlacedRows, partial_rows
 from shim.scheduling.plan import MadeBy
 from shim.scheduling.policy import Solver
-from shim.scheduling.queue_planner import QueuePlanner, QueuePlans
+from shim.scheduling.queue_planner import PlacedRows, QueuePlanner, QueuePlans, partial_rows
 from shim.scheduling.queue_policies import queue_policy
 from shim.scheduling.queue_rows import QueueRows
 from shim.scheduling.solving import StatedProblems, improve

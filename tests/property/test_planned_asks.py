@@ -11,7 +11,7 @@ from hypothesis.stateful import invariant, rule
 from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import RequestPlan
 from shim.multicluster.core import AMCalled
-from shim.multicluster.core.plan_events import (
+from shim.multicluster.core.events import (
     AllocationsExpired,
     AllocationsVerified,
     ContainerBegan,

@@ -3,7 +3,7 @@
 from collections import deque
 from dataclasses import replace
 
-from shim.multicluster.core.plan_events import PlanEffect
+from shim.multicluster.core.events import PlanEffect
 from shim.multicluster.core.planned import PlannedSplitter
 
 

@@ -24,7 +24,6 @@ from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, Su
 from shim.federation.core.account_book import AccountBook, NoUsage
 from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.grants import partitions_of
-from shim.federation.core.queue_names import by_short_name
 from shim.federation.core.subcluster_view import (
     Part,
     PartDocument,
@@ -32,6 +31,7 @@ from shim.federation.core.subcluster_view import (
     PendingPlacement,
     PlacementKind,
     SubClusterView,
+    by_short_name,
 )
 
 __all__ = [

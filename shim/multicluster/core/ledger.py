@@ -20,6 +20,7 @@ from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import ContainerBook, ContainerState
 from shim.multicluster.core.events import (
+    AllocationsVerified,
     AMCalled,
     AMRegistered,
     AnswerAM,
@@ -36,6 +37,8 @@ from shim.multicluster.core.events import (
     LedgerEvent,
     NotRunning,
     OpenSession,
+    PlanEvent,
+    Proceed,
     Recall,
     RefuseAM,
     SessionAnswered,
@@ -47,7 +50,6 @@ from shim.multicluster.core.events import (
 from shim.multicluster.core.gangs import GangHold
 from shim.multicluster.core.intake import Intake, Rejections, SessionLives
 from shim.multicluster.core.master_side import CallIntake, Heard, MasterSide, Outbox, refusal_of, remembered
-from shim.multicluster.core.plan_events import AllocationsVerified, PlanEvent, Proceed
 from shim.multicluster.core.recalls import AttemptHoldings, Recalls
 from shim.multicluster.core.session import Conversations, Session, SessionState
 from shim.multicluster.core.splitter import AskSplitter

@@ -2,7 +2,7 @@
 
 The cycle decides over everything that waits in the queue; this splitter turns its plans into what each session is asked
 for, and its own state into the rows of the next cycle. It is synchronous and reaches nothing: proposals, withdrawals
-and rows are effects (`plan_events.py`), plans and verdicts are events.
+and rows are effects (`events.py`), plans and verdicts are events.
 
 What no plan allocates waits in the queues of schedulers where the plan allows it, in proportion to their sizes;
 elsewhere it waits here. What starves where it was allocated is given up there, and is the next cycle's to place.
@@ -19,14 +19,15 @@ from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
-from shim.multicluster.core.events import ClusterCapacity, LedgerEffect
-from shim.multicluster.core.plan_events import (
+from shim.multicluster.core.events import (
     AllocationsExpired,
     AllocationsVerified,
+    ClusterCapacity,
     ContainerBegan,
     ContainerEnded,
     ContainerGranted,
     ExpiredAllocation,
+    LedgerEffect,
     LeftQueue,
     PlanEvent,
     Planned,

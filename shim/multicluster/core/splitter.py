@@ -34,8 +34,7 @@ from shim.domain.launches import LaunchVerdict, WorkEstimate
 from shim.domain.requests import HeldTags, PendingRequest, TagCounts, count_tagged
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.containers import ContainerWatch
-from shim.multicluster.core.events import ClusterCapacity, LedgerEffect
-from shim.multicluster.core.plan_events import PlanEvent
+from shim.multicluster.core.events import ClusterCapacity, LedgerEffect, PlanEvent
 
 _NO_BOUND = 1 << 31
 

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.deadlines import WorkLeft
-from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel
-from shim.scheduling.resemblance import Resemblance
+from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel, Resemblance
 
 _NUMBER = re.compile(r"[0-9]+")
 _DATE = re.compile(

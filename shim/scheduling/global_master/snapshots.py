@@ -13,8 +13,8 @@ import numpy as np
 from fairness import FloatArray
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import LocalMasterReport, Offer
+from shim.scheduling.cycle import share_of
 from shim.scheduling.durations import horizon_of
-from shim.scheduling.entitlement import share_of
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.job_table import Column, expect_durations
 from shim.scheduling.snapshot import OfferedCapacity, Queues, Snapshot

@@ -26,7 +26,7 @@ from shim.multicluster.core import (
     SessionLost,
     SessionOpened,
 )
-from shim.multicluster.core.plan_events import AllocationsVerified
+from shim.multicluster.core.events import AllocationsVerified
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -36,9 +36,8 @@ from shim.multicluster.core import (
     SessionRefused,
 )
 from shim.multicluster.core.containers import ContainerState
-from shim.multicluster.core.events import Fate, Remember
+from shim.multicluster.core.events import Fate, Proceed, Remember
 from shim.multicluster.core.ledger import NOT_REGISTERED
-from shim.multicluster.core.plan_events import Proceed
 from shim.multicluster.core.session import SessionState
 from tests.support.ledger_talk import ATTEMPT, CAPACITIES, EAST, KEY, WEST, LedgerTalk, WatchingSplitter, a_grant
 

@@ -10,7 +10,7 @@ from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import Beat, ClusterCapacity
-from shim.multicluster.core.plan_events import (
+from shim.multicluster.core.events import (
     AllocationsExpired,
     AllocationsVerified,
     ContainerGranted,

@@ -8,7 +8,7 @@ from shim.domain.launches import LaunchVerdict, Verdict
 from shim.domain.requests import PendingRequest, RequestPlan, SpokenFor, TagCounts
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
-from shim.multicluster.core.plan_events import AllocationsVerified, Planned, Propose, PublishRequests
+from shim.multicluster.core.events import AllocationsVerified, Planned, Propose, PublishRequests
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
 from tests.doubles.settings import usual

@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from shim.scheduling.durations import DurationBeliefs, DurationModel, log2_of
-from shim.scheduling.resemblance import Resemblance
+from shim.scheduling.durations import DurationBeliefs, DurationModel, Resemblance, log2_of
 from shim.simulation.engine import seeded
 
 

@@ -6,7 +6,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.requests import GangDemand, PendingRequest
 from shim.domain.resources import ResourceVector
-from shim.scheduling.placed_rows import could_ever_start, partial_rows
+from shim.scheduling.queue_planner import could_ever_start, partial_rows
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 SMALL = ResourceVector(1024, 1)
