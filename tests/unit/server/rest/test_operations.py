@@ -137,7 +137,7 @@ async def test_before_anything_was_heard_there_is_nothing_to_sum():
 ELSEWHERE = {Operation.ROUTED, Operation.CONTAINERS, Operation.CONTAINER, Operation.SIGNAL, Operation.MOVE}
 
 
-@pytest.mark.parametrize("operation", {each.operation for each in ENDPOINTS}, ids=lambda each: each.name)
+@pytest.mark.parametrize("operation", dict.fromkeys(each.operation for each in ENDPOINTS), ids=lambda each: each.name)
 async def test_the_operations_that_are_answered_here_are_known(server, operation):
     made = Operations(server.backend, login_user="heddle", staleness_s=1.5)
     assert made.knows(operation) is (operation not in ELSEWHERE)
