@@ -114,7 +114,7 @@ SLICES = (
     Slice(
         name="store",
         about="every port's contract on SQLite and on PostgreSQL",
-        paths=("tests/integration/store",),
+        paths=("tests/integration/store", "tests/integration/test_clusters_in_store.py"),
         usual_s=60,
         needs=("postgresql",),
         reached_by=("shim/store/",),

@@ -61,8 +61,8 @@ class OperatorConstraint:
     name: str
     subject: frozenset[str]
     any_of: tuple[tuple[CountWish, ...], ...]
-    weight: float = 1.0
-    is_hard: bool = False
+    weight: float
+    is_hard: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,13 +103,13 @@ def test_documents_of_one_application_give_the_same_in_whatever_order_they_come(
     documents = {(name, at): a_document(1, name, state, as_of_s=float(at)) for name, at, state in told}
     one, other = a_view(), a_view()
     for document in documents.values():
-        one.note(document)
+        one.applications.note(document)
     for document in data.draw(st.permutations(list(documents.values()))):
-        other.note(document)
-    assert [document.summary for document in one.applications()] == [
-        document.summary for document in other.applications()
+        other.applications.note(document)
+    assert [document.summary for document in one.applications.newest_first()] == [
+        document.summary for document in other.applications.newest_first()
     ]
-    assert [document.raw for document in one.applications()] == [document.raw for document in other.applications()]
+    assert [document.raw for document in one.applications.newest_first()] == [document.raw for document in other.applications.newest_first()]
 
 
 def test_the_pairs_that_are_called_possible_are_all_of_hadoop():

@@ -64,8 +64,8 @@ class Drawn(CapacitySplitter):
 
     def split(self, demand, rooms):
         del rooms
-        east = min(demand.total, self._parts.get(demand.key, 0))
-        return {name: count for name, count in ((EAST, east), (WEST, demand.total - east)) if count}
+        east = min(demand.wanted, self._parts.get(demand.key, 0))
+        return {name: count for name, count in ((EAST, east), (WEST, demand.wanted - east)) if count}
 
 
 @given(

@@ -30,7 +30,7 @@ class AllAtOnce(CapacitySplitter):
             self._late.discard(demand.key)
             return super().split(demand, [room for room in capacities if room.subcluster in DRAWN])
         self._late.add(demand.key)
-        return dict.fromkeys(drawn, demand.total)
+        return dict.fromkeys(drawn, demand.wanted)
 
     def has_spares(self, key):
         return key in self._late

@@ -139,13 +139,13 @@ class PlanningMaster:
 
     def call(self):
         """The ApplicationMaster calls, and says what it lacks."""
-        if not self.demand.total:
+        if not self.demand.wanted:
             self.splitter.drop(KEY)
             self.asked = Counter()
             return
         rooms = [ClusterCapacity(name, is_home=name == EAST, size=gib(SIZE), largest=gib(SIZE)) for name in CLUSTERS]
         self.asked = Counter(self.splitter.split(self.demand, rooms))
-        assert sum(self.asked.values()) <= self.demand.total, "each container is asked for in one place"
+        assert sum(self.asked.values()) <= self.demand.wanted, "each container is asked for in one place"
 
     def be_granted(self):
         """ResourceManagers grant what is asked for, while there is room."""
@@ -155,7 +155,7 @@ class PlanningMaster:
                 self.masters.run(name)
                 self.asked[name] -= 1
                 starved[name] = 0
-                self.demand = replace(self.demand, total=self.demand.total - 1)
+                self.demand = replace(self.demand, wanted=self.demand.wanted - 1)
                 self.splitter.granted(KEY, name)
         self.demand = replace(self.demand, standing=dict(+self.asked), starved=starved)
 
@@ -185,9 +185,9 @@ async def play(wants, hears, lasts, offer_s=0.0):
             each.cycles.cycle(each.queue)
             each.cycles.bid(each.queue)
         await settle()
-        if not any(each.demand.total for each in masters):
+        if not any(each.demand.wanted for each in masters):
             break
-    assert not any(each.demand.total for each in masters), "everybody is served"
+    assert not any(each.demand.wanted for each in masters), "everybody is served"
     for each in masters:
         each.call()
     await settle()

@@ -88,15 +88,15 @@ class Asking:
         self.was_allocated = set()
 
     def beat(self):
-        if not self.demand.total:
+        if not self.demand.wanted:
             return
         asked = dict(self.splitter.split(self.demand, self.world.capacities(self.home)))
-        assert sum(asked.values()) <= self.demand.total
-        assert not self.demand.is_strict or set(asked) <= set(self.demand.allowed)
+        assert sum(asked.values()) <= self.demand.wanted
+        assert not self.demand.is_strict or set(asked) <= set(self.demand.places)
         for told in self.splitter.decisions:
             self.was_allocated |= {verdict.subcluster for _, verdict in told.verdicts}
         starved = {name: self.demand.starved.get(name, 0) + 1 for name in asked}
-        total = self.demand.total
+        total = self.demand.wanted
         for name in tuple(asked):
             while asked[name] and name not in self.world.deaf and self.world.used[name] < SIZE:
                 self.world.used[name] += 1
@@ -104,7 +104,7 @@ class Asking:
                 starved[name], total = 0, total - 1
                 self.splitter.granted(KEY, name)
         places = dict.fromkeys(self.demand.places, total)
-        self.demand = replace(self.demand, total=total, places=places, standing=asked, starved=starved)
+        self.demand = replace(self.demand, wanted=total, places=places, standing=asked, starved=starved)
         if not total:
             self.splitter.drop(KEY)
 
@@ -141,7 +141,7 @@ def test_a_satisfiable_ask_is_granted_in_the_end_and_what_is_not_kept_is_given_u
             attempt.beat()
         if attempts:
             world.cycles.cycle(QUEUE)
-    assert [attempt.demand.total for attempt in attempts] == [0] * len(attempts)
+    assert [attempt.demand.wanted for attempt in attempts] == [0] * len(attempts)
     assert sum(world.launches.open_allocations().values()) == 0
     for attempt in attempts:
         if set(deaf) & attempt.was_allocated:

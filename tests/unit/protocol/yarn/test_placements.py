@@ -212,7 +212,7 @@ def test_an_answer_is_read_and_written_with_its_rejections_and_tags():
 
 
 def imposed(want, *, is_hard=True, subject=("web",)):
-    one = OperatorConstraint("it", frozenset(subject), read_wish(want), is_hard=is_hard)
+    one = OperatorConstraint("it", frozenset(subject), read_wish(want), 1.0, is_hard)
     return imposed_constraints(PlacementRules((one,)))
 
 

@@ -56,7 +56,7 @@ async def test_a_live_application_is_told_others_for_as_long_as_it_is_young_and_
     live = await run(server, Operation.APPLICATION, application=str(LIVE))
     ended = await run(server, Operation.APPLICATION, application=str(ENDED))
     assert [body(each)["app"]["id"] for each in (live, ended)] == [str(LIVE), str(ENDED)]
-    assert live.good_until_s == server.view.find(LIVE).as_of_s + 1.5
+    assert live.good_until_s == server.view.applications.find(LIVE).as_of_s + 1.5
     assert ended.good_until_s == float("inf")
     for each in (live, ended):
         assert (each.part, each.is_single, each.freshness.missing) == (Part.APPLICATIONS, True, ())
