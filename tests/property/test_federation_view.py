@@ -109,7 +109,9 @@ def test_documents_of_one_application_give_the_same_in_whatever_order_they_come(
     assert [document.summary for document in one.applications.newest_first()] == [
         document.summary for document in other.applications.newest_first()
     ]
-    assert [document.raw for document in one.applications.newest_first()] == [document.raw for document in other.applications.newest_first()]
+    assert [document.raw for document in one.applications.newest_first()] == [
+        document.raw for document in other.applications.newest_first()
+    ]
 
 
 def test_the_pairs_that_are_called_possible_are_all_of_hadoop():
