@@ -30,7 +30,7 @@ heddle constraint add hb-apart --subject hb --want "0 hb in node" --hard
 heddle constraint add near-cache --subject web --want "1.. cache in rack or 1.. cache in cluster" --weight 5
 
 Numbers are of other containers, of all applications: `0` none, `..2` at most two, `1..` at least one, `3..10` between.
-Sets are node, rack, cluster, or a node_group of the policy (docs/configuration.md).
+Sets are node, rack, cluster, or a node_group of the policy (docs/operators/configuration.md).
 """
 Name = Annotated[str, typer.Argument(help="Its name in the policy", metavar="NAME")]
 Note = Annotated[str, typer.Option("--note", "-m", help="Why; kept in the history of the policy")]

@@ -58,5 +58,5 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line."""
-    app()
+    """Run the command line; usage has its name however it was started: as a module, too."""
+    app(prog_name="heddle")

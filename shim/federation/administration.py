@@ -103,7 +103,7 @@ class AdministrationService:
             ConflictError: It is retired.
             UnavailableError: The store does not take it; the old word holds.
         """
-        self._check(subcluster)
+        self.check(subcluster)
         try:
             await self.refresh()  # another Heddle may have retired it a moment ago
             if self.is_retired(subcluster):
@@ -147,7 +147,7 @@ class AdministrationService:
             NotFoundError: No such sub-cluster.
             UnavailableError: The store does not tell of applications that span.
         """
-        self._check(subcluster)
+        self.check(subcluster)
         admission = self.current.get(subcluster, Admission.OPEN)
         homed = {
             document.summary.application_id
@@ -181,7 +181,8 @@ class AdministrationService:
             for listener in self._listeners:
                 listener()
 
-    def _check(self, subcluster: SubClusterId) -> None:
+    def check(self, subcluster: SubClusterId) -> None:
+        """Raise `NotFoundError` for a sub-cluster that is not configured; it names those that are."""
         if subcluster not in self._view.subclusters:
             known = ", ".join(self._view.subclusters)
             raise NotFoundError(f"there is no sub-cluster {subcluster!r}; there are: {known}")

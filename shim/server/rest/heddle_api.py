@@ -323,6 +323,8 @@ class HeddleAPI:
             for each in read.documents
             if home is None or each.summary.home_subcluster == home
         }
+        if home and not documents:
+            self._administration.check(SubClusterId(home))  # one that is misspelt has none for ever
         query = parse_query(request.url.query)
         wanted = parse_application_filter(query, find_queue=self._backend.find_queue, unknown_queue_is_error=False)
         summaries = [each.summary for each in documents.values()]

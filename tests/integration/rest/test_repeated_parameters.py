@@ -61,6 +61,14 @@ async def test_of_two_homes_the_first_counts(server: ScriptedServer) -> None:
         assert found == [row for row in every if row["cluster"] == first]
 
 
+async def test_a_home_that_is_none_is_told_and_one_without_applications_has_none(server: ScriptedServer) -> None:
+    refused = await server.ask("GET", f"{OWN}/apps?home=nowhere")
+    assert refused.status == 404
+    assert "there is no sub-cluster 'nowhere'; there are: east, west" in refused.body.decode()
+    for home in ("east", ""):  # "": no home as yet
+        assert body_of(await server.ask("GET", f"{OWN}/apps?home={home}"))["apps"] == []
+
+
 async def test_of_two_dry_runs_the_first_counts(server: ScriptedServer) -> None:
     cordon = f"{OWN}/clusters/east/cordon?user.name=queen"
     assert body_of(await server.ask("POST", f"{cordon}&dryRun=true&dryRun=false"))["dry_run"] is True

@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +58,24 @@ def told() -> Iterator[tuple[str, str]]:
             lines = re.sub(r'"\s*\n\s*f?"', "", file.read_text("utf-8"))  # a text may go on in the next line
             for command in in_backticks(lines):
                 yield file.name, command
+
+
+def test_each_page_that_is_told_is_one():
+    told = {
+        (file.name, page)
+        for folder in CODE
+        for file in sorted((ROOT / folder).rglob("*.py"))
+        for page in re.findall(r"\bdocs/[a-z0-9/_-]+\.md", file.read_text("utf-8"))
+    }
+    assert {each for each in told if not (ROOT / each[1]).is_file()} == set()
+    assert len(told) > 10, "they are found at all"
+
+
+def test_usage_names_the_command_however_it_was_started():
+    done = subprocess.run(
+        [sys.executable, "-m", "heddle", "cluster", "nothing"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stderr.startswith("Usage: heddle cluster ")
 
 
 def test_each_command_that_is_told_is_one():
