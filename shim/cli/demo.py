@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
@@ -16,8 +16,9 @@ from rich.live import Live
 from rich.table import Table
 
 import heddle
+from heddle.client.calls import Call
 from heddle.client.workflows import CALLS, MANAGER_CALLS
-from shim.cli.front import EXIT_CODES, Front, FrontError, fail
+from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, fail
 from shim.cli.lab import Folder, boot_progress, fail_with_log
 from shim.cli.output import OutputFormat, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER, DryRun
@@ -202,6 +203,35 @@ def _states(heddle: Front) -> dict[str, str] | None:
         return None
 
 
+class Patient:
+    """A Heddle whose "not now" is waited out: clusters that have begun are slow at first to take what they are sent.
+
+    Submissions repeat their own id, so that one that was taken is not taken twice.
+    """
+
+    def __init__(self, heddle: Front, *, most_s: float) -> None:
+        self._heddle = heddle
+        self._most_s = most_s
+
+    def ask(self, call: Call[Any]) -> Any:
+        """The document that a call is answered with; raises what Heddle says at the end of that time."""
+        refusals: list[FrontError] = []
+        answers: list[Any] = []
+
+        def is_answered() -> bool:
+            try:
+                answers.append(self._heddle.ask(call))
+            except FrontError as exc:
+                if exc.code is not ExitCode.UNAVAILABLE:
+                    raise
+                refusals.append(exc)
+            return bool(answers)
+
+        if not wait_until(is_answered, timeout_s=self._most_s, poll_s=0.5):
+            raise refusals[-1]
+        return answers[0]
+
+
 class _Work:
     """The words of the same texts, counted twice: by applications of our own over REST, and by stock MapReduce clients.
 
@@ -220,7 +250,7 @@ class _Work:
 
     def begin(self, lab: Lab, heddle: Front) -> ApplicationRow:
         """Submit the first application."""
-        return submit_word_count(heddle, *self._jobs[0], jars=_jars_of(lab))
+        return submit_word_count(Patient(heddle, most_s=_SERVE_TIMEOUT_S), *self._jobs[0], jars=_jars_of(lab))
 
     def run(
         self,
@@ -233,7 +263,12 @@ class _Work:
         jars = _jars_of(lab)
         with _stock_jobs(lab, readable(self._texts), self._folder, jars) as stock:
             rows, total = run_word_counts(
-                heddle, self._jobs, jars=jars, timeout_s=_WORK_TIMEOUT_S, watch=watch, begun=begun
+                Patient(heddle, most_s=_SERVE_TIMEOUT_S),
+                self._jobs,
+                jars=jars,
+                timeout_s=_WORK_TIMEOUT_S,
+                watch=watch,
+                begun=begun,
             )
             folders = {id_: cluster.folder for id_, cluster in lab.clusters.items()}
             for job in stock:

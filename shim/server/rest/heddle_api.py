@@ -111,6 +111,10 @@ _ADMISSIONS = {
 class Administration(Protocol):
     """The use cases that change what operators said."""
 
+    def check(self, subcluster: SubClusterId) -> None:
+        """Raise `NotFoundError` for a sub-cluster that is not configured."""
+        ...
+
     async def set_admission(
         self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = ""
     ) -> Drainage:

@@ -9,6 +9,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from heddle.client.workflows import CALLS
+from shim.cli.demo import Patient
+from shim.cli.front import ExitCode, FrontError
 from shim.cli.lab import fail_with_log, print_lab
 from shim.cli.main import app
 from shim.errors import LabError
@@ -137,3 +140,26 @@ def test_a_preset_says_what_its_clusters_are(tmp_path):
     told = run("lab", "up", "--preset", "mixed", "--dry-run", "--dir", tmp_path / "lab").stdout
     assert "would start 11 daemons" in told
     assert "east (3.1.1, 3 nodes), west (3.4.2, 3 nodes), north (3.2.4, 2 nodes)" in told
+
+
+class Begins:
+    """A Heddle that refuses so many calls first."""
+
+    def __init__(self, refusals, code=ExitCode.UNAVAILABLE):
+        self.left = refusals
+        self.code = code
+
+    def ask(self, call):
+        if self.left:
+            self.left -= 1
+            raise FrontError(self.code, "its queues are not known yet")
+        return {"call": call}
+
+
+def test_a_demo_waits_for_clusters_that_take_nothing_yet_and_for_nothing_else():
+    call = CALLS.clusters()
+    assert Patient(Begins(2), most_s=60.0).ask(call) == {"call": call}
+    with pytest.raises(FrontError, match="not known yet"):
+        Patient(Begins(2), most_s=0.0).ask(call)
+    with pytest.raises(FrontError):
+        Patient(Begins(1, ExitCode.FAILED), most_s=60.0).ask(call)
