@@ -143,8 +143,13 @@ class _Opening:
             self._start()
         up = [id_ for id_, state in (states or {}).items() if state == _UP]
         if up and self._heddle is not None and not self.begun:
-            self.begun.append(self.work.begin(self._lab, self._heddle))
-            say_step(f"{self.begun[0].name} is submitted: {' and '.join(up)} can take it")
+            try:
+                self.begun.append(self.work.begin(self._lab, self._heddle))
+            except FrontError as exc:  # its queues may not be known yet: the next look tries again
+                if exc.code is not ExitCode.UNAVAILABLE:
+                    raise
+            else:
+                say_step(f"{self.begun[0].name} is submitted: {' and '.join(up)} can take it")
 
     def wait(self) -> Front:
         """Heddle, as soon as it has heard of every cluster of the lab.
@@ -250,7 +255,7 @@ class _Work:
 
     def begin(self, lab: Lab, heddle: Front) -> ApplicationRow:
         """Submit the first application."""
-        return submit_word_count(Patient(heddle, most_s=_SERVE_TIMEOUT_S), *self._jobs[0], jars=_jars_of(lab))
+        return submit_word_count(heddle, *self._jobs[0], jars=_jars_of(lab))
 
     def run(
         self,
