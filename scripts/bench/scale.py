@@ -76,7 +76,8 @@ def _measured(folder: Path, base_port: int, size: Size, say: Callable[[str], Non
     managers = subprocess.Popen(command, stdout=subprocess.PIPE)
     try:
         assert managers.stdout is not None  # noqa: S101 - a pipe was asked for
-        managers.stdout.readline()
+        if managers.stdout.readline() != b"ready\n":
+            raise RuntimeError(f"the scripted managers did not start: are ports from {base_port} on free?")
         webs = {f"c{index}": f"http://127.0.0.1:{base_port + index}" for index in range(size.clusters)}
         with HeddleProcess(folder, port=base_port + 150, subclusters=webs) as heddle:
             row = _row(heddle, list(webs.values()), each * size.clusters, say)
