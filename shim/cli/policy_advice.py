@@ -3,14 +3,13 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import structlog
 import typer
 
 from shim.cli import simulate_options as options
 from shim.cli.front import ExitCode, fail
-from shim.cli.job_source import history_at
 from shim.cli.output import Output, OutputFormat, print_figures, print_rows, say
 from shim.cli.progress import progress_of_jobs
 from shim.config.loader import load as load_config
@@ -18,18 +17,10 @@ from shim.config.loader import parse
 from shim.domain.shares import UNORDERED
 from shim.errors import BadRequestError, ConfigError
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
-from shim.simulation.cluster.spec import ModelledClusterSpec
-from shim.simulation.what_if.advice import (
-    LEAST_JOBS,
-    LEAST_WINDOWS,
-    MOST_WINDOWS,
-    PolicyAdvice,
-    Sample,
-    advise_on,
-    advised,
-    windows_of,
-)
-from shim.simulation.what_if.clusters import clusters_at_load, read_clusters
+
+if TYPE_CHECKING:
+    from shim.simulation.cluster.spec import ModelledClusterSpec
+    from shim.simulation.what_if.advice import PolicyAdvice, Sample
 
 EPILOG = """\
 Examples:
@@ -78,9 +69,7 @@ def advise(
         typer.Option(help="A file of the present clusters, as `heddle whatif` takes it; without it two, by --load"),
     ] = None,
     jobs: Annotated[int, typer.Option(help="The first so many applications", min=1, max=20_000)] = 120,
-    windows: Annotated[
-        int, typer.Option(help="Windows of the history, if there are enough jobs", min=1, max=MOST_WINDOWS)
-    ] = 6,
+    windows: Annotated[int, typer.Option(help="Windows of the history, if there are enough jobs", min=1, max=8)] = 6,
     load: Annotated[float, typer.Option(help="Part of the clusters that the jobs are", min=0.01, max=5.0)] = 0.9,
     seed: options.Seed = 1,
     output: Output = OutputFormat.TABLE,
@@ -90,6 +79,11 @@ def advise(
     Heddle itself decides, in virtual time, over modelled ResourceManagers. No server is asked. The history is divided
     into windows, which are the sample: a gain is sure if it lies above nothing with 99 %.
     """
+    # the other verbs of its group need nothing of this, and shall not wait for it
+    from shim.cli.job_source import history_at  # noqa: PLC0415 - see above
+    from shim.simulation.what_if.advice import Sample, advise_on  # noqa: PLC0415 - see above
+    from shim.simulation.what_if.clusters import clusters_at_load, read_clusters  # noqa: PLC0415 - see above
+
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
         policies = _policies(compare, against)
@@ -105,7 +99,9 @@ def advise(
     _print(found, sample, against, output)
 
 
-def _print(found: Sequence[PolicyAdvice], sample: Sample, against: str, output: OutputFormat) -> None:
+def _print(found: "Sequence[PolicyAdvice]", sample: "Sample", against: str, output: OutputFormat) -> None:
+    from shim.simulation.what_if.advice import advised, windows_of  # noqa: PLC0415 - as in `advise`
+
     told, taken = sample.history, advised(found, against)
     rows = [_row(each, against, is_advised=each.policy == taken) for each in found]
     if output is not OutputFormat.TABLE:
@@ -136,7 +132,7 @@ def _policies(compare: str, against: str) -> list[str]:
     return policies
 
 
-def _described(clusters: Sequence[ModelledClusterSpec]) -> str:
+def _described(clusters: "Sequence[ModelledClusterSpec]") -> str:
     size = clusters[0].nodes[0].size
     nodes = ", ".join(f"{each.name} {len(each.nodes)}" for each in clusters)
     return f"modelled nodes of {size.memory_mib} MiB and {size.vcores} vcores ({nodes})"
@@ -145,13 +141,15 @@ def _described(clusters: Sequence[ModelledClusterSpec]) -> str:
 def _conclusion(taken: str, against: str, count: int) -> str:
     if taken != against:
         return f"take {taken}: of those that are surely faster it saves most. Try it in the queue's `shadow` first"
+    from shim.simulation.what_if.advice import LEAST_JOBS, LEAST_WINDOWS  # noqa: PLC0415 - as in `advise`
+
     if count < LEAST_WINDOWS:
         least = LEAST_WINDOWS * LEAST_JOBS
         return f"nothing is sure: it takes {least} applications, and --windows of {LEAST_WINDOWS} at least"
     return f"keep {against}: no policy is surely faster on this history"
 
 
-def _row(found: PolicyAdvice, against: str, *, is_advised: bool) -> dict[str, Any]:
+def _row(found: "PolicyAdvice", against: str, *, is_advised: bool) -> dict[str, Any]:
     if found.why_not:
         return {"policy": found.policy, "advised": False, "why_not": found.why_not}
     interval = found.interval
