@@ -104,8 +104,8 @@ def test_a_service_is_spread_over_clusters_as_planned_and_why_names_medea(lab, h
 
 
 @pytest.mark.parametrize("heddle", [_OPERATORS], indirect=True, ids=["operators"])
-def test_an_operators_constraint_holds_for_an_application_that_knows_nothing_of_it(lab, heddle, tmp_path):
-    """It would have ten on a node."""
+def test_resource_managers_take_an_operators_constraint_that_an_application_knows_nothing_of(lab, heddle, tmp_path):
+    """It would have ten on a node; a plan may spread it by itself, so that this shows that the request is taken."""
     client, gate = constrained_client(lab, heddle, tmp_path / "client"), tmp_path / "go"
     count = NODES * CLUSTERS
     command = gated_shell(client, gate, "-placement_spec", f"foo({count}),CARDINALITY,NODE,foo,0,9")
