@@ -127,9 +127,7 @@ class HeddleOperations:
         self, cluster: str, verb: str, body: cluster_lists.ClusterKeys, *, dry_run: bool
     ) -> Call[cluster_lists.ClusterListChange]:
         query = _dry(dry_run=dry_run)
-        return _post(
-            "clusters/{cluster}/{verb}", cluster_lists.ClusterListChange, query, body, cluster=cluster, verb=verb
-        )
+        return _post(f"clusters/{{cluster}}/{verb}", cluster_lists.ClusterListChange, query, body, cluster=cluster)
 
     # -- queues, shares, policies ------------------------------------------------------------------------------------
 

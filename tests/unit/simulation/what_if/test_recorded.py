@@ -6,7 +6,6 @@ import pytest
 
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
-from shim.simulation.policy_runs import histories
 from shim.simulation.what_if.past_jobs import full_path, modelled
 from shim.simulation.what_if.recorded import history_of_file, history_of_text
 
@@ -151,7 +150,6 @@ def test_a_history_is_neither_too_large_nor_too_long(monkeypatch, tmp_path):
     monkeypatch.setattr("shim.simulation.what_if.recorded.MOST_BYTES", 10)
     with pytest.raises(BadRequestError, match="more than the 10 bytes"):
         told(app())
-    monkeypatch.setattr(histories, "MOST_BYTES", 10)
     file = tmp_path / "apps.json"
     file.write_text(json.dumps({"apps": {"app": [app()]}}))
     with pytest.raises(BadRequestError, match="more than the 10 bytes"):
