@@ -201,9 +201,13 @@ class _Opening:
 
 
 def _states(heddle: Front) -> dict[str, str] | None:
-    """The state of each sub-cluster; `None` if no Heddle answers."""
+    """The state of each sub-cluster, "no nodes" where none is known yet; `None` if no Heddle answers.
+
+    A home is no cluster without nodes: work that is begun before all have them would go to the first one alone.
+    """
     try:
-        return {row["id"]: row["state"] for row in heddle.ask(CALLS.clusters())["clusters"]}
+        rows = heddle.ask(CALLS.clusters())["clusters"]
+        return {row["id"]: row["state"] if row["nodes"] else "no nodes" for row in rows}
     except FrontError:
         return None
 
