@@ -144,7 +144,7 @@ def test_jmx_tells_what_monitors_ask_for(heddle_url):
 def test_prometheus_reads_every_metric_that_the_page_names(heddle_url, rest, running):
     running("counted")
     rest.get("/apps", params={"limit": 3})
-    page = (PAGES.parent / "monitoring" / "metrics.md").read_text("utf-8").partition("## Masters")[0]
+    page = (PAGES.parent / "operators" / "monitoring" / "metrics.md").read_text("utf-8").partition("## Masters")[0]
     wanted = set(re.findall(r"`((?:heddle|process)_[a-z_]+)`", page))
 
     def told():
