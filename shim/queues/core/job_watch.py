@@ -193,9 +193,8 @@ class JobWatch:
         if job is None or job.stages is None or not stages.is_same_as(job.stages):
             if job is not None:  # the part before may have been killed
                 self._end(job, at_s, is_whole=False)
-            job = self._jobs[attempt] = _Watched(
-                stages=stages, recurring_key=recurring_key
-            )  # stages of another part are others
+            # stages of another part are others
+            job = self._jobs[attempt] = _Watched(stages=stages, recurring_key=recurring_key)
         self._observe_containers(job, stages, recurring_key, held, asks, at_s)
         if counts is None:
             return

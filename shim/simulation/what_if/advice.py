@@ -32,6 +32,9 @@ _T99 = {2: 9.925, 3: 5.841, 4: 4.604, 5: 4.032, 6: 3.707, 7: 3.499}
 _EVEN = 0.02
 _LATER = 1.05
 
+_Completions = list[np.ndarray[tuple[int], np.dtype[np.float64]]]
+"""Seconds of each application, by window."""
+
 
 @dataclass(frozen=True, slots=True)
 class PolicyAdvice:
@@ -149,7 +152,7 @@ def advise_on(
     for part in parts:
         check_sizes(part, Side("advise", clusters, base))
 
-    def completions(policy: str) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]] | str:
+    def completions(policy: str) -> _Completions | str:
         """Of each window, by application; the reason if one did not end."""
         config = config_over(base, clusters, _queues(base, history.queues, policy))
         found = []
@@ -166,10 +169,11 @@ def advise_on(
         raise BadRequestError(f"by {against}, which is in force, {in_force}")
     ran, refused = list[PolicyAdvice](), list[PolicyAdvice]()
     for name in dict.fromkeys((against, *policies)):
-        lacking = sorted(fact.value for fact in QUEUE_POLICIES[name].needs - facts) if name in QUEUE_POLICIES else []
-        found = f"it needs {'; '.join(lacking)}, of which the history tells nothing" if lacking else completions(name)
-        if name == against:
-            found = in_force
+        needs = QUEUE_POLICIES[name].needs if name in QUEUE_POLICIES else frozenset[Fact]()
+        lacking = "; ".join(sorted(fact.value for fact in needs - facts))
+        found: _Completions | str = in_force
+        if name != against:
+            found = f"it needs {lacking}, of which the history tells nothing" if lacking else completions(name)
         if isinstance(found, str):
             refused.append(PolicyAdvice(name, why_not=found))
             continue

@@ -4,11 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shim.config.loader import parse
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
 from shim.scheduling.policy import Fact
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
-from shim.simulation.what_if.advice import LEAST_JOBS, PolicyAdvice, advised, facts_of, windows_of
+from shim.simulation.what_if.advice import (
+    LEAST_JOBS,
+    PolicyAdvice,
+    Sample,
+    advise_on,
+    advised,
+    facts_of,
+    windows_of,
+)
 from shim.simulation.what_if.clusters import clusters_at_load
 from shim.simulation.what_if.past_jobs import PastJob, RecordedHistory
 
@@ -73,6 +82,17 @@ def test_clusters_have_the_work_as_the_load_says_and_hold_the_largest_container(
     assert node.size.memory_mib == 200_000
     with pytest.raises(BadRequestError, match="describe its clusters with --present"):
         clusters_at_load(RecordedHistory((a_job(1, 0.0, (1.0,) * 150_000),), ()), ("a",), 0.01)
+
+
+def test_the_policy_in_force_runs_once():
+    history = RecordedHistory(tuple(a_job(number, 100.0 * number) for number in range(LEAST_JOBS)), ("root.default",))
+    clusters = clusters_at_load(history, ("a", "b"), 0.7)
+    ended = []
+    base = parse('[[subcluster]]\nid = "a"\nweb = "http://a:8088"\n', source="test", environment={})
+    sample = Sample(history, clusters, base, 1)
+    (only,) = advise_on(sample, against="fifo", policies=("fifo",), advance=ended.append)
+    assert only.gains == (0.0,)
+    assert 0 < sum(ended) <= LEAST_JOBS
 
 
 def test_facts_are_what_stages_tell():
