@@ -236,7 +236,6 @@ ROWS: Mapping[str, Row] = {
     "Router, at random": _several(SimulatedFront.ROUTER_RANDOM),
     HEDDLE: _heddle(),
     "Heddle, as before": _several(SimulatedFront.HEDDLE, _AS_BEFORE),
-    "Heddle, home": _heddle("span = false"),
     "Heddle, span": _heddle("span = true"),
     "Heddle, span, fair": _heddle('span = true\ncontainers = "fair"'),
     "Heddle, span, tetris": _heddle('span = true\ncontainers = "tetris"'),
