@@ -33,8 +33,6 @@ from shim.protocol.rest.wire_values import (
 _STATES: dict[WireNumber, YarnApplicationState] = {state.value: state for state in YarnApplicationState}
 _FINAL_STATUSES: dict[WireNumber, FinalStatus] = {status.value: status for status in FinalStatus}
 _Empty = Literal[""]
-_MOST_SUMMARIES = 16_384
-_LONGEST_REMEMBERED = 16_384  # bytes of a document, whose names and tags clients chose; a usual one has 3,000
 _MOST_AMOUNTS = 4096
 _LONGEST_AMOUNT = 2048  # bytes; a usual one has 380
 _AMOUNTS = (
@@ -298,7 +296,7 @@ class ApplicationReader:
             told = decode(_APP, raw, "app")
             known = self._told.get(told.id)
             if known is None or not _is_told_again(told, known):
-                known = self._told[told.id] = _summary_of(told, self._subcluster, len(raw))
+                known = self._told[told.id] = _summary_of(told, self._subcluster)
         except RemoteProtocolError:
             return None
         return ApplicationDocument(known, bytes(raw), as_of_s)
@@ -331,7 +329,7 @@ def application_document(raw: bytes, subcluster: SubClusterId, as_of_s: float) -
         RemoteProtocolError: If it has another form.
     """
     app = decode(_APP_ANSWER, raw, "app").app
-    return ApplicationDocument(_summary_of(decode(_APP, app, "app"), subcluster, len(app)), bytes(app), as_of_s)
+    return ApplicationDocument(_summary_of(decode(_APP, app, "app"), subcluster), bytes(app), as_of_s)
 
 
 def submitted_document(
@@ -364,45 +362,25 @@ def application_objects(raw: bytes) -> list[msgspec.Raw]:
     return several(apps.app) if apps is not None else []
 
 
-def _summary_of(told: _App, subcluster: SubClusterId, size: int) -> ApplicationSummary:
+def _summary_of(told: _App, subcluster: SubClusterId) -> ApplicationSummary:
+    """A state of a newer Hadoop is one in which the application lives: only a final state that is known ends it."""
     try:
-        made = _summarize if size < _LONGEST_REMEMBERED else _summarize.__wrapped__
-        return made(subcluster, *msgspec.structs.astuple(told))
+        application_id = ApplicationId.parse(told.id)
     except MalformedIdError as exc:
         raise RemoteProtocolError(f"an application is not readable: {exc}") from exc
-
-
-@lru_cache(maxsize=_MOST_SUMMARIES)
-def _summarize(  # noqa: PLR0917 - fed by position from the decoded fields, so that the cache key is built in C
-    subcluster: SubClusterId,
-    application_id: str,
-    state: WireNumber,
-    final_status: WireNumber,
-    user: WireNumber,
-    name: WireNumber,
-    queue: WireNumber,
-    application_type: WireNumber,
-    told_tags: WireNumber,
-    started_at: WireNumber,
-    finished_at: WireNumber,
-) -> ApplicationSummary:
-    """A poll tells mostly what the last one told; building it anew would cost more than all the decoding.
-
-    A state of a newer Hadoop is one in which the application lives: only a final state that is known ends it.
-    """
-    tags = text(told_tags)
+    tags = text(told.applicationTags)
     return ApplicationSummary(
-        application_id=ApplicationId.parse(application_id),
+        application_id=application_id,
         home_subcluster=subcluster,
-        user=text(user),
-        name=text(name),
-        queue=text(queue),
-        state=_STATES.get(text(state), YarnApplicationState.RUNNING),
-        final_status=_FINAL_STATUSES.get(text(final_status), FinalStatus.UNDEFINED),
-        application_type=text(application_type),
+        user=text(told.user),
+        name=text(told.name),
+        queue=text(told.queue),
+        state=_STATES.get(text(told.state), YarnApplicationState.RUNNING),
+        final_status=_FINAL_STATUSES.get(text(told.finalStatus), FinalStatus.UNDEFINED),
+        application_type=text(told.applicationType),
         tags=tuple(tags.split(",")) if tags else (),
-        started_at_ms=whole(started_at),
-        finished_at_ms=whole(finished_at),
+        started_at_ms=whole(told.startedTime),
+        finished_at_ms=whole(told.finishedTime),
     )
 
 
