@@ -3,11 +3,11 @@
 import asyncio
 import contextlib
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from playwright.async_api import Browser, ConsoleMessage, Page, async_playwright
+from playwright.async_api import Browser, ConsoleMessage, Error, Page, async_playwright
 
 from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.messages import Answer, Request
@@ -19,6 +19,7 @@ _LIMITS = usual(ConnectionLimits, request_timeout_s=10.0, max_connections=64, ma
 
 
 _TICK_S = 0.02
+_GIVEN_UP = "net::ERR_NETWORK_CHANGED"
 PATIENCE_S = 120.0
 """Seconds after which something is taken never to come: a busy machine is slow."""
 
@@ -64,17 +65,20 @@ class Looker:
         page: Of Playwright.
         url: Where the server is.
         complaints: Errors of scripts, refusals by the security policy, and requests that left for another host.
+        is_given_up: The browser has given up a request since the page began, as this machine's network changed.
     """
 
     page: Page
     url: str
     complaints: list[str] = field(default_factory=list)
+    is_given_up: bool = False
 
     def __post_init__(self) -> None:
         """Listen to the page."""
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("console", self._said)
         self.page.on("request", lambda request: self._asked(request.url))
+        self.page.on("requestfailed", lambda request: self._failed(request.failure or ""))
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type == "error" and "Failed to load resource" not in message.text:
@@ -84,11 +88,31 @@ class Looker:
         if not url.startswith((self.url, "data:")):
             self.complaints.append(f"asked {url}")
 
+    def _failed(self, reason: str) -> None:
+        self.is_given_up |= reason == _GIVEN_UP
+
     async def go(self, view: str = "", *, user: str = "") -> None:
-        """Open a view by its address behind `#`, as a user if one is named."""
+        """Open a view by its address behind `#`, as a user if one is named.
+
+        It is loaded again where Chromium gave something up, which it does for every address that anybody adds to this
+        machine or takes from it, as labs with hosts of their own do.
+        """
         name = f"?user.name={user}" if user else ""
-        await self.page.goto(f"{self.url}/console/{name}#/{view}")
-        await self.page.wait_for_selector("h1")
+        async with asyncio.timeout(PATIENCE_S):
+            await self._load(self.page.goto(f"{self.url}/console/{name}#/{view}"))
+            while not await self.page.query_selector("h1"):
+                if self.is_given_up:
+                    await self._load(self.page.reload())
+                await asyncio.sleep(_TICK_S)
+
+    async def _load(self, loading: Awaitable[object]) -> None:
+        self.is_given_up = False
+        try:
+            await loading
+        except Error as exc:
+            if _GIVEN_UP not in exc.message:
+                raise
+            self.is_given_up = True
 
     async def until(self, script: str, *, most_s: float = PATIENCE_S) -> None:
         """Wait for an expression to be true: asked from outside, as the security policy lets no page evaluate texts.

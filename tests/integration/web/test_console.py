@@ -110,6 +110,16 @@ async def test_what_is_no_view_says_so(browser, url):
         assert "Nothing here" in await looker.text()
 
 
+async def test_where_a_script_does_not_come_the_page_says_what_to_do(browser, url):
+    async with looking(browser, url) as looker:
+        await looker.page.route("**/masters.js", lambda route: route.abort("connectionaborted"), times=1)
+        await looker.page.goto(f"{url}/console/#/queues")
+        assert "If it does not come, load it again" in await looker.text("body")
+        await looker.page.click("text=load it again")
+        await looker.page.wait_for_selector("h1")
+        assert "If it does not come" not in await looker.text("body")
+
+
 async def test_the_overview_tells_of_clusters_and_of_what_is_wrong(browser, server, url):
     await server.administration.set_admission(SubClusterId("west"), Admission.DRAINING, by="queen")
     async with looking(browser, url) as looker:

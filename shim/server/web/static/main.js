@@ -87,4 +87,7 @@ function Console() {
 }
 
 const root = document.getElementById("console");
-if (root) render(html`<${Console} />`, root);
+if (root) {
+  root.replaceChildren(); // what is said while the scripts are on their way
+  render(html`<${Console} />`, root);
+}
