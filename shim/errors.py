@@ -12,6 +12,7 @@
     │   ├── BodyTooLargeError          413
     │   └── TooManyCallsError          429 with Retry-After: the user, or the address, calls too fast
     ├── UnavailableError               503 with Retry-After: try again later, nothing was lost
+    │   ├── GroupsUnknownError         a user's groups decide, and are being asked for: they can be awaited
     │   ├── NoUsableSubClusterError    no sub-cluster may take the application; says why for each
     │   └── HomeUnreachableError       the home sub-cluster does not answer
     ├── ResourceManagerError           what the adapter makes of a failing ResourceManager
@@ -36,7 +37,7 @@ Foreign errors are translated where they enter (`adapters/yarn/errors.py`, `shim
 Outcomes that are expected (a rejected launch, no capacity) are values, not errors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 __all__ = [
@@ -47,6 +48,7 @@ __all__ = [
     "ConfigError",
     "ConflictError",
     "ForbiddenError",
+    "GroupsUnknownError",
     "HeddleError",
     "HomeUnreachableError",
     "InvariantViolationError",
@@ -160,6 +162,18 @@ class UnavailableError(HeddleError):
     def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class GroupsUnknownError(UnavailableError):
+    """The groups of a user decide, and whoever tells them has only been asked.
+
+    Attributes:
+        are_told: Waits a little for them, without holding anybody up; whether they are known then.
+    """
+
+    def __init__(self, message: str, are_told: Callable[[], Awaitable[bool]]) -> None:
+        super().__init__(message)
+        self.are_told = are_told
 
 
 class NoUsableSubClusterError(UnavailableError):

@@ -1,15 +1,18 @@
 """The groups of users, on this machine or in a directory, for callers on the event loop.
 
 To ask the machine may mean to ask a directory far away (NSS, with LDAP behind it), which may take long, or for ever. So
-threads ask, answers are kept, and a caller waits a little for its first one. Who cannot be told is told so: to take a
-user for one without groups would refuse what is allowed, or allow what a list of others forbids.
+threads ask, answers are kept, and who has to have a first one awaits it: nothing here holds the event loop. Who cannot
+be told is told so: to take a user for one without groups would refuse what is allowed, or allow what a list of others
+forbids.
 """
 
+import asyncio
 import math
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache
 from queue import SimpleQueue
@@ -17,11 +20,10 @@ from queue import SimpleQueue
 import structlog
 
 from shim.app.host_limits import groups_of
-from shim.errors import UnavailableError
+from shim.errors import GroupsUnknownError, UnavailableError
 
 _SAYS_EVERY_S = 60.0
-_PAUSE = 19
-"""Times that a wait took, until the next one."""
+_NOT_KNOWN = "the groups of the user are not known yet: who tells them is slow, or away"
 
 _log = structlog.get_logger("heddle.groups")
 
@@ -35,7 +37,14 @@ class _Known:
 @dataclass(slots=True)
 class _Question:
     user: str
-    is_answered: threading.Event = field(default_factory=threading.Event)
+    end: Future[None] = field(default_factory=Future)
+    end_here: "asyncio.Future[None] | None" = None
+
+    def ended(self) -> "asyncio.Future[None]":
+        """The end for the running loop: one for all that wait, so that a question that hangs gathers none of them."""
+        if self.end_here is None or self.end_here.get_loop() is not asyncio.get_running_loop():
+            self.end_here = asyncio.wrap_future(self.end)
+        return self.end_here
 
 
 class GroupDirectory:
@@ -46,8 +55,7 @@ class GroupDirectory:
         now_s: A clock that never goes back.
         fresh_s: For how long an answer is as good as a new one; after that it is used while it is asked for again.
         stale_s: For how long at most.
-        wait_s: How long a caller, and with it the event loop, waits for an answer that was never had. All of them
-            together wait for a twentieth of the time: names that somebody makes up hold up nobody for longer.
+        wait_s: How long somebody awaits an answer that was never had.
         most_kept: Users; the one that was asked for longest ago goes first.
         most_open: Questions under way or waiting.
         threads: That ask.
@@ -60,7 +68,7 @@ class GroupDirectory:
         now_s: Callable[[], float] = time.monotonic,
         fresh_s: float = 60.0,
         stale_s: float = 600.0,
-        wait_s: float = 0.02,
+        wait_s: float = 1.0,
         most_kept: int = 4096,
         most_open: int = 64,
         threads: int = 2,
@@ -74,7 +82,7 @@ class GroupDirectory:
         self._open: dict[str, _Question] = {}
         self._questions: SimpleQueue[_Question] = SimpleQueue()
         self._threads = 0
-        self._says_again_s = self._waits_again_s = -math.inf
+        self._says_again_s = -math.inf
 
     def __len__(self) -> int:
         """Users whose groups are kept."""
@@ -84,28 +92,24 @@ class GroupDirectory:
         """The groups of a user; none for one that the machine does not know.
 
         Raises:
-            UnavailableError: The machine has not told yet; it is asked.
+            GroupsUnknownError: The machine has not told yet; it is asked.
+            UnavailableError: So much is asked already that it is not even asked.
         """
         known = self._find(user, self._fresh_s)
         if known is not None:
             return known
-        question, may_wait = self._ask(user)
+        question = self._ask(user)
         known = self._find(user, self._stale_s)
-        if known is None and question is not None and may_wait and self._wait_for(question):
-            known = self._find(user, self._stale_s)
-        if known is None:
-            raise UnavailableError("the groups of the user are not known yet: who tells them is slow, or away")
-        return known
+        if known is not None:
+            return known
+        if question is None:
+            raise UnavailableError(_NOT_KNOWN)
 
-    def _wait_for(self, question: _Question) -> bool:
-        """Wait a little, unless there was waited lately; true if the answer is there."""
-        began_s = self._now_s()
-        if began_s < self._waits_again_s:
-            return False
-        is_answered = question.is_answered.wait(self._wait_s)
-        ended_s = self._now_s()
-        self._waits_again_s = ended_s + _PAUSE * (ended_s - began_s)
-        return is_answered
+        async def are_told() -> bool:
+            await asyncio.wait({question.ended()}, timeout=self._wait_s)
+            return self._find(user, self._stale_s) is not None
+
+        raise GroupsUnknownError(_NOT_KNOWN, are_told)
 
     def _find(self, user: str, age_s: float) -> frozenset[str] | None:
         with self._lock:
@@ -115,21 +119,20 @@ class GroupDirectory:
             self._known.move_to_end(user)
             return known.groups
 
-    def _ask(self, user: str) -> tuple[_Question | None, bool]:
-        """Have it asked for; the question, if there is room for one, and whether a thread is free for it."""
+    def _ask(self, user: str) -> _Question | None:
+        """Have it asked for; the question, if there is room for one."""
         with self._lock:
             if (question := self._open.get(user)) is not None:
-                return question, False  # whoever asked it first has waited
+                return question
             if len(self._open) >= self._most_open:
-                return None, False
+                return None
             question = self._open[user] = _Question(user)
-            is_thread_free = len(self._open) <= self._most_threads
             is_short_of_threads = self._threads < min(len(self._open), self._most_threads)
             self._threads += is_short_of_threads
         self._questions.put(question)
         if is_short_of_threads:  # of the kind that does not keep the process from ending: it may hang for ever
             threading.Thread(target=self._work, name="heddle-groups", daemon=True).start()
-        return question, is_thread_free
+        return question
 
     def _work(self) -> None:
         while True:
@@ -146,7 +149,7 @@ class GroupDirectory:
                     self._known.move_to_end(question.user)
                 while len(self._known) > self._most_kept:
                     self._known.popitem(last=False)
-            question.is_answered.set()
+            question.end.set_result(None)
 
     def _say_trouble(self, error: Exception) -> None:
         """Log it, once in a while."""

@@ -13,13 +13,14 @@ Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `Delega
 """
 
 import ipaddress
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TypeVar
 
 from shim.domain.roles import NEEDED, NEEDED_WITHOUT_ROLES, Right, Role, TokenScope
 from shim.domain.users import MalformedUserNameError, canonical_user
-from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
+from shim.errors import BadRequestError, ForbiddenError, GroupsUnknownError, NotAuthenticatedError, UserError
 from shim.identity.cookies import BY_NAME, BY_TICKET, COOKIE_NAME, Cookies
 from shim.identity.roles import RoleRules
 from shim.ports.clock import Clock
@@ -33,13 +34,18 @@ __all__ = [
     "ImpersonationError",
     "ProxyRule",
     "TokenScopeError",
+    "in_time",
     "is_from",
     "is_loopback",
     "network_of",
     "require_scope",
+    "with_groups",
 ]
 
 _ANY = "*"
+_USERS_OF_A_REQUEST = 2
+"""Whose groups one request may turn on: who sent it, and whom it acts for."""
+_T = TypeVar("_T")
 
 
 class ForeignTokenError(UserError):
@@ -125,6 +131,33 @@ class Caller:
     has_login: bool = False
     groups: frozenset[str] = frozenset()
     is_local: bool = False
+
+
+async def with_groups(work: Callable[[], Awaitable[_T]]) -> _T:
+    """Do what may turn on groups that nobody has told yet: they are awaited, and it is done anew.
+
+    Args:
+        work: What a client may repeat after a 503: who may do something is asked before it is done.
+
+    Raises:
+        GroupsUnknownError: They were not told in time.
+    """
+    for _ in range(_USERS_OF_A_REQUEST):
+        try:
+            return await work()
+        except GroupsUnknownError as exc:
+            if not await exc.are_told():
+                raise
+    return await work()
+
+
+async def in_time(work: Callable[[], _T]) -> _T:
+    """As `with_groups`, of what does not wait itself."""
+
+    async def done() -> _T:
+        return work()
+
+    return await with_groups(done)
 
 
 class IdentityService:

@@ -26,6 +26,7 @@ from shim.errors import (
     ResourceRequestError,
     UnavailableError,
 )
+from shim.identity.service import with_groups
 from shim.peers.correspondence import Correspondence
 from shim.peers.ownership import Owner
 from shim.peers.roster import global_master_role
@@ -235,7 +236,7 @@ class ForwardedSubmissionService:
 
     async def _outcome(self, frame: SubmitFrame) -> OutcomeFrame:
         try:
-            taken = await self._local.submit(frame.submission, accept=frame.accept)
+            taken = await with_groups(lambda: self._local.submit(frame.submission, accept=frame.accept))
         except HeddleError as exc:
             kinds = (kind for kind, error in _ERRORS.items() if type(exc) is error)
             return OutcomeFrame(frame.number, next(kinds, OutcomeKind.UNAVAILABLE), message=str(exc))

@@ -22,7 +22,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.roles import TokenScope
 from shim.errors import ForbiddenError, HeddleError, InvariantViolationError, UnavailableError
 from shim.federation.view_rights import ViewRights
-from shim.identity.service import Caller, IdentityService, require_scope
+from shim.identity.service import Caller, IdentityService, require_scope, with_groups
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.queries import Query, parse_query
@@ -150,11 +150,14 @@ class ApplicationPages:
         query = parse_query(request.query)
         login = await self._callers.log_in(request, query)
         record.caller, record.login = login.caller, login.headers
+        return await with_groups(lambda: self._allowed(request, query, login.caller, record))
+
+    async def _allowed(self, request: Request, query: Query, caller: Caller, record: RequestRecord) -> Answer:
         record.is_change, record.target = request.method not in READS, request.raw_path[:200]
         _refuse_service_worker(request)
         if request.raw_path == "/":
             return self._writer.redirect(f"{self._front(request)}/console/")
-        self._identity.require(login.caller, _RIGHTS[record.is_change])
+        self._identity.require(caller, _RIGHTS[record.is_change])
         page = page_path(request.raw_path)
         record.target = str(page.application)
         if request.method not in _METHODS:
@@ -162,11 +165,11 @@ class ApplicationPages:
         refuse_other_sites(request, changes=record.is_change)
         if record.is_change:
             record.audit = "application.page"
-            require_scope(self._identity.require_user(login.caller), TokenScope.SUBMIT)
-        home = await self._home(page, login.caller)
+            require_scope(self._identity.require_user(caller), TokenScope.SUBMIT)
+        home = await self._home(page, caller)
         record.subcluster = home
-        answer = await self._asked(home, _request_for(request, query, page, login.caller))
-        return self._shown(answer, request, page, home, login.caller)
+        answer = await self._asked(home, _request_for(request, query, page, caller))
+        return self._shown(answer, request, page, home, caller)
 
     async def _home(self, page: PagePath, caller: Caller) -> SubClusterId:
         """Find its home, if the caller may know of it."""

@@ -16,7 +16,7 @@ from shim.errors import BadRequestError, UserError
 from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
 from shim.identity.principals import ForeignPrincipalError, PrincipalRules
 from shim.identity.rates import CallRates
-from shim.identity.service import COOKIE_NAME, Caller, IdentityService
+from shim.identity.service import COOKIE_NAME, Caller, IdentityService, in_time
 from shim.protocol.hrpc.sasl import SASLError
 from shim.protocol.rest.queries import Query
 from shim.protocol.rest.token_strings import TokenStringError, decode_token
@@ -122,12 +122,12 @@ class BelievedCallers:
         )
 
     async def log_in(self, request: Request, query: Query) -> WebLogin:
-        """See `at_once`."""
-        return WebLogin(self.at_once(request, query))
+        """See `at_once`; groups that decide are awaited."""
+        return WebLogin(await in_time(lambda: self.at_once(request, query)))
 
     async def again(self, request: Request, query: Query) -> Caller | None:
-        """See `at_once`."""
-        return self.at_once(request, query)
+        """See `log_in`."""
+        return await in_time(lambda: self.at_once(request, query))
 
 
 class ProvenCallers:
@@ -184,7 +184,7 @@ class ProvenCallers:
         if request.raw_path in OPEN_PATHS:
             return WebLogin(self._identity.anonymous)
         try:
-            return WebLogin(self.at_once(request, query))
+            return WebLogin(await in_time(lambda: self.at_once(request, query)))
         except TicketDemandedError:
             shown = _shown_token(request, query)
             if shown is not None:
@@ -201,7 +201,7 @@ class ProvenCallers:
         shown = _shown_token(request, query)
         cookie = cookie_of(request, COOKIE_NAME)
         if cookie is not None and (shown is None or self._identity.verify_cookie(cookie) is not None):
-            return self.at_once(request, query)
+            return await in_time(lambda: self.at_once(request, query))
         return None if shown is None else await self._by_token(shown, request, query, within_s=_AGAIN_S)
 
     async def _by_token(
@@ -214,9 +214,8 @@ class ProvenCallers:
         except (TokenStringError, DelegationTokenError) as exc:
             raise LoginRefusedError(str(exc)) from exc
         owner = self._tokens.owner_of(token.identifier)
-        caller = self._identity.identify(
-            user_name=owner.user, do_as=query.claims.do_as, cookie=None, address=request.peer
-        )
+        identify, do_as = self._identity.identify, query.claims.do_as
+        caller = await in_time(lambda: identify(user_name=owner.user, do_as=do_as, cookie=None, address=request.peer))
         if query.claims.do_as is None:
             caller = replace(caller, real_user=owner.real_user)  # whose leave to act for the owner was checked at issue
         return replace(caller, new_cookie=None, is_local=False)
@@ -230,12 +229,14 @@ class ProvenCallers:
             raise LoginRefusedError(exc.told) from exc
         except ForeignPrincipalError as exc:
             raise LoginRefusedError(str(exc)) from exc
-        caller = self._identity.identify(
-            user_name=user,
-            do_as=query.claims.do_as,
-            cookie=None,
-            address=request.peer,
-            is_forwarded=is_forwarded(request),
+        caller = await in_time(  # the ticket is not shown again
+            lambda: self._identity.identify(
+                user_name=user,
+                do_as=query.claims.do_as,
+                cookie=None,
+                address=request.peer,
+                is_forwarded=is_forwarded(request),
+            )
         )
         cookie: Headers = () if caller.new_cookie is None else (("Set-Cookie", caller.new_cookie),)
         proof = ("WWW-Authenticate", f"Negotiate {base64.b64encode(answer).decode()}")

@@ -20,7 +20,7 @@ from shim.federation.core.federation_view import Part
 from shim.federation.freshness import Freshness, instant
 from shim.federation.view_rights import ViewRights
 from shim.identity.rates import CallRates
-from shim.identity.service import Caller, IdentityService, require_scope
+from shim.identity.service import Caller, IdentityService, require_scope, with_groups
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.identifiers import canonical_parameters
@@ -216,7 +216,7 @@ class RestService:
         login = await self._callers.log_in(request, query)
         record.caller, record.login = login.caller, login.headers
         with nullcontext() if self._rates is None else self._rates.under_way(login.caller):
-            return await self._allowed(request, query, login.caller, record)
+            return await with_groups(lambda: self._allowed(request, query, login.caller, record))
 
     async def _allowed(self, request: Request, query: Query, caller: Caller, record: RequestRecord) -> Answer:
         if self._tokens is not None and query.claims.token_operation:

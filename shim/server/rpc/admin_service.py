@@ -16,7 +16,7 @@ from shim.calls.admin import AdminCalls, AdminOutcome
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, HeddleError, NotAuthenticatedError
 from shim.federation.core.federation_view import Part, SubClusterView
-from shim.identity.service import Caller, IdentityService, ImpersonationError
+from shim.identity.service import Caller, IdentityService, ImpersonationError, with_groups
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import ContextReceived, Failure, HadoopCall, JavaClass, SASLOffer, method_of, request_of
 from shim.protocol.proto import ADMINISTRATION, HA_SERVICE, Method
@@ -209,17 +209,20 @@ class AdminService:
             return request
         asked = _Asked(call, method, request, ADMIN_METHODS[call.method], caller)
         try:
-            self._identity.require(caller, ADMIN_RIGHTS[call.method])
-            if said := text_objection(request):
-                raise BadRequestError(said)
-            if asked.row.writes:
-                self._identity.refuse_wildcard_operator(self._identity.require_user(caller))
-            # written anew: nothing is passed on that a ResourceManager may read by other rules
-            asked = replace(asked, call=replace(call, payload_untrusted=request.SerializeToString()))
-            answer = await self._ways[asked.row.way](asked)
+            answer = await with_groups(lambda: self._allowed(asked))
         except HeddleError as exc:
             return Failure(_CLASSES.get(type(exc), JavaClass.YARN), str(exc))
         return answer.SerializeToString() if isinstance(answer, Message) else answer
+
+    async def _allowed(self, asked: _Asked) -> Message | bytes | Failure:
+        self._identity.require(asked.caller, ADMIN_RIGHTS[asked.call.method])
+        if said := text_objection(asked.request):
+            raise BadRequestError(said)
+        if asked.row.writes:
+            self._identity.refuse_wildcard_operator(self._identity.require_user(asked.caller))
+        # written anew: nothing is passed on that a ResourceManager may read by other rules
+        own = replace(asked.call, payload_untrusted=asked.request.SerializeToString())
+        return await self._ways[asked.row.way](replace(asked, call=own))
 
     def tell(self, exchange: AnsweredCall) -> None:
         """Pass an answered call on to the observer."""

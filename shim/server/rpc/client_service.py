@@ -10,8 +10,15 @@ from google.protobuf.message import DecodeError, Message
 from shim.calls.client import Gathered
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
-from shim.errors import BadRequestError, ForbiddenError, HeddleError, NotPlacedError, TooManyCallsError
-from shim.identity.service import Caller
+from shim.errors import (
+    BadRequestError,
+    ForbiddenError,
+    GroupsUnknownError,
+    HeddleError,
+    NotPlacedError,
+    TooManyCallsError,
+)
+from shim.identity.service import Caller, with_groups
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.hrpc import ContextReceived, Failure, HadoopCall, JavaClass, SASLOffer, method_of, request_of
 from shim.protocol.hrpc.envelopes import text_of
@@ -117,8 +124,8 @@ class ClientService:
         try:
             self._identity.require(caller, CLIENT_RIGHTS[call.method])
             sight = self._rights.viewer(caller).sight
-        except HeddleError as exc:
-            return failure_of(exc, CLIENT_METHODS[call.method])
+        except HeddleError as exc:  # groups that are not known yet are awaited where the answer is made
+            return None if isinstance(exc, GroupsUnknownError) else failure_of(exc, CLIENT_METHODS[call.method])
         if CLIENT_METHODS[call.method].tells is not None:
             return self._kept.find(call, caller, sight)
         own = self._own_at_once.get(call.method)
@@ -145,18 +152,20 @@ class ClientService:
             return request
         asked = Asked(call, request, CLIENT_METHODS[call.method], caller)
         try:
-            self._identity.require(caller, CLIENT_RIGHTS[call.method])
-            if said := text_objection(request):
-                raise BadRequestError(said)
-            if asked.row.writes:
-                self._identity.require_user(caller)
-                # what is passed on is written anew: fields that stood more than once were joined when they were read
-                asked = replace(asked, call=replace(call, payload_untrusted=request.SerializeToString()))
-            refusal = await self._guard.refusal(asked)
-            answer = refusal or await self._ways[asked.row.way](asked)
+            answer = await with_groups(lambda: self._allowed(asked))
         except HeddleError as exc:
             return failure_of(exc, asked.row)
         return answer.SerializeToString() if isinstance(answer, Message) else answer
+
+    async def _allowed(self, asked: Asked) -> MethodAnswer:
+        self._identity.require(asked.caller, CLIENT_RIGHTS[asked.call.method])
+        if said := text_objection(asked.request):
+            raise BadRequestError(said)
+        if asked.row.writes:
+            self._identity.require_user(asked.caller)
+            # what is passed on is written anew: fields that stood more than once were joined when they were read
+            asked = replace(asked, call=replace(asked.call, payload_untrusted=asked.request.SerializeToString()))
+        return await self._guard.refusal(asked) or await self._ways[asked.row.way](asked)
 
     async def _at_home(self, asked: Asked) -> MethodAnswer:
         application_id = asked.row.application(asked.request)

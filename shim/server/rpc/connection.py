@@ -15,7 +15,8 @@ from typing import Any, Protocol, cast
 import structlog
 
 from shim.concurrency.fair_turns import FairTurns
-from shim.identity.service import Caller
+from shim.errors import GroupsUnknownError
+from shim.identity.service import Caller, in_time
 from shim.protocol.hrpc import (
     CallReceived,
     ConnectionEnded,
@@ -85,7 +86,7 @@ class RPCService(Protocol):
         ...
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
-        """Identify the client, or refuse it."""
+        """Identify the client, or refuse it; raises `GroupsUnknownError` where groups decide that are awaited."""
         ...
 
     def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:
@@ -168,6 +169,7 @@ class RPCConnection(asyncio.Protocol):
         self._is_over = False
         self._is_turn_due = False
         self._is_full = False
+        self._is_admitted_later = False
         self._is_paused = False
         self._is_slow = False
         self._takes_answers = asyncio.Event()
@@ -326,7 +328,26 @@ class RPCConnection(asyncio.Protocol):
                 """Pings and the server's own negotiation need nothing."""
 
     def _admit(self, context: ContextReceived) -> None:
-        admitted = self._service.admit(context, self._peer)
+        try:
+            self._admitted(self._service.admit(context, self._peer))
+        except GroupsUnknownError:
+            self._is_admitted_later = True
+            self._pace()  # what comes behind the context waits, too
+            self._start(self._admit_later(context))
+
+    async def _admit_later(self, context: ContextReceived) -> None:
+        """Admit a client once the groups are known that decide on it."""
+        try:
+            admitted = await in_time(lambda: self._service.admit(context, self._peer))
+        except GroupsUnknownError as exc:
+            admitted = Failure(JavaClass.RETRIABLE, str(exc), RPCErrorCode.UNAUTHORIZED)
+        self._is_admitted_later = False
+        if self._transport is not None:
+            self._admitted(admitted)
+        if self._caller is not None:
+            self._pace()
+
+    def _admitted(self, admitted: Caller | Failure) -> None:
         if isinstance(admitted, Failure):
             self._connection.refuse(admitted)
             self._take(ConnectionEnded(admitted, str(admitted)))
@@ -449,7 +470,8 @@ class RPCConnection(asyncio.Protocol):
         """Take calls only while the client takes its answers and has not too many calls under way."""
         was_full = self._is_full
         is_much = self._pending_bytes >= self._limits.max_pending_bytes
-        self._is_full = self._is_slow or is_much or len(self._tasks) >= self._limits.max_pending
+        is_busy = self._is_admitted_later or len(self._tasks) >= self._limits.max_pending
+        self._is_full = self._is_slow or is_much or is_busy
         self._read_or_not()
         if was_full and not self._is_full and self._transport is not None:
             self._work()

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shim.errors import StoreError, UnavailableError, UserError
+from shim.errors import GroupsUnknownError, StoreError, UnavailableError, UserError
 from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
 from shim.identity.principals import PrincipalRules
 from shim.identity.service import Caller, IdentityService
@@ -113,7 +113,11 @@ class Logins:
         return tuple(offers)
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
-        """Name the caller; a token speaks for its owner alone, a proxy user needs leave."""
+        """Name the caller; a token speaks for its owner alone, a proxy user needs leave.
+
+        Raises:
+            GroupsUnknownError: The groups of whom it acts for decide, and can be awaited.
+        """
         try:
             claim = self._claims[context.method](context)
             caller = self._identity.identify(
@@ -123,6 +127,8 @@ class Logins:
             return Failure(JavaClass.ACCESS_CONTROL, str(exc), _UNAUTHORIZED)
         except UserError as exc:
             return Failure(JavaClass.AUTHORIZATION, str(exc), _UNAUTHORIZED)
+        except GroupsUnknownError:
+            raise
         except UnavailableError as exc:
             return Failure(JavaClass.RETRIABLE, str(exc), _UNAUTHORIZED)
         if claim.asked_by:

@@ -1,9 +1,12 @@
 """Every endpoint and page, asked by every role: allowed to those that have the right, refused to all others."""
 
+import asyncio
 import re
+import threading
 
 import pytest
 
+from shim.app.groups import GroupDirectory
 from shim.domain.ids import ApplicationId
 from shim.domain.roles import Right, Role, TokenScope
 from shim.identity.roles import RoleRules
@@ -79,6 +82,37 @@ def rules(**listed: tuple[str, ...]) -> IdentityRules:
         roles=roles,
         proxy_users={"knox": ProxyRule(hosts=("*",), users=("*",), groups=("*",))},
     )
+
+
+async def test_groups_that_are_told_late_are_awaited_and_hold_up_nobody() -> None:
+    """Nobody is told before the loop has gone on: whoever held it meanwhile would be refused."""
+    goes_on = threading.Event()
+
+    def look_up(user: str) -> frozenset[str]:
+        assert goes_on.wait(60)
+        return frozenset({"ops"} if user == "olga" else {"staff"} if user == "sam" else ())
+
+    listed = {Role.VIEWER: ("*",), Role.OPERATOR: ("group:ops",)}
+    knox = {"knox": ProxyRule(hosts=("*",), groups=("staff",))}
+    server = ScriptedServer(
+        rules=usual(IdentityRules, roles=RoleRules(listed), proxy_users=knox), groups_of=GroupDirectory(look_up)
+    )
+    await server.poll()
+    asked_for = {
+        "cordon?dryRun=true&user.name=olga": 200,
+        "cordon?dryRun=true&user.name=carl": 403,
+        "cordon?dryRun=true&user.name=knox&doAs=olga": 403,
+        "cordon?dryRun=true&user.name=knox&doAs=sam": 403,
+    }
+    answers = [
+        asyncio.create_task(server.ask("POST", f"{PREFIX}clusters/east/{each}", content_type="application/json"))
+        for each in asked_for
+    ]
+    answers.append(asyncio.create_task(server.ask("GET", f"{BASE}/info?user.name=knox&doAs=sam")))
+    await asyncio.sleep(0)
+    goes_on.set()
+    told = await asyncio.gather(*answers)
+    assert [each.status for each in told] == [*asked_for.values(), 200]
 
 
 async def test_groups_of_the_machine_give_roles() -> None:

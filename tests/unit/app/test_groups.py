@@ -1,12 +1,12 @@
 """The groups of users: asked for in threads, kept, and never guessed."""
 
-import itertools
+import asyncio
+import concurrent.futures
+import gc
 import os
 import pwd
 import threading
-import time
 from collections import Counter
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -16,7 +16,8 @@ from shim.app.directory import open_groups
 from shim.app.groups import GroupDirectory
 from shim.app.host_limits import current_user, groups_of
 from shim.config.ldap import LDAPConfig
-from shim.errors import ConfigError, UnavailableError
+from shim.errors import ConfigError, GroupsUnknownError, UnavailableError
+from shim.identity.service import in_time
 
 
 class GroupsOfHost:
@@ -52,67 +53,75 @@ def directory_of(machine: GroupsOfHost, **options: Any) -> GroupDirectory:
     return GroupDirectory(machine.look_up, now_s=machine.time, **{"wait_s": 60.0, **options})
 
 
-def test_trouble_is_logged_once_in_a_while_and_by_its_reason(machine):
+async def told(directory: GroupDirectory, user: str = "ada") -> frozenset[str]:
+    return await in_time(lambda: directory(user))
+
+
+async def test_trouble_is_logged_once_in_a_while_and_by_its_reason(machine):
     directory = directory_of(machine)
     machine.fails = True
     with structlog.testing.capture_logs() as logged:
         for now_s in (0.0, 59.0, 61.0):
             machine.now_s = now_s
             with pytest.raises(UnavailableError):
-                directory("ada")
+                await told(directory)
     assert [each["error"] for each in logged] == ["the directory is away"] * 2
 
 
-def test_they_are_asked_for_once(machine):
+async def test_they_are_asked_for_once(machine):
     directory = directory_of(machine)
-    assert [directory("ada") for _ in range(3)] == [{"staff"}] * 3
+    assert await asyncio.gather(*(told(directory) for _ in range(3))) == [{"staff"}] * 3
+    assert directory("ada") == {"staff"}
     assert machine.asked == {"ada": 1}
 
 
-def test_what_is_old_is_used_while_it_is_asked_for_again(machine):
+async def test_what_is_old_is_used_while_it_is_asked_for_again(machine):
     directory = directory_of(machine, fresh_s=10, stale_s=100)
-    directory("ada")
+    await told(directory)
     machine.goes_on.clear()
     machine.now_s, machine.groups = 11.0, frozenset({"guests"})
     assert [directory("ada") for _ in range(3)] == [{"staff"}] * 3
     machine.goes_on.set()
-    while directory("ada") == {"staff"}:
-        time.sleep(0.001)  # without a rest, one of many calls may fall between the answer and its being kept
+    while directory("ada") == {"staff"}:  # noqa: ASYNC110 - it is asked meanwhile
+        await asyncio.sleep(0.001)  # without a rest, one of many calls may fall between the answer and its being kept
     assert machine.asked == {"ada": 2}
 
 
-def test_who_cannot_be_told_is_not_taken_for_one_without_groups(machine):
+async def test_who_cannot_be_told_is_not_taken_for_one_without_groups(machine):
     machine.goes_on.clear()
     directory = directory_of(machine, wait_s=0.001)
     with pytest.raises(UnavailableError, match="not known yet"):
-        directory("ada")
+        await told(directory)
 
 
-def test_what_is_too_old_is_not_used(machine):
+async def test_what_is_too_old_is_not_used(machine):
     directory = directory_of(machine, fresh_s=10, stale_s=100)
-    directory("ada")
+    await told(directory)
     machine.now_s, machine.fails = 101.0, True
     with pytest.raises(UnavailableError):
-        directory("ada")
+        await told(directory)
 
 
-def test_nobody_waits_where_no_thread_is_free(machine):
+async def test_a_question_that_hangs_gathers_nobody_who_has_given_it_up(machine):
     machine.goes_on.clear()
-    directory = directory_of(machine, wait_s=0.001, threads=2)
-    for user in ("a", "b"):
-        with pytest.raises(UnavailableError):
-            directory(user)
-    patient = directory_of(machine, threads=0)  # it would wait for a minute
-    with pytest.raises(UnavailableError):
-        patient("c")
-    with pytest.raises(UnavailableError):
-        directory("a")
+    directory = directory_of(machine, wait_s=0.0)
+    open_before = count_of_open_futures()
+    for _ in range(100):
+        with pytest.raises(GroupsUnknownError):
+            await told(directory)
+    assert count_of_open_futures() <= open_before + 2
+
+
+def count_of_open_futures() -> int:
+    gc.collect()
+    kinds = (asyncio.Future, concurrent.futures.Future)
+    return sum(1 for each in gc.get_objects() if isinstance(each, kinds) and not each.done())
 
 
 def test_questions_are_bounded(machine):
     machine.goes_on.clear()
     threads_before = threading.active_count()
-    directory = directory_of(machine, wait_s=0.001, most_open=5)
+    directory = directory_of(machine, most_open=5)
     for number in range(100):
         with pytest.raises(UnavailableError):
             directory(f"u{number}")
@@ -120,10 +129,10 @@ def test_questions_are_bounded(machine):
     assert threading.active_count() <= threads_before + 2
 
 
-def test_what_is_kept_is_bounded(machine):
+async def test_what_is_kept_is_bounded(machine):
     directory = directory_of(machine, most_kept=10)
     for number in range(50):
-        directory(f"u{number}")
+        await told(directory, f"u{number}")
     assert len(directory) == 10
 
 
@@ -132,8 +141,8 @@ def test_a_name_that_is_nobodys_has_no_groups(user):
     assert groups_of(user) == frozenset()
 
 
-def test_this_user_has_groups():
-    assert GroupDirectory(wait_s=60.0)(current_user()) == groups_of(current_user()) != frozenset()
+async def test_this_user_has_groups():
+    assert await told(GroupDirectory(wait_s=60.0), current_user()) == groups_of(current_user()) != frozenset()
 
 
 def test_who_the_machine_finds_by_other_letters_has_no_groups(monkeypatch):
@@ -151,24 +160,25 @@ def test_a_filter_that_compares_no_attribute_is_refused(user_filter):
         open_groups(config)
 
 
-def test_made_up_names_make_callers_wait_for_a_small_part_of_the_time():
-    """A directory that takes 15 ms for an answer held the event loop for all of them."""
-    ticks = itertools.count()
-    waited = []
+async def test_made_up_names_hold_up_nobody(machine, monkeypatch):
+    """A directory that takes a while for an answer held the event loop for all of them."""
+    waited, wait = set(), threading.Condition.wait
 
-    def look_up(user):
-        waited.append(user)
-        return frozenset({"staff"})
+    def noted(self, timeout=None):
+        if timeout is not None:  # without one, a thread waits for the start of another
+            waited.add(threading.get_ident())
+        return wait(self, timeout)
 
-    directory = GroupDirectory(look_up, now_s=lambda: float(next(ticks)), fresh_s=1e6, stale_s=1e6, wait_s=5.0)
-    told = 0
-    for number in range(100):
-        with suppress(UnavailableError):
-            told += directory(f"name{number}") == {"staff"}
-    assert 1 <= told < 50, "some wait, and are told"
+    monkeypatch.setattr(threading.Condition, "wait", noted)
+    machine.goes_on.clear()
+    directory = directory_of(machine)
+    waiting = [asyncio.create_task(told(directory, f"name{number}")) for number in range(50)]
+    asyncio.get_running_loop().call_soon(machine.goes_on.set)
+    assert await asyncio.gather(*waiting) == [{"staff"}] * 50
+    assert threading.get_ident() not in waited
 
 
-def test_no_fault_of_whoever_tells_ends_the_thread_that_asks(machine):
+async def test_no_fault_of_whoever_tells_ends_the_thread_that_asks(machine):
     """A name service, a directory or its library may fail by whatever error: else nobody would be told ever again."""
 
     def look_up(user: str) -> frozenset[str]:
@@ -179,5 +189,5 @@ def test_no_fault_of_whoever_tells_ends_the_thread_that_asks(machine):
     directory = GroupDirectory(look_up, now_s=machine.time, wait_s=60.0)
     for number in range(10):
         with pytest.raises(UnavailableError):
-            directory("odd" + "x" * number)
-    assert directory("ada") == {"staff"}
+            await told(directory, "odd" + "x" * number)
+    assert await told(directory) == {"staff"}

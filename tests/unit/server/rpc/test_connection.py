@@ -2,8 +2,10 @@
 
 import asyncio
 
+import pytest
 import structlog
 
+from shim.errors import GroupsUnknownError
 from shim.identity.service import Caller
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
@@ -170,10 +172,10 @@ class Heard(Client):
         self.is_read = True
 
 
-def opened():
+def opened(service=None):
     client, reception = (
         ClientConnection(APPLICATION_CLIENT.name, UserIdentity("alice"), bytes(16)),
-        RPCReception(Ready(), RPCLimits()),
+        RPCReception(Ready() if service is None else service, RPCLimits()),
     )
     server, transport = RPCConnection(reception), Heard(client)
     server.connection_made(transport)
@@ -251,6 +253,45 @@ async def test_a_call_that_has_to_be_decoded_takes_the_turns_of_several_that_hav
     decoded = turns_left(reception)
 
     assert known > decoded
+
+
+class Unsure(Ready):
+    """Lets nobody in, or out, before it is told whether the groups that decide are known."""
+
+    def __init__(self):
+        super().__init__()
+        self.told_groups = asyncio.get_running_loop().create_future()
+
+    def admit(self, context, address):
+        if not self.told_groups.done():
+            raise GroupsUnknownError("the groups are not known yet", lambda: self.told_groups)
+        return super().admit(context, address)
+
+
+@pytest.mark.parametrize("are_known", [True, False])
+async def test_who_is_let_in_by_groups_waits_for_them_with_all_that_comes_behind(are_known):
+    service = Unsure()
+    server, client, transport, _ = opened(service)
+    for number in range(1, 40):
+        server.data_received(a_call(client, number))
+        await asyncio.sleep(0)
+    assert (transport.answered, transport.is_read, transport.is_closed) == ([], False, False)
+    service.told_groups.set_result(are_known)
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert transport.answered == (list(range(1, 40)) if are_known else [])
+    assert (transport.is_read, transport.is_closed) == (are_known, not are_known)
+
+
+async def test_who_leaves_while_groups_are_awaited_is_forgotten():
+    service = Unsure()
+    server, client, transport, reception = opened(service)
+    server.data_received(a_call(client, 1))
+    server.connection_lost(None)
+    service.told_groups.set_result(True)
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert (transport.answered, server.tasks, len(reception.held)) == ([], frozenset(), 0)
 
 
 class Slow(Ready):
