@@ -4,10 +4,11 @@
 and the counts of `scripts.house_style` that only shrink.
 """
 
+import ast
 import asyncio
 import logging
 import sys
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeVar
@@ -35,6 +36,9 @@ COUNTED = {
     "functions above 60 lines": "long-function",
 }
 """Rules of the house style that are printed, by their names in the table."""
+
+GENERATED = "<!-- written by scripts/"
+"""What a page that a script writes has in its text; nobody shortens such a page by hand."""
 
 
 @dataclass(slots=True)
@@ -138,7 +142,33 @@ def counts(sources: Sources) -> Mapping[str, int]:
     """Counts of the house style, by their names in the table, and the lines of production."""
     found = {name: sum(1 for _ in RULES[rule](sources)) for name, rule in COUNTED.items()}
     packages = [text for path, text in sources.items() if path.startswith(PACKAGES) and path.endswith(".py")]
-    return {**found, "modules": len(packages), "lines of production": sum(len(text.splitlines()) for text in packages)}
+    lines = {"modules": len(packages), "lines of production": sum(len(text.splitlines()) for text in packages)}
+    pages = [text for path, text in sources.items() if path.startswith("docs/") and path.endswith(".md")]
+    written = sum(len(text.split()) for text in pages if GENERATED not in text)
+    return {**found, **lines, **kinds_of_lines(packages), "words of docs, but for pages made from code": written}
+
+
+def kinds_of_lines(modules: Sequence[str]) -> Mapping[str, int]:
+    """Lines of docstrings, of comments, blank ones and imports; what is left is code."""
+    found = dict.fromkeys(("docstrings", "comments", "blank lines", "imports"), 0)
+    for text in modules:
+        tree = ast.parse(text)
+        strings = {
+            number
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+            for number in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        }
+        others = [line.strip() for number, line in enumerate(text.splitlines(), start=1) if number not in strings]
+        found["docstrings"] += len(strings)
+        found["comments"] += sum(line.startswith("#") for line in others)
+        found["blank lines"] += others.count("")
+        found["imports"] += sum(
+            (node.end_lineno or node.lineno) - node.lineno + 1
+            for node in tree.body
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        )
+    return {f"of these {name}": count for name, count in found.items()}
 
 
 def main() -> int:

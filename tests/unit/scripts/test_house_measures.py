@@ -4,7 +4,16 @@ import asyncio
 
 import pytest
 
-from scripts.house_measures import COUNTED, Walk, Watched, allocate_walks, counts, submission_walk
+from scripts.house_measures import (
+    COUNTED,
+    GENERATED,
+    Walk,
+    Watched,
+    allocate_walks,
+    counts,
+    kinds_of_lines,
+    submission_walk,
+)
 from scripts.house_style import RULES
 
 MOST_FILES_OF_AN_ALLOCATE = 76
@@ -74,3 +83,18 @@ def test_each_counted_rule_is_one_of_the_house_style():
     assert set(COUNTED.values()) <= set(RULES)
     found = counts({"shim/a.py": "x = 1\ny = 2\n", "tests/a.py": "x = 1\n"})
     assert (found["modules"], found["lines of production"]) == (1, 2)
+
+
+def test_lines_are_told_apart_by_kind():
+    text = '"""One.\n\nTwo.\n"""\n\nimport os\n\nX = os.name  # why\n# because\n"""Of X."""\nY = """\n\n"""\n'
+    assert kinds_of_lines([text]) == {
+        "of these docstrings": 5,
+        "of these comments": 1,
+        "of these blank lines": 3,
+        "of these imports": 1,
+    }
+
+
+def test_words_of_pages_that_a_script_writes_are_not_counted():
+    pages = {"docs/a.md": "# One two\n", "docs/b.md": f"# B\n\n{GENERATED}b.py -->\n\nmany words\n", "README.md": "x\n"}
+    assert counts(pages)["words of docs, but for pages made from code"] == 3
