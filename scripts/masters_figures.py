@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scripts.figure_tables import print_heading, print_row, public_trace
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import LaunchRequest, Need, NodeState
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.global_master.events import (
     JobRequest,
     JobSubmitted,
@@ -33,14 +34,12 @@ from shim.scheduling.global_master.events import (
 )
 from shim.scheduling.global_master.machine import GlobalMaster
 from shim.scheduling.global_master.view import GlobalView
-from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.local_master.events import MessageReceived, NodeSpec, SendReport
 from shim.scheduling.local_master.machine import LocalMaster
-from shim.scheduling.orderings import fewest_unfinished
 from shim.scheduling.placements import CellSearch, CycleState
 from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
-from shim.scheduling.policy import Ordering, Policy
-from shim.scheduling.snapshot import Snapshot
+from shim.scheduling.policy import Ordering, Policy, fewest_unfinished
+from shim.scheduling.snapshot import Column, Snapshot
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.results import RunOutcome, Summary

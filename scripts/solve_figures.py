@@ -17,11 +17,9 @@ import numpy as np
 
 from shim.domain.messages import Need
 from shim.scheduling.cycle import CycleState, run_cycle
-from shim.scheduling.job_table import JobTable
 from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.policies.quincy import DataCosts, Quincy, quincy
-from shim.scheduling.request_table import RequestTable
-from shim.scheduling.snapshot import Preferred, Scope, Snapshot
+from shim.scheduling.snapshot import JobTable, Preferred, RequestTable, Scope, Snapshot
 from shim.scheduling.solvers import SOLVERS, load_libraries
 from shim.scheduling.solving import improve
 

@@ -20,17 +20,13 @@ from shim.domain.messages import Need
 from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.scheduling.capacity import Capacity
+from shim.scheduling.capacity import Capacity, NodeCapacity
 from shim.scheduling.cycle import CycleState, run_cycle
-from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
-from shim.scheduling.job_table import Column, JobTable
-from shim.scheduling.local_master.node_capacity import NodeCapacity
+from shim.scheduling.durations import DurationModel, RecurringJobModels
 from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.policies.orders import FEWEST_TASKS
 from shim.scheduling.queue_table import QueueTable
-from shim.scheduling.request_table import RequestTable
-from shim.scheduling.snapshot import Snapshot
+from shim.scheduling.snapshot import Column, JobTable, RequestTable, Snapshot
 from shim.simulation.engine import seeded
 
 T = TypeVar("T")

@@ -53,7 +53,7 @@ from shim.queues.outline_reader import OutlineReader
 from shim.queues.preemption import PreemptionService
 from shim.queues.starting import Starting
 from shim.queues.usage import UsageKeeping, UsageReports
-from shim.scheduling.global_master.recurring_jobs import recurring_key
+from shim.scheduling.durations import recurring_key
 from shim.server.rest.asks_shown import shown_asks
 from shim.server.rest.backend import Backend
 from shim.store.postgresql import unverified_server

@@ -31,8 +31,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
 from shim.ports.solver import Solve
 from shim.scheduling.capacity import Capacity
-from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.recurring_jobs import FormerRuns, RecurringJobModels, recurring_key
+from shim.scheduling.durations import DurationModel, FormerRuns, RecurringJobModels, recurring_key
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom
 from shim.scheduling.queue_planner import QueuePlans

@@ -36,7 +36,7 @@ from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
-from shim.scheduling.global_master.recurring_jobs import FormerRun, FormerRuns, recurring_key, recurring_key_of
+from shim.scheduling.durations import FormerRun, FormerRuns, recurring_key, recurring_key_of
 from shim.scheduling.queue_policies import goes_by_deadlines
 from shim.submission.homes import put_into
 from shim.telemetry.application_life import LifeEvent, tell

@@ -15,7 +15,7 @@ from shim.multicluster.core import AttemptHoldings
 from shim.ports.attempt_calls import Attempt
 from shim.ports.job_graphs import JobGraphs
 from shim.queues.core.job_watch import JobWatch, StageContainer, StageFacts, StageSeen
-from shim.scheduling.global_master.recurring_jobs import recurring_key, wider_key
+from shim.scheduling.durations import recurring_key, wider_key
 
 
 class SeenAttempt(Protocol):

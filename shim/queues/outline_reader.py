@@ -18,8 +18,8 @@ from shim.ports.clock import Clock
 from shim.ports.job_graphs import JobGraphs
 from shim.queues.core.outlining import OutlinedStages, outlined
 from shim.queues.job_sights import JobObservations, SeenAttempt
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.job_outlines import JobOutline, JobOutlines
-from shim.scheduling.job_table import FloatArray
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.virtual_space import stage_weights
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.former_runs import INDICATORS, FormerStage, amdahl_s
-from shim.scheduling.job_table import FloatArray
 
 Draw = Callable[[int], int]
 """From a number to a drawn integer below it, such as `random.Random.randrange`: a run can be repeated."""

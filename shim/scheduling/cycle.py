@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from shim.domain.messages import Need
 from shim.scheduling.draft import Draft
-from shim.scheduling.job_table import Column, FloatArray
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.placements import CycleState
 from shim.scheduling.plan import NO_PLAN, Hold, Plan, Reason, ReasonCode, TakeBack, Turn
 from shim.scheduling.policy import PlacementKernel, Policy, QueueOrder, Reallocation
 from shim.scheduling.ranks import rank_of
-from shim.scheduling.snapshot import Queues, RequestColumn, Snapshot
+from shim.scheduling.snapshot import Column, Queues, RequestColumn, Snapshot
 
 __all__ = [
     "CycleState",

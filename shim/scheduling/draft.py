@@ -15,13 +15,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.messages import Need
-from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.placements import CellSearch, CycleState, Matcher
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, Reason, ReasonCode, Turn
 from shim.scheduling.policy import CellChoice, Policy
 from shim.scheduling.ranks import rank_of
-from shim.scheduling.snapshot import ANY_CLUSTER, IntArray, OfferedCapacity, Preferred, RequestColumn, Scope, Snapshot
+from shim.scheduling.snapshot import (
+    ANY_CLUSTER,
+    Column,
+    IntArray,
+    OfferedCapacity,
+    Preferred,
+    RequestColumn,
+    Scope,
+    Snapshot,
+)
 from shim.scheduling.tag_constraints import TagHeadroom
 
 _OFFERED = Reason(ReasonCode.OFFERED)

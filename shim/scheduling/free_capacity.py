@@ -10,10 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from shim.domain.messages import Need
-from shim.scheduling.job_table import Column
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, PlannedReservation, Reason, ReasonCode, TakeBack
-from shim.scheduling.snapshot import IntArray, RequestColumn, Scope, Snapshot
+from shim.scheduling.snapshot import Column, IntArray, RequestColumn, Scope, Snapshot
 from shim.scheduling.tag_constraints import TagHeadroom
 
 _Key = tuple[Need, int]

@@ -14,12 +14,12 @@ from itertools import islice
 
 import numpy as np
 
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
-from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
 from shim.scheduling.ranking import waiting_after
-from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
+from shim.scheduling.snapshot import Column, IntArray, RequestColumn, RequestTime, Snapshot
 
 _ROOM = Reason(ReasonCode.ROOM)
 _SIZE = "node size"

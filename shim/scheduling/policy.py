@@ -1,4 +1,9 @@
-"""A scheduling policy as data: ordering x placement x commitment x reallocation, and the facts that it needs."""
+"""A scheduling policy as data: ordering x placement x commitment x reallocation, and the facts that it needs.
+
+Orderings: the keys by which policies order pending requests, smallest first.
+
+A kernel looks at a snapshot and some rows of its requests, and gives one key for each. It sees columns, never names.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,12 +11,57 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs
-from shim.scheduling.orderings import OrderingKernel
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs, FloatArray
 from shim.scheduling.parameters import ParameterValue, checked_values, with_values
 from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.ranking import in_turn
-from shim.scheduling.snapshot import Scope, Snapshot
+from shim.scheduling.snapshot import Column, Scope, Snapshot
+
+OrderingKernel = Callable[[Snapshot, NDArray[np.intp]], FloatArray]
+"""From a snapshot and rows of its requests, intp array of shape (n,), to one key for each, float64 of shape (n,)."""
+
+
+def first_come(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
+    """Arrival of the job, in seconds."""
+    return snapshot.of_job(Column.ARRIVED_S, rows)
+
+
+def fewest_running(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
+    """Number of the job's tasks that run: equal shares of slots between jobs."""
+    return snapshot.of_job(Column.RUNNING, rows)
+
+
+def fewest_unfinished(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
+    """Number of the job's tasks that have not ended, running ones included.
+
+    Source: the order of the public simulator of Megha.
+    """
+    return snapshot.of_job(Column.TASKS, rows) - snapshot.of_job(Column.FINISHED, rows)
+
+
+def estimated_work(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
+    """Slot-seconds that the job's waiting tasks will take, by the submitter's estimate."""
+    return snapshot.of_job(Column.WAITING, rows) * snapshot.of_job(Column.ESTIMATE_S, rows)
+
+
+def learnt_work(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
+    """Slot-seconds that the job's waiting tasks are expected to take, by what was learnt, within the horizon.
+
+    Of a job that has not begun: what it costs to try it (`DurationModel.trial_work`).
+    """
+    jobs = snapshot.job_columns(rows)
+    has_begun = jobs[Column.RUNNING] + jobs[Column.FINISHED] > 0.0
+    work_s = jobs[Column.WAITING] * jobs[Column.COUNTED_S]
+    keys: FloatArray = np.where(has_begun, work_s, jobs[Column.TRIAL_S])
+    return keys
+
+
+def least_share(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
+    """Dominant share of what the job's running tasks hold: dominant resource fairness between jobs."""
+    return snapshot.of_job(Column.SHARE, rows)
 
 
 class World(Enum):

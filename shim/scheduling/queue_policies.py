@@ -23,10 +23,9 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from shim.errors import BadRequestError
-from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import PolicyParameter, checked_values, named_values, parameter, parameters_of, spec_of
 from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, first_come
 from shim.scheduling.registry import KINDS, PolicyKind
 from shim.scheduling.snapshot import Scope
 

@@ -26,8 +26,8 @@ from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import Capacity
+from shim.scheduling.durations import RecurringJobModels
 from shim.scheduling.global_master.capacity_bids import WaitingDemand, rank_among_queues
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.job_outlines import OutlineOf
 from shim.scheduling.placements import PolicyRandom

@@ -20,11 +20,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
-from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan
-from shim.scheduling.snapshot import IntArray, RequestColumn, Snapshot
+from shim.scheduling.snapshot import Column, IntArray, RequestColumn, Snapshot
 from shim.scheduling.tag_constraints import TagConstraint, TagCount, extents_of
 
 _SOFT = 0.5

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shim.scheduling.job_table import FloatArray
+from shim.scheduling.durations import FloatArray
 
 SolveFunction = Callable[[str, Mapping[str, object], float], object | None]
 """From a solver's name, its arrays and a limit in seconds to an answer; None if there is none in time."""

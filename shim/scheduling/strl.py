@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from shim.scheduling.job_table import FloatArray
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.snapshot import IntArray
 
 

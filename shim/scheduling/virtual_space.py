@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from shim.scheduling.job_table import FloatArray
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.knowledge import StageOutline
 
 _MOST_PIECES = 48

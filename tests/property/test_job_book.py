@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from shim.domain.messages import EndingKind, Need
 from shim.scheduling.global_master.core import JobBook
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
-from shim.scheduling.job_table import Column
-from shim.scheduling.snapshot import RequestColumn, RequestTime
+from shim.scheduling.snapshot import Column, RequestColumn, RequestTime
 from tests.support.examples import examples
 
 NEEDS = (Need((1, 2)), Need((3, 1)))

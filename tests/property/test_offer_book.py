@@ -16,8 +16,8 @@ from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.launches import ContainerKind
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.scheduling.local_master.node_capacity import NodeCapacity
-from shim.scheduling.local_master.offer_book import OfferBook
+from shim.scheduling.capacity import NodeCapacity
+from shim.scheduling.local_master.tentative_allocations import OfferBook
 from tests.support.examples import examples
 
 NODES, SIZE = 3, 6

@@ -9,14 +9,13 @@ import pytest
 from shim.concurrency.solver_child import SolverChild
 from shim.domain.messages import Need
 from shim.scheduling.cycle import CycleState
-from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.plan import MadeBy
 from shim.scheduling.policies.medea import MEDEA_IN_QUEUES
 from shim.scheduling.policies.orders import FIFO
 from shim.scheduling.policy import Fact
 from shim.scheduling.registry import KINDS
-from shim.scheduling.snapshot import Queues, RequestColumn, Scope
+from shim.scheduling.snapshot import Column, Queues, RequestColumn, Scope
 from shim.scheduling.solving import run_solved_cycle
 from shim.scheduling.tag_constraints import ServiceFacts, TagConstraint, TagCount
 from shim.simulation.engine import seeded

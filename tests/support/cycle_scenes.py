@@ -4,11 +4,9 @@ import numpy as np
 
 from shim.domain.messages import Need
 from shim.scheduling.cycle import CycleState, run_cycle
-from shim.scheduling.job_table import Column, JobTable
 from shim.scheduling.knowledge import NOTHING_KNOWN
 from shim.scheduling.node_index import Cell, index_nodes
-from shim.scheduling.request_table import RequestTable
-from shim.scheduling.snapshot import Preferred, Scope, Snapshot
+from shim.scheduling.snapshot import Column, JobTable, Preferred, RequestTable, Scope, Snapshot
 from shim.simulation.engine import seeded
 
 

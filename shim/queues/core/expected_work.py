@@ -12,7 +12,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TypeVar
 
-from shim.scheduling.global_master.recurring_jobs import wider_key
+from shim.scheduling.durations import wider_key
 
 _Key = TypeVar("_Key")
 

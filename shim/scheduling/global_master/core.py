@@ -13,10 +13,9 @@ from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs, DurationMo
 from shim.scheduling.global_master.events import GlobalMasterEffect, JobRequest, SendMessage
 from shim.scheduling.global_master.links import LaunchDraft, LocalMasterLink
 from shim.scheduling.global_master.view import GlobalView
-from shim.scheduling.job_table import Column, JobTable
 from shim.scheduling.placements import CycleState, PolicyRandom
 from shim.scheduling.policy import Policy
-from shim.scheduling.request_table import RequestTable
+from shim.scheduling.snapshot import Column, JobTable, RequestTable
 
 # The jobs of a Global Master and the launches that it has made for them.
 

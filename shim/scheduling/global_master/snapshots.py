@@ -16,8 +16,7 @@ from shim.domain.messages import LocalMasterReport, Offer
 from shim.scheduling.cycle import share_of
 from shim.scheduling.durations import horizon_of
 from shim.scheduling.global_master.core import Core
-from shim.scheduling.job_table import Column, expect_durations
-from shim.scheduling.snapshot import OfferedCapacity, Queues, Snapshot
+from shim.scheduling.snapshot import Column, OfferedCapacity, Queues, Snapshot, expect_durations
 
 
 def take_snapshot(core: Core, now_s: float, offers: Sequence[OfferedCapacity] = ()) -> Snapshot:

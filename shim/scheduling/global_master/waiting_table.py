@@ -21,14 +21,12 @@ from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.wishes import NO_WISHES, JobWishes
 from shim.scheduling.completion_table import JobForecast
-from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
+from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray, RecurringJobModels, work_left
 from shim.scheduling.former_runs import FormerStage
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels, work_left
-from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.queue_policies import container_ordering, queue_policy
 from shim.scheduling.queue_rows import HeldContainer
-from shim.scheduling.snapshot import Snapshot
+from shim.scheduling.snapshot import Column, JobTable, Snapshot, expect_durations
 
 # Containers that an attempt of a queue has, with their sizes and since when it has them.
 

@@ -10,10 +10,9 @@ Source: Tumanov et al., SoCC 2012.
 
 from dataclasses import dataclass
 
-from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import parameter
 from shim.scheduling.policies.tetrisched import SpaceTime, SpaceTimeRules
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, first_come
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
-from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.locality import Nearness, Places, places_of
-from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
-from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, fewest_running
+from shim.scheduling.snapshot import Column, IntArray, RequestColumn, RequestTime, Snapshot
 
 _NAME = "delay"
 _PREFERRED, _ROOM = Reason(ReasonCode.PREFERRED), Reason(ReasonCode.ROOM)

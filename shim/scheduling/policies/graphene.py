@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shim.scheduling.knowledge import StageOutline
-from shim.scheduling.orderings import first_come
 from shim.scheduling.packing import PackingRules, node_size, pack, rank
 from shim.scheduling.plan import Plan, Turn
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, first_come
 from shim.scheduling.snapshot import RequestColumn, Snapshot
 from shim.scheduling.virtual_space import stage_weights
 

@@ -17,7 +17,6 @@ What differs from `megha`, and why:
 
 from dataclasses import replace
 
-from shim.scheduling.orderings import estimated_work, learnt_work
 from shim.scheduling.policy import (
     CellChoice,
     Commitment,
@@ -26,6 +25,8 @@ from shim.scheduling.policy import (
     Placement,
     Policy,
     Reallocation,
+    estimated_work,
+    learnt_work,
 )
 
 HEDDLE = Policy(

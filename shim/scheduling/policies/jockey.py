@@ -20,15 +20,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from shim.scheduling.completion_table import JobForecast
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.free_capacity import FreeCapacity
-from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.knowledge import StageOutline
-from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
-from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, fewest_running
+from shim.scheduling.snapshot import Column, RequestColumn, RequestTime, Snapshot
 
 _EQUAL = 1e-9
 _LATE, _VERY_LATE, _LOSS = 10.0, 1000.0, 1000.0

@@ -31,12 +31,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
-from shim.scheduling.job_table import FloatArray
-from shim.scheduling.orderings import fewest_running
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem, fewest_running
 from shim.scheduling.service_round import PlacementWeights, ServiceRound, fit_in_caps, without_cap_room
 from shim.scheduling.snapshot import IntArray, RequestTime, Snapshot
 from shim.scheduling.tag_constraints import TagConstraint, TagCount, without_cardinality

@@ -4,7 +4,6 @@ Source: Megha, sections III and IV with algorithms 1 and 2; the order by fewest 
 where searches begin, are those of its public simulator.
 """
 
-from shim.scheduling.orderings import fewest_unfinished
 from shim.scheduling.policy import (
     CellChoice,
     Commitment,
@@ -13,6 +12,7 @@ from shim.scheduling.policy import (
     Placement,
     Policy,
     Reallocation,
+    fewest_unfinished,
 )
 
 MEGHA = Policy(

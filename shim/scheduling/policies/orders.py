@@ -4,8 +4,18 @@ Source of dominant resource fairness: Ghodsi et al., NSDI 2011. Between queues, 
 decide in any policy.
 """
 
-from shim.scheduling.orderings import fewest_running, fewest_unfinished, first_come, learnt_work, least_share
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
+from shim.scheduling.policy import (
+    CellChoice,
+    Fact,
+    Ordering,
+    Placement,
+    Policy,
+    fewest_running,
+    fewest_unfinished,
+    first_come,
+    learnt_work,
+    least_share,
+)
 from shim.scheduling.snapshot import Scope
 
 BY_ROOM = Placement(CellChoice.BY_ROOM, Scope.CLUSTER)

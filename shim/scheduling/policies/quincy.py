@@ -23,13 +23,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
-from shim.scheduling.job_table import FloatArray
 from shim.scheduling.locality import places_of
-from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem, first_come
 from shim.scheduling.ranking import longest_waiting
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
 

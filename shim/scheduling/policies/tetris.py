@@ -6,10 +6,9 @@ Source: Grandl et al., SIGCOMM 2014.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shim.scheduling.orderings import first_come
 from shim.scheduling.packing import PackingRules, pack, rank
 from shim.scheduling.plan import Plan, Turn
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, first_come
 from shim.scheduling.snapshot import Snapshot
 
 

@@ -22,13 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.wishes import NO_WISHES, GangShape, JobWishes
+from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
-from shim.scheduling.job_table import FloatArray
 from shim.scheduling.locality import places_of
-from shim.scheduling.orderings import first_come
 from shim.scheduling.parameters import parameter
 from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
-from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem
+from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem, first_come
 from shim.scheduling.ranking import waiting_after
 from shim.scheduling.request_wizard import PlanHorizon, SpaceTimeRequest, expression_of, value_of_end
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot

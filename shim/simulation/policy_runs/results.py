@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from shim.scheduling.job_table import FloatArray
+from shim.scheduling.durations import FloatArray
 from shim.simulation.figures_file import FiguresFile, JobBar
 from shim.simulation.lives import unfinished_over_time
 

@@ -16,14 +16,21 @@ from shim.domain.messages import Need
 from shim.errors import InvariantViolationError
 from shim.scheduling.cycle import CycleState
 from shim.scheduling.durations import DurationModel
-from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.knowledge import Knowledge, StageOutline
 from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.plan import MadeBy, PlannedGrant
 from shim.scheduling.policy import Policy
-from shim.scheduling.request_table import RequestTable
 from shim.scheduling.service_round import broken_part
-from shim.scheduling.snapshot import Preferred, Running, Scope, Snapshot
+from shim.scheduling.snapshot import (
+    Column,
+    JobTable,
+    Preferred,
+    RequestTable,
+    Running,
+    Scope,
+    Snapshot,
+    expect_durations,
+)
 from shim.scheduling.solvers import SolveFunction
 from shim.scheduling.solving import run_solved_cycle
 from shim.scheduling.tag_constraints import NO_SERVICES, ServiceFacts, TaggedContainers

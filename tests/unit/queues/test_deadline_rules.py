@@ -5,7 +5,7 @@ import pytest
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.errors import BadRequestError, ForbiddenError
 from shim.queues.admission import hopeless_deadline
-from shim.scheduling.global_master.recurring_jobs import FormerRun, FormerRuns, recurring_key_of
+from shim.scheduling.durations import FormerRun, FormerRuns, recurring_key_of
 from tests.doubles.builders import a_submission
 from tests.support.scripted_server import BASE, ScriptedServer, body_of, context
 from tests.unit.queues.test_admission import a_front

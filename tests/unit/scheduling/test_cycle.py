@@ -9,20 +9,21 @@ from hypothesis import strategies as st
 
 from shim.domain.messages import Need
 from shim.scheduling.cycle import CycleState, partial_gangs, run_cycle, without_gangs, without_grants
-from shim.scheduling.job_table import Column, JobTable
 from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.plan import Plan, PlannedGrant, Reason, ReasonCode
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policies.orders import FEWEST_TASKS, FIFO
 from shim.scheduling.queue_policies import QUEUE_POLICIES
-from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import (
     Clusters,
+    Column,
+    JobTable,
     OfferedCapacity,
     Preferred,
     Queues,
     RequestClass,
     RequestColumn,
+    RequestTable,
     Scope,
     Snapshot,
 )

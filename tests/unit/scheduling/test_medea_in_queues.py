@@ -13,9 +13,8 @@ from shim.domain.ids import ContainerId, NodeId
 from shim.domain.placement_rules import NodeGroup, OperatorConstraint, PlacementRules, read_wish
 from shim.domain.resources import ResourceVector
 from shim.scheduling.policies.medea import MedeaRules, placement_of
-from shim.scheduling.queue_tags import service_facts
 from shim.scheduling.solvers import mixed_integer
-from shim.scheduling.tag_constraints import NO_MOST, TagConstraint, TagCount, TaggedContainers
+from shim.scheduling.tag_constraints import NO_MOST, TagConstraint, TagCount, TaggedContainers, service_facts
 from tests.support.examples import examples
 from tests.unit.scheduling.test_queue_table import (
     BOTH,

@@ -15,8 +15,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.errors import ConfigError
 from shim.scheduling.capacity import NamedPlaces
-from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
+from shim.scheduling.durations import DurationModel, RecurringJobModels
 from shim.scheduling.job_outlines import JobOutline
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.queue_policies import QUEUE_POLICIES, SHADOW_POLICIES, queue_objection

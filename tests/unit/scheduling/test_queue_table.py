@@ -10,10 +10,8 @@ from shim.domain.placement_rules import NO_RULES
 from shim.domain.requests import GangDemand, PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.scheduling.capacity import Capacity
-from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
-from shim.scheduling.local_master.node_capacity import NodeCapacity
+from shim.scheduling.capacity import Capacity, NodeCapacity
+from shim.scheduling.durations import DurationModel, RecurringJobModels
 from shim.scheduling.queue_table import QueueTable
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

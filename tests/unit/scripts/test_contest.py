@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.contest import SHAPES, Draw, completions_of, jobs_of, oracle
-from shim.scheduling.global_master.recurring_jobs import recurring_key_of
+from shim.scheduling.durations import recurring_key_of
 
 DRAW = Draw(jobs=60, load=0.8)
 

@@ -9,9 +9,8 @@ from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.global_master.machine import carry_out, commit, order_now, repair
 from shim.scheduling.global_master.snapshots import take_snapshot
-from shim.scheduling.orderings import first_come, least_share
 from shim.scheduling.policies import MEGHA
-from shim.scheduling.policy import Ordering, QueueOrder
+from shim.scheduling.policy import Ordering, QueueOrder, first_come, least_share
 from shim.simulation.engine import seeded
 
 SLOT, GPU = Need((1,)), Need((1,), frozenset({"label:gpu"}))

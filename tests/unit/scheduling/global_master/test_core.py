@@ -3,7 +3,7 @@ import pytest
 from shim.domain.messages import EndingKind, Need
 from shim.scheduling.global_master.core import JobBook
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
-from shim.scheduling.job_table import Column, expect_durations
+from shim.scheduling.snapshot import Column, expect_durations
 
 SLOT, GPU = Need((1,)), Need((1,), frozenset({"label:gpu"}))
 

@@ -9,8 +9,8 @@ from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.global_master.snapshots import local_master_of, take_snapshot
-from shim.scheduling.job_table import Column
 from shim.scheduling.policies import HEDDLE, MEGHA
+from shim.scheduling.snapshot import Column
 from shim.simulation.engine import seeded
 
 SHARES = {"a": 0.5, "b": 0.3, "c": 0.2}

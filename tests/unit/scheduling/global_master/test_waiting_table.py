@@ -9,11 +9,10 @@ from shim.domain.deadlines import JobTimes, WorkLeft
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
-from shim.scheduling.durations import DurationModel
+from shim.scheduling.durations import DurationModel, FormerRun, RecurringJobModels
 from shim.scheduling.former_runs import FormerStage
-from shim.scheduling.global_master.recurring_jobs import FormerRun, RecurringJobModels
 from shim.scheduling.global_master.waiting_table import HeldContainers, WaitingTable
-from shim.scheduling.job_table import Column
+from shim.scheduling.snapshot import Column
 
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
 OTHER_KEY = replace(KEY, priority=10)

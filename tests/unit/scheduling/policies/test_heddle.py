@@ -1,6 +1,5 @@
-from shim.scheduling.orderings import estimated_work, learnt_work
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
-from shim.scheduling.policy import Fact
+from shim.scheduling.policy import Fact, estimated_work, learnt_work
 
 
 def test_heddle_uses_estimates_only_where_its_name_says_so():

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from shim.scheduling.completion_table import JobForecast, build_forecast
 from shim.scheduling.former_runs import FormerStage
-from shim.scheduling.job_table import Column
 from shim.scheduling.knowledge import Knowledge, StageOutline
 from shim.scheduling.policies.jockey import (
     JOCKEY,
@@ -23,6 +22,7 @@ from shim.scheduling.policies.jockey import (
     smoothed,
     utility_of_end,
 )
+from shim.scheduling.snapshot import Column
 from shim.simulation.engine import seeded
 from tests.support.cycle_scenes import CycleScene
 

@@ -1,5 +1,5 @@
-from shim.scheduling.orderings import fewest_unfinished
 from shim.scheduling.policies.megha import MEGHA
+from shim.scheduling.policy import fewest_unfinished
 
 
 def test_megha_is_as_published():

@@ -3,10 +3,9 @@ from dataclasses import replace
 
 import pytest
 
-from shim.scheduling.job_table import Column
-from shim.scheduling.orderings import learnt_work
 from shim.scheduling.policies.orders import LEARNT_WORK
-from shim.scheduling.policy import Policy
+from shim.scheduling.policy import Policy, learnt_work
+from shim.scheduling.snapshot import Column
 from shim.simulation.policy_runs import ModelledSite, PolicyJob, RunFigures, StageTasks, run_policy
 
 FORMER_JOBS = tuple((20.0 * number, (10.0,)) for number in range(6))

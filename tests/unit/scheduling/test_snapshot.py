@@ -1,4 +1,4 @@
-from shim.scheduling.job_table import Column, JobTable
+from shim.scheduling.snapshot import Column, JobTable
 
 
 def test_rows_are_reused_blank_and_the_table_grows():

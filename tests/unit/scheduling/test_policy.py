@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from shim.scheduling.durations import DurationModel
-from shim.scheduling.job_table import Column, JobTable, expect_durations
-from shim.scheduling.orderings import (
+from shim.scheduling.policy import (
     estimated_work,
     fewest_unfinished,
     first_come,
     learnt_work,
     least_share,
 )
-from shim.scheduling.snapshot import Snapshot
+from shim.scheduling.snapshot import Column, JobTable, Snapshot, expect_durations
 
 
 def a_table(*jobs):

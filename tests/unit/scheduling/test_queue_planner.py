@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
-from shim.scheduling.first_in_line import ComingFree, FirstInLine, Spot
+from shim.scheduling.queue_planner import ComingFree, FirstInLine, Spot
 from shim.scheduling.queue_table import Turnover
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -11,10 +11,8 @@ from shim.domain.file_systems import FileSystems
 from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.requests import GangDemand
 from shim.domain.subclusters import NodeReport
-from shim.scheduling.capacity import Capacity
-from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
-from shim.scheduling.local_master.node_capacity import NodeCapacity
+from shim.scheduling.capacity import Capacity, NodeCapacity
+from shim.scheduling.durations import DurationModel, RecurringJobModels
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.reading_costs import NOTHING_SHARED, DataRules, ReadingCost, reading_costs, waits_s
