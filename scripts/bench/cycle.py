@@ -14,10 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, PendingRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
 from shim.domain.messages import Need
-from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.capacity import Capacity, NodeCapacity

@@ -17,7 +17,7 @@ from shim.app.settings import (
     split_settings,
 )
 from shim.domain.ids import GlobalMasterId, SubClusterId
-from shim.domain.shares import SharePolicy
+from shim.domain.queues import SharePolicy
 from shim.federation.administration import AdministrationService
 from shim.federation.application_access import ApplicationAccess
 from shim.federation.application_acls import ApplicationACLBook

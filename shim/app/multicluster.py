@@ -8,7 +8,7 @@ import structlog
 from shim.app.runtime import Runtime
 from shim.app.settings import reach, session_settings
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import SharePolicy
+from shim.domain.queues import SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.federation.epochs import Epochs

@@ -13,7 +13,7 @@ from shim.app.tls_files import ClientTLSFiles, ReloadedContext
 from shim.config.loader import Config
 from shim.config.policy_files import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import PLAIN, UNORDERED, ContainerOrder, FederatedQueue, SharePolicy
+from shim.domain.queues import PLAIN, UNORDERED, ContainerOrder, FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.multicluster.service import MultiClusterService

@@ -17,7 +17,7 @@ from shim.config.subclusters import PollConfig, SubClusterConfig
 from shim.domain.file_systems import FileSystems, file_system_of
 from shim.domain.ids import SubClusterId
 from shim.domain.preemption import PreemptionSettings, settling_s
-from shim.domain.shares import AUTOMATIC, PLAIN, QueueDefaults
+from shim.domain.queues import AUTOMATIC, PLAIN, QueueDefaults
 from shim.federation.core.federation_view import ViewSettings
 from shim.federation.poller import PollSchedule
 from shim.federation.polling import PollSettings

@@ -29,8 +29,8 @@ from shim.calls.aggregated_logs import AggregatedLogs
 from shim.calls.container_logs import ContainerLogs
 from shim.calls.control import ControlService
 from shim.config.queues import PolicyConfig
-from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.wishes import WorkLeft
 from shim.federation.administration import AdministrationService
 from shim.federation.documents import DocumentReading
 from shim.federation.findings import LineResult

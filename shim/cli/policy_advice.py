@@ -14,7 +14,7 @@ from shim.cli.output import Output, OutputFormat, print_figures, print_rows, say
 from shim.cli.progress import progress_of_jobs
 from shim.config.loader import load as load_config
 from shim.config.loader import parse
-from shim.domain.shares import UNORDERED
+from shim.domain.queues import UNORDERED
 from shim.errors import BadRequestError, ConfigError
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
 

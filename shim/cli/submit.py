@@ -14,8 +14,8 @@ from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, fron
 from shim.cli.output import Output, OutputFormat, print_fields
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import YarnApplicationState
-from shim.domain.deadlines import DEADLINE_TAG, deadline_of
 from shim.domain.gangs import GANG_TAG, gang_of
+from shim.domain.wishes import DEADLINE_TAG, deadline_of
 from shim.errors import BadRequestError
 from shim.telemetry import escape
 

@@ -53,7 +53,7 @@ from shim.config.tree import (
     unknown_name,
 )
 from shim.domain.addresses import split_address
-from shim.domain.shares import PLAIN
+from shim.domain.queues import PLAIN
 from shim.domain.users import USER_NAME
 from shim.errors import ConfigError
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from shim.config.queues import MOST_TABLES, PolicyConfig, check_policy, share_policy, tables_of
 from shim.config.tree import Origin, key_of, read
-from shim.domain.shares import PLAIN, QueueDefaults, SharePolicy
+from shim.domain.queues import PLAIN, QueueDefaults, SharePolicy
 from shim.errors import ConfigError
 
 _LINE = re.compile(r"at line (\d+)")

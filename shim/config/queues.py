@@ -19,7 +19,7 @@ from shim.domain.placement_rules import (
     PlacementRules,
     read_wish,
 )
-from shim.domain.shares import (
+from shim.domain.queues import (
     PLAIN,
     UNORDERED,
     FederatedQueue,

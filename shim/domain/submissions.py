@@ -12,10 +12,10 @@ from enum import Enum
 
 from shim.domain.access_lists import NO_ACLS, ApplicationACLs
 from shim.domain.applications import ApplicationSummary
-from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import HomeVerdict
 from shim.domain.resources import ResourceVector
+from shim.domain.wishes import DEADLINE_TAG
 
 # Replies of a ResourceManager to a submission, by whichever of its servers they came.
 

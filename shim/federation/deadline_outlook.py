@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from shim.domain.deadlines import WorkLeft, job_times
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord
+from shim.domain.wishes import WorkLeft, job_times
 from shim.protocol.rest.wire_values import whole
 
 ApplicationWork = Callable[[], WorkLeft | None]

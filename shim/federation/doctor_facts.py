@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from shim.domain.queues import FederatedQueue
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue
 from shim.federation.kerberos_findings import KerberosFacts
 from shim.federation.queue_findings import QueueFacts
 from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts

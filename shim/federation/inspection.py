@@ -11,9 +11,8 @@ import msgspec
 import structlog
 
 from shim.domain.ids import SubClusterId
-from shim.domain.queues import QueueReport
+from shim.domain.queues import FederatedQueue, QueueReport
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue
 from shim.domain.subclusters import Admission, AdmissionWord, ApplicationDocument, NodeReport, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView

@@ -4,11 +4,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from shim.domain.allocations import AskKey
-from shim.domain.deadlines import WorkLeft
+from shim.domain.allocations import AskKey, RequestPlan
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict, Verdict
-from shim.domain.requests import RequestPlan
+from shim.domain.wishes import WorkLeft
 from shim.errors import InvariantViolationError
 from shim.multicluster.core import LedgerEvent
 from shim.multicluster.core.events import (

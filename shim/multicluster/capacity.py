@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 from shim.domain.allocations import ConstraintHandling
 from shim.domain.ids import SubClusterId
-from shim.domain.queues import QueueReport, QueueState, is_same_queue
+from shim.domain.queues import FederatedQueue, QueueReport, QueueState, SharePolicy, is_same_queue
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, NodeReport, SubClusterState
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.subcluster_view import SubClusterView, find_queue

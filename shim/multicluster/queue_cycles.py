@@ -15,11 +15,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from shim.domain.deadlines import JobTimes, job_times
+from shim.domain.allocations import RequestPlan
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.placement_rules import NO_RULES, PlacementRules
-from shim.domain.requests import RequestPlan
 from shim.domain.subclusters import SubClusterReport
+from shim.domain.wishes import JobTimes, job_times
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.multicluster.attempt_plans import AttemptPlans

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.capacity_bids import OfferCounts
-from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import ConflictKind, Verdict
 from shim.domain.placement_rules import NO_RULES, PlacementRules
+from shim.domain.wishes import WorkLeft
 from shim.multicluster.attempt_plans import AttemptPlans
 from shim.multicluster.core import AskSplitter, CapacitySplitter, LedgerEvent
 from shim.multicluster.core.planned import PlannedSplitter

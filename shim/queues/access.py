@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
+from shim.domain.queues import FederatedQueue, SharePolicy, parent_of
 from shim.errors import ForbiddenError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.subcluster_view import find_queue

@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from shim.domain.applications import ApplicationSummary, FinalStatus
-from shim.domain.deadlines import deadline_of, job_times
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
+from shim.domain.wishes import deadline_of, job_times
 from shim.errors import ForbiddenError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.unplaced import unplaced_document

@@ -15,11 +15,11 @@ import structlog
 from altruism import LeftoverOrder
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.credits import NO_CREDITS, Credits
-from shim.domain.deadlines import job_times
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.job_graphs import Stage, StagesOfJob
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.wishes import job_times
 from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import HeldBack, Recall
 from shim.ports.attempt_calls import Attempt

@@ -5,7 +5,7 @@ from typing import Any
 
 from shim.domain.credits import NO_CREDITS, Credits
 from shim.domain.ids import ApplicationId
-from shim.domain.shares import SharePolicy
+from shim.domain.queues import SharePolicy
 from shim.queues.altruism import AltruismService
 from shim.queues.credits import CreditKeeping
 

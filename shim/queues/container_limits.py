@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.domain.submissions import Submission
 from shim.federation.core.federation_view import FederationView

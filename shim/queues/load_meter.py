@@ -8,8 +8,8 @@ import msgspec
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import Submission
 from shim.federation.core.federation_view import FederationView

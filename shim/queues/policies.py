@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from shim.concurrency.off_loop import OffLoop
-from shim.domain.shares import SharePolicy
+from shim.domain.queues import SharePolicy
 from shim.errors import BadRequestError, ConfigError, ConflictError, HeddleError, NotFoundError, VersionConflictError
 from shim.ports.clock import Clock
 from shim.ports.queue_stores import PolicyStore, PolicyVersion

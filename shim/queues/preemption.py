@@ -7,8 +7,8 @@ import structlog
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.preemption import PreemptionAct, PreemptionSettings, PreemptionStage, ShareSnapshot
+from shim.domain.queues import SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import SharePolicy
 from shim.federation.core.federation_view import FederationView
 from shim.multicluster.attempt import MultiClusterAttempt
 from shim.multicluster.core import DemandCap, PreemptionCancelled, PreemptionRequested, Recall, ReleaseOrder

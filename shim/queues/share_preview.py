@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.submissions import Submission, SubmissionRecord
 from shim.queues.core.entitle import PendingApplication, QueueShareStatus, ShareSettings, share_status_of
 from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork

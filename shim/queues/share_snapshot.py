@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.preemption import AskingAttempt, HeldContainer, QueueShare, ShareSnapshot, WaitingWork
-from shim.domain.queues import QueueReport
+from shim.domain.queues import FederatedQueue, QueueReport, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.multicluster.core import AttemptHoldings
 from shim.multicluster.core.containers import ContainerState

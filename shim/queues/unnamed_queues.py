@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from shim.domain.ids import SubClusterId
-from shim.domain.queues import QueueReport
-from shim.domain.shares import PLAIN, QueueDefaults, SharePolicy
+from shim.domain.queues import PLAIN, QueueDefaults, QueueReport, SharePolicy
 from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.queues.core.share_load import owner_of

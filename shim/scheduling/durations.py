@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.applications import ApplicationSummary
-from shim.domain.deadlines import WorkLeft
+from shim.domain.wishes import WorkLeft
 
 FloatArray = NDArray[np.float64]
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
+from shim.domain.allocations import PendingRequest, RequestPlan
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.placement_rules import NO_RULES, PlacementRules
-from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, entitle, order, run_cycle

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.allocations import AskKey, TaggedSpot
+from shim.domain.allocations import NEAR_DATA, AskKey, PendingRequest, RequestPlan, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
 from shim.domain.messages import Need
-from shim.domain.requests import NEAR_DATA, PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
 from shim.scheduling.durations import FloatArray

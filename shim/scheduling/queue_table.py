@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from shim.domain.allocations import AskKey, TaggedSpot
-from shim.domain.deadlines import JobTimes, WorkLeft
+from shim.domain.allocations import AskKey, PendingRequest, RequestPlan, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import ContainerKind
 from shim.domain.placement_rules import NO_RULES, PlacementRules
-from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
+from shim.domain.wishes import JobTimes, WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.durations import RecurringJobModels
 from shim.scheduling.global_master.capacity_bids import WaitingDemand, rank_among_queues

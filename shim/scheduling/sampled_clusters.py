@@ -3,9 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, PendingRequest
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
-from shim.domain.requests import PendingRequest
 from shim.scheduling.placements import PolicyRandom
 
 

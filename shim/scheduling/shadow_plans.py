@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from shim.domain.allocations import PendingRequest, RequestPlan
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
-from shim.domain.requests import PendingRequest, RequestPlan
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.plan import MadeBy
 from shim.scheduling.policy import Solver

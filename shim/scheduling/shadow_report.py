@@ -9,9 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, RequestPlan
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
-from shim.domain.requests import RequestPlan
 from shim.scheduling.queue_planner import QueuePlans
 
 MOST_REMEMBERED = 50

@@ -17,9 +17,9 @@ from typing import Any
 
 import msgspec
 
-from shim.domain.deadlines import DEADLINE_TAG, deadline_of
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import Submission
+from shim.domain.wishes import DEADLINE_TAG, deadline_of
 from shim.errors import ResourceManagerError
 from shim.federation.rm_questions import reservation_lists
 from shim.ports.resource_manager import ResourceManager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from shim.domain.applications import ApplicationSummary, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import SharePolicy
+from shim.domain.queues import SharePolicy
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import NOWHERE
 from shim.federation.core.federation_view import FederationView

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.wire_values import MOST, number, whole
 from shim.store import open_state_store

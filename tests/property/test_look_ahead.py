@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from shim.domain.wishes import JobTimes
 from shim.scheduling.policy import Fact
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from tests.support.examples import examples

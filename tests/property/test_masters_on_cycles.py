@@ -14,11 +14,10 @@ from random import Random
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, PendingRequest
 from shim.domain.capacity_bids import CapacityBid
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
 from shim.domain.launches import Verdict
-from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings

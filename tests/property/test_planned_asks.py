@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 
+from shim.domain.allocations import RequestPlan
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import RequestPlan
 from shim.multicluster.core import AMCalled
 from shim.multicluster.core.events import (
     AllocationsExpired,

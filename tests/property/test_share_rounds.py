@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.queues.core.entitle import PendingApplication, ShareSettings, decide_starts
 from shim.queues.core.share_load import FederationLoad, QueueLoad
 from shim.queues.core.share_round import RowSet, Shares, ShareSums

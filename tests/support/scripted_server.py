@@ -12,7 +12,7 @@ from shim.app.assembly import Overrides
 from shim.app.use_cases import assemble
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import SharePolicy
+from shim.domain.queues import SharePolicy
 from shim.federation.health import Health
 from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.identity.api_tokens import APITokens

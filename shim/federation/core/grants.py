@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shim.domain.queues import QueueReport, SchedulerType
+from shim.domain.queues import QueueReport, SchedulerType, parent_of
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import parent_of
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.subcluster_view import PartitionNodes, SubClusterView
 

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shim.domain.ids import SubClusterId
-from shim.domain.queues import QueueReport, SchedulerType
+from shim.domain.queues import QueueReport, SchedulerType, parent_of
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import parent_of
 from shim.domain.subclusters import HaState, NodeReport, SubClusterState
 
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Generic, Protocol, TypeVar
 
-from shim.domain.allocations import ANY, Ask, AskKey, Grant
+from shim.domain.allocations import ANY, Ask, AskKey, GangDemand, Grant, HeldTags, PendingRequest, SpokenFor, TagCounts
 from shim.domain.ids import SubClusterId
-from shim.domain.requests import GangDemand, HeldTags, PendingRequest, SpokenFor, TagCounts
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.events import ClusterCapacity
 from shim.multicluster.core.splitter import AskSplitter, split_constrained

@@ -11,13 +11,14 @@ from shim.domain.allocations import (
     ConstraintHandling,
     Grant,
     NodeToken,
+    PendingRequest,
+    RequestPlan,
     RunningContainer,
     SessionRequest,
     TaggedSpot,
 )
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 
 # The capacity of a sub-cluster, as far as a queue may use it.

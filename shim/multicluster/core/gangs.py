@@ -13,10 +13,9 @@ Times are told with the events, in seconds by one clock that is never set.
 
 from collections.abc import Sequence
 
-from shim.domain.allocations import Grant
+from shim.domain.allocations import GangDemand, Grant
 from shim.domain.gangs import Gang
 from shim.domain.ids import ApplicationAttemptId
-from shim.domain.requests import GangDemand
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.session import Conversations

@@ -14,9 +14,9 @@ from shim.domain.allocations import (
     RejectedAsk,
     RunningContainer,
     SessionRequest,
+    TagCounts,
 )
 from shim.domain.ids import ContainerId
-from shim.domain.requests import TagCounts
 from shim.multicluster.core.asks import AskBook, AskGroup
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.events import NotRunning, SessionLost, SessionOpened

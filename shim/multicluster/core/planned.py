@@ -14,9 +14,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from shim.domain.allocations import AskKey, TaggedSpot
+from shim.domain.allocations import AskKey, PendingRequest, RequestPlan, TaggedSpot
 from shim.domain.ids import ContainerId, SubClusterId
-from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.events import (

@@ -8,10 +8,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shim.domain.allocations import AskKey, Ended, PreemptedContainer
+from shim.domain.allocations import AskKey, Ended, PendingRequest, PreemptedContainer
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.preemption import PREEMPTED_DIAGNOSTICS, PREEMPTED_EXIT_STATUS
-from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook

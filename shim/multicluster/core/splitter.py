@@ -28,10 +28,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint, TaggedSpot
+from shim.domain.allocations import (
+    AskKey,
+    ConstraintHandling,
+    HeldTags,
+    PendingRequest,
+    PlacementConstraint,
+    TagCounts,
+    TaggedSpot,
+    count_tagged,
+)
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict, WorkEstimate
-from shim.domain.requests import HeldTags, PendingRequest, TagCounts, count_tagged
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.containers import ContainerWatch
 from shim.multicluster.core.events import ClusterCapacity, LedgerEffect, PlanEvent

@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, PendingRequest, RequestPlan
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import PendingRequest, RequestPlan
 from shim.multicluster.core.events import ClusterCapacity
 from shim.multicluster.core.splitter import may_have, most_by_nodes, places_of
 

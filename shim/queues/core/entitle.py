@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from shim.domain.ids import ApplicationId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.queues.core.share_load import FederationLoad, QueueLoad
 from shim.queues.core.share_round import Division, PendingApplication, QueueShareStatus, Shares, ShareSettings
 

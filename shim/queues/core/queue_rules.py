@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 from fnmatch import fnmatchcase
 
-from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
+from shim.domain.queues import FederatedQueue, QueueMapping, SharePolicy
 
 GroupsOf = Callable[[str], Collection[str]]
 """The groups of a user; asked only where a rule names groups."""

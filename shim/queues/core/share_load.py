@@ -5,9 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shim.domain.ids import SubClusterId
-from shim.domain.queues import QueueReport
+from shim.domain.queues import FederatedQueue, QueueReport, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.federation.core.subcluster_view import SubClusterView
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fairness import FloatArray, QueueTree, dominant_share, hierarchical_entitlement
 from shim.domain.ids import ApplicationId
+from shim.domain.queues import FederatedQueue, SharePolicy, parent_of
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
 from shim.queues.core.share_load import FederationLoad
 

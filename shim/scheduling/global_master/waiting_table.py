@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.allocations import AskKey, PlacementConstraint, TaggedSpot
-from shim.domain.deadlines import JobTimes, WorkLeft, arrival_by_id
+from shim.domain.allocations import AskKey, PendingRequest, PlacementConstraint, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.launches import WorkEstimate
-from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
-from shim.domain.wishes import NO_WISHES, JobWishes
+from shim.domain.wishes import NO_WISHES, JobTimes, JobWishes, WorkLeft, arrival_by_id
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray, RecurringJobModels, work_left
 from shim.scheduling.former_runs import FormerStage

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from heddle import models
+from shim.domain.allocations import NEAR_DATA
 from shim.domain.launches import ConflictKind, Verdict, WorkEstimate
-from shim.domain.requests import NEAR_DATA
 from shim.multicluster.core.splitter import AskDecision
 from shim.multicluster.splitters import MatchingStatus
 

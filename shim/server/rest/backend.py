@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from shim.calls.control import ControlService
-from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import SubmissionRecord
+from shim.domain.wishes import WorkLeft
 from shim.errors import HomeUnreachableError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView, Part
 from shim.federation.deadline_outlook import DeadlineOutlook, outlook, outlook_of_waiting

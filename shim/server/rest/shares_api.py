@@ -27,8 +27,8 @@ from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
 from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.roles import TokenScope
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.identity.service import Caller, IdentityService
 from shim.ports.queue_stores import PolicyVersion
 from shim.queues.admission import AdmissionQueue

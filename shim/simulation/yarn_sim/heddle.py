@@ -19,10 +19,10 @@ from shim.app.peers import GlobalMasterParts, local_master
 from shim.app.runtime import ReachableClusters, Runtime, new_view
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import solve_here
-from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.gangs import GANG_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
+from shim.domain.wishes import DEADLINE_TAG
 from shim.errors import (
     HeddleError,
     NeverReachedError,

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 from shim.domain.applications import SPAN_TAG
-from shim.domain.deadlines import deadline_of
 from shim.domain.gangs import gang_of
 from shim.domain.resources import ResourceVector
-from shim.domain.wishes import wishes_of
+from shim.domain.wishes import deadline_of, wishes_of
 from shim.errors import BadRequestError
 
 _UP_TO = "heddle-containers-up-to="

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from shim.domain.ids import ApplicationId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.rm_questions import ask_application
 from shim.identity.service import IdentityRules

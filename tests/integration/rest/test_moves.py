@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from shim.domain.ids import ApplicationId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Answer
 from tests.doubles.settings import usual

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from tests.support.scripted_server import ScriptedServer, context
 
 BASE = "/ws/v1/cluster"

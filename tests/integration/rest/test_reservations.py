@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestRequest
 from shim.server.rest.messages import Answer

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import ApplicationId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.federation.application_acls import ApplicationACLBook
 from shim.identity.service import IdentityRules
 from tests.doubles.settings import usual

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.queues import UNORDERED
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import UNORDERED
 from shim.errors import HeddleError
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.simulation.cluster.federation import ModelledFederation

@@ -17,7 +17,7 @@ from shim.config import queues
 from shim.config.loader import Config, parse
 from shim.config.tree import is_table, item_type
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import PLAIN, FederatedQueue, QueueDefaults
+from shim.domain.queues import PLAIN, FederatedQueue, QueueDefaults
 
 READERS = (shim.app, shim.cli, shim.config)
 

@@ -8,7 +8,7 @@ import pytest
 
 from shim.config.policy_files import parse_policy
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import SharePolicy
+from shim.domain.queues import SharePolicy
 from shim.errors import ConfigError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.core.entitle import ShareSettings

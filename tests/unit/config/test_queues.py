@@ -9,7 +9,7 @@ from shim.config.policy_files import parse_policy, policy_tables, policy_text
 from shim.config.queues import PolicyConfig
 from shim.domain.ids import SubClusterId
 from shim.domain.placement_rules import NodeGroup
-from shim.domain.shares import AUTOMATIC, FederatedQueue, QueueMapping, SharePolicy
+from shim.domain.queues import AUTOMATIC, FederatedQueue, QueueMapping, SharePolicy
 from shim.errors import ConfigError
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

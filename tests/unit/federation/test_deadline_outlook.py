@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
-from shim.domain.deadlines import WorkLeft
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
+from shim.domain.wishes import WorkLeft
 from shim.federation.deadline_outlook import DeadlineOutlook, outlook, outlook_of_waiting
 from tests.doubles.builders import a_record, a_submission
 

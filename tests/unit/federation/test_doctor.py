@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import FederatedQueue
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue
 from shim.federation.doctor import PROBE_USER, SKEW_HARMFUL_S, KerberosFacts, Level, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts
 from shim.federation.tls_findings import TLSFacts

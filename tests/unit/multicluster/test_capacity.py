@@ -7,8 +7,8 @@ import pytest
 
 from shim.domain.allocations import ConstraintHandling
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, HaState
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.epochs import Epochs

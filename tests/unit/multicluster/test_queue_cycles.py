@@ -4,10 +4,9 @@ import asyncio
 from dataclasses import replace
 from random import Random
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, PendingRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.launches import Verdict
-from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings

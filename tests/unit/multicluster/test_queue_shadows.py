@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from shim.domain.requests import PendingRequest
+from shim.domain.allocations import PendingRequest
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.scheduling.shadow_report import DifferenceKind
 from tests.doubles.settings import usual

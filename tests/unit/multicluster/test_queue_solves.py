@@ -7,8 +7,7 @@ from random import Random
 
 import pytest
 
-from shim.domain.allocations import ConstraintHandling, PlacementConstraint, TagBound
-from shim.domain.requests import PendingRequest
+from shim.domain.allocations import ConstraintHandling, PendingRequest, PlacementConstraint, TagBound
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.queue_solves import QueueSolves

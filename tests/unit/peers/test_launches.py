@@ -9,6 +9,7 @@ import pytest
 from msgspec import to_builtins
 from prometheus_client import CollectorRegistry, generate_latest
 
+from shim.domain.allocations import PendingRequest
 from shim.domain.capacity_bids import (
     CapacityBid,
     CapacityBidLine,
@@ -19,9 +20,8 @@ from shim.domain.capacity_bids import (
 )
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, GlobalMasterId, NodeId, SubClusterId
 from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Verdict
-from shim.domain.requests import PendingRequest
+from shim.domain.queues import UNORDERED
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import UNORDERED
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import ClusterCapacity

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.errors import ForbiddenError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.access import QueueAccess

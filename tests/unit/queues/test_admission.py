@@ -8,9 +8,8 @@ import pytest
 from shim.domain.access_lists import Viewer
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.queues import QueueReport, QueueState
+from shim.domain.queues import FederatedQueue, QueueMapping, QueueReport, QueueState, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
 from shim.domain.subclusters import HaState, SubClusterReport
 from shim.domain.submissions import NOWHERE, Submission, SubmissionState
 from shim.errors import ConflictError, ForbiddenError, HomeUnreachableError, StoreUnavailableError

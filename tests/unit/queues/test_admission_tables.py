@@ -8,7 +8,7 @@ import pytest
 
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
 from shim.errors import ForbiddenError
 from shim.federation.core.federation_view import FederationView, ViewSettings

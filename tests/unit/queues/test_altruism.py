@@ -8,8 +8,8 @@ import pytest
 from altruism import LeftoverOrder
 from shim.domain.allocations import AskKey, Grant
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.core import AttemptHoldings, HeldBack
 from shim.multicluster.core.containers import Container, ContainerState

@@ -3,8 +3,8 @@
 import pytest
 
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import BadRequestError
 from shim.federation.core.federation_view import FederationView, ViewSettings

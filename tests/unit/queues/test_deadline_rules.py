@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.errors import BadRequestError, ForbiddenError
 from shim.queues.admission import hopeless_deadline
 from shim.scheduling.durations import FormerRun, FormerRuns, recurring_key_of

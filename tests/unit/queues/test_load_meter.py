@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import ApplicationDocument
 from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.federation_view import FederationView, ViewSettings

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from shim.config.policy_files import parse_policy
-from shim.domain.shares import SharePolicy
+from shim.domain.queues import SharePolicy
 from shim.errors import BadRequestError, ConflictError, NotFoundError
 from shim.queues.policies import PolicyService
 from shim.simulation.stores import InMemoryPolicyStore

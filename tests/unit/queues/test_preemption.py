@@ -11,8 +11,8 @@ import pytest
 from shim.domain.allocations import Grant
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import PreemptionSettings, PreemptionStage
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.multicluster.attempt import MultiClusterAttempt
 from shim.multicluster.core import (

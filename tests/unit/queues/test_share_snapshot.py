@@ -7,8 +7,8 @@ import pytest
 from shim.domain.allocations import Grant
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import WaitingWork
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import SubClusterState
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.multicluster.core import AttemptHoldings

@@ -3,7 +3,7 @@
 import pytest
 
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import AUTOMATIC, PLAIN, FederatedQueue, QueueDefaults, SharePolicy
+from shim.domain.queues import AUTOMATIC, PLAIN, FederatedQueue, QueueDefaults, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.unnamed_queues import UnnamedQueues
 from tests.doubles.clock import FakeClock

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.deadlines import WorkLeft
+from shim.domain.wishes import WorkLeft
 from shim.scheduling.durations import (
     DurationModel,
     FormerRun,

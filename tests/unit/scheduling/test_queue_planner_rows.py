@@ -2,9 +2,8 @@
 
 import pytest
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, GangDemand, PendingRequest
 from shim.domain.ids import SubClusterId
-from shim.domain.requests import GangDemand, PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.scheduling.queue_planner import could_ever_start, partial_rows
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.config.policy_files import parse_policy
-from shim.domain.deadlines import JobTimes
+from shim.domain.allocations import GangDemand
 from shim.domain.ids import ContainerId, NodeId
-from shim.domain.requests import GangDemand
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
+from shim.domain.wishes import JobTimes
 from shim.errors import ConfigError
 from shim.scheduling.capacity import NamedPlaces
 from shim.scheduling.durations import DurationModel, RecurringJobModels

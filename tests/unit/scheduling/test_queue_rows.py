@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shim.domain.allocations import GangDemand
 from shim.domain.file_systems import FileSystems
 from shim.domain.ids import NodeId, SubClusterId
-from shim.domain.requests import GangDemand
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.capacity import Capacity, NodeCapacity
 from shim.scheduling.durations import DurationModel, RecurringJobModels

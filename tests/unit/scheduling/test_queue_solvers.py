@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.allocations import PlacementConstraint, TaggedSpot
-from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ContainerId, NodeId
-from shim.domain.wishes import JobWishes
+from shim.domain.wishes import JobTimes, JobWishes
 from shim.scheduling.solvers import SOLVERS
 from tests.unit.scheduling.test_queue_table import (
     EAST,

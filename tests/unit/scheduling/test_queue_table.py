@@ -4,10 +4,9 @@ from random import Random
 
 import pytest
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, GangDemand, PendingRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.placement_rules import NO_RULES
-from shim.domain.requests import GangDemand, PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.capacity import Capacity, NodeCapacity

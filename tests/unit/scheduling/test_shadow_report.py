@@ -2,9 +2,8 @@
 
 import pytest
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, RequestPlan
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
-from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.scheduling.shadow_report import MOST_REMEMBERED, DifferenceKind, ShadowReport, differences
 

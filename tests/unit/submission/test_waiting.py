@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.submission.waiting import HomeWaits
 from tests.doubles.clock import FakeClock

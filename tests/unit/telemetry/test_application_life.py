@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.inspection import ClusterEvents, ClusterStatus, SubClusterDescription

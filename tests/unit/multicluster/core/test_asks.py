@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, Grant, PlacementConstraint
+from shim.domain.allocations import ANY, Ask, AskKey, ConstraintHandling, GangDemand, Grant, PlacementConstraint
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
-from shim.domain.requests import GangDemand
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.asks import AskBook, AskGroup, new_rows, rows_by_key

@@ -14,12 +14,13 @@ from shim.domain.allocations import (
     AskKey,
     ConstraintHandling,
     Grant,
+    PendingRequest,
     PlacementConstraint,
     RejectedAsk,
+    TagCounts,
 )
 from shim.domain.gangs import Gang
 from shim.domain.ids import ContainerId, NodeId, SubClusterId
-from shim.domain.requests import PendingRequest, TagCounts
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import (
     AMCalled,

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, PendingRequest, RequestPlan
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import Beat, ClusterCapacity
 from shim.multicluster.core.events import (

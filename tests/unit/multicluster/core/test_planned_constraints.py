@@ -2,10 +2,17 @@
 
 from dataclasses import replace
 
-from shim.domain.allocations import AskKey, ConstraintHandling, PlacementConstraint
+from shim.domain.allocations import (
+    AskKey,
+    ConstraintHandling,
+    PendingRequest,
+    PlacementConstraint,
+    RequestPlan,
+    SpokenFor,
+    TagCounts,
+)
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import PendingRequest, RequestPlan, SpokenFor, TagCounts
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.events import AllocationsVerified, Planned, Propose, PublishRequests

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, PendingRequest
 from shim.domain.ids import SubClusterId
-from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core import CapacitySplitter, ClusterCapacity
 

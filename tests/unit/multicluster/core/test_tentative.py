@@ -4,10 +4,9 @@ from collections import Counter
 
 import pytest
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, PendingRequest, RequestPlan
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Verdict
-from shim.domain.requests import PendingRequest, RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.events import ClusterCapacity
 from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocation

@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.queues import PartitionReport, QueueReport, QueueState
+from shim.domain.queues import FederatedQueue, PartitionReport, QueueReport, QueueState, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.queues.core.entitle import PendingApplication, Round, ShareSettings, decide_starts

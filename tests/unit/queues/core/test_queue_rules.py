@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
+from shim.domain.queues import FederatedQueue, QueueMapping, SharePolicy
 from shim.queues.core.queue_rules import is_listed, map_queue, may_administer, may_submit
 
 POLICY = SharePolicy(

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.federation.core.subcluster_view import SubClusterView
 from shim.queues.core.share_load import LiveApplication, QueueLoad, measure, nowhere

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.allocations import AskKey, PlacementConstraint, TaggedSpot
-from shim.domain.deadlines import JobTimes, WorkLeft
+from shim.domain.allocations import AskKey, PendingRequest, PlacementConstraint, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
-from shim.domain.requests import PendingRequest
 from shim.domain.resources import ResourceVector
+from shim.domain.wishes import JobTimes, WorkLeft
 from shim.scheduling.durations import DurationModel, FormerRun, RecurringJobModels
 from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.global_master.waiting_table import HeldContainers, WaitingTable

@@ -4,9 +4,8 @@ import json
 
 import pytest
 
-from shim.domain.allocations import AskKey
+from shim.domain.allocations import AskKey, RequestPlan
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
-from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.domain.roles import Right
 from shim.scheduling.shadow_report import ShadowReport

@@ -7,8 +7,8 @@ from shim.app.use_cases import assemble
 from shim.calls.client import CallSettings, ClientCalls
 from shim.domain.access_lists import ApplicationACLs
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens, TokenLimits

@@ -12,9 +12,9 @@ from adapters.yarn.rm_rpc import DualResourceManager
 from shim.calls.client import CallSettings, ClientCalls
 from shim.concurrency.fair_turns import FairTurns
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.roles import Role
-from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.submissions import NOWHERE, HomeDecision, SubmissionRecord, SubmissionState
 from shim.errors import ResourceRequestError
 from shim.federation.core.federation_view import Part

@@ -3,7 +3,7 @@
 import pytest
 
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
+from shim.domain.queues import FederatedQueue, SharePolicy, parent_of
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 POLICY = SharePolicy((FederatedQueue("root.analytics", names={EAST: "root.bi"}), FederatedQueue("root.dev")))
