@@ -1,21 +1,32 @@
 """Everything of docker/compose.yaml together: work goes in at Heddle and comes out of both clusters."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
+from testcontainers.core.container import DockerContainer
 
 from heddle.client.workflows import CALLS, MANAGER_CALLS
 from shim.cli.front import Front
 from shim.lab.processes import wait_until
+from shim.lab.readiness import listens
 from shim.lab.showcase import run_word_counts
 from shim.lab.word_count import WordCount, find_texts, share_out
+from shim.protocol.proto.messages import GetNewApplicationResponseProto
+from tests.containers.conftest import LABEL
+from tests.doubles.postgresql import free_port
+from tests.support.kdc import LOCALHOST, REALM
+from tests.support.ticket_calls import by_ticket, calling
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 
+RM, ADA = f"rm/{LOCALHOST}@{REALM}", f"ada@{REALM}"
 QUEUES = ("default", "prod", "dev", "default")
 
 
@@ -67,9 +78,61 @@ def test_heddle_needs_no_root_no_capability_and_no_place_to_write(federation, he
     assert tried.count("Read-only file system") == 2
 
 
-def test_the_image_can_ask_for_tickets(federation, heddle):
-    name = "import gssapi; print(gssapi.Name('heddle@front', gssapi.NameType.hostbased_service))"
-    assert federation.run("heddle", "python3", "-c", name).strip() == "heddle@front"
+@pytest.fixture
+def by_tickets(images, kdc, kerberos, tmp_path):
+    """A Heddle of the image, beside a KDC of this machine; its clients log in by ticket alone."""
+    ports = {name: free_port() for name in ("rest", "client_rpc")}
+    listed = "\n".join(f'{name} = "127.0.0.1:{port}"' for name, port in ports.items())
+    written = tmp_path / "heddle.toml"
+    written.write_text(f"""
+        [server]
+        {listed}
+        scheduler_rpc = ""
+        [security]
+        admins = ["ada"]
+        [security.kerberos]
+        principal = "{RM}"
+        keytab = "/etc/heddle/heddle.keytab"
+        web_principal = "HTTP/{LOCALHOST}@{REALM}"
+        web_keytab = "/etc/heddle/http.keytab"
+        [[subcluster]]
+        id = "east"
+        web = "http://127.0.0.1:9"
+        client_rpc = "127.0.0.1:9"
+        """)
+    files = {kdc.environment["KRB5_CONFIG"]: "/etc/krb5.conf", str(written): "/etc/heddle/heddle.toml"}
+    for principal, name in ((RM, "heddle"), (f"HTTP/{LOCALHOST}@{REALM}", "http")):
+        keytab = shutil.copy(kdc.keytab(principal), tmp_path / f"{name}.keytab")
+        os.chown(keytab, 10001, 10001)  # Heddle uses none that others can read
+        files[str(keytab)] = f"/etc/heddle/{name}.keytab"
+    tmp_path.chmod(0o755)
+    subprocess.run(["kinit", "-k", "-t", kdc.keytab(ADA), ADA], check=True)
+    container = DockerContainer("heddle", labels=LABEL, network_mode="host")
+    for here, there in files.items():
+        container.with_volume_mapping(here, there, "ro")
+    with container:
+        told = container.get_wrapped_container()
+        assert wait_until(lambda: all(listens(f"127.0.0.1:{each}") for each in ports.values()), timeout_s=60), (
+            told.logs()
+        )
+        yield SimpleNamespace(**{name: f"127.0.0.1:{port}" for name, port in ports.items()}, container=container)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives a keytab to the image's user")
+async def test_clients_log_in_at_the_image_by_ticket_and_heddle_gets_its_own(by_tickets, kdc):
+    async with calling(by_tickets.client_rpc, by_ticket(ADA, kdc.keytab(ADA))) as ask:
+        assert isinstance(await ask("getNewApplication"), GetNewApplicationResponseProto)
+    address = f"http://{LOCALHOST}:{by_tickets.rest.rpartition(':')[2]}/heddle/v1"
+
+    def asked(path: str, *options: str) -> subprocess.CompletedProcess[str]:
+        command = ["curl", "--silent", "--fail", *options, f"{address}/{path}"]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    ticket = ("--negotiate", "--user", ":")
+    assert json.loads(asked("console/caller", *ticket).stdout)["user"] == "ada"
+    assert asked("console/caller").returncode == 22  # what curl makes of 401
+    findings = json.loads(asked("doctor", *ticket).stdout)["findings"]
+    assert [each["level"] for each in findings if each["check"] == "kdc"] == ["ok"], findings
 
 
 def test_the_image_lists_its_packages(federation, heddle):
