@@ -25,12 +25,12 @@ import httpx
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from shim.lab import Lab, LabSpec
-from shim.lab.tidying import end_applications
 from tests.support.altruism_jobs import FAIR_LEAF, policy_of
 from tests.support.client_jars import compile_program, tez_jars
 from tests.support.engines import Tez
 from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import spanning_secret
+from tests.support.tidying import end_applications
 
 _UNIT_MIB = 512
 _UNITS = 25

@@ -28,10 +28,10 @@ from statistics import fmean
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from shim.lab import Lab, LabSpec
-from shim.lab.tidying import end_applications
 from tests.support.altruism_jobs import FAIR_LEAF, AltruismJobs, SleepingDag, policy_of
 from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import spanning_secret
+from tests.support.tidying import end_applications
 
 _OVERRIDES = {
     "yarn-site.xml": {

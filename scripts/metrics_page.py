@@ -4,7 +4,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from shim.telemetry.definitions import SUBJECTS, MetricDefinition
+from shim.telemetry import definitions
+from shim.telemetry.definitions import MetricDefinition
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "operators" / "monitoring" / "metrics.md"
 
@@ -18,9 +19,31 @@ library are there, too. [Alerts](alerts.yaml) and [boards](README.md) are made o
 """
 
 
+_SUBJECTS = {
+    definitions.HTTP_REQUESTS: "The process",
+    definitions.SUBCLUSTER_AGE_SECONDS: "Sub-clusters",
+    definitions.SUBMISSIONS: "Submissions",
+    definitions.QUEUE_WAITING_APPLICATIONS: "Queues",
+    definitions.AM_SESSIONS: "ApplicationMasters",
+    definitions.HOME_VERDICTS: "Masters",
+}
+"""Subjects by the first of their metrics. Those of masters are there where several Global Masters are."""
+
+
 def page() -> str:
     """The whole page."""
-    return _HEAD + "".join(_subject(subject, defined) for subject, defined in SUBJECTS.items())
+    return _HEAD + "".join(_subject(subject, defined) for subject, defined in subjects().items())
+
+
+def subjects() -> dict[str, tuple[MetricDefinition, ...]]:
+    """Every definition, by its subject."""
+    found: dict[str, tuple[MetricDefinition, ...]] = {}
+    subject = ""
+    for each in vars(definitions).values():
+        if isinstance(each, MetricDefinition):
+            subject = _SUBJECTS.get(each, subject)
+            found[subject] = (*found.get(subject, ()), each)
+    return found
 
 
 def _subject(subject: str, defined: tuple[MetricDefinition, ...]) -> str:

@@ -24,7 +24,6 @@ from statistics import fmean
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from shim.lab import Lab, LabSpec
-from shim.lab.tidying import end_applications
 from tests.support.share_trial import (
     ENTITLED,
     STARTS,
@@ -36,6 +35,7 @@ from tests.support.share_trial import (
     through_heddle_with_preemption,
     without_heddle,
 )
+from tests.support.tidying import end_applications
 
 _NEAR = 0.05
 _SMOOTH_S = 30.0

@@ -16,7 +16,7 @@ from scripts.bench.real_masters import register
 from scripts.bench.targets import HeddleProcess
 from shim.domain.ids import ApplicationId
 from shim.lab import Lab, LabSpec
-from shim.lab.tidying import end_applications_at
+from tests.support.tidying import end_applications_at
 
 FEW, MANY = 100, 5000
 _ENDS_S = 600.0

@@ -19,11 +19,11 @@ import httpx
 from scripts.calibrating.draw import DrawnJob
 from scripts.calibrating.rows import CONTAINER, Row
 from shim.lab import Lab
-from shim.lab.tidying import end_applications
 from tests.support.client_jars import compile_program
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
 from tests.support.stock_client import StockClient
+from tests.support.tidying import end_applications
 
 _BEAT_MS = 1000
 _SHELL = """\

@@ -101,13 +101,6 @@ class PlacementRules:
     constraints: tuple[OperatorConstraint, ...] = ()
     node_groups: tuple[NodeGroup, ...] = ()
 
-    @property
-    def unknown_groups(self) -> tuple[tuple[str, str], ...]:
-        """Names of constraints, each with a node group that it names and that is none."""
-        known = {*KNOWN_GROUPS, *(group.name for group in self.node_groups)}
-        named = ((each.name, wish.group) for each in self.constraints for choice in each.any_of for wish in choice)
-        return tuple(dict.fromkeys(pair for pair in named if pair[1] not in known))
-
 
 NO_RULES = PlacementRules()
 
@@ -126,11 +119,6 @@ def read_wish(text: str) -> tuple[tuple[CountWish, ...], ...]:
     if len(choices) > MOST_CHOICES or any(len(choice) > _MOST_TERMS for choice in choices):
         raise BadRequestError(f"has more than {MOST_CHOICES} parts with `or`, or {_MOST_TERMS} with `and`")
     return choices
-
-
-def wish_text(any_of: tuple[tuple[CountWish, ...], ...]) -> str:
-    """A wish as it is written."""
-    return " or ".join(" and ".join(map(_term_text, choice)) for choice in any_of)
 
 
 def _divided(text: str, word: str) -> list[str]:
@@ -156,11 +144,3 @@ def _range(word: str, text: str) -> tuple[int, int | None]:
     if least == 0 and most is None:
         raise BadRequestError(f"{word!r} in {text[:_LONGEST_SHOWN]!r} bounds nothing: {_FORM}")
     return least, most
-
-
-def _term_text(wish: CountWish) -> str:
-    if wish.most == wish.least:
-        told = str(wish.least)
-    else:
-        told = f"{wish.least or ''}..{'' if wish.most is None else wish.most}"
-    return f"{told} {'+'.join(sorted(wish.tags))} in {wish.group}"

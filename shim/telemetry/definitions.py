@@ -1,12 +1,12 @@
 """Every metric of Heddle, by subject: its name, labels and meaning, once.
 
-Whoever counts makes its series of these definitions; docs/operators/monitoring/metrics.md is written from them by
-scripts/metrics_page.py. Names follow Prometheus' conventions; the client library appends `_total` to counters.
+Whoever counts makes its series of these definitions; docs/operators/monitoring/metrics.md is written from them, in
+their order, by scripts/metrics_page.py, which names the first of each subject. Names follow Prometheus' conventions;
+the client library appends `_total` to counters.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -160,12 +160,6 @@ ROWS_LEFT_OUT = MetricDefinition(
     "counter",
     notes="`applications` (50,000), `nodes` (20,000), `queues` (20,000), or with names or documents that are too long",
 )
-OVERTAKEN_APPLICATIONS = MetricDefinition(
-    "heddle_overtaken_applications",
-    "Applications that wait at their home for an ApplicationMaster, while others of their queue start elsewhere",
-    ("subcluster",),
-    notes="after 30 s; `heddle app why` tells what each waits for, `heddle app rehome` moves it",
-)
 POLLS = MetricDefinition(
     "heddle_polls",
     "Polls of sub-clusters",
@@ -194,6 +188,12 @@ REPAIR_FAILING = MetricDefinition(
 )
 REPAIR_GIVEN_UP = MetricDefinition(
     "heddle_repair_given_up", "Applications that ran nowhere and were ended as FAILED", (), "counter"
+)
+OVERTAKEN_APPLICATIONS = MetricDefinition(
+    "heddle_overtaken_applications",
+    "Applications that wait at their home for an ApplicationMaster, while others of their queue start elsewhere",
+    ("subcluster",),
+    notes="after 30 s; `heddle app why` tells what each waits for, `heddle app rehome` moves it",
 )
 
 QUEUE_WAITING_APPLICATIONS = MetricDefinition(
@@ -322,64 +322,3 @@ QUEUES_OWNED = MetricDefinition("heddle_queues_owned", "Queues whose lease this 
 LEASE_SECONDS = MetricDefinition(
     "heddle_lease_seconds", "Until the lease of a master ends", ("master",), notes="0 for one that is gone"
 )
-
-SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
-    {
-        "The process": (
-            HTTP_REQUESTS,
-            HTTP_REQUEST_SECONDS,
-            RATE_LIMITED,
-            EVENT_LOOP_LAG_SECONDS,
-            DOCTOR_FINDINGS,
-            CERTIFICATE_SECONDS,
-            STORE_SECONDS,
-            BACKGROUND_FAILURES,
-            BUILD_INFO,
-        ),
-        "Sub-clusters": (
-            SUBCLUSTER_AGE_SECONDS,
-            SUBCLUSTER_STATE,
-            SUBCLUSTER_ADMISSION,
-            SUBCLUSTER_NODES,
-            SUBCLUSTER_LIVE_APPLICATIONS,
-            POLLS,
-            ROWS_LEFT_OUT,
-            RM_REQUEST_SECONDS,
-        ),
-        "Submissions": (SUBMISSIONS, REPAIR_FAILING, REPAIR_GIVEN_UP, OVERTAKEN_APPLICATIONS),
-        "Queues": (
-            QUEUE_WAITING_APPLICATIONS,
-            QUEUE_SHARE,
-            PREEMPTION_ACTS,
-            ALTRUISM_SECONDS,
-            ALTRUISM_USER_MIB_SECONDS,
-        ),
-        "ApplicationMasters": (
-            AM_SESSIONS,
-            AM_LOGINS,
-            AM_CALLS,
-            AM_ADDED_SECONDS,
-            LAUNCH_VERDICTS,
-            LAUNCH_CONFLICTS,
-            ROOM_OFFERS,
-            LAUNCH_REPAIRS,
-            LAUNCH_FALLBACKS,
-            PROMISED_CONTAINERS,
-            SOLVER_PROBLEMS,
-            SHADOW_CYCLES,
-            SHADOW_DIFFERENCES,
-        ),
-        "Masters": (
-            HOME_VERDICTS,
-            INCONSISTENCIES,
-            REPAIRS,
-            PASSED_ON,
-            LINK_UP,
-            LINK_REPORTS,
-            LINK_RESYNCS,
-            QUEUES_OWNED,
-            LEASE_SECONDS,
-        ),
-    }
-)
-"""Every definition. Those of masters are there where several Global Masters are."""

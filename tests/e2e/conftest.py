@@ -11,8 +11,8 @@ import structlog
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.lab import Lab
-from shim.lab.tidying import end_applications
 from shim.telemetry import configure_logs
+from tests.support.tidying import end_applications
 
 _START_S = 180
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from shim.lab import Lab, LabSpec
-from shim.lab.tidying import end_applications
 from tests.support.altruism_jobs import FAIR_LEAF, SHOWN_S, AltruismJobs, SleepingDag, kept_s, policy_of
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
+from tests.support.tidying import end_applications
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 

@@ -10,8 +10,8 @@ import pytest
 
 from shim.lab import Lab
 from shim.lab.spec import ClusterSpec, LabSpec
-from shim.lab.tidying import end_applications
 from tests.support.heddle_process import HeddleProcess, until
+from tests.support.tidying import end_applications
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 

@@ -13,8 +13,8 @@ import pytest
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.lab import Lab, LabSpec
-from shim.lab.tidying import end_applications
 from tests.support.nursery import Nursery, shared_nursery
+from tests.support.tidying import end_applications
 
 _PATIENCE = aiohttp.ClientTimeout(total=60)
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from shim.lab import Lab, LabSpec
-from shim.lab.tidying import end_applications
 from tests.support.altruism_jobs import FAIR_LEAF, SHOWN_S, kept_s
 from tests.support.gated_jobs import GatedClient, GatedJob
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spanning import spanning_secret
+from tests.support.tidying import end_applications
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 

@@ -14,7 +14,6 @@ from shim.domain.credits import Credits
 from shim.multicluster.splitters import MatchingStatus
 from shim.peers.overview import MastersStatus
 from shim.server.peers import MastersCollector, MatchingCollector
-from shim.telemetry.definitions import SUBJECTS
 from shim.telemetry.metrics import FindingCollector, Metrics, RepairCollector, SubClusterGauges
 from shim.telemetry.shares import QueueGauges, ShareCollector
 from tests.doubles.clock import FakeClock
@@ -23,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "operators" / "monitoring"
 ALERTS = FOLDER / "alerts.yaml"
 BOARDS = sorted(FOLDER.glob("*.json"))
-DEFINED = {each.exposed: each for defined in SUBJECTS.values() for each in defined}
+DEFINED = {each.exposed: each for defined in metrics_page.subjects().values() for each in defined}
 SERIES = DEFINED.keys() | {
     f"{name}{suffix}"
     for name, each in DEFINED.items()

@@ -142,14 +142,6 @@ class ModelledFederation:
             for container in node.running
         }
 
-    def who_has(self, application_id: ApplicationId) -> list[SubClusterId]:
-        """The clusters in which an application has an ApplicationMaster of its own."""
-        return [
-            name
-            for name, cluster in self.clusters.items()
-            if (known := cluster.manager.applications.get(application_id)) and not known.order.is_unmanaged
-        ]
-
     async def _run_master(self, cluster: SubClusterId, application: Application, attempt: ApplicationAttemptId) -> None:
         self.starts.setdefault(application.order.id, []).append(cluster)
         job = self.jobs.get(application.order.program)

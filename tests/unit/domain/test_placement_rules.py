@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.placement_rules import CountWish, NodeGroup, read_wish, wish_text
+from shim.domain.placement_rules import CountWish, NodeGroup, read_wish
 from shim.errors import BadRequestError
 
 TAGS = st.frozensets(st.text("abz-_/:0", min_size=1, max_size=4), min_size=1, max_size=3)
@@ -19,9 +19,16 @@ WISHES = st.builds(
 )
 
 
+def written(wish: CountWish) -> str:
+    number = (
+        str(wish.least) if wish.most == wish.least else f"{wish.least or ''}..{'' if wish.most is None else wish.most}"
+    )
+    return f"{number} {'+'.join(sorted(wish.tags))} in {wish.group}"
+
+
 @given(st.lists(st.lists(WISHES, min_size=1, max_size=3).map(tuple), min_size=1, max_size=3).map(tuple))
 def test_a_wish_is_read_as_it_is_written(any_of):
-    assert read_wish(wish_text(any_of)) == any_of
+    assert read_wish(" or ".join(" and ".join(map(written, choice)) for choice in any_of)) == any_of
 
 
 def test_both_ends_of_a_range_are_in_it_and_a_number_alone_is_exactly_that_many():
