@@ -172,6 +172,7 @@ class Copies:
 
     def __init__(self, folder: Path, count: int) -> None:
         """Make `count` copies below `folder`."""
+        self.count = count
         command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
         self._free: SimpleQueue[Forks] = SimpleQueue()
@@ -210,20 +211,23 @@ class Copies:
             copy.pytest([f"--timeout={each_s:.0f}", *tests], MOST_SECONDS)
             return set(failed_in(copy.folder))
 
-    def covered(self, modules: Sequence[str], tests: Sequence[str]) -> tuple[Path, str]:
-        """Run tests under coverage of modules, with the test as context: the file of data, and what pytest printed.
+    @contextlib.contextmanager
+    def covered(self, modules: Sequence[str], tests: Sequence[str]) -> Iterator[tuple[Path, str, list[str]]]:
+        """Run tests under coverage of modules, with the test as context.
+
+        Its folder, with the file of data until the next run there, what pytest printed, and the tests that failed.
 
         Raises:
-            SystemExit: They are not green, or do not run.
+            SystemExit: They do not run.
         """
         with self._one() as copy:
             measured = [f"--cov={module}" for module in modules]
-            options = ["-x", *measured, "--cov-context=test", "--cov-report=", "--durations=0", "--durations-min=0"]
-            ran = copy.pytest([*options, *tests], 2 * MOST_SECONDS)
-            if ran.code not in {0, 5}:
+            options = [*measured, "--cov-context=test", "--cov-report=", "--durations=0", "--durations-min=0"]
+            ran = copy.pytest([*options, *tests], 3 * MOST_SECONDS)
+            if ran.code not in {0, 1, 5}:
                 shown = ran.output.partition("slowest durations")[0]
-                raise SystemExit(f"tests are not green without a mutant:\n{shown[-3000:]}")
-            return copy.folder, ran.output
+                raise SystemExit(f"tests do not run without a mutant:\n{shown[-3000:]}")
+            yield copy.folder, ran.output, failed_in(copy.folder)
 
     def close(self) -> None:
         """End their processes."""

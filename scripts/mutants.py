@@ -26,7 +26,7 @@ import re
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
@@ -263,6 +263,31 @@ class Reach:
         seconds = {test: took for test, took in self.seconds.items() if stays(test)} | dict(newer.seconds)
         return Reach(seconds=seconds, by_line=by_line)
 
+    def within(self, modules: Sequence[str], files: set[str]) -> "Reach":
+        """Return what the tests in some files reach of some modules."""
+        return self._part(
+            lambda path: any(Path(path).is_relative_to(each) for each in modules),
+            lambda test: test.partition("::")[0] in files,
+        )
+
+    def without(self, tests: Iterable[str]) -> "Reach":
+        """Return what all but some tests reach."""
+        left_out = set(tests)
+        return self._part(lambda _: True, lambda test: test not in left_out)
+
+    def _part(self, has_path: Callable[[str], bool], has_test: Callable[[str], bool]) -> "Reach":
+        def part(tests: frozenset[str]) -> frozenset[str]:
+            return frozenset(test for test in tests if test == AT_IMPORT or has_test(test))
+
+        return Reach(
+            seconds={test: took for test, took in self.seconds.items() if has_test(test)},
+            by_line={
+                path: {line: part(tests) for line, tests in ran.items()}
+                for path, ran in self.by_line.items()
+                if has_path(path)
+            },
+        )
+
 
 def read_reach(data_file: Path, output: str, root: Path) -> Reach:
     """Read what a run below `root` left: coverage's file with contexts, and pytest's report with all durations.
@@ -463,10 +488,11 @@ class Judge:
     def judge(self, chosen: Sequence[tuple[str, int, Mutant]]) -> list[Verdict]:
         """Return what became of each mutant, and print it as it is known."""
         verdicts = list[Verdict]()
-        for name in dict.fromkeys(name for name, _, _ in chosen):
-            reach = None if self._is_near else self._reach(name)
+        names = list(dict.fromkeys(name for name, _, _ in chosen))
+        reaches = {} if self._is_near else self._reaches(names)
+        for name in names:
             of_room = [place for place in chosen if place[0] == name]
-            verdicts += self._workers.map(lambda place: self._judged(place, reach), of_room)  # noqa: B023 - used up before the next room
+            verdicts += self._workers.map(lambda place: self._judged(place, reaches.get(place[0])), of_room)
         return confirmed(verdicts, self._copies)
 
     def _judged(self, place: tuple[str, int, Mutant], reach: Reach | None) -> Verdict:
@@ -484,28 +510,71 @@ class Judge:
         print(verdict, flush=True)
         return verdict
 
-    def _reach(self, name: str) -> Reach:
-        """Return what the tests of a room reach; those of files that have not changed since the last time as then."""
-        room, kept = self._rooms[name], REACHES / f"{name}-{_short_digest(self._rooms[name])}.pickle"
+    def _reaches(self, names: Sequence[str]) -> Mapping[str, Reach]:
+        """Return what the tests of each room reach; those of files that have not changed since the last time as then.
+
+        Most files are the tests of several rooms: they run once for all, some on each copy.
+        """
+        kept = {name: _Kept.of(name, self._rooms[name]) for name in names}
+        changed = {name: each.changed() for name, each in kept.items()}
+        run = sorted({file for files in changed.values() for file in files if (ROOT / file).is_file()})
+        modules = sorted({module for name in names for module in self._rooms[name].modules})
+        newer = Reach(seconds={}, by_line={})
+        if run:
+            print(f"what {len(run)} files of tests reach", flush=True)
+            parts = [part for at in range(self._copies.count) if (part := run[at :: self._copies.count])]
+            for part, found in zip(
+                parts, self._workers.map(lambda part: self._covered(modules, part), parts), strict=True
+            ):
+                newer = newer.renewed(set(part), found)
+        for name, files in changed.items():
+            if files:
+                kept[name].renew(files, newer.within(self._rooms[name].modules, files))
+        return {name: each.reach for name, each in kept.items()}
+
+    def _covered(self, modules: Sequence[str], tests: Sequence[str]) -> Reach:
+        with self._copies.covered(modules, tests) as (folder, output, failed):
+            if failed:
+                print("red without a mutant, so left out:", *failed, sep="\n    ", flush=True)
+            return read_reach(folder / ".coverage", output, folder).without(failed)
+
+
+@dataclass(kw_only=True)
+class _Kept:
+    """What the tests of a room reached the last time, and the digests of files then and now."""
+
+    file: Path
+    modules: str
+    tests: Mapping[str, str]
+    tests_then: Mapping[str, str]
+    reach: Reach
+
+    @classmethod
+    def of(cls, name: str, room: Room) -> "_Kept":
+        """Read it; nothing is known where a module of the room has changed."""
+        file = REACHES / f"{name}-{_short_digest(room)}.pickle"
         modules = _digest(file for place in room.modules for file in _sources(ROOT / place))
         tests = {
             file.relative_to(ROOT).as_posix(): _digest([file])
             for test in room.tests
             for file in _test_files(ROOT / test)
         }
-        known_tests, reach = dict[str, str](), Reach(seconds={}, by_line={})
-        if kept.is_file():
-            last = pickle.loads(kept.read_bytes())  # noqa: S301 - written below, in the project's own folder
+        tests_then, reach = dict[str, str](), Reach(seconds={}, by_line={})
+        if file.is_file():
+            last = pickle.loads(file.read_bytes())  # noqa: S301 - written below, in the project's own folder
             if last[0] == modules:
-                known_tests, reach = last[1:]
-        changed = {file for file in known_tests | tests if known_tests.get(file) != tests.get(file)}
-        if run := sorted(changed & tests.keys()):
-            print(f"{name}: what {len(run)} files of tests reach", flush=True)
-            folder, output = self._copies.covered(room.modules, run)
-            reach = reach.renewed(changed, read_reach(folder / ".coverage", output, folder))
-            REACHES.mkdir(parents=True, exist_ok=True)
-            kept.write_bytes(pickle.dumps((modules, tests, reach)))
-        return reach
+                tests_then, reach = last[1:]
+        return cls(file=file, modules=modules, tests=tests, tests_then=tests_then, reach=reach)
+
+    def changed(self) -> set[str]:
+        """Return the files of tests that are not as they were, or are gone."""
+        return {test for test in {**self.tests_then, **self.tests} if self.tests_then.get(test) != self.tests.get(test)}
+
+    def renew(self, files: set[str], newer: Reach) -> None:
+        """Take what files of tests reach now in place of what they did, and keep it."""
+        self.reach = self.reach.renewed(files, newer)
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.write_bytes(pickle.dumps((self.modules, self.tests, self.reach)))
 
 
 def _short_digest(room: Room) -> str:

@@ -224,8 +224,8 @@ def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
         )
         no_time = copies.run([test], mutant=None, limit_s=0.0, each_s=60.0)
         nothing_fails = copies.failing([test], each_s=60.0)
-        folder, output = copies.covered(["fairness"], [test])
-        reach = read_reach(folder / ".coverage", output, folder)
+        with copies.covered(["fairness"], [test]) as (folder, output, failed):
+            reach = read_reach(folder / ".coverage", output, folder)
         line = 1 + text[: text.index("    scaled = ")].count("\n")
         mutant = replace(MUTANT, path=path, line=line, planted=text.replace("    scaled = ", "    scaled = 0 * "))
         swapped = copies.run_collected([test], reach.tests(), mutant=mutant, limit_s=300.0, each_s=60.0)
@@ -235,7 +235,7 @@ def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
     assert (after.code, after.failed) == (0, "")
     assert unimportable.code not in {0, 1}
     assert no_time.code is None
-    assert nothing_fails == set()
+    assert nothing_fails == set(failed) == set()
     assert (swapped.code, swapped.failed.partition("[")[0]) == (1, f"{test}::test_jain_index_of_plain_cases")
     assert {each.partition("[")[0] for each in reach.of(path, range(line, line + 1))} == {
         f"{test}::test_jain_index_of_plain_cases"
@@ -297,6 +297,19 @@ def test_of_files_that_were_run_anew_nothing_older_counts(data, tmp_path):
     assert added.is_at_import("shim/b.py", range(1, 2))
     replaced = reach.renewed({"tests/test_a.py"}, newer)
     assert replaced.of("shim/a.py", range(1, 9)) == replaced.tests() == ["tests/test_b.py::test_b"]
+
+
+def test_a_room_has_its_part_of_what_all_tests_reach(data, tmp_path):
+    reach = read_reach(data, REPORT, tmp_path)
+    whole = reach.within(["shim/a.py"], {"tests/test_a.py"})
+    assert whole == reach
+    assert reach.within(["shim/b"], {"tests/test_a.py"}).by_line == {}
+    others = reach.within(["shim"], {"tests/test_b.py"})
+    assert others.tests() == others.of("shim/a.py", range(1, 9)) == []
+    assert others.is_at_import("shim/a.py", range(1, 2))
+    without = reach.without(["tests/test_a.py::test_quick"])
+    assert without.of("shim/a.py", range(1, 9)) == ["tests/test_a.py::test_slow[a b]"]
+    assert "tests/test_a.py::test_quick" not in without.tests()
 
 
 def test_the_cost_of_a_test_has_all_its_parts(data, tmp_path):
