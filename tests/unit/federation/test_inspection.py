@@ -5,12 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.ids import ApplicationId, NodeId
+from shim.domain.ids import ApplicationId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.domain.subclusters import NodeReport
-from shim.federation.doctor_facts import FederationFacts
+from shim.domain.subclusters import Admission, AdmissionWord, NodeReport, SubClusterState
+from shim.federation.core.subcluster_view import Part
+from shim.federation.doctor_facts import FederationFacts, SubClusterFacts
 from shim.federation.findings import Finding, Level
-from shim.federation.inspection import DoctorRounds, capacity_excess
+from shim.federation.inspection import DoctorRounds, Inspection, capacity_excess, told_of_word, word_for
 from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from tests.doubles.misbehaviours import IsNeverReached
@@ -54,6 +55,21 @@ class TellsConfiguration:
         return RestAnswer(self.status, (("Content-Type", "application/json"),), self.body)
 
 
+async def facts_of(server: ScriptedServer, inspection: Inspection) -> SubClusterFacts:
+    """What the doctor has gathered of the one sub-cluster."""
+    seen: list[SubClusterFacts] = []
+
+    def noted(facts: FederationFacts) -> list[Finding]:
+        seen.extend(facts.subclusters)
+        return []
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shim.federation.inspection.examine", noted)
+        await server.federation.wait_for(inspection.doctor())
+    (facts,) = seen
+    return facts
+
+
 def configured(**settings: str) -> bytes:
     properties = [{"key": key.replace("_", "."), "value": value, "isFinal": True} for key, value in settings.items()]
     return json.dumps({"properties": properties}).encode()
@@ -81,16 +97,7 @@ async def test_the_settings_of_a_resource_manager_are_what_it_tells_where_it_tel
     inspection = server.use_cases.inspection
     descriptions = {name: replace(each, proxy_user="heddle") for name, each in inspection.descriptions.items()}
     server.federation["east"].behave(behaviour)
-    seen = []
-
-    def noted(facts: FederationFacts) -> list[Finding]:
-        seen.extend(each.manager_settings for each in facts.subclusters)
-        return []
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("shim.federation.inspection.examine", noted)
-        await server.federation.wait_for(replace(inspection, descriptions=descriptions).doctor())
-    (settings,) = seen
+    settings = (await facts_of(server, replace(inspection, descriptions=descriptions))).manager_settings
     told = None if not is_told else {each["key"]: each for each in json.loads(behaviour.body)["properties"]}
     assert (settings is None) is (told is None)
     if told is not None:
@@ -146,3 +153,165 @@ async def test_the_doctor_tells_what_an_order_by_arrival_costs_by_what_ended_in_
     assert [(each.subject, each.level) for each in costs] == [("east", Level.WARNING)]
     assert "queue root.default" in costs[0].message
     assert "by its last 31, which took 615 s in the mean, that costs about 565 s of each" in costs[0].message
+
+
+@dataclass
+class TellsAtPath:
+    """Healthy, and answers one path with what it is told; another user is asked there in Heddle's place."""
+
+    path: str
+    status: int
+    body: bytes
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        if request.path != self.path:
+            return manager.take(request)
+        assert timeout_s == 2.0
+        return RestAnswer(self.status, (("Content-Type", "application/json"),), self.body)
+
+
+WHO = "/ws/v1/cluster/userinfo"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "taken_as"),
+    [
+        (200, b'{"requestedUser":"ada"}', "ada"),
+        (200, b'{"requestedUser":"' + b"a" * 300 + b'"}', "a" * 256),
+        (200, b'{"requestedUser":""}', None),
+        (200, b"{}", None),
+        (200, b'{"requestedUser":7}', None),
+        (200, b"<html/>", None),
+        (401, b'{"requestedUser":"ada"}', ""),
+        (403, b"no", ""),
+        (402, b'{"requestedUser":"ada"}', None),
+        (404, b'{"requestedUser":"ada"}', None),
+    ],
+)
+async def test_as_whom_heddle_is_taken_is_what_the_cluster_says_or_a_refusal(status, body, taken_as):
+    server = ScriptedServer(["east"])
+    await server.poll()
+    server.federation["east"].behave(TellsAtPath(WHO, status, body))
+    assert (await facts_of(server, server.use_cases.inspection)).taken_as == taken_as
+
+
+UP, DOWN = {"state": "RUNNING"}, {"state": "LOST"}
+
+
+@pytest.mark.parametrize(
+    ("listed", "asked"),
+    [
+        ([DOWN | {"nodeHTTPAddress": "a:1"}, UP | {"nodeHTTPAddress": "b:2"}, UP | {"nodeHTTPAddress": "c:3"}], "b:2"),
+        (UP | {"nodeHTTPAddress": "a:1"}, "a:1"),
+        (DOWN | {"nodeHTTPAddress": "a:1"}, None),
+        ([UP], None),
+        ([], None),
+        (None, None),
+        (7, None),
+    ],
+    ids=["first that runs", "one by Hadoop 2", "none runs", "no address", "none", "null", "no list"],
+)
+async def test_the_settings_of_a_node_are_those_of_the_first_that_runs(listed, asked):
+    asked_for = []
+
+    async def ask(address: str, request: RestRequest) -> RestAnswer:
+        asked_for.append((address, request.path))
+        return RestAnswer(200, (), configured(some_key="x"))
+
+    server = ScriptedServer(["east"], nodes={SubClusterId("east"): ask})
+    document = {"nodes": None if listed is None else {"node": listed}}
+    await server.poll()
+    part = server.use_cases.inspection.view.part(SubClusterId("east"), Part.NODES)
+    assert part is not None
+    told = replace(part, raw=json.dumps(document).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(server.use_cases.inspection.view), "part", lambda *_: told)
+        settings = (await facts_of(server, server.use_cases.inspection)).node_settings
+    assert asked_for == ([] if asked is None else [(asked, "/conf")])
+    assert ({} if settings is None else settings).keys() == ({"some.key"} if asked else set())
+
+
+@pytest.mark.parametrize(
+    ("fields", "kept"),
+    [
+        ({"launchTime": 2000, "memorySeconds": 1}, (1.0, 2.0, 9.0, 1)),
+        ({"launchTime": 0, "memorySeconds": 5}, (1.0, 1.0, 9.0, 5)),
+        ({"launchTime": 500, "memorySeconds": 5}, (1.0, 1.0, 9.0, 5)),
+        ({"launchTime": 2000, "memorySeconds": 0}, None),
+        ({"launchTime": 2000, "memorySeconds": -1}, None),
+    ],
+    ids=["all", "launch not told", "launch before arrival", "nothing used", "not told"],
+)
+async def test_of_what_ended_the_times_are_in_seconds_where_its_use_is_told(fields, kept):
+    server = ScriptedServer(["east"])
+    one = ApplicationId(1, 1)
+    server.federation["east"].add_application(one, "FINISHED")
+    server.federation["east"].applications[one] |= {"startedTime": 1000, "finishedTime": 9000, **fields}
+    server.federation["east"].add_application(ApplicationId(1, 2), "RUNNING")
+    await server.poll()
+    leaves = {each.path: each for each in (await facts_of(server, server.use_cases.inspection)).leaves}
+    told = [(each.arrived_s, each.launched_s, each.ended_s, each.mib_s) for each in leaves["root.default"].ended]
+    assert told == ([] if kept is None else [kept])
+    assert leaves["root.prod"].ended == []
+
+
+@pytest.mark.parametrize(
+    ("applications", "waiting", "held_mib", "maximum_mib", "told"),
+    [
+        (3, 1, 4096, 6144, (2048.0, 6144)),
+        (1, 0, 512, 0, (512.0, 8192)),
+        (1, 1, 512, 1, (0.0, 1)),
+        (0, 0, 0, 1, (0.0, 1)),
+    ],
+)
+async def test_a_leaf_tells_what_one_of_its_running_masters_holds_and_what_it_may_hold(
+    applications, waiting, held_mib, maximum_mib, told
+):
+    server = ScriptedServer(["east"])
+    await server.poll()
+    view = server.use_cases.inspection.view
+    seen = view.look(SubClusterId("east"), server.federation.clock.now_s())
+    leaf = seen.queues["root.default"]
+    part = replace(leaf.in_partition(""), masters_used=ResourceVector(held_mib, 1))
+    leaf = replace(
+        leaf,
+        applications=applications,
+        waiting_applications=waiting,
+        maximum=ResourceVector(maximum_mib, 1),
+        partitions=(part,),
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(view), "look", lambda *_: replace(seen, queues={leaf.path: leaf}))
+        (found,) = (await facts_of(server, server.use_cases.inspection)).leaves
+    assert (found.master_mib, found.maximum_mib) == told
+
+
+def test_who_closed_a_cluster_is_told_with_the_reason_if_there_is_one():
+    word = AdmissionWord(Admission.DRAINING, by="ada", at_ms=1_700_000_000_000, reason="new racks")
+    assert told_of_word(None) == ""
+    assert told_of_word(word) == f"{Admission.DRAINING.value} since 2023-11-14T22:13:20.000Z by ada: new racks"
+    assert told_of_word(replace(word, reason="")).endswith(" by ada")
+
+
+def test_an_operators_word_stands_over_what_could_take_applications_and_retirement_over_all():
+    told = {(state.name, word.name): word_for(state, word) for state in SubClusterState for word in Admission}
+    for (state, word), shown in told.items():
+        usable = SubClusterState[state].is_usable
+        expected = {"RETIRED": "RETIRED", "OPEN": state}.get(word, word if usable else state)
+        assert shown == expected, (state, word)
+
+
+async def test_a_retired_cluster_that_answers_is_back_and_one_that_does_not_is_not():
+    server = ScriptedServer(["east"])
+    await server.poll()
+    inspection = server.use_cases.inspection
+    east = SubClusterId("east")
+    inspection.view.retire([east])
+    back = replace(inspection, unfenced={east: server.federation["east"]})
+    facts = await facts_of(server, back)
+    assert (facts.is_retired, facts.is_back) == (True, True)
+    assert (await facts_of(server, replace(back, unfenced={}))).is_back is False
+    server.federation["east"].behave(IsNeverReached())
+    assert (await facts_of(server, back)).is_back is False

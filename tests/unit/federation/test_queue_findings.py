@@ -1,11 +1,22 @@
 """What queues' settings cost, by histories whose cost is known."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from shim.domain.resources import ResourceVector
-from shim.federation.queue_findings import EndedApplication, QueueFacts, order_cost_s, queue_findings, start_cost
+from shim.federation.queue_findings import (
+    EndedApplication,
+    QueueFacts,
+    is_notable,
+    order_cost_s,
+    queue_findings,
+    start_cost,
+)
+from tests.support.examples import examples
 
 MIB = 1000
 """Memory of the queues: an application of 1,000 MiB x s takes it for a second."""
@@ -99,3 +110,110 @@ def test_what_limits_starts_is_named_as_its_scheduler_calls_it():
 )
 def test_starts_cost_nothing_where_no_number_keeps_them_waiting(queue):
     assert "starts in a queue" not in told(queue)
+
+
+def parts_alike(work):
+    """The mean from arrival to end where all that are there have the same speed: a slow twin, turn by turn."""
+    waiting, left, took, now = sorted(work), {}, [], Fraction(0)
+    while waiting or left:
+        if not left:
+            now = max(now, Fraction(waiting[0][0]))
+        while waiting and waiting[0][0] <= now:
+            arrived_s, alone_s = waiting.pop(0)
+            left[len(waiting), arrived_s] = Fraction(alone_s)
+        step = min(left.values()) * len(left)
+        if waiting:
+            step = min(step, waiting[0][0] - now)
+        speed, now = Fraction(1, len(left)), now + step
+        left = {key: rest - step * speed for key, rest in left.items()}
+        took += [now - key[1] for key, rest in left.items() if rest == 0]
+        left = {key: rest for key, rest in left.items() if rest > 0}
+    return float(sum(took) / len(took))
+
+
+def by_arrival(work):
+    """The same where who came first has all: those that came before, what they left, then one's own."""
+    free, took = 0, []
+    for arrived_s, alone_s in sorted(work):
+        free = max(free, arrived_s) + alone_s
+        took.append(free - arrived_s)
+    return sum(took) / len(took)
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 9)), min_size=1, max_size=8))
+@settings(max_examples=examples(100))
+def test_the_cost_of_an_order_is_that_of_its_slow_twin(work):
+    history = [EndedApplication(arrived_s, arrived_s, arrived_s + 1.0, alone_s * MIB) for arrived_s, alone_s in work]
+    assert order_cost_s(history, MIB) == pytest.approx(by_arrival(work) - parts_alike(work))
+
+
+def starts_alike(ended):
+    """The slow twin of `start_cost`, half a second at a time; all times are whole seconds."""
+    most = waited = seen = 0
+    for half in range(200):
+        at = half / 2 + 0.25
+        running = sum(each.launched_s < at < each.ended_s for each in ended)
+        waits = any(each.arrived_s + 3 < at < each.launched_s for each in ended)
+        most, waited, seen = max(most, running), waited + waits, seen + running * waits
+    if not waited or seen / waited < 0.96 * most:
+        return 0.0, 0
+    return sum(each.launched_s - each.arrived_s for each in ended) / len(ended), most
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 30)), min_size=1, max_size=4),
+    st.integers(0, 2),
+)
+@settings(max_examples=examples(200))
+def test_the_cost_of_starts_is_that_of_its_slow_twin(times, alike):
+    history = [EndedApplication(a, a + wait, a + wait + run, MIB) for a, wait, run in times]
+    history += [EndedApplication(0, 20 * turn, 20 * turn + 20, MIB) for turn in range(alike + 1)]
+    assert start_cost(history) == pytest.approx(starts_alike(history))
+
+
+@pytest.mark.parametrize(
+    ("cost_s", "took_s", "is_told"),
+    [(1.0, 10.0, True), (0.99, 1.0, False), (1.0, 10.1, False), (10.0, 100.0, True), (9.9, 100.0, False)],
+)
+def test_a_cost_of_a_second_and_a_tenth_of_what_it_took_is_worth_a_line(cost_s, took_s, is_told):
+    assert is_notable(cost_s, took_s) is is_told
+
+
+@pytest.mark.parametrize(
+    ("most_running", "master_mib", "masters_mib", "has_room"),
+    [
+        (None, 100.0, 251, True),  # two hold 200, of which 0.8 is 200.8
+        (None, 100.0, 250, False),
+        (None, 0.0, 250, False),
+        (None, 100.0, 0, False),
+        (3, 100.0, 1000, True),
+        (2, 100.0, 1000, False),
+        (1, 100.0, 1000, False),
+    ],
+)
+def test_more_masters_have_room_if_neither_their_memory_nor_their_number_is_used_up(
+    most_running, master_mib, masters_mib, has_room
+):
+    queue = replace(QUEUE, most_running=most_running, master_mib=master_mib, masters=ResourceVector(masters_mib, 1))
+    assert queue.has_room_for_masters(2) is has_room
+
+
+def test_twenty_that_ended_are_enough_and_what_took_no_time_is_none_of_them():
+    odd = replace(GIANT_FIRST[0], ended_s=GIANT_FIRST[0].arrived_s)
+    assert "its last 20," in told(replace(QUEUE, ended=[*GIANT_FIRST[:20], odd]))["order of a queue"][0]
+
+
+def test_an_order_costs_no_more_than_applications_took():
+    quick = [replace(each, ended_s=each.arrived_s + 2.0) for each in GIANT_FIRST]
+    message, _ = told(replace(QUEUE, ended=quick))["order of a queue"]
+    assert "which took 2 s in the mean, that costs about 2 s of each" in message
+
+
+def test_the_advice_names_what_masters_may_hold_where_that_is_told():
+    for scheduler in ("capacityScheduler", "fairScheduler"):
+        queue = replace(QUEUE, scheduler=scheduler, ended=two_at_once(30))
+        assert "at present" not in told(queue)["starts in a queue"][1]
+        assert "(at present 1 MiB)" in told(replace(queue, masters=ResourceVector(1, 1)))["starts in a queue"][1]
+    assert (
+        "max-parallel-apps" not in told(replace(QUEUE, ended=two_at_once(30), most_running=3))["starts in a queue"][1]
+    )
