@@ -290,3 +290,12 @@ async def test_a_token_ends_with_its_lifetime_whatever_the_store_says(heddles):
     assert await is_good(heddles.start(), token)
     await heddles.clock.advance(0.5)
     assert not await is_good(heddles.start(), token)
+
+
+@pytest.mark.parametrize("ask", [DelegationTokens.password_of, DelegationTokens.other_passwords_of])
+async def test_a_password_is_told_of_what_is_a_token_alone(heddles, ask):
+    subject = heddles.start()
+    token = await issued(subject)
+    assert ask(subject, token.identifier) is not None
+    with pytest.raises(DelegationTokenError):
+        ask(subject, b"\xff" * 9)

@@ -400,3 +400,60 @@ def test_a_touched_part_is_fresh_by_a_document_from_the_touch_on(view, as_of_s, 
     view.mark_touched(EAST, Part.NODES, at_s=105.0)
     view.note_part(EAST, Part.NODES, PartDocument(b"{2}", as_of_s))
     assert view.is_touched(EAST, Part.NODES) is is_touched
+
+
+def test_a_look_tells_all_that_was_told_and_of_a_retired_cluster_its_life_alone(view):
+    leaf = replace(a_queue_report("root.default"), pending=ResourceVector(7, 3), waiting_applications=2, applications=4)
+    parent = replace(a_queue_report("root"), is_leaf=False, pending=ResourceVector(70, 30), waiting_applications=20)
+    other = replace(a_queue_report("root.other"), pending=ResourceVector(1, 1, {"gpu": 9}), waiting_applications=5)
+    report = replace(
+        a_whole_report("east"),
+        nodes=(a_node_report(),),
+        queues=(parent, leaf, other),
+        labels=("gpu",),
+        scheduler="fairScheduler",
+        clock_skew_s=1.5,
+        started_on_ms=77,
+        version="3.4.2",
+        left_out={"nodes": 1},
+    )
+    view.apply(report)
+    placed = PendingPlacement("root.default", ResourceVector(1024, 1), 100.5)
+    view.note_placed(EAST, placed)
+    amounts = {
+        "capacity": report.capacity,
+        "used": report.used,
+        "maximum_allocation": report.maximum_allocation,
+        "nodes": report.nodes,
+        "queues": {"root": parent, "root.default": leaf, "root.other": other},
+        "labels": ("gpu",),
+        "placements": {placed.kind: 1},
+        "pending": ResourceVector(8, 4),
+        "waiting_applications": 7,
+        "short_names": {"root": [parent], "default": [leaf], "other": [other]},
+    }
+    life = {
+        "ha_state": HaState.ACTIVE,
+        "started_on_ms": 77,
+        "version": "3.4.2",
+        "scheduler": "fairScheduler",
+        "clock_skew_s": 1.5,
+        "running": 1,
+        "left_out": {"nodes": 1},
+        "failure": "",
+    }
+    seen = view.look(EAST, 101.0)
+    assert {name: getattr(seen, name) for name in (*amounts, *life)} == amounts | life
+    assert seen.partitions == {"": seen.partitions[""]}
+    assert seen.partitions[""].nodes == report.nodes
+    view.retire([EAST])
+    seen = view.look(EAST, 101.0)
+    nothing = {name: None if name == "short_names" else type(value)() for name, value in amounts.items()}
+    assert {name: getattr(seen, name) for name in (*amounts, *life)} == nothing | life
+    assert (seen.partitions, seen.awaits_nodes) == ({}, False)
+
+
+def test_a_look_at_what_was_never_heard_of_is_empty(view):
+    seen = view.look(WEST, 101.0)
+    assert (seen.ha_state, seen.started_on_ms, seen.version, seen.clock_skew_s, seen.left_out) == (None, 0, "", 0.0, {})
+    assert (seen.running, seen.waiting_applications, seen.nodes, seen.queues) == (0, 0, (), {})
