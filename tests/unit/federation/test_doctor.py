@@ -11,6 +11,7 @@ from shim.federation.tls_findings import TLSFacts
 
 SCHEDULER = "yarn.resourcemanager.scheduler.address"
 EPOCH = "yarn.resourcemanager.epoch"
+AGGREGATION = "yarn.log-aggregation-enable"
 
 
 def a_subcluster(id_, *, epoch, **changes):
@@ -377,3 +378,142 @@ def test_applications_that_were_overtaken_elsewhere_are_named_and_the_rest_count
 def test_a_policy_of_a_queue_of_which_nothing_is_read_acts_on_nothing(queue, is_trouble):
     found = trouble(EAST, WEST, policy=(queue,))
     assert (("policies of queues", "", Level.WARNING) in found) is is_trouble
+
+
+def told_of(check, *subclusters, **changes):
+    """What a check tells, in its words."""
+    found = examine(FederationFacts(subclusters, **changes))
+    return [(each.level, each.subject, each.message) for each in found if each.check == check]
+
+
+@pytest.mark.parametrize(
+    ("version", "is_old"), [("2.9.2", True), ("2.10.0", False), ("2.10.2-SNAPSHOT", False), ("3.0.0", False)]
+)
+def test_the_oldest_hadoop_that_is_no_trouble_is_2_10(version, is_old):
+    found = trouble(replace(EAST, version=version), WEST)
+    assert found == ({("versions", "east", Level.WARNING)} if is_old else set())
+
+
+def test_versions_are_told_by_number_and_mixed_ones_so():
+    clusters = [replace(EAST, id=f"c{each}", version=each) for each in ("3.10.1", "3.4.2", "3.4.2", "2.10.2-x")]
+    mixed = (Level.OK, "", "Hadoop 2.10.2-x, 3.4.2, 3.10.1 (mixed: answers have the form of 3.4)")
+    assert told_of("versions", *clusters) == [mixed]
+    assert told_of("versions", EAST, WEST) == [(Level.OK, "", "Hadoop 3.4.2")]
+    assert told_of("versions", replace(EAST, is_reachable=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("skew_s", "level", "message"),
+    [
+        (1.0, Level.OK, "its clock agrees"),
+        (-1.0, Level.OK, "its clock agrees"),
+        (1.1, Level.WARNING, "its clock is 1.1 s ahead of Heddle's"),
+        (-1.1, Level.WARNING, "its clock is 1.1 s behind Heddle's"),
+        (-30.0, Level.WARNING, "its clock is 30.0 s behind Heddle's"),
+        (30.1, Level.ERROR, "its clock is 30.1 s ahead of Heddle's"),
+    ],
+)
+def test_a_clock_is_told_by_how_far_it_is_off_and_to_which_side(skew_s, level, message):
+    assert told_of("clocks", replace(EAST, clock_skew_s=skew_s)) == [(level, "east", message)]
+
+
+def test_one_resource_manager_under_three_names_is_told_of_the_later_two():
+    life = (1_700_000_000_000, frozenset({"n1:45454"}))
+    found = told_of("one entry each", *(replace(EAST, id=id_, life=life) for id_ in ("a", "b", "c")))
+    message = "it is the ResourceManager of a, too: what is there is counted and listed twice"
+    assert found == [(Level.ERROR, "b", message), (Level.ERROR, "c", message)]
+    assert told_of("one entry each", EAST, WEST) == [], "of whom nothing is known, nothing is the same"
+
+
+def test_equal_epochs_name_each_other():
+    clusters = [a_subcluster(id_, epoch=epoch) for id_, epoch in (("a", "7"), ("b", "8"), ("c", "7"))]
+    key = "yarn.resourcemanager.epoch"
+    assert told_of("epochs", *clusters) == [
+        (Level.WARNING, "a", f"{key} is 7, as that of c: container ids of both can collide"),
+        (Level.OK, "b", f"{key} is 8"),
+        (Level.WARNING, "c", f"{key} is 7, as that of a: container ids of both can collide"),
+    ]
+
+
+def test_queues_are_counted_where_all_are_everywhere():
+    assert told_of("queues", EAST, WEST) == [(Level.OK, "", "all 2 queues exist on every sub-cluster")]
+    assert told_of("queues", replace(EAST, queues=frozenset())) == []
+    lacking = "queue root.prod does not exist on west: its applications cannot go there"
+    assert told_of("queues", EAST, replace(WEST, queues=frozenset({"root.default"}))) == [(Level.WARNING, "", lacking)]
+
+
+@pytest.mark.parametrize(
+    ("east", "west", "is_told"), [(512, 512, False), (512, 513, True), (4096, 4096, False), (4096, 512, True)]
+)
+def test_a_queues_largest_container_is_told_where_it_is_cut_and_differs(east, west, is_told):
+    clusters = [
+        replace(each, grants={"": ResourceVector(4096, 4), "root.dev": ResourceVector(size, 4)})
+        for each, size in ((EAST, east), (WEST, west))
+    ]
+    queue = [message for _, _, message in told_of("containers", *clusters) if "root.dev" in message]
+    assert len(queue) == is_told
+
+
+def test_a_queue_that_one_cluster_has_alone_is_compared_with_none():
+    cut = {"": ResourceVector(4096, 4), "root.dev": ResourceVector(1, 4)}
+    found = told_of("containers", replace(EAST, grants=cut), replace(WEST, grants={"": ResourceVector(4096, 4)}))
+    assert [level for level, _, _ in found] == [Level.OK]
+
+
+@pytest.mark.parametrize("count", [9, 10, 11])
+def test_ten_are_named_and_of_more_the_number_is_told(count):
+    rows = [(f"application_1_{number:04}", "east", "it waits") for number in range(count)]
+    found = told_of("waiting", EAST, overtaken=rows)
+    assert [each for each in found if each[1]] == [(Level.WARNING, "east", "it waits")] * min(10, count)
+    rest = [(Level.WARNING, "", "1 more applications were overtaken elsewhere")]
+    assert [each for each in found if not each[1]] == (rest if count > 10 else [])
+    ways = [("east", f"{number} failed in west") for number in range(count)]
+    assert len(told_of("spanning", EAST, stopped=ways)) == min(10, count)
+
+
+@pytest.mark.parametrize("names", [("hosts",), ("groups",), ("users",), ("groups", "users"), ()])
+def test_rules_for_a_proxy_user_need_hosts_and_whom_it_may_be(names):
+    rules = {f"hadoop.proxyuser.heddle.{name}": HadoopSetting("*") for name in names}
+    found = told_of("proxy users", replace(EAST, proxy_user="heddle", manager_settings=rules))
+    assert [level for level, _, _ in found] == [Level.ERROR]
+    assert told_of("proxy users", replace(EAST, proxy_user="heddle", manager_settings=None)) == []
+    assert told_of("proxy users", replace(EAST, manager_settings=rules)) == []
+
+
+@pytest.mark.parametrize(
+    ("setting", "changes", "level", "message"),
+    [
+        (HadoopSetting("e:1", is_final=True), {}, Level.OK, "ApplicationMasters use e:1, whatever"),
+        (HadoopSetting("e:1", is_final=True), {"spanning": ("root.a",)}, Level.WARNING, "on its nodes and final"),
+        (HadoopSetting("e:1"), {"scheduler_server": "h:2"}, Level.OK, "(Heddle's is h:2), or e:1 without one"),
+        (HadoopSetting("e:1"), {}, Level.WARNING, "but not final: the submitter's value goes first"),
+        (None, {"scheduler_server": "h:2"}, Level.WARNING, "could not be read from a node's /conf"),
+    ],
+)
+def test_whose_scheduler_address_counts_is_told(setting, changes, level, message):
+    east = replace(EAST, node_settings={} if setting is None else {SCHEDULER: setting})
+    ((found_level, subject, found),) = told_of("scheduler address", east, **changes)
+    assert (found_level, subject, message in found) == (level, "east", True)
+
+
+def test_logs_are_asked_for_where_they_are_aggregated_and_nobody_said_where():
+    def told(value, **changes):
+        return told_of("logs", replace(EAST, manager_settings={AGGREGATION: HadoopSetting(value)}, **changes))
+
+    assert len(told(" True ")) == 1
+    assert told("true", has_logs=True) == told("false") == []
+    assert told_of("logs", replace(EAST, manager_settings=None)) == []
+
+
+def test_rules_that_limit_whom_heddle_may_act_for_are_told_from_a_refusal():
+    def level(**rules):
+        settings = {f"hadoop.proxyuser.heddle.{name}": HadoopSetting(value) for name, value in rules.items()}
+        east = replace(EAST, acting=REFUSED, manager_settings=settings)
+        kerberos = KerberosFacts("heddle/node@REALM")
+        ((found, _, _),) = told_of("proxy rights", east, kerberos=kerberos, ticket_user="heddle")
+        return found
+
+    assert level(hosts="*", groups="*", users="*") is level() is Level.ERROR
+    assert {level(hosts="h1"), level(groups="staff"), level(users="ada"), level(hosts="*", users="ada")} == {
+        Level.WARNING
+    }
