@@ -26,7 +26,6 @@ from shim.domain.told_bounds import (
     is_node_bounded,
     is_queue_bounded,
 )
-from shim.errors import RemoteProtocolError
 from shim.federation import rm_questions as ask
 from shim.federation.core.report import Poll, absent
 from shim.federation.core.subcluster_view import Part
@@ -35,13 +34,10 @@ from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer
 from shim.protocol.rest.documents import (
     ApplicationReader,
     NodeReader,
-    application_objects,
-    node_objects,
     read_info,
     read_metrics,
 )
 from shim.protocol.rest.queue_trees import open_scheduler
-from shim.protocol.rest.wire_values import rows_in_slices, with_plain_numbers
 
 _T = TypeVar("_T")
 _SLICE = 100
@@ -68,18 +64,6 @@ class PollSettings:
     most_fetches: int = 2
     overlap_s: float = 10.0
     rows_per_s: float = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class _List:
-    """A kind of list: how a usual one begins, and how any is read in one go."""
-
-    head: bytes
-    objects: Callable[[bytes], list[msgspec.Raw]]
-
-
-_APPLICATIONS = _List(b'{"apps":{"app":[', application_objects)
-_NODES = _List(b'{"nodes":{"node":[', node_objects)
 
 
 class ReadingPace:
@@ -176,7 +160,7 @@ class Poller:
         left_out: Counter[str] = Counter()
         if self._is_due(Part.NODES):
             raw = await self._ask_part(Part.NODES, ask.ask_rows)
-            told = await self._read_list(_NODES, raw, self._node, MOST_NODES)
+            told = await self._read_list(ask.NODES, raw, self._node, MOST_NODES)
             nodes, left_out["nodes"], documents[Part.NODES.value] = told
             self._read_node.forget_others(nodes)
             self._pace.note(Part.NODES, self.subcluster, len(nodes))
@@ -218,23 +202,16 @@ class Poller:
         answer = await ask.ask_rows(self._manager, Part.APPLICATIONS, parameters, timeout_s=timeout_s)
         self._waited_s += self._clock.monotonic_s() - began_s
         read = partial(self._read_application, as_of_s=as_of_s)
-        rows, beyond, _ = await self._read_list(_APPLICATIONS, answer.body, read, MOST_APPLICATIONS)
+        rows, beyond, _ = await self._read_list(ask.APPLICATIONS, answer.body, read, MOST_APPLICATIONS)
         return {document.summary.application_id: document for document in rows}, beyond
 
     async def _read_list(
-        self, kind: _List, raw: bytes, read: Callable[[msgspec.Raw], _T | None], most: int
+        self, kind: ask.ListOfRows, raw: bytes, read: Callable[[msgspec.Raw], _T | None], most: int
     ) -> tuple[list[_T], int, bytes]:
-        """What a list tells, how many rows it has beyond that, and the list with plain numbers.
-
-        It is read in slices if it is as usual, or else in one go.
-        """
+        """See `rm_questions.read_rows`; one list at a time is read."""
         async with self._pace.turn:
             with ask.readable(self.subcluster):
-                try:
-                    return *await _read_slices(rows_in_slices(raw, kind.head), read, most), raw
-                except RemoteProtocolError:
-                    raw = with_plain_numbers(raw)
-                    return *await _read_slices(iter((kind.objects(raw),)), read, most), raw
+                return await ask.read_rows(kind, raw, read, most)
 
     def _node(self, raw: msgspec.Raw) -> NodeReport | None:
         node = self._read_node(raw)
@@ -277,23 +254,6 @@ class Poller:
         """Not to ask before its answer has taken no more than a share of the time; Heddle's own reading is no part."""
         self._listed_at_s[part] = began_s
         self._not_before_s[part] = began_s + waited_s / self._settings.busy_share
-
-
-async def _read_slices(
-    slices: Iterator[list[msgspec.Raw]], read: Callable[[msgspec.Raw], _T | None], most: int
-) -> tuple[list[_T], int]:
-    """Read rows, letting others have their turn now and then; give what they tell, and how many tell nothing."""
-    count = 0
-    taken: list[_T] = []
-    for rows in slices:
-        for number, row in enumerate(rows[: max(0, most - count)], start=1):
-            if (told := read(row)) is not None:
-                taken.append(told)
-            if number % _SLICE == 0:
-                await asyncio.sleep(0)
-        count += len(rows)
-        await asyncio.sleep(0)
-    return taken, count - len(taken)
 
 
 async def _in_slices(

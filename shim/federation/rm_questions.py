@@ -1,9 +1,14 @@
 """Questions that Heddle asks a ResourceManager for itself, and the reading of their answers."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from functools import partial
+from typing import TypeVar
+
+import msgspec
 
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -13,8 +18,8 @@ from shim.federation.core.subcluster_view import Part
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.protocol.rest.documents import application_document, application_documents
-from shim.protocol.rest.wire_values import is_text, with_plain_numbers
+from shim.protocol.rest.documents import ApplicationReader, application_document, application_objects, node_objects
+from shim.protocol.rest.wire_values import MOST_AT_ONCE, are_plain, are_text, plain_pieces, rows_in_slices
 
 PROBE_USER = "heddle-doctor"
 """In whose name a ResourceManager is asked as whom it takes the request; nobody is called so."""
@@ -22,6 +27,13 @@ PROBE_USER = "heddle-doctor"
 _BASE = "/ws/v1/cluster"
 _OK = 200
 _NOT_FOUND = 404
+_SMALL = 256 * 1024
+_MOST_ODD = 2 * 1024 * 1024
+"""Bytes of a list that is as no ResourceManager writes it."""
+_MOST_ROWS = 1_000_000
+_ROWS_A_TURN = 100
+"""Rows that are read before others have their turn: a few milliseconds of work."""
+_T = TypeVar("_T")
 
 LIVE_STATES = ",".join(state.value for state in YarnApplicationState if not state.is_final)
 ENDED_STATES = ",".join(state.value for state in YarnApplicationState if state.is_final)
@@ -33,7 +45,7 @@ async def ask_part(manager: ResourceManager, part: Part, *, timeout_s: float) ->
     Raises:
         ResourceManagerError: If there is no answer with status 200.
     """
-    return _with_plain_numbers(await ask_rows(manager, part, timeout_s=timeout_s))
+    return await _read_at_once(manager, part.value, await ask_rows(manager, part, timeout_s=timeout_s))
 
 
 async def ask_rows(
@@ -67,9 +79,11 @@ async def ask_applications(
     Raises:
         ResourceManagerError: If there is no readable answer with status 200.
     """
-    answer = _with_plain_numbers(await _ask(manager, f"{_BASE}/apps", parameters, viewer, timeout_s))
+    answer = await _ask(manager, f"{_BASE}/apps", parameters, viewer, timeout_s)
+    read = partial(ApplicationReader(manager.subcluster), as_of_s=as_of_s)
     with readable(manager.subcluster):
-        return application_documents(answer.body, manager.subcluster, as_of_s)
+        rows, _, _ = await read_rows(APPLICATIONS, answer.body, read)
+    return {document.summary.application_id: document for document in rows}
 
 
 async def ask_application(
@@ -91,15 +105,16 @@ async def ask_application(
         return None
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
-    _check_text(manager.subcluster, path, answer)
+    await _check_text(manager.subcluster, path, answer)
+    plain = await _read_at_once(manager, path, answer)
     with readable(manager.subcluster):
-        return application_document(with_plain_numbers(answer.body), manager.subcluster, as_of_s)
+        return application_document(plain.body, manager.subcluster, as_of_s)
 
 
 async def ask_attempts(manager: ResourceManager, application_id: ApplicationId, *, timeout_s: float) -> bytes:
     """Ask for the attempts of an application; raises as `ask_part`."""
     path = f"{_BASE}/apps/{application_id}/appattempts"
-    return _with_plain_numbers(await _ask(manager, path, (), None, timeout_s)).body
+    return (await _read_at_once(manager, path, await _ask(manager, path, (), None, timeout_s))).body
 
 
 @contextmanager
@@ -132,18 +147,93 @@ async def _ask(
     answer = await manager.query(path, parameters, viewer=viewer, timeout_s=timeout_s)
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
-    _check_text(manager.subcluster, path, answer)
+    await _check_text(manager.subcluster, path, answer)
     return answer
 
 
-def _with_plain_numbers(answer: RestAnswer) -> RestAnswer:
-    body = with_plain_numbers(answer.body)
+async def _read_at_once(manager: ResourceManager, path: str, answer: RestAnswer) -> RestAnswer:
+    """A document that is read in one go, with plain numbers: so it must not be endless."""
+    if len(answer.body) > MOST_AT_ONCE:
+        raise MalformedAnswerError(manager.subcluster, f"{path} answered with more than {MOST_AT_ONCE} bytes")
+    with readable(manager.subcluster):
+        body = await _plain(answer.body)
     return answer if body is answer.body else replace(answer, body=body)
 
 
-def _check_text(subcluster: SubClusterId, path: str, answer: RestAnswer) -> None:
-    if not is_text(answer.body):
-        raise MalformedAnswerError(subcluster, f"{path} answered with what is no UTF-8")
+async def _check_text(subcluster: SubClusterId, path: str, answer: RestAnswer) -> None:
+    async for is_text in _in_turns(answer.body, are_text):
+        if not is_text:
+            raise MalformedAnswerError(subcluster, f"{path} answered with what is no UTF-8")
+
+
+# Lists: rows are read some at a time, so that a large list, or an odd one, holds up nobody.
+
+
+@dataclass(frozen=True, slots=True)
+class ListOfRows:
+    """A kind of list: how a usual one begins, and how any is read in one go."""
+
+    head: bytes
+    objects: Callable[[bytes], list[msgspec.Raw]]
+
+
+APPLICATIONS = ListOfRows(b'{"apps":{"app":[', application_objects)
+NODES = ListOfRows(b'{"nodes":{"node":[', node_objects)
+
+
+async def read_rows(
+    kind: ListOfRows, raw: bytes, read: Callable[[msgspec.Raw], _T | None], most: int = _MOST_ROWS
+) -> tuple[list[_T], int, bytes]:
+    """What a list tells, how many rows it has beyond that, and the list with plain numbers.
+
+    It is read in slices if it is as usual, or else in one go.
+
+    Raises:
+        RemoteProtocolError: If it cannot be read, or is as no ResourceManager writes it, and large.
+    """
+    try:
+        return *await _read_slices(rows_in_slices(raw, kind.head), read, most), raw
+    except RemoteProtocolError:
+        plain = await _plain(raw)
+    if plain is not raw:
+        with suppress(RemoteProtocolError):
+            return *await _read_slices(rows_in_slices(plain, kind.head), read, most), plain
+    if len(plain) > _MOST_ODD:
+        raise RemoteProtocolError(f"a list of {len(plain)} bytes is written as no ResourceManager writes it")
+    return *await _read_slices(iter((kind.objects(plain),)), read, most), plain
+
+
+async def _plain(body: bytes) -> bytes:
+    """A document with numbers that are JSON; others have their turn meanwhile."""
+    async for is_plain in _in_turns(body, are_plain):
+        if not is_plain:
+            return b"".join([piece async for piece in _in_turns(body, plain_pieces)])
+    return body
+
+
+async def _in_turns(body: bytes, look: Callable[[bytes], Iterator[_T]]) -> AsyncIterator[_T]:
+    """What is told of a document piece by piece; of a large one others have their turn after each."""
+    for told in look(body):
+        yield told
+        if len(body) > _SMALL:
+            await asyncio.sleep(0)
+
+
+async def _read_slices(
+    slices: Iterator[list[msgspec.Raw]], read: Callable[[msgspec.Raw], _T | None], most: int
+) -> tuple[list[_T], int]:
+    """Read rows, letting others have their turn now and then; give what they tell, and how many tell nothing."""
+    count = 0
+    taken: list[_T] = []
+    for rows in slices:
+        for number, row in enumerate(rows[: max(0, most - count)], start=1):
+            if (told := read(row)) is not None:
+                taken.append(told)
+            if number % _ROWS_A_TURN == 0:
+                await asyncio.sleep(0)
+        count += len(rows)
+        await asyncio.sleep(0)
+    return taken, count - len(taken)
 
 
 # The question whether a reservation is in a queue of a ResourceManager, and what it is.

@@ -261,24 +261,6 @@ def _read_amount(raw: bytes) -> ResourceVector | None:
     return None if told is None else vector(told)
 
 
-def application_documents(
-    raw: bytes, subcluster: SubClusterId, as_of_s: float
-) -> dict[ApplicationId, ApplicationDocument]:
-    """Split the answer of `/apps` into summaries and the untouched objects.
-
-    Args:
-        raw: The answer.
-        subcluster: Who gave it.
-        as_of_s: When it was asked for.
-
-    Raises:
-        RemoteProtocolError: If it has another form.
-    """
-    read = ApplicationReader(subcluster)
-    rows = (read(each, as_of_s) for each in application_objects(raw))
-    return {document.summary.application_id: document for document in rows if document is not None}
-
-
 class ApplicationReader:
     """Reads the applications of one sub-cluster; of one that tells what it did last but for its use, the rest stands.
 

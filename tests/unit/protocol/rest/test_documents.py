@@ -15,7 +15,6 @@ from shim.protocol.rest.documents import (
     ApplicationReader,
     NodeReader,
     application_document,
-    application_documents,
     application_objects,
     node_objects,
     read_info,
@@ -23,7 +22,7 @@ from shim.protocol.rest.documents import (
     read_nodes,
     submitted_document,
 )
-from shim.protocol.rest.wire_values import rows_in_slices, with_plain_numbers
+from shim.protocol.rest.wire_values import plain_pieces, rows_in_slices
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 EAST = SubClusterId("east")
@@ -31,7 +30,8 @@ APP = b'{"id":"application_1_0001","state":"RUNNING","finalStatus":"UNDEFINED","
 
 
 def listed(raw):
-    return application_documents(raw, EAST, 5.0)
+    rows = (ApplicationReader(EAST)(each, 5.0) for each in application_objects(raw))
+    return {document.summary.application_id: document for document in rows if document is not None}
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,29 @@ def test_a_node_that_cannot_be_read_costs_itself():
     ],
 )
 def test_numbers_that_are_none_are_texts_in_what_is_json_then(told, written):
-    assert with_plain_numbers(told) == written
+    assert b"".join(plain_pieces(told)) == written
     json.loads(written)
+
+
+@pytest.mark.parametrize("padding", [0, 1, 2, 3, 4, 64 * 1024 - 9, 300_000])
+@pytest.mark.parametrize("text", [b'"NaN\\"INF,NaN"', b'"\\\\"', b'""', b"-INF", b"1.5e-7"])
+def test_numbers_that_are_none_are_texts_wherever_a_piece_of_a_large_document_ends(padding, text):
+    told = b'{"a":"%b","b":[%b]}' % (b"x" * padding, b",".join([text, b"NaN", b"-Infinity", b"-1"] * 8000))
+    usual = text if text != b"-INF" else b'"-Infinity"'
+    plain = b"".join(plain_pieces(told))
+    assert plain == b'{"a":"%b","b":[%b]}' % (
+        b"x" * padding,
+        b",".join([usual, b'"NaN"', b'"-Infinity"', b"-1"] * 8000),
+    )
+    json.loads(plain)
+
+
+@pytest.mark.parametrize(
+    "told", [b'"' + b"a" * 5_000_000 + b'"', b'["' + b"\\" * 5_000_001, b'NaN"' + b"a" * 5_000_000]
+)
+def test_a_text_without_end_is_refused(told):
+    with pytest.raises(RemoteProtocolError, match="a text of more"):
+        list(plain_pieces(told))
 
 
 def test_a_map_that_repeats_a_key_travels_as_it_is():

@@ -7,7 +7,7 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import HaState
 from shim.lab import SUPPORTED_VERSIONS
-from shim.protocol.rest.documents import application_documents, read_info, read_metrics, read_nodes
+from shim.protocol.rest.documents import ApplicationReader, application_objects, read_info, read_metrics, read_nodes
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queue_trees import read_scheduler
 from tests.doubles.recorded import recorded_exchanges
@@ -36,7 +36,8 @@ def test_metrics_nodes_and_queues_say_the_same_of_the_size(version):
 
 
 def test_a_list_of_one_application_is_read(version):
-    (document,) = application_documents(answer(version, "apps_one/apps.json"), SubClusterId("home"), 0.0).values()
+    (row,) = application_objects(answer(version, "apps_one/apps.json"))
+    document = ApplicationReader(SubClusterId("home"))(row, 0.0)
     assert document.summary.user == "alice"
     assert document.summary.queue.rpartition(".")[2] == "default"
     assert json.loads(answer(version, "apps_one/app.json"))["app"]["id"] == str(document.summary.application_id)

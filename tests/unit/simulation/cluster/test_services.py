@@ -23,8 +23,9 @@ from shim.protocol.proto.messages import (
     SubmitApplicationRequestProto,
 )
 from shim.protocol.rest.documents import (
+    ApplicationReader,
     application_document,
-    application_documents,
+    application_objects,
     read_info,
     read_metrics,
     read_nodes,
@@ -113,10 +114,9 @@ def test_a_submission_over_rest_is_listed_killed_and_refused_for_an_unknown_queu
         assert (refused.status, b"unknown queue" in refused.body) == (400, True)
         assert (await submit("a")).status == 202
         assert (await submit("a")).status == 202
-        listed = application_documents(
-            await get(cluster, f"{BASE}/apps", states="ACCEPTED"), cluster.web.subcluster, 0.0
-        )
-        assert listed[NAME].summary.queue == "root.a"
+        (row,) = application_objects(await get(cluster, f"{BASE}/apps", states="ACCEPTED"))
+        listed = ApplicationReader(cluster.web.subcluster)(row, 0.0)
+        assert (listed.summary.application_id, listed.summary.queue) == (NAME, "root.a")
         killed = await cluster.web.forward(RestRequest("PUT", f"{BASE}/apps/{NAME}/state", body=b'{"state":"KILLED"}'))
         assert killed.status == 202
         shown = application_document(await get(cluster, f"{BASE}/apps/{NAME}"), cluster.web.subcluster, 0.0)
