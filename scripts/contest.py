@@ -178,10 +178,13 @@ class Row:
     queue_of: Callable[[ModelledJob], str] = lambda job: job.queue
 
 
-def _clusters(sizes: Sequence[int], am_share: float, ordering: str) -> tuple[ModelledClusterSpec, ...]:
+def _clusters(
+    sizes: Sequence[int], am_share: float, ordering: str, *, epoch: int = 1000
+) -> tuple[ModelledClusterSpec, ...]:
+    """Clusters of these nodes; all without an epoch where it is 0, so that nothing can span."""
     queues = {"root.default": QueueSpec(am_share=am_share, ordering=ordering)}  # type: ignore[arg-type]
     return tuple(
-        ModelledClusterSpec.even(f"c{number}", nodes=nodes, size=_NODE, epoch=1000 * (number + 1), queues=queues)
+        ModelledClusterSpec.even(f"c{number}", nodes=nodes, size=_NODE, epoch=epoch * (number + 1), queues=queues)
         for number, nodes in enumerate(sizes)
     )
 
@@ -206,9 +209,9 @@ def _fair_scheduler(draw: Draw) -> YarnSetting:
     return YarnSetting(clusters=(cluster,), front=SimulatedFront.DEALT, seed=draw.seed)
 
 
-def _several(front: SimulatedFront, config: str = "") -> Row:
+def _several(front: SimulatedFront, config: str = "", *, epoch: int = 1000) -> Row:
     def made(draw: Draw) -> YarnSetting:
-        clusters = _clusters(draw.nodes, draw.am_share, draw.queues)
+        clusters = _clusters(draw.nodes, draw.am_share, draw.queues, epoch=epoch)
         return YarnSetting(clusters=clusters, front=front, config=config, seed=draw.seed, shares_files=True)
 
     return Row(made)
@@ -235,6 +238,7 @@ ROWS: Mapping[str, Row] = {
     "Router, by load": _several(SimulatedFront.ROUTER_LOAD),
     "Router, at random": _several(SimulatedFront.ROUTER_RANDOM),
     HEDDLE: _heddle(),
+    "Heddle, no epochs": _several(SimulatedFront.HEDDLE, epoch=0),
     "Heddle, as before": _several(SimulatedFront.HEDDLE, _AS_BEFORE),
     "Heddle, span": _heddle("span = true"),
     "Heddle, span, fair": _heddle('span = true\ncontainers = "fair"'),

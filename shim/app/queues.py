@@ -104,11 +104,7 @@ class SharesOfQueues:
 
         Their applications may span, or their asks may be held back.
         """
-        policy = self.policy()
-        by_need = (queue for queue in policy.queues if queue.spans_by_need)
-        held_back = (queue for queue in policy.sharing if queue.preemptable)
-        altruistic = (queue for queue in policy.queues if queue.altruism)
-        return {queue.path: queue.names for queue in (*policy.spanning, *by_need, *held_back, *altruistic)}
+        return {queue.path: queue.names for queue in self.policy().queues if queue.is_read}
 
     def policy(self) -> SharePolicy:
         """The policy that holds, with the queues that it does not name."""

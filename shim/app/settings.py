@@ -100,8 +100,9 @@ def queue_defaults(config: Config) -> QueueDefaults:
     """
     if not config.scheduling.automatic or len(config.subclusters) < 2:  # noqa: PLR2004 - several
         return PLAIN
-    can_span = keeps_tokens(config) and any(reach(config).values())
-    return replace(AUTOMATIC, spans_by_need=can_span)
+    is_kept = keeps_tokens(config)
+    can_span, can_order = is_kept and any(reach(config).values()), is_kept and config.span.placement == "heddle"
+    return replace(AUTOMATIC, spans_by_need=can_span, reads_asks=can_order)
 
 
 def reach(config: Config) -> Mapping[SubClusterId, frozenset[SubClusterId]]:

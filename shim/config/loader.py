@@ -328,8 +328,8 @@ def _check_spans(config: Config, source: str) -> Iterator[ConfigError]:
 
 def _check_unread(config: Config, source: str) -> Iterator[ConfigError]:
     """Refuse a policy of containers that would act on nothing, silently."""
-    may_span = config.scheduling.automatic and len(config.subclusters) > 1 and config.security.secret_file is not None
-    policy = share_policy(config.policy, replace(PLAIN, spans_by_need=may_span))
+    reads = config.scheduling.automatic and len(config.subclusters) > 1 and config.security.secret_file is not None
+    policy = share_policy(config.policy, replace(PLAIN, spans_by_need=reads, reads_asks=reads))
     for number, queue in enumerate(policy.queues):
         if queue.acts_on_nothing:
             yield ConfigError(source, f"queue[{number}].containers", queue.no_effect)

@@ -101,9 +101,9 @@ class QueueConfig:
     containers: str = key(
         AUTO,
         about=Key(
-            "Which of its applications has containers first, where Heddle reads their asks: `auto` is `learnt-work`, "
-            "or `unordered` where `scheduling.automatic` is off or there is one sub-cluster; `unordered` leaves it to "
-            "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
+            "Which of its applications has containers first, also of those that stay at home: `auto` is `learnt-work`, "
+            "or `unordered` where `scheduling.automatic` is off, there is one sub-cluster, or nothing is sealed; "
+            "`unordered` leaves it to the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
             "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
             "those that ended; `fair` who has the fewest; `drf` whose dominant share is least. `delay`, `tetris`, "
             "`jockey`, `quincy`, `alsched` and `tetrisched` decide also where, and so does `medea` for asks with tags; "
@@ -453,6 +453,7 @@ def share_policy(tables: PolicyConfig, defaults: QueueDefaults = PLAIN) -> Share
                 shadow=with_parameters(queue.shadow, queue.parameters),
                 span=bool(queue.span),
                 spans_by_need=queue.span is None and defaults.spans_by_need,
+                reads_asks=defaults.reads_asks,
                 **{name: getattr(queue, name) for name in _SAME},
             )
             for queue in tables.queues

@@ -4,7 +4,7 @@ The policy of shares: which queues divide the federation, how, and who is put in
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from enum import Enum, StrEnum
 from types import MappingProxyType
 
@@ -158,6 +158,7 @@ class FederatedQueue:
         names: What sub-clusters call it that call it otherwise.
         span: Whether one application of it may hold containers of several sub-clusters.
         spans_by_need: Whether one may that waits at its home, among sub-clusters that share a file system.
+        reads_asks: Whether asks of those that stay at home are read and put in order, too, where `containers` has one.
         prefers: How much its applications prefer a sub-cluster then; 1 for those that are not in here.
         containers: Which of its applications has containers first, of those whose asks Heddle reads: a policy, with
             parameters.
@@ -188,6 +189,7 @@ class FederatedQueue:
     names: Mapping[SubClusterId, str] = field(default_factory=lambda: MappingProxyType({}))
     span: bool = False
     spans_by_need: bool = False
+    reads_asks: bool = False
     prefers: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
     containers: ContainerOrder = UNORDERED
     shadow: str = "none"
@@ -200,10 +202,16 @@ class FederatedQueue:
     altruism_shadow: bool = False
 
     @property
+    def is_read(self) -> bool:
+        """True if calls of its ApplicationMasters are read: they may span, or their asks may be held back."""
+        is_ordered = self.reads_asks and self.containers != UNORDERED
+        may_span = self.span or self.spans_by_need
+        return may_span or is_ordered or (self.preemptable and self.is_sharing) or self.altruism > 0.0
+
+    @property
     def acts_on_nothing(self) -> bool:
         """True if it has a policy for its containers, and no ApplicationMaster of it is read."""
-        is_read = self.span or self.spans_by_need or (self.preemptable and self.is_sharing) or self.altruism > 0.0
-        return self.containers not in {UNORDERED, AUTOMATIC.containers} and not is_read
+        return self.containers not in {UNORDERED, AUTOMATIC.containers} and not self.is_read
 
     @property
     def no_effect(self) -> str:
@@ -233,15 +241,16 @@ class QueueDefaults:
     order: QueueOrder = "fifo"
     containers: ContainerOrder = UNORDERED
     spans_by_need: bool = False
+    reads_asks: bool = False
 
     def queue(self, path: str) -> FederatedQueue:
         """A queue of which nothing else is said."""
-        return FederatedQueue(path, order=self.order, containers=self.containers, spans_by_need=self.spans_by_need)
+        return FederatedQueue(path, **asdict(self))
 
 
 PLAIN = QueueDefaults()
 """Nothing is held, spanned or ordered."""
-AUTOMATIC = QueueDefaults("work", "learnt-work", spans_by_need=True)
+AUTOMATIC = QueueDefaults("work", "learnt-work", spans_by_need=True, reads_asks=True)
 """What pays where there are several sub-clusters (docs/operators/defaults.md)."""
 
 

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 import typing
+from dataclasses import replace
 
 import pytest
 
@@ -155,20 +156,24 @@ def test_with_one_cluster_nothing_is_held_spanned_or_ordered():
 
 
 @pytest.mark.parametrize(
-    ("clusters", "text", "spans"),
+    ("clusters", "text", "spans", "reads"),
     [
-        ((SHARED, SHARED), "", True),
-        ((SHARED, 'filesystems = ["hdfs://other"]'), "", False),
-        (("", ""), "", False),
-        (('reach = ["dublin"]', 'reach = ["cork", "dublin"]'), "", True),
-        (('reach = ["dublin"]', 'reach = ["cork"]'), "", False),
-        (('reach = ["hdfs"]', 'filesystems = ["hdfs://hdfs"]'), "", False),
-        ((SHARED, SHARED), '[store]\nurl = "postgresql+asyncpg://u@h/d"\n', False),
-        ((SHARED, SHARED), '[security]\nsecret_file = "s"\n[store]\nurl = "postgresql+asyncpg://u@h/d"\n', True),
+        ((SHARED, SHARED), "", True, True),
+        ((SHARED, 'filesystems = ["hdfs://other"]'), "", False, True),
+        (("", ""), "", False, True),
+        (("", ""), '[span]\nplacement = "capacity"\n', False, False),
+        (('reach = ["dublin"]', 'reach = ["cork", "dublin"]'), "", True, True),
+        (('reach = ["dublin"]', 'reach = ["cork"]'), "", False, True),
+        (('reach = ["hdfs"]', 'filesystems = ["hdfs://hdfs"]'), "", False, True),
+        ((SHARED, SHARED), '[store]\nurl = "postgresql+asyncpg://u@h/d"\n', False, False),
+        ((SHARED, SHARED), '[security]\nsecret_file = "s"\n[store]\nurl = "postgresql+asyncpg://u@h/d"\n', True, True),
     ],
 )
-def test_with_several_what_pays_is_done_and_who_shares_files_spans_if_tokens_can_be_kept(clusters, text, spans):
-    assert defaults_of(*clusters, text=text) == QueueDefaults("work", "learnt-work", spans_by_need=spans)
+def test_with_several_what_pays_is_done_and_who_shares_files_spans_if_tokens_can_be_kept(clusters, text, spans, reads):
+    found = defaults_of(*clusters, text=text)
+    assert found == QueueDefaults("work", "learnt-work", spans_by_need=spans, reads_asks=reads)
+    assert found.queue("root.default").is_read is reads
+    assert not replace(found, containers="unordered", spans_by_need=False).queue("root.default").is_read
 
 
 def test_applications_reach_what_names_a_file_system_or_a_reach_together_and_no_more():

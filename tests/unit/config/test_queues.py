@@ -108,7 +108,8 @@ def test_what_a_queue_does_not_say_is_by_the_defaults_and_what_it_says_is_an_ord
     assert read(text).queues[0] == FederatedQueue("root.a")
     silent, plain, automatic, ordered = parse_policy(text, source="a", defaults=AUTOMATIC).queues
     assert (silent.order, silent.containers, silent.span, silent.spans_by_need) == ("work", "learnt-work", False, True)
-    assert plain == FederatedQueue("root.b")
+    assert plain == FederatedQueue("root.b", reads_asks=True)
+    assert not plain.is_read, "without an order and a span its asks concern nobody"
     assert replace(automatic, path="root.a") == silent
     assert (ordered.span, ordered.spans_by_need) == (True, False)
 
@@ -261,7 +262,8 @@ _TWO = '[[subcluster]]\nid = "west"\nweb = "http://west:1"\n' + _ONE
         ("", _TWO, True),
         ("", _TWO.partition("[security]")[0], False),
         ("", f"{_TWO}[scheduling]\nautomatic = false\n", False),
-        ("span = false", _TWO, False),
+        ("span = false", _TWO, True),
+        ("span = false", _ONE, False),
         ("span = true", _ONE, True),
         ("preemptable = true", _ONE, False),
         ("preemptable = true\nweight = 1.0", _ONE, True),

@@ -39,7 +39,9 @@ def test_a_leaf_of_any_cluster_is_a_queue_with_the_defaults(view):
     view.apply(told("west", "root.default"))
     found = over(view).completed(SharePolicy())
     assert [queue.path for queue in found.queues] == ["root.default", "root.etl"]
-    assert found.queues[0] == FederatedQueue("root.default", order="work", containers="learnt-work", spans_by_need=True)
+    assert found.queues[0] == FederatedQueue(
+        "root.default", order="work", containers="learnt-work", spans_by_need=True, reads_asks=True
+    )
     assert found.find("default") is found.queues[0]
     assert not found.sharing, "it takes no part in the shares"
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from statistics import fmean
 
 import pytest
 
@@ -101,6 +102,20 @@ def test_a_job_that_its_home_serves_stays_there():
     outcome = play(setting(shares_files=True), jobs(1, (ModelledStage((5.0,) * 2),)))
     assert outcome.messages["session register"] == play(setting(), jobs(1)).messages["session register"] == 0
     assert sum(used > 0 for used in outcome.used.values()) == 1
+
+
+def test_asks_of_those_that_stay_at_home_do_not_stand_before_others_in_a_scheduler_that_serves_by_arrival():
+    """Two wide jobs want all of both clusters for long; narrow ones come behind them, of which nobody may leave."""
+    wide = [ModelledJob(f"wide-{number}", 0.0, (ModelledStage((10.0,) * 60),)) for number in range(2)]
+    narrow = [ModelledJob(f"narrow-{number}", 12.0 + 3.0 * number, (ModelledStage((4.0,)),)) for number in range(8)]
+    mean_s = {}
+    for containers in ("auto", "unordered"):
+        config = f'[[queue]]\nname = "root.default"\norder = "fifo"\ncontainers = "{containers}"\n'
+        outcome = play(setting(config=config), wide + narrow)
+        assert outcome.failed == {}
+        assert outcome.messages["session register"] == 0, "nobody left its home"
+        mean_s[containers] = fmean(outcome.completions_s[2:])
+    assert mean_s["auto"] < 0.5 * mean_s["unordered"], mean_s
 
 
 @pytest.mark.parametrize(
