@@ -241,7 +241,7 @@ def _matching(base: Foundation) -> AttemptMatching:
         shadow_of=shares.shadow_policy,
         outline_of=shares.outlines.of,
         bids=_bids(base),
-        masters_of=lambda: shares.room.load().masters_at,
+        masters_of=lambda queue: shares.room.load().left_to_masters(queue),
         rules_of=lambda: shares.policy().rules,
     )
     for each in (launches, cycles):

@@ -101,14 +101,14 @@ class QueueConfig:
     containers: str = key(
         AUTO,
         about=Key(
-            "Which of its applications has containers first, also of those that stay at home: `auto` is `learnt-work`, "
-            "or `unordered` where `scheduling.automatic` is off, there is one sub-cluster, or nothing is sealed; "
-            "`unordered` leaves it to the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
-            "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
-            "those that ended; `fair` who has the fewest; `drf` whose dominant share is least. `delay`, `tetris`, "
-            "`jockey`, `quincy`, `alsched` and `tetrisched` decide also where, and so does `medea` for asks with tags; "
-            "`sparrow` asks two sub-clusters that are drawn, and `omega` plans on random nodes (policies.md). "
-            'Needs `span.placement = "heddle"`.',
+            "Which of its applications has containers first, also of those that stay at home: `auto` is "
+            "`learnt-work`, or `unordered` where `scheduling.automatic` is off, there is one sub-cluster, or nothing "
+            "is sealed; `unordered` leaves it to the scheduler of each sub-cluster; `fifo` who came first; "
+            "`fewest-tasks` who has and wants the fewest containers; `learnt-work` whose containers that wait will "
+            "take the least time, as far as is learnt from those that ended; `fair` who has the fewest; `drf` whose "
+            "dominant share is least. `delay`, `tetris`, `jockey`, `quincy`, `alsched` and `tetrisched` decide also "
+            "where, and so does `medea` for asks with tags; `sparrow` asks two sub-clusters that are drawn, and "
+            '`omega` plans on random nodes (policies.md). Needs `span.placement = "heddle"`.',
             choices=(AUTO, UNORDERED, *QUEUE_POLICIES),
             objection=queue_objection,
         ),

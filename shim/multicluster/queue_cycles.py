@@ -75,7 +75,7 @@ class QueueCycles:
         shadow_of: The policy that a queue has in its shadow; empty for none.
         outline_of: The graphs of jobs, for policies that go by them.
         bids: Told after each cycle; None where nobody else plans.
-        masters_of: How many ApplicationMasters wait at each sub-cluster for the room that comes free next.
+        masters_of: How many containers that come free next a queue leaves to ApplicationMasters at each sub-cluster.
         rules_of: What operators want of places now.
 
     Attributes:
@@ -100,7 +100,7 @@ class QueueCycles:
         shadow_of: Callable[[str], str] = lambda _: "",
         outline_of: OutlineOf = lambda _: None,
         bids: QueueBids | None = None,
-        masters_of: Callable[[], Mapping[SubClusterId, int]] = dict,
+        masters_of: Callable[[str], Mapping[SubClusterId, int]] = lambda _: {},
         rules_of: Callable[[], PlacementRules] = lambda: NO_RULES,
     ) -> None:
         self.rules_of = rules_of
@@ -280,7 +280,7 @@ class QueueCycles:
             stated=stated,
             is_solving=is_solving,
             outbid=outbid,
-            masters=self._masters_of(),
+            masters=self._masters_of(queue),
         )
         if not is_solving:
             self.shadows.look(queue, table, capacity, order, plans)
@@ -307,7 +307,7 @@ class QueueCycles:
         is_stale = queue in self._has_more and self._tables[queue].others_wait(id_)
         capacity = None if is_stale else self._capacity(queue)
         outbid, order = self._outbid_at(queue), self._order_of(queue)
-        masters = self._masters_of()
+        masters = self._masters_of(queue)
         told = self._tables[queue].plan(capacity, order, now_s, only=id_, outbid=outbid, masters=masters)
         return told.get(id_, ())
 

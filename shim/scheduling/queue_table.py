@@ -196,7 +196,7 @@ class QueueTable:
         scheduler there is asked ahead of what comes free, nor by a policy that places by itself for what no Local
         Master has promised. The first in line of an order may wait there: schedulers serve queues by their use.
 
-        `masters` are how many ApplicationMasters wait at each sub-cluster for the room that comes free next.
+        `masters` are how many containers that come free next are left to ApplicationMasters at each sub-cluster.
         """
         self._outbid, self._masters = outbid, masters
         plans = self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)

@@ -8,7 +8,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.queues import FederatedQueue, QueueReport, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission
-from shim.federation.core.subcluster_view import SubClusterView
+from shim.federation.core.subcluster_view import SubClusterView, find_queue
 
 _NOTHING = ResourceVector()
 _ANY_NUMBER = 2**31
@@ -16,6 +16,8 @@ _NEARLY_FULL = 0.75
 """Part of a sub-cluster in use while others wait for it: what has just come free is given again within a heartbeat."""
 _SLOW_S = 5.0
 """Between two polls, a heartbeat of a node, and the start of a program."""
+_STUCK_S = 15.0
+"""An ApplicationMaster that waits for longer waits for something else than the container that comes free next."""
 _FLOWING = 8
 """ApplicationMasters that may be on their way where they start without waiting, and no limit of them is told."""
 _FORGOTTEN = 200
@@ -62,6 +64,8 @@ class QueueLoad:
         beginning: Work that is left of each application that begins.
         masters_room: What is left there of its share of ApplicationMasters, where a sub-cluster tells that.
         slow: Sub-clusters where one of them has waited for its container for longer than one does that only starts.
+        behind: Sub-clusters that serve the queue by arrival where one waits, not for long: all that is asked for before
+            it stands before it.
     """
 
     used: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
@@ -75,6 +79,7 @@ class QueueLoad:
     beginning: list[float] = field(default_factory=list)
     masters_room: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
     slow: frozenset[SubClusterId] = frozenset()
+    behind: frozenset[SubClusterId] = frozenset()
 
     @property
     def total_used(self) -> ResourceVector:
@@ -171,6 +176,15 @@ class FederationLoad:
             ahead += room if within is None else min(room, within)
         return ahead
 
+    def left_to_masters(self, path: str) -> Mapping[SubClusterId, int]:
+        """Containers that come free next at each sub-cluster and that no application of a queue is to ask for.
+
+        One for each ApplicationMaster that waits there; all of them where it would stand behind what is asked for.
+        """
+        load = self.queues.get(path)
+        behind = () if load is None else (name for name in load.behind if self.masters_at.get(name))
+        return {**self.masters_at, **dict.fromkeys(behind, _ANY_NUMBER)}
+
     def copy(self) -> "FederationLoad":
         """One whose queues grow by themselves."""
         return replace(self, queues={path: load.copy() for path, load in self.queues.items()})
@@ -205,6 +219,7 @@ def measure(
         capacity += seen.capacity if is_open else _smaller(seen.used, seen.capacity)
         _take_queues(policy, seen, loads, others)
     names = {seen.subcluster: seen.clock_skew_s for seen in counted}
+    seen_of = {seen.subcluster: seen for seen in counted}
     unstarted: Counter[SubClusterId] = Counter()
     for application in live:
         unstarted[application.home] += not application.has_started
@@ -213,8 +228,13 @@ def measure(
             load = loads[queue.path]
             _take_application(load, application)
             waited_s = now_s + names[application.home] - application.since_s
-            if not application.has_started and application.since_s > 0.0 and waited_s > _SLOW_S:
+            if application.has_started:
+                continue
+            if application.since_s > 0.0 and waited_s > _SLOW_S:
                 load.slow |= {application.home}
+            if application.since_s <= 0.0 or waited_s <= _STUCK_S:
+                by_arrival = _serves_by_arrival(seen_of[application.home], application.queue)
+                load.behind |= {application.home} if by_arrival else set()
     return FederationLoad(
         capacity,
         loads,
@@ -226,6 +246,11 @@ def measure(
         all(_is_full(seen, withheld) for seen in usable),
         {seen.subcluster: max(0, unstarted[seen.subcluster] - seen.waiting_applications) for seen in counted},
     )
+
+
+def _serves_by_arrival(seen: SubClusterView, queue: str) -> bool:
+    found = find_queue(seen, queue)
+    return found is not None and not found.is_fair
 
 
 def _is_full(seen: SubClusterView, withheld: ResourceVector) -> bool:

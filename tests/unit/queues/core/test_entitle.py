@@ -445,6 +445,22 @@ def test_masters_without_a_container_are_counted_at_each_cluster_but_for_those_t
     assert load.masters_at == {EAST: 2, WEST: 0}
 
 
+@pytest.mark.parametrize(
+    ("is_fair", "since_s", "all_of_it"), [(False, 95.0, True), (False, 80.0, False), (True, 95.0, False)]
+)
+def test_all_that_comes_free_is_left_to_a_master_that_would_stand_behind_what_is_asked_for(is_fair, since_s, all_of_it):
+    queue = replace(a_queue("root.prod"), is_fair=is_fair)
+    unstarted = LiveApplication(EAST, "root.prod", "alice", has_started=False, since_s=since_s)
+    cluster = a_cluster(EAST, queue)
+    load = measure(BY_WORK, [cluster, a_cluster(WEST)], {}, [unstarted], absent_after_s=60.0, now_s=100.0)
+    left = load.left_to_masters("root.prod")
+    assert (left[EAST] > 1_000, left[WEST]) == (all_of_it, 0)
+    limited = replace(cluster, waiting_applications=1)
+    kept = measure(BY_WORK, [limited, a_cluster(WEST)], {}, [unstarted], absent_after_s=60.0, now_s=100.0)
+    assert kept.left_to_masters("root.prod") == {EAST: 0, WEST: 0}, "a limit keeps it from it"
+    assert load.left_to_masters("root.dev") == {EAST: 1, WEST: 0}
+
+
 def test_one_that_waits_below_its_entitlement_is_told_how_much_one_more_needs():
     busy = (
         a_cluster(EAST, a_queue("root.prod"), a_queue("root.dev", used=3), used=3),
