@@ -88,15 +88,17 @@ def _nothing() -> None:
 
 # Help texts as wide as the terminal: a docstring's line breaks are the source's, not the reader's.
 
-_typed = TyperOption.display_type_rich
+_TYPE_SHOWN = "display_type_rich"
+_typed = getattr(TyperOption, _TYPE_SHOWN, None)
 
 
 def _type_of_value(self: TyperOption, ctx: Any) -> str | None:
     """The type that help shows; none for a flag, which takes no value."""
-    return None if self.is_flag else _typed(self, ctx)
+    return None if self.is_flag or _typed is None else str(_typed(self, ctx) or "") or None
 
 
-TyperOption.display_type_rich = _type_of_value  # type: ignore[method-assign] # of `--help`, which Typer makes, too
+if _typed is not None:  # of `--help`, which Typer makes, too; before 0.29 it has no such method
+    setattr(TyperOption, _TYPE_SHOWN, _type_of_value)
 
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 

@@ -70,7 +70,11 @@ class ServedManager:
 
     def finish_all(self) -> None:
         """Let everything that it has taken end well."""
+        self.end_all("FINISHED")
+
+    def end_all(self, state: str) -> None:
+        """Let everything that it has taken, and that has not ended, end so."""
         with self.lock:
             for each, told in [*self.manager.applications.items()]:
-                if told["state"] != "FINISHED":
-                    self.manager.move(each, "FINISHED")
+                if told["state"] not in {"FINISHED", "FAILED", "KILLED"}:
+                    self.manager.move(each, state)
