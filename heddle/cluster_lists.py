@@ -1,4 +1,4 @@
-"""Answers and bodies of the list of sub-clusters in the store, as `heddle.models` has the others."""
+"""Answers and bodies of the list of sub-clusters, as `heddle.models` has the others."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ ClusterKey = str | int | float | bool | Sequence[str] | Mapping[str, float]
 
 
 class ClusterKeys(Model, forbid_unknown_fields=True):
-    """A change of one sub-cluster in the store's list.
+    """A change of one sub-cluster in the list.
 
     Attributes:
         keys: Of `[[subcluster]]`, with their new values; none of one that is removed.
@@ -44,10 +44,10 @@ class ClusterVersion(Model):
 
 
 class ClusterVersions(Model):
-    """Every list of sub-clusters that ever held.
+    """Every list of sub-clusters that is known of.
 
     Attributes:
-        managed: `file` or `store`: where the list is that counts.
+        managed: `file` or `store`: where the list is that counts. A file has one version, a checksum of all in it.
         serves: The version that this process serves; 0 for none.
         trouble: Why it does not serve the newest one; empty if it does.
         versions: Newest first.
@@ -60,7 +60,14 @@ class ClusterVersions(Model):
 
 
 class ClusterListChange(Reload):
-    """What a change of the list brings, and what it is then; every Heddle of the store follows within seconds."""
+    """What a change of the list brings; every Heddle of the store follows within seconds.
+
+    Attributes:
+        version: Of the list then; of a dry run that of the list that stands.
+        before: The list that stood.
+        text: The list as it is then.
+    """
 
     version: int
+    before: str
     text: str

@@ -20,7 +20,7 @@ import shim
 from adapters.kerberos import WebTickets
 from adapters.yarn.rm_rpc import addresses_of
 from shim.app.background import begin, lasting_work
-from shim.app.cluster_list import ClusterFollower, ClusterList, ReadConfig
+from shim.app.cluster_list import ClusterFollower, ClusterList, InFile, InStore, ReadConfig
 from shim.app.connections import connect
 from shim.app.directory import open_groups
 from shim.app.host_limits import (
@@ -46,7 +46,7 @@ from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.keep_going import Work, keep_going
 from shim.concurrency.listening_sockets import close_unused, hand_on
 from shim.concurrency.solver_child import SolverBeside, SolverChild, serve_in_shadow
-from shim.config.loader import Config
+from shim.config.loader import Config, ConfigFile
 from shim.config.roles import stated_groups
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
@@ -105,6 +105,7 @@ class Heddle:
         self._config = config
         self._read = read or (lambda **_: config)
         self._reloading: Reloading | None = None
+        self._follower: ClusterFollower | None = None
         self.begins_anew = False
         self._global_master = global_master
         self._crash_points = crash_points
@@ -272,20 +273,20 @@ class Heddle:
     def _cluster_list(
         self, use_cases: UseCases, reloading: Reloading, metrics: Metrics, stack: AsyncExitStack
     ) -> ClusterList:
-        """The list of sub-clusters in the store, which this process follows from now on."""
+        """The list of sub-clusters; where the store has it this process follows it from now on."""
         config, clock, stores = self._config, self._clock, use_cases.runtime.stores
 
         async def homes_intended() -> set[SubClusterId]:
             return {each.home_subcluster for each in await stores.state.intended()}
 
-        follower = ClusterFollower(config, stores.clusters, self._read, reloading, clock)
+        self._follower = follower = ClusterFollower(config, stores.clusters, self._read, reloading, clock)
         self._run_beside("sub-clusters in the store", follower.run, metrics, stack)
+        file = self._read if isinstance(self._read, ConfigFile) else None
+        in_store = config.clusters.managed == "store"
         return ClusterList(
             config,
-            stores.clusters,
-            self._read,
+            InStore(stores.clusters, self._read, follower) if in_store else InFile(config, file, reloading),
             reloading,
-            follower,
             administration=use_cases.administration,
             intended=homes_intended,
             clock=clock,
@@ -352,6 +353,7 @@ class Heddle:
             crash_points=self._crash_points,
             solve=solver.solve,
             shadow_solve=shadow_solver.solve,
+            list_trouble=lambda: "" if self._follower is None else self._follower.trouble,
         )
 
     def _open_provider(self, secret: bytes, others: Sequence[bytes]) -> ProviderLogin | None:

@@ -1,12 +1,17 @@
-"""The list of sub-clusters in the store: versions of it, changes that are checked before they count, and following it.
+"""The list of sub-clusters: changes of it that are checked before they count, wherever it is kept, and following it.
 
-A change counts by the way that every configuration counts (`shim.app.reloading`): each Heddle of the store finds the
-new version within a second, checks it as at a start, and begins anew. So what a change cannot bring here it brings
-nowhere, and a Heddle that may not follow yet serves on with what it has, and says so.
+Where the store has it, a change counts by the way that every configuration counts (`shim.app.reloading`): each Heddle
+of the store finds the new version within a second, checks it as at a start, and begins anew. So what a change cannot
+bring here it brings nowhere, and a Heddle that may not follow yet serves on with what it has, and says so. Where the
+configuration file has it, the file of the Heddle that is asked is written, and read anew at once; the other tables in
+it stay as they are and are told to nobody.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+import os
+import zlib
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import structlog
@@ -14,8 +19,8 @@ import structlog
 from heddle import cluster_lists, models
 from shim.app.reloading import Reloading, checked
 from shim.concurrency.off_loop import OffLoop
-from shim.config.editing import with_cluster, with_cluster_changed, without_cluster
-from shim.config.loader import Config, StoredClusters, cluster_tables
+from shim.config.editing import alone, replace_file, with_cluster, with_cluster_changed, with_list, without_cluster
+from shim.config.loader import Config, ConfigFile, StoredClusters, cluster_tables
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import BadRequestError, ConfigError, ConflictError, HeddleError, VersionConflictError
@@ -28,13 +33,14 @@ _LONGEST_PAUSE_S = 60.0
 _DRAIN_KNOWN_WITHIN_S = 10.0
 """Every Heddle of a store knows of a drain: twice the pause in which each reads operators' words."""
 _EMPTY = PolicyVersion(0, "", "", 0, "no sub-cluster yet")
+_ELSE = "`heddle cluster add|edit|remove --write` where it is, then `heddle reload`"
 _log = structlog.get_logger("heddle.clusters")
 
 
 class ReadConfig(Protocol):
     """Reads the configuration as it stands now."""
 
-    def __call__(self, *, stored: StoredClusters = ...) -> Config:
+    def __call__(self, *, stored: StoredClusters | None = None) -> Config:
         """Read it, with another list of sub-clusters than the store's, if one is given; raises a `ConfigError`."""
         ...
 
@@ -109,19 +115,197 @@ class ClusterFollower:
         self._again_s = self._clock.monotonic_s() + min(_LONGEST_PAUSE_S, 2.0**self._refusals)
 
 
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A list as it would be.
+
+    Attributes:
+        text: All that would be kept, which may have more in it than the list.
+        config: What Heddle would serve by.
+    """
+
+    text: str
+    config: Config
+
+
+class ListPlace(Protocol):
+    """A place that has the list; its versions hold `[[subcluster]]` tables alone, whatever else lies there."""
+
+    async def newest(self) -> PolicyVersion:
+        """The list that stands there.
+
+        Raises:
+            ConflictError: It cannot be read, or not be changed by this process.
+            StoreUnavailableError: The store does not tell.
+        """
+        ...
+
+    async def history(self) -> Sequence[PolicyVersion]:
+        """Every list that is known of, newest first; raises as `newest`."""
+        ...
+
+    async def served(self) -> tuple[int, str]:
+        """The version that this process serves, 0 for none, and why it is not the newest one."""
+        ...
+
+    def edited(self, stands: PolicyVersion, edit: Callable[[str], str]) -> Edited:
+        """A changed list; for a thread. Raises a `ConfigError`, and what the edit raises."""
+        ...
+
+    async def keep(self, stands: PolicyVersion, text: str, *, by: str, note: str) -> PolicyVersion:
+        """Have a text stand there in the place of what was read, and count soon.
+
+        Raises:
+            ConflictError: Another one stands there by now, or it cannot count.
+            StoreUnavailableError: It may have been kept.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class InStore:
+    """Versions in the store, which each Heddle of it follows."""
+
+    store: PolicyStore
+    read: ReadConfig
+    follower: ClusterFollower
+
+    async def newest(self) -> PolicyVersion:
+        """See `ListPlace.newest`."""
+        return await self.store.newest() or _EMPTY
+
+    async def history(self) -> Sequence[PolicyVersion]:
+        """See `ListPlace.history`."""
+        return await self.store.history()
+
+    async def served(self) -> tuple[int, str]:
+        """See `ListPlace.served`."""
+        return max(self.follower.serves, 0), self.follower.trouble
+
+    def edited(self, stands: PolicyVersion, edit: Callable[[str], str]) -> Edited:
+        """See `ListPlace.edited`."""
+        text = edit(stands.text)
+        return Edited(text, self.read(stored=lambda _: text))
+
+    async def keep(self, stands: PolicyVersion, text: str, *, by: str, note: str) -> PolicyVersion:
+        """See `ListPlace.keep`."""
+        try:
+            return await self.store.apply(stands.version + 1, text, by=by, note=note)
+        except VersionConflictError as exc:
+            raise ConflictError(str(exc)) from exc
+
+
+@dataclass(frozen=True, slots=True)
+class InFile:
+    """The configuration file of this process, whose version is a checksum of all that is in it.
+
+    Attributes:
+        config: What runs.
+        file: None where this process was given none.
+    """
+
+    config: Config
+    file: ConfigFile | None
+    reloading: Reloading
+
+    async def newest(self) -> PolicyVersion:
+        """See `ListPlace.newest`."""
+        file = self._writable()
+        return await asyncio.to_thread(_version, file)
+
+    async def history(self) -> Sequence[PolicyVersion]:
+        """See `ListPlace.history`: the one that stands there."""
+        return [] if self.file is None else [await asyncio.to_thread(_version, self.file)]
+
+    async def served(self) -> tuple[int, str]:
+        """See `ListPlace.served`."""
+        if self.file is None:
+            return 0, ""
+        try:
+            stands, new = await asyncio.gather(
+                asyncio.to_thread(_version, self.file), asyncio.to_thread(self.file.__call__)
+            )
+        except (ConfigError, ConflictError) as exc:
+            return 0, str(exc)
+        return (stands.version, "") if new.subclusters == self.config.subclusters else (0, "")
+
+    def edited(self, stands: PolicyVersion, edit: Callable[[str], str]) -> Edited:
+        """See `ListPlace.edited`."""
+        file = self._writable()
+        whole = _whole(file)
+        _refuse_other(whole, stands)
+        text = edit(whole)
+        return Edited(text, file(text=text))
+
+    async def keep(self, stands: PolicyVersion, text: str, *, by: str, note: str) -> PolicyVersion:
+        """See `ListPlace.keep`; what cannot count after all is taken back."""
+        file = self._writable()
+
+        def write() -> str:
+            before = _whole(file)
+            _refuse_other(before, stands)
+            _replace(file, text)
+            return before
+
+        before = await asyncio.to_thread(write)
+        try:
+            await self.reloading.reload(by=by)
+        except BaseException:
+            if not self.reloading.agreed.is_set():
+                _replace(file, before)  # at once: whoever is cancelled may not wait for a thread
+            raise
+        return PolicyVersion(_checksum(text), alone(text), by, 0, note)
+
+    def _writable(self) -> ConfigFile:
+        if self.file is None:
+            raise ConflictError(f"this Heddle was given no configuration file that it could write: {_ELSE}")
+        if not os.access(self.file.path.resolve().parent, os.W_OK):
+            raise ConflictError(f"{self.file.path} has the sub-clusters, and this Heddle may not write it: {_ELSE}")
+        return self.file
+
+
+def _whole(file: ConfigFile) -> str:
+    try:
+        return file.path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConflictError(f"{file.path} cannot be read: {exc}") from exc
+
+
+def _version(file: ConfigFile) -> PolicyVersion:
+    whole = _whole(file)
+    try:
+        return PolicyVersion(_checksum(whole), alone(whole), "", int(file.path.stat().st_mtime * 1000), str(file.path))
+    except (ConfigError, OSError) as exc:
+        raise ConflictError(str(exc)) from exc
+
+
+def _refuse_other(whole: str, stands: PolicyVersion) -> None:
+    if _checksum(whole) != stands.version:
+        raise ConflictError("somebody has changed the configuration file meanwhile: look at it first")
+
+
+def _replace(file: ConfigFile, text: str) -> None:
+    try:
+        replace_file(file.path, text)
+    except ConfigError as exc:
+        raise ConflictError(f"{exc}: {_ELSE}") from exc
+
+
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode())
+
+
 def _ids(text: str) -> list[str]:
     return [str(table.get("id")) for table in cluster_tables(text, source="the list")]
 
 
 class ClusterList:
-    """Use cases of the list; each but `versions` raises a `ConflictError` where the file has it.
+    """Use cases of the list; each but `versions` raises a `ConflictError` where this process may not change it.
 
     Args:
         config: What runs.
-        store: Versions of the list.
-        read: Reads what stands there now.
+        place: Has the list.
         reloading: Tells what would change.
-        follower: Tells what is served.
         administration: Operators' words on sub-clusters.
         intended: Homes of submissions that are on their way.
         clock: The machine's.
@@ -130,20 +314,16 @@ class ClusterList:
     def __init__(
         self,
         config: Config,
-        store: PolicyStore,
-        read: ReadConfig,
+        place: ListPlace,
         reloading: Reloading,
-        follower: ClusterFollower,
         *,
         administration: AdministrationService,
         intended: Callable[[], Awaitable[Collection[SubClusterId]]],
         clock: Clock,
     ) -> None:
         self._config = config
-        self._store = store
-        self._read = read
+        self._place = place
         self._reloading = reloading
-        self._follower = follower
         self._administration = administration
         self._intended = intended
         self._clock = clock
@@ -151,12 +331,16 @@ class ClusterList:
         self._one_at_a_time = asyncio.Lock()
 
     async def versions(self) -> cluster_lists.ClusterVersions:
-        """Every list that ever held, newest first, and which one this process serves."""
-        kept = await self._store.history()
+        """Every list that ever held, newest first, and which one this process serves; of a file the one in it."""
+        serves, trouble = await self._place.served()
+        try:
+            kept = await self._place.history()
+        except ConflictError as exc:
+            kept, trouble = (), trouble or str(exc)
         return cluster_lists.ClusterVersions(
             managed=self._config.clusters.managed,
-            serves=max(self._follower.serves, 0),
-            trouble=self._follower.trouble,
+            serves=serves,
+            trouble=trouble,
             versions=[
                 cluster_lists.ClusterVersion(
                     version=each.version,
@@ -214,7 +398,11 @@ class ClusterList:
             StoreUnavailableError: It may have been kept; look.
             UnavailableError: The last one of the same user is still read.
         """
-        return await self._change(lambda _: asked.text, asked, "", by, is_dry_run=is_dry_run)
+        try:
+            cluster_tables(asked.text, source="the list")
+        except ConfigError as exc:
+            raise BadRequestError(str(exc)) from exc
+        return await self._change(lambda text: with_list(text, asked.text), asked, "", by, is_dry_run=is_dry_run)
 
     async def _change(
         self,
@@ -225,16 +413,12 @@ class ClusterList:
         *,
         is_dry_run: bool,
     ) -> cluster_lists.ClusterListChange:
-        if self._config.clusters.managed != "store":
-            raise ConflictError(
-                'the configuration file has the sub-clusters of this Heddle (clusters.managed = "file"): '
-                "`heddle cluster add|edit|remove --write` where it is, then `heddle reload`"
-            )
         async with self._one_at_a_time:
-            stands = await self._store.newest() or _EMPTY
+            stands = await self._place.newest()
             if asked.expected is not None and asked.expected != stands.version:
                 raise ConflictError(f"version {stands.version} holds, not {asked.expected}: look at it first")
-            text, new = await self._work.run(by, lambda: self._edited(stands.text, edit))
+            edited, text = await self._work.run(by, lambda: self._edited(stands, edit))
+            new = edited.config
             try:
                 await asyncio.to_thread(checked, new)
             except ConfigError as exc:
@@ -246,28 +430,22 @@ class ClusterList:
             plan = await self._reloading.compared(new, (), is_dry_run=is_dry_run)
             version = stands.version
             if not is_dry_run and text != stands.text:
-                version = (await self._keep(version + 1, text, by=by, note=asked.note or what)).version
-            return cluster_lists.ClusterListChange(
-                **{name: getattr(plan, name) for name in models.Reload.__struct_fields__}, version=version, text=text
-            )
+                note = asked.note or what
+                version = (await self._place.keep(stands, edited.text, by=by, note=note)).version
+                _log.info("the sub-clusters were changed", version=version, by=by, note=note)
+            told = {name: getattr(plan, name) for name in models.Reload.__struct_fields__}
+            return cluster_lists.ClusterListChange(**told, version=version, before=stands.text, text=text)
 
-    def _edited(self, before: str, edit: Callable[[str], str]) -> tuple[str, Config]:
-        """Text of a changed list, and the configuration with it; refused if Heddle could not serve by it."""
+    def _edited(self, stands: PolicyVersion, edit: Callable[[str], str]) -> tuple[Edited, str]:
+        """A changed list, and its text alone; refused if Heddle could not serve by it."""
         try:
-            text = edit(before)
+            edited = self._place.edited(stands, edit)
+            text = edited.text if self._config.clusters.managed == "store" else alone(edited.text)
             if not cluster_tables(text, source="the list"):
                 raise BadRequestError("the list has no [[subcluster]], and Heddle serves none without")
-            return text, self._read(stored=lambda _: text)
         except ConfigError as exc:
             raise BadRequestError(str(exc)) from exc
-
-    async def _keep(self, version: int, text: str, *, by: str, note: str) -> PolicyVersion:
-        try:
-            kept = await self._store.apply(version, text, by=by, note=note)
-        except VersionConflictError as exc:
-            raise ConflictError(str(exc)) from exc
-        _log.info("the sub-clusters were changed", version=kept.version, by=by, note=note)
-        return kept
+        return edited, text
 
     async def _wait_until_known(self, subcluster: SubClusterId, *, is_dry_run: bool) -> None:
         """Wait until each Heddle of the store has heard that a sub-cluster takes no new applications."""

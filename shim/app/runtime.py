@@ -74,6 +74,7 @@ class Runtime:
         crash_points: Called at each step of each submission.
         solve: Reaches solvers; None where policies go by their greedy plans alone.
         shadow_solve: Reaches those of policies in the shadow, likewise.
+        list_trouble: Why the newest list of sub-clusters in the store is not served; empty if it is.
     """
 
     config: Config
@@ -90,6 +91,7 @@ class Runtime:
     crash_points: CrashPoints = nothing_happens
     solve: Solve | None = None
     shadow_solve: Solve | None = None
+    list_trouble: Callable[[], str] = str
 
     @property
     def managers(self) -> Mapping[SubClusterId, ResourceManager]:

@@ -293,6 +293,7 @@ def _inspection(base: Foundation, waiting: HomeWaits, crossings: Crossings) -> I
             cluster_tls=lambda: _cluster_tls(runtime),
             master_tls=lambda: None if masters is None else _master_tls(runtime, masters),
             policy_trouble=lambda: str(shares.policies.difference() or ""),
+            list_trouble=runtime.list_trouble,
             file_has_policy=runtime.config.policy != PolicyConfig(),
             unverified_store=unverified_server(runtime.config.store.url),
             with_logs=frozenset(runtime.clusters.archives),

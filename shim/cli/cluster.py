@@ -367,15 +367,13 @@ def _is_in_store(file: Path) -> bool:
 
 
 def _change(server: str, user: str, call: Callable[..., Call[ClusterListChange]], *, write: bool) -> None:
-    """Change the clusters in the store, or show how they would be changed, and wait until that counts."""
+    """Have a Heddle change its clusters, or show how they would be changed, and wait until that counts."""
     with front(server, user, timeout_s=CHECKS_WITHIN_S) as heddle:
-        kept = heddle.ask(CALLS.cluster_versions())["versions"]
         told = heddle.ask(call(dry_run=not write))
         if write:
             wait_until(lambda: _serves(heddle, int(told["version"])))
-    before = kept[0]["text"] if kept else ""
-    _print_difference(before, told["text"], "clusters")
-    done = f"version {told['version']} of the clusters is served; the other Heddles of the store follow"
+    _print_difference(told["before"], told["text"], "clusters")
+    done = f"version {told['version']} of the clusters is served; the other Heddles of its store follow"
     typer.echo(done if write else "nothing is written: add --write", err=True)
 
 
@@ -383,8 +381,9 @@ def _serves(heddle: Front, version: int) -> bool:
     """Whether Heddle serves a version of the clusters; it may have refused it after all."""
     told = heddle.ask(CALLS.cluster_versions())
     if told["trouble"]:
-        raise FrontError(ExitCode.FAILED, f"version {version} is in the store and not served: {told['trouble']}")
-    return int(told["serves"]) >= version
+        raise FrontError(ExitCode.FAILED, f"version {version} is kept and not served: {told['trouble']}")
+    # those of a file are checksums: none is the newer one
+    return int(told["serves"]) == version or (told["managed"] == "store" and int(told["serves"]) > version)
 
 
 def _print_difference(before: str, after: str, name: str) -> None:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +10,7 @@ import typer
 from shim.app.process import Served, hold_streams, run_served
 from shim.cli.front import fail, fail_for_config
 from shim.cli.serve import tell_check
-from shim.config.loader import Config, load
+from shim.config.loader import Config, ConfigFile
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
@@ -82,7 +81,7 @@ def _run(config: Path, made: "Callable[[Config, ReadConfig], Served]", *, check:
         hold_streams()
     from shim.store.looking import clusters_in  # noqa: PLC0415 - the other verbs shall not wait for it
 
-    read = partial(load, config, os.environ, stored=clusters_in)
+    read = ConfigFile(config, os.environ, clusters_in)
     try:
         settings = read()
         process = made(settings, read)

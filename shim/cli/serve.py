@@ -4,7 +4,6 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +11,7 @@ import typer
 
 from shim.app.process import hold_streams, run_served
 from shim.cli.front import fail, fail_for_config
-from shim.config.loader import Config, load
+from shim.config.loader import Config, ConfigFile
 from shim.errors import AddressTakenError, ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
@@ -51,7 +50,7 @@ def serve(
     try:
         from shim.store.looking import clusters_in  # noqa: PLC0415 - the other verbs shall not wait for it
 
-        read = partial(load, config, os.environ, stored=clusters_in)
+        read = ConfigFile(config, os.environ, clusters_in)
         settings = read()
         if check:
             tell_check(config, settings)

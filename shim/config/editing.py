@@ -83,6 +83,29 @@ def without_cluster(text: str, id_: str) -> str:
     return tomlkit.dumps(document)
 
 
+def with_list(text: str, list_: str) -> str:
+    """The text with other clusters, all of them.
+
+    Args:
+        text: Of a configuration file, or of a list that is kept alone.
+        list_: `[[subcluster]]` tables.
+
+    Raises:
+        ConfigError: One of them is no TOML, or what stands beside the tables would not stay as it is.
+    """
+    document, new = _parsed(text), _parsed(list_)
+    if set(document) <= {_TABLE}:
+        return list_
+    if _TABLE in new:
+        document[_TABLE] = new[_TABLE]
+    else:
+        document.pop(_TABLE, None)
+    after = tomlkit.dumps(document)
+    if tomllib.loads(after) != {**tomllib.loads(text), _TABLE: new.unwrap().get(_TABLE, [])}:
+        raise ConfigError("the configuration", _TABLE, "its tables lie among others: edit the file where it is")
+    return after
+
+
 def alone(text: str) -> str:
     """The `[[subcluster]]` tables of a text with their comments, without the rest; a `ConfigError` if no TOML."""
     document, new = _parsed(text), tomlkit.document()

@@ -243,6 +243,29 @@ def parse(text: str, *, source: str, environment: Mapping[str, str], stored: Sto
     return config
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A configuration that is read again and again: a file, what overrides it, and what the store has of it."""
+
+    path: Path
+    environment: Mapping[str, str]
+    stored: StoredClusters = _none_stored
+
+    def __call__(self, *, stored: StoredClusters | None = None, text: str | None = None) -> Config:
+        """Read it as it stands now.
+
+        Args:
+            stored: Tells another list of sub-clusters than the store's.
+            text: Would stand in the file.
+
+        Raises:
+            ConfigError: It cannot be used.
+        """
+        if text is None:
+            return load(self.path, self.environment, stored=stored or self.stored)
+        return parse(text, source=str(self.path), environment=self.environment, stored=stored or self.stored)
+
+
 STORED = "the sub-clusters in the store"
 """What messages call them."""
 

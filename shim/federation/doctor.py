@@ -386,6 +386,14 @@ def _store(facts: FederationFacts) -> Iterator[Finding]:
         yield Finding("store", Level.WARNING, "", message, "add ?sslmode=verify-full&sslrootcert=FILE to store.url")
 
 
+def _list_of_subclusters(facts: FederationFacts) -> Iterator[Finding]:
+    """Yield a list in the store that this Heddle does not follow: others of its store may send elsewhere than it."""
+    if facts.list_trouble:
+        message = f"the newest list of sub-clusters in the store is not served here: {facts.list_trouble}"
+        advice = "mend that on this machine, and it is tried again; or heddle cluster rollback VERSION --write"
+        yield Finding("list of sub-clusters", Level.ERROR, "", message, advice)
+
+
 def _policy_in_force(facts: FederationFacts) -> Iterator[Finding]:
     """Yield a policy that was applied over the file: an edit of the file changes nothing then."""
     if facts.policy_trouble:
@@ -414,6 +422,7 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _overtaken,
     _stopped,
     _policy_in_force,
+    _list_of_subclusters,
     _scheduler_addresses,
     _proxy_rules,
     _identities,

@@ -91,6 +91,7 @@ class FederationFacts:
         cluster_tls: Of https towards sub-clusters that have it, or have files for it.
         master_tls: Of links to other masters; None where all are in one process.
         policy_trouble: How the policy that holds differs from that of the configuration file; empty if it does not.
+        list_trouble: Why the newest list of sub-clusters in the store is not served; empty if it is.
         file_has_policy: Whether the configuration file names queues or mappings.
         unverified_store: Another machine's database that anybody on the way could pose as; empty if there is none.
         overtaken: Applications that wait where others of their queue start elsewhere: id, sub-cluster, and what is so.
@@ -112,6 +113,7 @@ class FederationFacts:
     cluster_tls: Sequence[ClusterTLSFacts] = ()
     master_tls: MasterTLSFacts | None = None
     policy_trouble: str = ""
+    list_trouble: str = ""
     file_has_policy: bool = False
     unverified_store: str = ""
     ticket_user: str = ""

@@ -143,6 +143,7 @@ class InspectionSettings:
     cluster_tls: Callable[[], Sequence[ClusterTLSFacts]] = tuple
     master_tls: Callable[[], MasterTLSFacts | None] = lambda: None
     policy_trouble: Callable[[], str] = str
+    list_trouble: Callable[[], str] = str
     file_has_policy: bool = False
     unverified_store: str = ""
     overtaken: Callable[[], Sequence[tuple[str, str, str]]] = tuple
@@ -213,6 +214,7 @@ class Inspection:
                 cluster_tls=self.settings.cluster_tls(),
                 master_tls=self.settings.master_tls(),
                 policy_trouble=self.settings.policy_trouble(),
+                list_trouble=self.settings.list_trouble(),
                 file_has_policy=self.settings.file_has_policy,
                 unverified_store=self.settings.unverified_store,
                 ticket_user=self.settings.ticket_user,

@@ -1,4 +1,4 @@
-"""Sub-clusters that the store has: changed through the web services, followed by every Heddle of the store."""
+"""Sub-clusters that the store has, or a file: changed through the web services, followed by every Heddle of a store."""
 
 import json
 import signal
@@ -25,17 +25,18 @@ APPS, NEW_ID = "/ws/v1/cluster/apps", "/ws/v1/cluster/apps/new-application"
 
 
 class Front:
-    """A started Heddle of a store, without a sub-cluster in its file."""
+    """A started Heddle of a store; its file has the sub-clusters that are given, else none."""
 
-    def __init__(self, folder: Path, store: str, stack: ExitStack) -> None:
+    def __init__(self, folder: Path, store: str, stack: ExitStack, clusters: str = "") -> None:
         folder.mkdir()
         (rest,) = free_addresses(1)
         self.url = f"http://{rest}"
+        managed = "file" if clusters else "store"
         doors = 'client_rpc = ""\nscheduler_rpc = ""\nadmin_rpc = ""\nshutdown_s = 30'
         self.heddle = Started(
             folder,
-            f'[server]\nrest = "{rest}"\n{doors}\n[store]\nurl = "{store}"\n[clusters]\nmanaged = "store"\n'
-            '[security]\nallow_anonymous = true\nadmins = ["ops"]\n[poll]\ninterval_s = 0.5\n',
+            f'[server]\nrest = "{rest}"\n{doors}\n[store]\nurl = "{store}"\n[clusters]\nmanaged = "{managed}"\n'
+            f'[security]\nallow_anonymous = true\nadmins = ["ops"]\n[poll]\ninterval_s = 0.5\n{clusters}',
         )
         stack.enter_context(self.heddle)
 
@@ -117,6 +118,28 @@ def test_clusters_come_change_and_go_by_the_command_and_each_version_is_kept(tmp
         assert front.heddle.process.poll() is None
         audit = [line for line in front.heddle.told().splitlines() if "cluster.remove" in line]
         assert audit, front.heddle.log
+        assert not front.heddle.troubles()
+
+
+def test_a_file_is_written_and_read_anew_and_put_back_if_it_cannot_count(tmp_path):
+    with ServedManager("east") as east, ServedManager("west") as west, ExitStack() as stack:
+        only = f'\n# ours\n[[subcluster]]\nid = "east"\nweb = "{east.url}"\n'
+        front = Front(tmp_path / "0", f"sqlite:///{tmp_path}/heddle.db", stack, only)
+        file, pid = front.heddle.config, front.heddle.process.pid
+        before = file.read_text()
+        refused = front.change("add", "west", {"keys": {"conf": "/no/such/folder"}})
+        assert (refused.status_code, file.read_text()) == (400, before)
+        tried = front.change("add", "west", {"keys": {"web": west.url}}, dryRun="true")
+        assert (tried.status_code, tried.json()["added"], file.read_text()) == (200, ["west"], before)
+        front.change("add", "west", {"keys": {"web": west.url}}).raise_for_status()
+        front.serves("east", "west")
+        assert file.read_text().startswith(before)
+        assert front.change("remove", "west").status_code == 409
+        front.order("drain", "west")
+        front.change("remove", "west").raise_for_status()
+        front.serves("east")
+        assert (file.read_text().strip(), front.heddle.process.pid) == (before.strip(), pid)
+        assert front.heddle.process.poll() is None
         assert not front.heddle.troubles()
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from heddle import cluster_lists, models
 from shim.app.assembly import Overrides
-from shim.app.use_cases import assemble
+from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import SharePolicy
@@ -30,7 +30,15 @@ from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.logs_api import AggregatedLogsAPI, LogsAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
-from shim.server.rest.operators_api import AuditAPI, ClusterListAPI, HardeningAPI, ReloadAPI, RetirementAPI, ShadowAPI
+from shim.server.rest.operators_api import (
+    AuditAPI,
+    ClusterListAPI,
+    HardeningAPI,
+    ListsClusters,
+    ReloadAPI,
+    RetirementAPI,
+    ShadowAPI,
+)
 from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.request_records import RequestResponse
 from shim.server.rest.service import RestService
@@ -82,6 +90,7 @@ class NoList:
             removed=[],
             warnings=[],
             version=1,
+            before=_LIST,
             text=_LIST,
         )
 
@@ -128,6 +137,7 @@ class ScriptedServer:
         observe: Callable[[ResourceManager, Clock], ResourceManager] = lambda manager, _: manager,
         thread: OffLoop | None = None,
         logins: ProviderPages | None = None,
+        cluster_list: Callable[[UseCases], ListsClusters] = lambda _: NoList(),
         takes_jwts: bool = False,
         has_acls: bool = False,
         rates: CallRates | None = None,
@@ -179,7 +189,7 @@ class ScriptedServer:
                 HardeningAPI(made.hardening),
                 ShadowAPI(made.matching.shadows),
                 ReloadAPI(NothingNew()),
-                ClusterListAPI(NoList()),
+                ClusterListAPI(cluster_list(made)),
             ),
         )
         self.server = RestService(

@@ -1,4 +1,4 @@
-"""The list of sub-clusters in the store: changes that are refused, drains that all have heard of, and following."""
+"""The list of sub-clusters: changes that are refused, drains that all have heard of, following; in store and file."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from heddle import cluster_lists
-from shim.app.cluster_list import ClusterFollower, ClusterList
+from shim.app.cluster_list import ClusterFollower, ClusterList, InFile, InStore, ListPlace
 from shim.app.reloading import Reloading
-from shim.config.loader import Config, StoredClusters, parse
+from shim.config.loader import Config, ConfigFile, StoredClusters, parse
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ConfigError, ConflictError, NotFoundError
 from shim.simulation.stores import InMemoryPolicyStore
@@ -126,19 +126,19 @@ class PassesAtOnce:
 
 
 class Front:
-    """The use cases beside a scripted federation of east and west."""
+    """The use cases beside a scripted federation of east and west; the store has the list unless a place is given."""
 
-    def __init__(self, federation: ScriptedFederation, heddle: ScriptedHeddle, served: Served) -> None:
+    def __init__(
+        self, federation: ScriptedFederation, heddle: ScriptedHeddle, served: Served, place: ListPlace | None = None
+    ) -> None:
         self.federation, self.heddle, self.served = federation, heddle, served
         self.intended: set[SubClusterId] = set()
         self.clock = PassesAtOnce(federation.clock)
         self.administration = heddle.administration
         self.list = ClusterList(
             served.config,
-            served.lists,
-            served.read,
+            place or InStore(served.lists, served.read, served.follower),
             served.reloading,
-            served.follower,
             administration=self.administration,
             intended=self._intended,
             clock=self.clock,
@@ -213,10 +213,120 @@ async def test_another_version_than_the_expected_one_and_another_id_than_any_are
         await front.list.edit("north", cluster_lists.ClusterKeys({"user": "h"}), by="ops", is_dry_run=False)
 
 
-async def test_where_the_file_has_the_list_nothing_is_changed(front):
-    front = Front(front.federation, front.heddle, Served(front.served.lists, front.federation.clock, "", file=EAST))
-    with pytest.raises(ConflictError, match="reload"):
+PORT = '[server]\nrest = "127.0.0.1:8188" # ours\n'
+REST = "\n[poll]\ninterval_s = 2.0\n"
+
+
+class FromFile:
+    """The use cases where a file has the list, with other tables around it."""
+
+    def __init__(self, federation: ScriptedFederation, heddle: ScriptedHeddle, path: Path) -> None:
+        self.path = path
+        path.write_text(f"{PORT}\n{EAST}\n{WEST}{REST}")
+        path.chmod(0o640)
+        self.refusal = ""
+        file = ConfigFile(path, {})
+        served = Served(InMemoryPolicyStore(now_s=federation.clock.now_s), federation.clock, "", file=path.read_text())
+        served.config = file()
+        served.reloading = self.reloading = Reloading(served.config, file, check=self.check)
+        self.front = Front(federation, heddle, served, InFile(served.config, file, served.reloading))
+        self.list = self.front.list
+
+    async def check(self) -> tuple[str, ...]:
+        if self.refusal:
+            raise ConflictError(self.refusal)
+        return ()
+
+
+@pytest.fixture
+async def from_file(tmp_path: Path) -> FromFile:
+    federation = ScriptedFederation()
+    return FromFile(federation, await federation.start(), tmp_path / "heddle.toml")
+
+
+async def test_a_file_is_written_and_counts_and_what_else_is_in_it_stays_and_is_told_to_nobody(from_file):
+    shown = await from_file.list.versions()
+    (stands,) = shown.versions
+    assert (shown.managed, shown.serves, stands.clusters) == ("file", stands.version, ["east", "west"])
+    asked = cluster_lists.ClusterKeys({"web": "http://c:1", "user": "h"}, expected=stands.version)
+    before = from_file.path.read_text()
+    tried = await from_file.list.add("north", asked, by="ops", is_dry_run=True)
+    assert (tried.added, tried.version, from_file.path.read_text()) == (["north"], stands.version, before)
+    done = await from_file.list.add("north", asked, by="ops", is_dry_run=False)
+    written = from_file.path.read_text()
+    assert written.startswith(PORT)
+    assert written.endswith(REST)
+    assert (from_file.path.stat().st_mode & 0o777, from_file.reloading.agreed.is_set()) == (0o640, True)
+    assert [each.id for each in ConfigFile(from_file.path, {})().subclusters] == ["east", "west", "north"]
+    for told in (stands.text, tried.text, done.before, done.text):
+        assert "server" not in told
+        assert "poll" not in told
+    assert 'id = "north"' in done.text
+    later = await from_file.list.versions()
+    assert (later.versions[0].version, later.serves) == (done.version, 0)
+
+
+async def test_a_whole_list_takes_the_place_of_the_files(from_file):
+    list_ = f"# two\n{EAST}user = 'h'\n\n{WEST}"
+    done = await from_file.list.apply(cluster_lists.ClusterListText(list_), by="ops", is_dry_run=False)
+    written = from_file.path.read_text()
+    assert (done.changed, written.startswith(PORT), written.endswith(REST)) == (["subcluster east"], True, True)
+    assert ConfigFile(from_file.path, {})().subclusters[0].user == "h"
+
+
+@pytest.mark.parametrize("text", ["", f'{EAST}[server]\nrest = "127.0.0.1:1"\n', "not [ TOML", EAST + EAST])
+async def test_a_list_that_cannot_be_used_leaves_the_file_as_it_is(from_file, text):
+    before = from_file.path.read_text()
+    with pytest.raises(BadRequestError):
+        await from_file.list.apply(cluster_lists.ClusterListText(text), by="ops", is_dry_run=False)
+    assert from_file.path.read_text() == before
+
+
+async def test_a_file_that_somebody_has_changed_meanwhile_is_not_written(from_file):
+    (stands,) = (await from_file.list.versions()).versions
+    from_file.path.write_text(f"# mine\n{from_file.path.read_text()}")
+    edit = cluster_lists.ClusterKeys({"user": "h"}, expected=stands.version)
+    with pytest.raises(ConflictError, match="look at it first"):
+        await from_file.list.edit("west", edit, by="ops", is_dry_run=False)
+    assert "user" not in from_file.path.read_text()
+
+
+async def test_what_the_program_refuses_after_all_is_taken_back(from_file):
+    before = from_file.path.read_text()
+    from_file.refusal = "what stands there cannot be used: no such folder"
+    with pytest.raises(ConflictError, match="no such folder"):
+        await from_file.list.edit("west", cluster_lists.ClusterKeys({"user": "h"}), by="ops", is_dry_run=False)
+    assert (from_file.path.read_text(), from_file.reloading.agreed.is_set()) == (before, False)
+    assert [each.name for each in from_file.path.parent.iterdir()] == ["heddle.toml"]
+
+
+async def test_a_cluster_of_a_file_that_takes_applications_stays(from_file):
+    with pytest.raises(ConflictError, match="drain west --wait"):
+        await from_file.list.remove("west", cluster_lists.ClusterKeys(), by="ops", is_dry_run=True)
+    await from_file.front.administration.drain(SubClusterId("west"), by="ops")
+    await from_file.list.remove("west", cluster_lists.ClusterKeys(), by="ops", is_dry_run=False)
+    assert from_file.path.read_text() == f"{PORT}\n{EAST}{REST}"
+
+
+async def test_a_file_that_may_not_be_written_is_told_before_anything_is_tried(from_file):
+    elsewhere = ConfigFile(from_file.path.parent / "gone" / "heddle.toml", {})
+    place = InFile(ConfigFile(from_file.path, {})(), elsewhere, from_file.reloading)
+    with pytest.raises(ConflictError, match=r"may not write it.*--write"):
+        await place.newest()
+
+
+async def test_a_file_that_is_broken_is_told(from_file):
+    from_file.path.write_text("not [ TOML")
+    shown = await from_file.list.versions()
+    assert (shown.versions, "TOML" in shown.trouble) == ([], True)
+
+
+async def test_without_a_file_nothing_is_changed(front):
+    served = Served(front.served.lists, front.federation.clock, "", file=EAST)
+    front = Front(front.federation, front.heddle, served, InFile(served.config, None, served.reloading))
+    with pytest.raises(ConflictError, match="no configuration file"):
         await front.list.add("west", cluster_lists.ClusterKeys({"web": "http://b:1"}), by="ops", is_dry_run=False)
+    assert (await front.list.versions()).versions == []
 
 
 def test_a_file_with_clusters_beside_the_stores_is_refused_and_variables_count(tmp_path: Path):

@@ -290,6 +290,14 @@ def test_a_policy_that_holds_over_the_file_is_told(file_has_policy, level):
     assert not [each for each in examine(FederationFacts((EAST,))) if each.check == "policy"]
 
 
+def test_a_list_of_subclusters_that_is_not_followed_is_told():
+    facts = FederationFacts((EAST,), list_trouble="west: conf /etc/hadoop/west is no folder")
+    (found,) = [each for each in examine(facts) if each.check == "list of sub-clusters"]
+    assert (found.level, "/etc/hadoop/west" in found.message) == (Level.ERROR, True)
+    assert "rollback" in found.advice
+    assert not [each for each in examine(FederationFacts((EAST,))) if each.check == "list of sub-clusters"]
+
+
 def identity_of(**changes):
     (found,) = [each for each in examine(FederationFacts((replace(EAST, **changes),))) if each.check == "identities"]
     return found

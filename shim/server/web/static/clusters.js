@@ -1,6 +1,7 @@
 // Clusters and their nodes: a square for each node by its use; what operators may do to a cluster, shown before it is done.
 
 import { send, useLive, useRead } from "./api.js";
+import { ClusterList } from "./cluster_list.js";
 import { count, isHeard, memory, wordsOf } from "./format.js";
 import { Bar, Confirm, State, Table, Trouble } from "./parts.js";
 import { may } from "./rights.js";
@@ -42,6 +43,7 @@ export function Clusters({ caller }) {
     <${Trouble} error=${clusters.error || nodes.error} at=${clusters.at} />
     <${Scale} />
     ${shown.map((each) => html`<${One} key=${each.id} of=${each} nodes=${byCluster.get(each.id) ?? []} caller=${caller} setAsk=${setAsk} isOld=${Boolean(clusters.error)} />`)}
+    ${may(caller, "administer") && html`<${ClusterList} setAsk=${setAsk} />`}
     <${Confirm} ask=${ask} close=${() => setAsk(null)} />`;
 }
 

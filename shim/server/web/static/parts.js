@@ -88,6 +88,13 @@ export function Search({ route, label, hint = "Words in any column" }) {
     value=${route.params.get("search") ?? ""} onInput=${typed} />`;
 }
 
+/** @param {{ lines: import("./diff.js").DiffLine[], empty: string }} props */
+export function Difference({ lines, empty }) {
+  if (!lines.length) return html`<p class="note">${empty}</p>`;
+  const signs = { same: "  ", gone: "− ", new: "+ ", skipped: "  " };
+  return html`<pre class="diff">${lines.map((line) => html`<span class=${line.kind}>${signs[line.kind]}${line.text}${"\n"}</span>`)}</pre>`;
+}
+
 /**
  * A question before something is changed; null closes it.
  * @param {{ ask: Ask | null, close: () => void }} props
@@ -112,6 +119,7 @@ export function Confirm({ ask, close }) {
   return html`<dialog ref=${dialog} onClose=${close} aria-labelledby="confirm-title">
     <h2 id="confirm-title">${ask.title}</h2>
     <p>${ask.text}</p>
+    ${ask.lines && html`<${Difference} lines=${ask.lines} empty="" />`}
     ${ask.field && html`<label>${ask.field} <input ref=${input} value=${ask.value ?? ""} /></label>`}
     <p class="trouble" role="alert">${failure}</p>
     <div class="row">${ask.act && html`<button class="danger" onClick=${act}>${ask.verb ?? ask.title}</button>`}<button onClick=${close}>Leave it</button></div>

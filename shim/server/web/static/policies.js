@@ -3,7 +3,7 @@
 import { send, useRead } from "./api.js";
 import { differenceOf, folded } from "./diff.js";
 import { change, percent, time, wordsOf } from "./format.js";
-import { Confirm, Table, Trouble } from "./parts.js";
+import { Confirm, Difference, Table, Trouble } from "./parts.js";
 import { may } from "./rights.js";
 import { changed } from "./route.js";
 import { html, useEffect, useState } from "./vendor/htm-preact.js";
@@ -153,13 +153,6 @@ const COMPARED = [
 function owedOf(row) {
   if (row.is_owed_now === row.is_owed_then) return row.is_owed_now ? "now and then" : "";
   return row.is_owed_then ? "then" : "now";
-}
-
-/** @param {{ lines: import("./diff.js").DiffLine[], empty: string }} props */
-function Difference({ lines, empty }) {
-  if (!lines.length) return html`<p class="note">${empty}</p>`;
-  const signs = { same: "  ", gone: "− ", new: "+ ", skipped: "  " };
-  return html`<pre class="diff">${lines.map((line) => html`<span class=${line.kind}>${signs[line.kind]}${line.text}${"\n"}</span>`)}</pre>`;
 }
 
 /**

@@ -23,7 +23,7 @@
  * A question before something is changed; `act` gets what was typed, and is missing where it would be refused.
  * @typedef {{
  *   title: string, text: string, act?: (typed: string) => Promise<unknown>, field?: string, value?: string | number,
- *   verb?: string,
+ *   verb?: string, lines?: import("./diff.js").DiffLine[],
  * }} Ask
  */
 
@@ -58,6 +58,8 @@
 /**
  * @typedef {{ version: number, applied_by: string, applied_at_ms: number, note: string, text: string }} PolicyVersion
  */
+
+/** @typedef {PolicyVersion & { clusters: string[] }} ClusterVersion */
 
 /**
  * A row of the list of applications.
