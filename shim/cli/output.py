@@ -24,6 +24,8 @@ _NUMBERS = (int, float)
 _MOMENT = "_at_ms"
 _MOMENTS = frozenset({"at_ms", "startedTime", "launchTime", "finishedTime"})
 """Milliseconds since 1970 under other names: a ResourceManager's."""
+_AMOUNTS = frozenset({"priority", "runningContainers", "allocatedMB", "allocatedVCores"})
+"""Below zero where a ResourceManager has none to tell."""
 _LAST_MS = 253_402_300_800_000
 """The year 10000: no clock tells more, and clusters may."""
 
@@ -83,12 +85,14 @@ def print_fields(thing: Mapping[str, Any], output: OutputFormat) -> None:
 
 
 def _for_people(key: str, value: Any) -> tuple[str, Any]:
-    """A field's name and value as people read them: moments as times, without those that never came."""
+    """A field's name and value as people read them: moments as times, without what there is not."""
     is_moment = key.endswith(_MOMENT) or key in _MOMENTS
     if is_moment and _is_number(value):
         is_told = 0 < value < _LAST_MS
         shown = datetime.fromtimestamp(value / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") if is_told else None
         return key.removesuffix("_ms"), shown
+    if key in _AMOUNTS and _is_number(value) and value < 0:
+        return key, None
     if isinstance(value, Mapping):
         told = (_for_people(name, each) for name, each in value.items())
         return key, ", ".join(f"{name} {_shown(each)}" for name, each in told if each is not None) or None

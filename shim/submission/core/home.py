@@ -173,7 +173,7 @@ def _weighed(
         guaranteed = queue.capacity if queue.capacity.memory_mib > 0 else queue.maximum
         queue_free = _free_share(queue.used + queue.pending + on_way.queue + ahead, guaranteed)
     score = _squeezed(settings.queue_weight * queue_free + (1 - settings.queue_weight) * cluster_free)
-    told = f"queue {queue_free:.0%} free, cluster {cluster_free:.0%} free"
+    told = f"{_free_told('queue', queue_free)}, {_free_told('cluster', cluster_free)}"
     has_room = submission.is_unmanaged or _free_share(load + submission.resource, seen.capacity) >= 0
     if reason is not None and (has_room or reason.effect is not Effect.WAITS):
         wait = "it would wait there" if reason.effect is Effect.WAITS else "it may wait there for ever"
@@ -205,6 +205,10 @@ def _weighed(
     return Candidate(
         seen.subcluster, score, f"{completion.told(ordering, expected.ground)}; {told}", seen.age_s, room=room
     )
+
+
+def _free_told(what: str, share: float) -> str:
+    return f"{what} {share:.0%} free" if share >= 0 else f"{what} {-share:.0%} more than full"
 
 
 def _masters_ahead(queue: QueueReport, reasons: Sequence[HomeReason], on_way: "_OnWay") -> int:

@@ -79,7 +79,9 @@ def why_it_waits(
         return ""
     since = _since(summary, seen, now_s)
     if summary.home_subcluster == NOWHERE or seen is None:
-        return f"waits in Heddle{since}: {about.diagnostics or 'its turn has not come'}"
+        said = about.diagnostics or "its turn has not come"
+        cut = said.removeprefix("Waits in Heddle")
+        return f"waits in Heddle{since}{cut if cut != said else f': {said}'}"
     asks = _asks(about)
     if summary.state not in _UNSTARTED:
         return _more_containers(summary, seen, asks, others)
@@ -89,6 +91,8 @@ def why_it_waits(
     begun = f"waits at {seen.subcluster}{since} for its ApplicationMaster"
     if away := _away(seen):
         return f"{begun}{size}{away}"
+    if not asks and _whole(about.allocatedMB) > 0:  # it has its container, and nothing stands against it any more
+        return f"{begun}: {_words(about)}"
     ask = asks[0] if asks else _Ask(1, ResourceVector(), "")
     return f"{begun}: {_cause(summary, seen, ask, others, is_master=True) or _words(about)}"
 

@@ -92,6 +92,8 @@ def test_logs_are_harmless_at_a_terminal_and_whole_in_a_pipe(capsys, monkeypatch
         ("startedTime", 1_795_861_406_214, "startedTime 2026-11-28T10:23:26Z"),
         ("finishedTime", 0, "finishedTime -"),
         ("startedTime", 2**70, "startedTime -"),
+        ("priority", -1, "priority -"),
+        ("priority", 0, "priority 0"),
         ("place", {"position": 4, "of": 4, "expected_s": None}, "place position 4, of 4"),
         ("place", {"since_at_ms": 1_795_861_406_214}, "place since_at 2026-11-28T10:23:26Z"),
         ("spanning", {}, "spanning -"),

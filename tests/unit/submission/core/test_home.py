@@ -251,7 +251,7 @@ def test_applications_that_wait_for_their_masters_count_as_much_as_one_that_has_
     assert decision.home_subcluster == WEST
     # 4 of 8 GiB used, 3 asked for by masters, and 3 more for each of the three that wait
     assert decision.candidates[0].reason == (
-        "queue -300% free, cluster -100% free, it would wait there, 3 wait in its queue"
+        "queue 300% more than full, cluster 100% more than full, it would wait there, 3 wait in its queue"
     )
 
 
@@ -517,7 +517,11 @@ class Drawn:
         free = {name: 1.0 - max(each) for name, each in shares.items()}
         mixed = self.weight * free["queue"] + (1 - self.weight) * free["cluster"]
         score = mixed if mixed >= 0 else mixed / (1 - mixed)
-        reason = f"queue {free['queue']:.0%} free, cluster {free['cluster']:.0%} free"
+        told = (
+            f"{what} {part:.0%} free" if part >= 0 else f"{what} {-part:.0%} more than full"
+            for what, part in free.items()
+        )
+        reason = ", ".join(list(told)[:2])
         if free["with it"] < 0:
             score, reason = score - 4.0, f"{reason}, it would wait there"
         if self.waiting[0]:
@@ -543,17 +547,17 @@ def test_scores_and_reasons_are_those_of_their_twin():
 @pytest.mark.parametrize(
     ("capacity", "used", "free"),
     [
-        ((1024, 1), (1024, 1), "0%"),
-        ((1024, 4), (512, 4), "0%"),
-        ((1, 4), (0, 0), "100%"),
-        ((0, 4), (0, 0), "0%"),
-        ((1024, 4), (4096, 1), "-300%"),
+        ((1024, 1), (1024, 1), "0% free"),
+        ((1024, 4), (512, 4), "0% free"),
+        ((1, 4), (0, 0), "100% free"),
+        ((0, 4), (0, 0), "0% free"),
+        ((1024, 4), (4096, 1), "300% more than full"),
     ],
 )
 def test_a_share_is_free_of_what_there_is_and_none_of_nothing(capacity, used, free):
     view = a_view(east={"capacity": ResourceVector(*capacity), "used": ResourceVector(*used)})
     (candidate,) = choose_home(asked(), view, {}, NOW_S).candidates
-    assert f"cluster {free} free" in candidate.reason
+    assert f"cluster {free}" in candidate.reason
 
 
 def test_files_are_worth_their_part_of_what_all_of_them_are():

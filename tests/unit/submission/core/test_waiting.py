@@ -87,6 +87,14 @@ def test_a_limit_of_its_queue_is_told_in_the_words_of_the_choice_of_homes():
     )
 
 
+def test_one_that_has_its_container_is_not_told_what_others_wait_for():
+    part = PartitionReport("", SMALL, masters=ResourceVector(1024, 1), masters_used=ResourceVector(1024, 2))
+    queues = (a_queue_report(partitions=(part,)),)
+    launched = document(allocatedMB=512, allocatedVCores=1, diagnostics="AM container is launched, waiting for AM")
+    told = why_it_waits(launched, seen(used=SMALL, queues=queues), [], NOW_S)
+    assert told.endswith("for its ApplicationMaster: AM container is launched, waiting for AM")
+
+
 def test_what_may_never_start_is_told_before_what_is_scarce_now():
     limited = seen(used=SMALL, queues=(a_queue_report(maximum=ResourceVector(409, 4)),))
     told = why_it_waits(document(resourceRequests=[asking()]), limited, [], NOW_S)
@@ -131,6 +139,9 @@ def test_one_that_waits_in_heddle_tells_what_it_was_told():
     assert (
         why_it_waits(waiting, None, [], NOW_S) == "waits in Heddle since 22:13:35 UTC: queue root.prod holds its part"
     )
+    waiting = document(home=NOWHERE, diagnostics="Waits in Heddle for its queue's turn, 1 of 1: it is full.")
+    told = why_it_waits(waiting, None, [], NOW_S)
+    assert told == "waits in Heddle since 22:13:35 UTC for its queue's turn, 1 of 1: it is full."
 
 
 def test_one_on_its_way_waits_for_its_home():
