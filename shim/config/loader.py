@@ -239,6 +239,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str], stored: Sto
             if not known:
                 raise
     if mistakes:
+        mistakes.extend(_missing_folders(config, source))  # told now, not by the next start
         raise _all_of(mistakes, lines, source)
     return config
 
@@ -328,6 +329,13 @@ def _check_subclusters(config: Config, source: str) -> Iterator[ConfigError]:
             )
             yield ConfigError(source, f"subcluster[{number}]", message)
         yield from _check_costs(subcluster, number, [each.id for each in subclusters if each.id], source)
+
+
+def _missing_folders(config: Config, source: str) -> Iterator[ConfigError]:
+    """Configuration folders that are not there: for whoever reads the configuration to serve by it, an error, too."""
+    for number, each in enumerate(config.subclusters):
+        if isinstance(each.conf, Path) and not each.conf.is_dir():
+            yield ConfigError(source, f"subcluster[{number}].conf", f"{each.conf} is no folder")
 
 
 def _check_costs(subcluster: SubClusterConfig, number: int, ids: Sequence[str], source: str) -> Iterator[ConfigError]:

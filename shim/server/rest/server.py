@@ -107,7 +107,7 @@ class RestServer:
     def _further_sockets(self) -> Iterator[socket.socket]:
         if self._beside:
             try:
-                yield socket.create_server((self._beside, self._port), backlog=_BACKLOG)
+                yield listening_socket(self._beside, self._port, family=socket.AF_INET, backlog=_BACKLOG)
             except OSError as exc:
                 address = join_address(self._beside, self._port)
                 _log.warning("the web services are not at this address, too", address=address, reason=exc.strerror)

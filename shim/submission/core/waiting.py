@@ -91,10 +91,10 @@ def why_it_waits(
     begun = f"waits at {seen.subcluster}{since} for its ApplicationMaster"
     if away := _away(seen):
         return f"{begun}{size}{away}"
-    if not asks and _whole(about.allocatedMB) > 0:  # it has its container, and nothing stands against it any more
-        return f"{begun}: {_words(about)}"
     ask = asks[0] if asks else _Ask(1, ResourceVector(), "")
-    return f"{begun}: {_cause(summary, seen, ask, others, is_master=True) or _words(about)}"
+    has_container = not asks and _whole(about.allocatedMB) > 0  # nothing stands against it any more
+    cause = "" if has_container else _cause(summary, seen, ask, others, is_master=True)
+    return f"{begun}: {cause or _words(about)}"
 
 
 def _more_containers(

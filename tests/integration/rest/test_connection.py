@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import http.client
+import socket
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import pytest
 import uvloop
 
+from shim.concurrency import listening_sockets
 from shim.server.rest.asgi import raw_headers
 from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.host_names import HostNames
@@ -416,6 +418,28 @@ async def test_stopping_lets_a_request_end():
     assert answer.startswith(b"HTTP/1.1 200 OK")
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", server.port)
+
+
+async def test_it_takes_up_both_addresses_of_the_program_before(monkeypatch):
+    before = RestServer(EchoesRequests(), host="127.0.0.1", port=0, limits=LIMITS, beside="127.0.0.2")
+    await before.start()
+    kept = listening_sockets.copies()
+    await before.stop(grace_s=0.1)
+    inherited = [socket.socket(fileno=number) for number in kept]
+    told = {(int(each.family), *each.getsockname()): each for each in inherited}
+    monkeypatch.setattr(listening_sockets, "_inherited", lambda: told)
+    after = RestServer(EchoesRequests(), host="127.0.0.1", port=before.port, limits=LIMITS, beside="127.0.0.2")
+    await after.start()
+    try:
+        assert [each for each in told.values() if each.getsockname()[1] == before.port] == []
+        for address in ("127.0.0.1", "127.0.0.2"):
+            reader, writer = await asyncio.open_connection(address, before.port)
+            writer.write(GET)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200"), address
+            writer.close()
+    finally:
+        await after.stop(grace_s=0.1)
+        listening_sockets.close_unused()
 
 
 async def test_it_is_at_a_further_address_with_its_port_unless_another_program_has_that():

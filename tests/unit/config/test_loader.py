@@ -1,5 +1,6 @@
 import contextlib
 import dataclasses
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -389,6 +390,12 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_the_file() -> None:
         ("heddle.toml:29", "queue[0].weight"),
     ]
     assert str(error).splitlines() == [str(mistake) for mistake in error.mistakes]
+
+
+def test_a_folder_that_is_not_there_is_told_with_other_mistakes(tmp_path: Path) -> None:
+    clusters = f"[[subcluster]]\nid = 'a'\nconf = '{tmp_path}'\n[[subcluster]]\nid = 'b'\nconf = '{tmp_path}/no'\n"
+    error = refused(f"{clusters}[server]\nrest = 8088\n")
+    assert [mistake.key for mistake in error.mistakes] == ["subcluster[1].conf", "server.rest"]
 
 
 def test_a_single_mistake_is_an_error_as_ever() -> None:
