@@ -77,6 +77,7 @@ class ForkEach:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Serve; in a fork let pytest go on with what was asked for."""
+        gc.unfreeze()  # what tests have frozen is not among `gc.get_objects`
         functions, by_name = Functions(), defaultdict[str, list[pytest.Item]](list)
         for item in session.items:
             by_name[item.nodeid].append(item)

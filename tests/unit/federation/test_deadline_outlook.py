@@ -104,3 +104,50 @@ def test_a_deadline_of_what_waits_in_heddle_counts_from_when_it_was_asked_for(no
     found = sure(outlook_of_waiting(record, now_s))
     assert (found.deadline_s, found.left_s, found.met) == (DUE_S, DUE_S - now_s, met)
     assert outlook_of_waiting(replace(record, submission=a_submission()), now_s) is None
+
+
+def test_of_what_has_ended_the_time_left_goes_on():
+    assert sure(told(state=YarnApplicationState.FINISHED, finished_s=1059.0, now_s=2000.0)).left_s == DUE_S - 2000.0
+
+
+@pytest.mark.parametrize(
+    ("containers", "running", "now_s", "met", "takes"),
+    [
+        (4, 4, 1040.0, "yes", "4 containers at a time"),  # 10 + 10 s: ends as it is due
+        (4, 4, 1040.5, "no", "5 containers at a time"),
+        (4, 4, 1060.0, "no", "no number of containers"),
+        (4, 4, 1061.0, "no", "no number of containers"),
+        (4, 0, 1060.0, "no", "no number of containers"),
+        (4, 0, 1055.0, "no", "no number of containers"),
+        (0, 4, 1060.0, "no", ""),
+        (0, 0, 1061.0, "no", ""),
+    ],
+)
+def test_a_deadline_is_met_by_what_ends_as_it_is_due_and_by_nothing_once_it_is_over(
+    containers: int, running: int, now_s: float, met: str, takes: str
+):
+    found = sure(told(WorkLeft(containers, 10.0, running, runs=2), now_s))
+    assert (found.met, takes in found.takes) == (met, True)
+
+
+@pytest.mark.parametrize(
+    ("progress", "met", "takes"),
+    [(5.0, "no", "more containers, if it can use them"), (20.0, "no", "more containers"), (100 / 3, "yes", "")],
+)
+def test_progress_that_ends_as_it_is_due_meets_it_and_needs_nothing(progress: float, met: str, takes: str):
+    found = sure(told(progress=progress, launchTime=1_000_000))  # a third in 20 s: all in 60 s
+    assert (found.met, found.takes[: len(takes)], bool(found.takes)) == (met, takes, met == "no")
+    assert found.source == f"its progress, {progress:.0f} % after 20 s"
+
+
+@pytest.mark.parametrize(
+    ("launch", "ends_s"),
+    [(1_010_000, 1030.0), (1_010_000.0, 1030.0), (0, 1040.0), (None, 1040.0), ("soon", 1040.0), (1_030_000, 1030.0)],
+)
+def test_progress_counts_from_the_launch_and_where_that_is_not_told_from_the_submission(launch: Any, ends_s: float):
+    assert sure(told(progress=50.0, launchTime=launch)).expected_end_s == pytest.approx(ends_s)
+
+
+@pytest.mark.parametrize(("now_s", "met"), [(1059.5, "not known"), (1060.0, "no")])
+def test_without_anything_to_go_by_it_is_over_when_it_is_due(now_s: float, met: str):
+    assert sure(told(now_s=now_s)).met == met

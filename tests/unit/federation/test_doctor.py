@@ -395,7 +395,8 @@ def told_of(check, *subclusters, **changes):
 
 
 @pytest.mark.parametrize(
-    ("version", "is_old"), [("2.9.2", True), ("2.10.0", False), ("2.10.2-SNAPSHOT", False), ("3.0.0", False)]
+    ("version", "is_old"),
+    [("2.9.2", True), ("2.10", False), ("2.10.0", False), ("2.10.2-SNAPSHOT", False), ("3.0.0", False)],
 )
 def test_the_oldest_hadoop_that_is_no_trouble_is_2_10(version, is_old):
     found = trouble(replace(EAST, version=version), WEST)
@@ -404,6 +405,8 @@ def test_the_oldest_hadoop_that_is_no_trouble_is_2_10(version, is_old):
 
 def test_versions_are_told_by_number_and_mixed_ones_so():
     clusters = [replace(EAST, id=f"c{each}", version=each) for each in ("3.10.1", "3.4.2", "3.4.2", "2.10.2-x")]
+    two = (Level.OK, "", "Hadoop 3.4.1, 3.4.2 (mixed: answers have the form of 3.4)")
+    assert told_of("versions", EAST, replace(WEST, version="3.4.1")) == [two]
     mixed = (Level.OK, "", "Hadoop 2.10.2-x, 3.4.2, 3.10.1 (mixed: answers have the form of 3.4)")
     assert told_of("versions", *clusters) == [mixed]
     assert told_of("versions", EAST, WEST) == [(Level.OK, "", "Hadoop 3.4.2")]
@@ -522,6 +525,39 @@ def test_rules_that_limit_whom_heddle_may_act_for_are_told_from_a_refusal():
         return found
 
     assert level(hosts="*", groups="*", users="*") is level() is Level.ERROR
+    unread = replace(EAST, acting=REFUSED, manager_settings=None)
+    kerberos = KerberosFacts("heddle/node@REALM")
+    ((_, subject, message),) = told_of("proxy rights", unread, kerberos=kerberos, ticket_user="heddle")
+    assert (subject, "heddle" in message) == ("east", True)
     assert {level(hosts="h1"), level(groups="staff"), level(users="ada"), level(hosts="*", users="ada")} == {
         Level.WARNING
     }
+
+
+def test_a_retired_cluster_is_not_asked_for_more_addresses():
+    lacking = replace(EAST, lacking=("client_rpc",), is_retired=True)
+    assert told_of("addresses", lacking) == []
+
+
+@pytest.mark.parametrize("value", ["false", "TRUE", ""])
+def test_access_lists_are_on_where_that_is_said_and_nowhere_else(value):
+    settings = {"yarn.acl.enable": HadoopSetting(value)}
+    assert told_of("access lists", replace(EAST, manager_settings=settings)) == []
+    ((level, subject, _),) = told_of("access lists", replace(EAST, manager_settings=settings), has_acls=True)
+    assert (level, subject) == (Level.WARNING, "east")
+
+
+@pytest.mark.parametrize(
+    ("proxy_user", "filters", "advice"),
+    [
+        ("heddle", f"x,{PLAIN_FILTER}", f"take {PLAIN_FILTER} out of {FILTERS}"),
+        ("heddle", "x", "let its web services heed doAs"),
+        ("heddle", None, "let its web services heed doAs"),
+        ("", f"x,{PLAIN_FILTER}", "let its web services read user.name"),
+    ],
+)
+def test_the_advice_on_identities_is_by_proxy_and_filters(proxy_user, filters, advice):
+    rules = {name: setting for name, setting in PROXY.items() if name != EPOCH}
+    settings = None if filters is None else rules | {FILTERS: HadoopSetting(filters)}
+    found = identity_of(proxy_user=proxy_user, manager_settings=settings, taken_as="dr.who")
+    assert found.advice.startswith(advice)

@@ -217,3 +217,17 @@ def test_the_advice_names_what_masters_may_hold_where_that_is_told():
     assert (
         "max-parallel-apps" not in told(replace(QUEUE, ended=two_at_once(30), most_running=3))["starts in a queue"][1]
     )
+
+
+def test_starts_that_cost_a_small_part_of_what_applications_take_are_not_told():
+    history = [ended(0.0, 2000.0, waited_s=0.0), ended(0.0, 2000.0, waited_s=100.0)] * 15
+    assert start_cost(history) == (0.0, 0), "all run at once in the end"
+    brief = [ended(1000.0 * turn, 1000.0, waited_s=10.0 if turn else 0.0, took_s=1010.0) for turn in range(30)]
+    cost_s, limit = start_cost(brief)
+    assert (round(cost_s), limit) == (10, 1)
+    assert "starts in a queue" not in told(replace(QUEUE, ended=brief, is_fair=True)), "a hundredth of what they take"
+
+
+def test_a_queue_of_a_single_mebibyte_costs_what_its_work_says():
+    history = [EndedApplication(0.0, 0.0, 1.0, 1), EndedApplication(0.0, 0.0, 1.0, 3)]
+    assert order_cost_s(history, 1) == pytest.approx((1 + 4) / 2 - (2 + 4) / 2)

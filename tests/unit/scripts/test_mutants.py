@@ -6,7 +6,7 @@ import pytest
 from coverage import CoverageData
 
 from scripts.mutant_kinds import KINDS, Mutant, mutants
-from scripts.mutant_runs import ROOT, Copies, Outcome, planted
+from scripts.mutant_runs import ROOT, Collected, Copies, Outcome, planted
 from scripts.mutant_swaps import Functions, SwapError
 from scripts.mutants import (
     EQUIVALENT,
@@ -229,6 +229,9 @@ def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
         line = 1 + text[: text.index("    scaled = ")].count("\n")
         mutant = replace(MUTANT, path=path, line=line, planted=text.replace("    scaled = ", "    scaled = 0 * "))
         swapped = copies.run_collected([test], reach.tests(), mutant=mutant, limit_s=300.0, each_s=60.0)
+        collected = Collected(folder, [test])
+        at_once = collected.run(reach.tests(), mutant, limit_s=300.0, each_s=60.0)
+        collected.close()
     finally:
         copies.close()
     assert (seen.code, seen.failed.partition("::")[0]) == (1, test)
@@ -237,6 +240,7 @@ def test_a_run_is_a_fork_that_sees_the_mutant_and_the_next_does_not(tmp_path):
     assert no_time.code is None
     assert nothing_fails == set(failed) == set()
     assert (swapped.code, swapped.failed.partition("[")[0]) == (1, f"{test}::test_jain_index_of_plain_cases")
+    assert at_once == swapped, "it is swapped in: its file is as it was"
     assert {each.partition("[")[0] for each in reach.of(path, range(line, line + 1))} == {
         f"{test}::test_jain_index_of_plain_cases"
     }

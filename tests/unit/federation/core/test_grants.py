@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shim.domain.ids import NodeId, SubClusterId
@@ -76,7 +76,14 @@ def by_id(nodes):
     return sorted(nodes, key=lambda node: (str(node.node), str(node)))
 
 
+TWO_KINDS = [NodeReport(NodeId("n", 1), "/r", "RUNNING", ResourceVector(8, 8), ResourceVector())]
+TWO_KINDS.append(replace(TWO_KINDS[0], node=NodeId("n", 2), total=ResourceVector(9, 3), labels=("gpu",)))
+
+
 @given(NODES, st.sampled_from(["", "gpu", "ssd", "other"]), st.sampled_from(SCHEDULERS), st.booleans())
+@example(nodes=TWO_KINDS, label="", scheduler="fairScheduler", is_indexed=False)
+@example(nodes=TWO_KINDS[:1], label="", scheduler="fairScheduler", is_indexed=True)
+@example(nodes=TWO_KINDS[1:], label="", scheduler="fifoScheduler", is_indexed=True)
 @settings(max_examples=examples(200))
 def test_nodes_of_a_partition_are_those_with_its_label_and_without_partitions_all(nodes, label, scheduler, is_indexed):
     seen = a_view(nodes, scheduler, is_indexed=is_indexed)
@@ -87,6 +94,11 @@ def test_nodes_of_a_partition_are_those_with_its_label_and_without_partitions_al
 
 
 @given(NODES, st.sampled_from(["", "gpu", "ssd"]), st.sampled_from(SCHEDULERS))
+@example(TWO_KINDS, "", "fairScheduler")
+@example(TWO_KINDS[:1], "", "fairScheduler")
+@example([replace(TWO_KINDS[0], total=ResourceVector(1, 1, {"gpu": 1}), used=ResourceVector(2, 2, {"gpu": 2}))], "", "")
+@example([TWO_KINDS[0], replace(TWO_KINDS[0], total=ResourceVector(1, 1, {"gpu": -1}))], "", "capacityScheduler")
+@example([replace(TWO_KINDS[0], total=ResourceVector(1, 1, {name: 0})) for name in ("gpu", "fpga")], "", "")
 @settings(max_examples=examples(200))
 def test_the_freest_is_the_most_of_each_type_that_some_node_of_the_partition_has_free(nodes, label, scheduler):
     found = freest_of(a_view(nodes, scheduler, is_indexed=True), label)
@@ -109,6 +121,14 @@ def test_the_freest_is_the_most_of_each_type_that_some_node_of_the_partition_has
         (ResourceVector(4, 2), None, ResourceVector(5, 2), ["its maximum allocation of 4 MiB and 2 vcores"]),
         (ResourceVector(4, 2), None, ResourceVector(4, 3), ["its maximum allocation of 4 MiB and 2 vcores"]),
         (ResourceVector(4, 0), None, ResourceVector(4, 99), []),
+        (ResourceVector(4, 1), None, ResourceVector(4, 2), ["its maximum allocation of 4 MiB and 1 vcores"]),
+        (ResourceVector(1, 2), None, ResourceVector(2, 2), ["its maximum allocation of 1 MiB and 2 vcores"]),
+        (
+            ResourceVector(),
+            ResourceVector(1, 2),
+            ResourceVector(2, 2),
+            ["the maximum allocation of queue root.a.b, 1 MiB and 2 vcores"],
+        ),
         (ResourceVector(0, 2), None, ResourceVector(99, 99), []),
         (
             ResourceVector(9, 9, {"gpu": 1}),
@@ -193,6 +213,13 @@ def test_a_grant_is_the_least_of_all_sure_limits_and_of_the_largest_node(
             amounts.append(max(amounts_of(node.total).get(name, 0) for node in around))
         expected[name] = min(amounts, default=0)
     assert amounts_of(grant_of(seen, queue, label)) == (expected if sure else {"memory-mb": 0, "vcores": 0})
+
+
+def test_without_a_queue_a_grant_is_of_the_largest_node_of_a_partition_if_it_is_named():
+    seen = a_view(TWO_KINDS, maximum_allocation=ResourceVector(99, 99))
+    assert grant_of(seen, None, "") == ResourceVector(9, 8)
+    assert grant_of(seen, None, "gpu") == ResourceVector(9, 3)
+    assert grant_of(replace(seen, maximum_allocation=ResourceVector()), None, "gpu") == ResourceVector()
 
 
 def test_the_path_of_a_queue_is_what_is_told_of_those_above_it():
