@@ -22,8 +22,7 @@ from shim.identity.service import Caller
 from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.service import MultiClusterService
-from shim.multicluster.session_worker import SessionSettings
-from shim.multicluster.sessions import SessionTools
+from shim.multicluster.sessions import SessionSettings, SessionTools
 from shim.multicluster.splitters import AttemptMatching
 from shim.multicluster.unmanaged import UnmanagedAMs
 from shim.ports.attempt_calls import Attempt, AttemptService

@@ -29,7 +29,7 @@ from shim.identity.roles import RoleRules
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings
-from shim.multicluster.session_worker import SessionSettings
+from shim.multicluster.sessions import SessionSettings
 from shim.queues.core.entitle import ShareSettings
 from shim.scheduling.reading_costs import DataRules
 from shim.server.rest import ConnectionLimits

@@ -40,7 +40,7 @@ from shim.multicluster.core import (
     SessionRefused,
 )
 from shim.multicluster.core.events import PlanEffect, Proceed, PublishRequests
-from shim.multicluster.core.master_side import RESPONSE_IDS
+from shim.multicluster.core.intake import RESPONSE_IDS
 from shim.multicluster.sessions import AttemptSessions, SessionTools
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt, HomeSession
 from shim.ports.multicluster_store import RegisteredAttempt

@@ -10,11 +10,10 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import ConflictKind, Verdict
 from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.wishes import WorkLeft
-from shim.multicluster.attempt_plans import AttemptPlans
 from shim.multicluster.core import AskSplitter, CapacitySplitter, LedgerEvent
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import AskDecision, SplitSettings
-from shim.multicluster.queue_cycles import QueueCycles
+from shim.multicluster.queue_cycles import AttemptPlans, QueueCycles
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.scheduling.shadow_report import ShadowReport

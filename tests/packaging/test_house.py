@@ -174,7 +174,7 @@ SEEN_BY = {
     "shim/app/peers.py::LocalMasterProcess.run": "shim/concurrency/keep_going.py::keep_going",
     "shim/federation/poller.py::SubClusterPollers.start": "SubClusterPoller.run",
     "shim/multicluster/queue_solves.py::QueueSolves.begin": "QueueSolves._run",
-    "shim/multicluster/session_worker.py::SessionWorker.start": "SessionWorker._run",
+    "shim/multicluster/sessions.py::SessionWorker.start": "SessionWorker._run",
     "shim/peers/following.py::Following.start": "Following._follow_for_ever",
     "shim/peers/local.py::StandingLocalMaster._begin": "shim/federation/poller.py::SubClusterPoller.run",
     "shim/server/rpc/scheduler_connection.py::AMConnection._take": "AMConnection._bring_home",

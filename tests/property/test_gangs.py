@@ -29,8 +29,8 @@ from shim.multicluster.core import (
     SessionAnswered,
     SessionOpened,
 )
-from shim.multicluster.core.gangs import GangTries
 from shim.multicluster.core.session import SessionState
+from shim.multicluster.core.withheld import GangTries
 from tests.property.test_planned_asks import PlannedRelay
 from tests.property.test_relay_ledger import ATTEMPT, HOME, KEYS, NAMES, Relay
 from tests.support.examples import examples

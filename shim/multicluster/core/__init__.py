@@ -36,8 +36,8 @@ from shim.multicluster.core.events import (
     SessionRefused,
 )
 from shim.multicluster.core.ledger import AskLedger
-from shim.multicluster.core.recalls import AttemptHoldings
 from shim.multicluster.core.splitter import AskSplitter, CapacitySplitter
+from shim.multicluster.core.withheld import AttemptHoldings
 
 __all__ = [
     "AMCalled",

@@ -47,12 +47,20 @@ from shim.multicluster.core.events import (
     SessionOpened,
     SessionRefused,
 )
-from shim.multicluster.core.gangs import GangHold
-from shim.multicluster.core.intake import Intake, Rejections, SessionLives
-from shim.multicluster.core.master_side import CallIntake, Heard, MasterSide, Outbox, refusal_of, remembered
-from shim.multicluster.core.recalls import AttemptHoldings, Recalls
+from shim.multicluster.core.intake import (
+    CallIntake,
+    Heard,
+    Intake,
+    MasterSide,
+    Outbox,
+    Rejections,
+    SessionLives,
+    refusal_of,
+    remembered,
+)
 from shim.multicluster.core.session import Conversations, Session, SessionState
 from shim.multicluster.core.splitter import AskSplitter
+from shim.multicluster.core.withheld import AttemptHoldings, GangHold, Recalls
 
 NOT_REGISTERED = "org.apache.hadoop.yarn.exceptions.ApplicationMasterNotRegisteredException"
 _INVALID = "org.apache.hadoop.yarn.exceptions.InvalidApplicationMasterRequestException"

@@ -15,7 +15,7 @@ from shim.errors import HeddleError, MasterLinkError
 from shim.federation.home_questions import Uncertain
 from shim.multicluster import attempt as attempts
 from shim.multicluster.attempt import MultiClusterAttempt
-from shim.multicluster.core.gangs import GangHold
+from shim.multicluster.core.withheld import GangHold
 from shim.multicluster.sessions import AttemptSessions
 from shim.multicluster.watch import SessionWatch
 from shim.peers import ownership

@@ -14,8 +14,7 @@ from shim.multicluster.core import ClusterCapacity, ReleaseOrder
 from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.running_containers import RunningContainers
 from shim.multicluster.service import MultiClusterCalls, MultiClusterService
-from shim.multicluster.session_worker import SessionSettings
-from shim.multicluster.sessions import SessionTools
+from shim.multicluster.sessions import SessionSettings, SessionTools
 from shim.multicluster.splitters import AttemptMatching
 from shim.multicluster.unmanaged import UnmanagedAMs, UnmanagedSettings
 from shim.ports.attempt_calls import Attempt

@@ -7,7 +7,7 @@ import pytest
 from shim.domain.allocations import SessionRequest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.multicluster.core import LedgerEvent
-from shim.multicluster.session_worker import SessionSettings, SessionWorker
+from shim.multicluster.sessions import SessionSettings, SessionWorker
 from shim.multicluster.unmanaged import Opened
 from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager_rpc import RPCAnswer
