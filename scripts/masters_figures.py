@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from scripts.figure_tables import print_heading, print_row, public_trace
 from shim.domain.ids import GlobalMasterId, LocalMasterId
-from shim.domain.messages import LaunchRequest, Need, NodeState
+from shim.domain.messages import LaunchRequest, NodeState
+from shim.domain.resources import Need
 from shim.scheduling.durations import FloatArray
 from shim.scheduling.global_master.events import (
     JobRequest,

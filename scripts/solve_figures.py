@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.cycle import CycleState, run_cycle
 from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.policies.quincy import DataCosts, Quincy, quincy

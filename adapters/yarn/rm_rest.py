@@ -34,7 +34,7 @@ from adapters.yarn.web_session import (
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
-from shim.protocol.rest.wire_values import WireNumber, whole
+from shim.protocol.wire_values import WireNumber, whole
 
 __all__ = ["RestResourceManager", "RestSettings"]
 

@@ -16,8 +16,7 @@ import numpy as np
 
 from shim.domain.allocations import AskKey, PendingRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
-from shim.domain.messages import Need
-from shim.domain.resources import ResourceVector
+from shim.domain.resources import Need, ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.capacity import Capacity, NodeCapacity
 from shim.scheduling.cycle import CycleState, run_cycle

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
-from shim.domain.messages import Bid, Launch, LaunchRequest, LocalMasterReport, Need, ReportRequest
+from shim.domain.messages import Bid, Launch, LaunchRequest, LocalMasterReport, ReportRequest
+from shim.domain.resources import Need
 from shim.scheduling.global_master import events as gm_events
 from shim.scheduling.global_master.machine import GlobalMaster
 from shim.scheduling.local_master import events as lm_events

@@ -241,8 +241,8 @@ def _matching(base: Foundation) -> AttemptMatching:
         shadow_of=shares.shadow_policy,
         outline_of=shares.outlines.of,
         bids=_bids(base),
-        masters_of=lambda queue: shares.room.load().left_to_masters(queue),
-        rules_of=lambda: shares.policy().rules,
+        masters_of=shares.left_to_masters,
+        rules_of=shares.rules,
     )
     for each in (launches, cycles):
         base.pollers.listen(each)

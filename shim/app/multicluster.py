@@ -11,8 +11,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
-from shim.federation.epochs import Epochs
-from shim.multicluster.capacity import ClusterCapacities
+from shim.multicluster.capacity import ClusterCapacities, Epochs
 from shim.multicluster.core.crossings import Crossings
 from shim.multicluster.running_containers import RunningContainers
 from shim.multicluster.service import MultiClusterService

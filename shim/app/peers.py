@@ -25,8 +25,7 @@ from shim.config.masters import MastersConfig
 from shim.domain.addresses import is_anywhere, join_address, split_address
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError
-from shim.federation.core.federation_view import FederationView
-from shim.federation.core.subcluster_view import find_queue
+from shim.federation.core.federation_view import FederationView, find_queue
 from shim.peers.following import Following, FollowingSettings
 from shim.peers.leadership import LeaseKeeper
 from shim.peers.local import LocalMasterSettings, StandingLocalMaster

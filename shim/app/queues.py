@@ -13,6 +13,7 @@ from shim.app.tls_files import ClientTLSFiles, ReloadedContext
 from shim.config.loader import Config
 from shim.config.policy_files import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
+from shim.domain.placement_rules import PlacementRules
 from shim.domain.queues import PLAIN, UNORDERED, ContainerOrder, FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
@@ -25,13 +26,13 @@ from shim.queues.engines import EngineGraphs
 from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader
 from shim.queues.job_reading import PlannedFor
+from shim.queues.load_meter import UnnamedQueues
 from shim.queues.outline_reader import OutlineReader, OutlineWorld
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
-from shim.queues.unnamed_queues import UnnamedQueues
 from shim.scheduling.global_master.capacity_bids import HOLDS_ITS_PART, standing_of
 from shim.scheduling.job_outlines import JobOutlines
 from shim.scheduling.queue_policies import goes_by_graphs
@@ -67,6 +68,14 @@ class SharesOfQueues:
         """Return the order in which a queue's applications get containers."""
         found = self._queue(queue)
         return UNORDERED if found is None else found.containers
+
+    def left_to_masters(self, queue: str) -> Mapping[SubClusterId, int]:
+        """Return how many containers that come free next a queue leaves to ApplicationMasters at each sub-cluster."""
+        return self.room.load().left_to_masters(queue)
+
+    def rules(self) -> PlacementRules:
+        """Return what operators want of places now."""
+        return self.policy().rules
 
     def standing(self, queue: str) -> int:
         """Return how a queue stands against its share, for bids; see `standing_of`."""

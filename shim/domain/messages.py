@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
+from shim.domain.resources import Need
 
 Rank = tuple[int, ...]
 """How badly somebody needs capacity, for comparison between Global Masters: the smaller tuple goes first."""
@@ -53,30 +54,6 @@ class Occasion(Enum):
     """Capacity came free that nobody had bid for: its owner is told."""
     ANSWER = "answer"
     """The full report that was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Need:
-    """Requirements of one task on its node.
-
-    Attributes:
-        demand: Amount of each resource type, in the federation's order of types; non-negative.
-        requires: Properties that the node must have: `label:gpu`, `attribute:os=linux`, `host:h1`, `rack:/r1`,
-        `tag:hbase`. avoids: Properties that it must not have.
-    """
-
-    demand: tuple[int, ...]
-    requires: frozenset[str] = frozenset()
-    avoids: frozenset[str] = frozenset()
-
-    @property
-    def is_constrained(self) -> bool:
-        """True if anything but the amount of resources matters."""
-        return bool(self.requires or self.avoids)
-
-    def admits(self, properties: frozenset[str]) -> bool:
-        """True if a node with these properties will do."""
-        return self.requires <= properties and self.avoids.isdisjoint(properties)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Resource vectors: memory, virtual cores and whatever else a cluster counts."""
+"""Resource vectors: memory, virtual cores and whatever else a cluster counts; and what a task needs of its node."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -63,3 +63,27 @@ class ResourceVector:
             if total > 0:
                 shares.append(amount / total)
         return max(shares, default=0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Requirements of one task on its node.
+
+    Attributes:
+        demand: Amount of each resource type, in the federation's order of types; non-negative.
+        requires: Properties that the node must have: `label:gpu`, `attribute:os=linux`, `host:h1`, `rack:/r1`,
+        `tag:hbase`. avoids: Properties that it must not have.
+    """
+
+    demand: tuple[int, ...]
+    requires: frozenset[str] = frozenset()
+    avoids: frozenset[str] = frozenset()
+
+    @property
+    def is_constrained(self) -> bool:
+        """True if anything but the amount of resources matters."""
+        return bool(self.requires or self.avoids)
+
+    def admits(self, properties: frozenset[str]) -> bool:
+        """True if a node with these properties will do."""
+        return self.requires <= properties and self.avoids.isdisjoint(properties)

@@ -9,7 +9,7 @@ import msgspec
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord
 from shim.domain.wishes import WorkLeft, job_times
-from shim.protocol.rest.wire_values import whole
+from shim.protocol.wire_values import whole
 
 ApplicationWork = Callable[[], WorkLeft | None]
 """Tells what is left of an application; None where nothing was learnt."""

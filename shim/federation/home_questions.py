@@ -13,7 +13,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.subclusters import HaState
 from shim.errors import ResourceManagerError
 from shim.federation import rm_questions as ask
-from shim.federation.core.subcluster_view import Part
+from shim.federation.core.federation_view import Part
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.documents import read_info
 

@@ -15,9 +15,8 @@ from shim.domain.queues import FederatedQueue, QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, AdmissionWord, ApplicationDocument, NodeReport, SubClusterState
 from shim.errors import HeddleError, StoreError
-from shim.federation.core.federation_view import FederationView, Part, SubClusterView
+from shim.federation.core.federation_view import FederationView, Part, SubClusterView, find_queue
 from shim.federation.core.grants import grant_of
-from shim.federation.core.subcluster_view import find_queue
 from shim.federation.doctor import KerberosFacts, examine
 from shim.federation.doctor_facts import FederationFacts, HadoopSetting, SubClusterFacts, decode_settings
 from shim.federation.findings import Finding, Level
@@ -30,7 +29,7 @@ from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.state_store import StateStore
-from shim.protocol.rest.wire_values import WireNumber, whole
+from shim.protocol.wire_values import WireNumber, whole
 
 _WHO = "/ws/v1/cluster/userinfo"
 _CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))

@@ -27,8 +27,8 @@ from shim.domain.told_bounds import (
     is_queue_bounded,
 )
 from shim.federation import rm_questions as ask
+from shim.federation.core.federation_view import Part
 from shim.federation.core.report import Poll, absent
-from shim.federation.core.subcluster_view import Part
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer
 from shim.protocol.rest.documents import (

@@ -28,8 +28,7 @@ from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerErro
 from shim.federation import rm_questions as ask
 from shim.federation.application_access import ApplicationAccess
 from shim.federation.application_acls import ApplicationACLBook
-from shim.federation.core.federation_view import FederationView, Part
-from shim.federation.core.subcluster_view import find_queue
+from shim.federation.core.federation_view import FederationView, Part, find_queue
 from shim.federation.freshness import Freshness, freshness_of
 from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock

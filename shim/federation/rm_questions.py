@@ -14,12 +14,12 @@ from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import HeddleError, MalformedAnswerError, RemoteProtocolError
-from shim.federation.core.subcluster_view import Part
+from shim.federation.core.federation_view import Part
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.rest.documents import ApplicationReader, application_document, application_objects, node_objects
-from shim.protocol.rest.wire_values import MOST_AT_ONCE, are_plain, are_text, plain_pieces, rows_in_slices
+from shim.protocol.wire_values import MOST_AT_ONCE, are_plain, are_text, plain_pieces, rows_in_slices
 
 PROBE_USER = "heddle-doctor"
 """In whose name a ResourceManager is asked as whom it takes the request; nobody is called so."""

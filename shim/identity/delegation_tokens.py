@@ -22,8 +22,8 @@ from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError
 from shim.ports.clock import Clock
 from shim.ports.token_store import StoredToken, TokenStore
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import TokenProto, YARNDelegationTokenIdentifierProto
+from shim.protocol.wire_values import text_of
 
 _KIND = "RM_DELEGATION_TOKEN"
 _KEY_LABEL = b"heddle delegation token"

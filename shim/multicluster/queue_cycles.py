@@ -120,6 +120,7 @@ class AttemptPlans:
         self._table = table
         self._queue_at = queue_at
         self._tell = tell
+        self._holder = str(attempt.id)
         self._live: dict[tuple[SubClusterId, int], _Live] = {}
         self._own: dict[tuple[SubClusterId, int], int] = {}
         self._queues: dict[SubClusterId, str] = {}
@@ -139,7 +140,7 @@ class AttemptPlans:
             case ContainerGranted(subcluster, key, is_unplanned):
                 table.granted(id_, subcluster, now_s)
                 if is_unplanned:
-                    self._cycles.launches.took(subcluster, str(id_), self._kind(subcluster, key, ()))
+                    self._cycles.launches.took(subcluster, self._holder, self._kind(subcluster, key, ()))
             case ContainerBegan(container, since_s, resource, spot):
                 table.began(id_, container, now_s if since_s is None else min(since_s, now_s), resource, spot)
             case ContainerEnded(container, is_whole):
@@ -172,8 +173,8 @@ class AttemptPlans:
 
     def _propose(self, effect: Propose) -> Sequence[LedgerEvent]:
         kind = self._kind(effect.subcluster, effect.key, effect.places)
-        launches, holder = self._cycles.launches, str(self.attempt.id)
-        number, verdict = launches.propose(effect.subcluster, holder, kind, effect.count, self._judge)
+        launches = self._cycles.launches
+        number, verdict = launches.propose(effect.subcluster, self._holder, kind, effect.count, self._judge)
         self._live[effect.subcluster, effect.number] = _Live(number, effect.count)
         self._own[effect.subcluster, number] = effect.number
         return () if verdict is None else (self._verified([verdict]),)

@@ -10,8 +10,8 @@ import structlog
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import HeddleError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
-from shim.federation.epochs import Epochs
 from shim.federation.rm_questions import ask_application
+from shim.multicluster.capacity import Epochs
 from shim.multicluster.service import MultiClusterService
 from shim.multicluster.unmanaged import UnmanagedAMs
 from shim.ports.clock import Clock

@@ -31,7 +31,7 @@ from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView, Part
 from shim.ports.clock import Clock
 from shim.scheduling.capacity import Capacity
-from shim.scheduling.local_master.capacity_offers import BIDS_LAST_S, CapacityOffers
+from shim.scheduling.local_master.offers import BIDS_LAST_S, CapacityOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 _ME = "me"

@@ -49,7 +49,7 @@ from shim.protocol.peers import (
     encode_frame,
     in_pieces,
 )
-from shim.scheduling.local_master.capacity_offers import BIDS_LAST_S
+from shim.scheduling.local_master.offers import BIDS_LAST_S
 
 VerifyLaunches = Callable[[str, Sequence[LaunchProposal], Sequence[LaunchNews]], tuple[LaunchVerdict, ...]]
 

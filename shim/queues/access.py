@@ -5,8 +5,7 @@ from collections.abc import Callable, Collection, Iterable
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import FederatedQueue, SharePolicy, parent_of
 from shim.errors import ForbiddenError
-from shim.federation.core.federation_view import FederationView
-from shim.federation.core.subcluster_view import find_queue
+from shim.federation.core.federation_view import FederationView, find_queue
 from shim.ports.clock import Clock
 from shim.queues.core.queue_rules import GroupsOf, is_listed, may_submit
 from shim.queues.core.share_load import owner_of

@@ -31,9 +31,8 @@ from shim.queues.core.entitle import (
     decide_starts,
     division_of,
 )
-from shim.queues.core.expected_work import ExpectedWork, WorkHistory
 from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
-from shim.queues.core.share_load import FederationLoad
+from shim.queues.core.share_load import ExpectedWork, FederationLoad, WorkHistory
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
 from shim.scheduling.durations import FormerRun, FormerRuns, recurring_key, recurring_key_of

@@ -13,9 +13,8 @@ from shim.domain.queues import SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.domain.submissions import Submission
-from shim.federation.core.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView, SubClusterView, find_queue
 from shim.federation.core.grants import grant_of, least_of
-from shim.federation.core.subcluster_view import SubClusterView, find_queue
 from shim.ports.clock import Clock
 from shim.queues.share_preview import DEFAULT_QUEUE
 from shim.submission.core.own_tags import containers_up_to

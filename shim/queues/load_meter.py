@@ -1,22 +1,24 @@
-"""Measures what queues hold: from the view, and from what was let through and that no report shows yet."""
+"""Measures what queues hold: from the view, and from what was let through and that no report shows yet.
+
+Leaves of sub-clusters that no policy names: each is a queue by itself, with the defaults of those that are named.
+"""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.queues import FederatedQueue, SharePolicy
+from shim.domain.queues import PLAIN, FederatedQueue, QueueDefaults, QueueReport, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import Submission
-from shim.federation.core.federation_view import FederationView
-from shim.federation.core.subcluster_view import SubClusterView
+from shim.federation.core.federation_view import FederationView, SubClusterView
 from shim.ports.clock import Clock
-from shim.protocol.rest.wire_values import WireNumber, whole
-from shim.queues.core.share_load import FederationLoad, LiveApplication, measure
+from shim.protocol.wire_values import WireNumber, whole
+from shim.queues.core.share_load import FederationLoad, LiveApplication, measure, owner_of
 
 _RATE_OVER_S = 120.0
 _FEWEST_STARTS = 3
@@ -249,3 +251,60 @@ def _amounts(document: ApplicationDocument) -> _Amounts:
         return _AMOUNTS.decode(document.raw)
     except msgspec.MsgspecError:
         return _Amounts()
+
+
+_MOST = 1000
+"""As a policy may name; of more, the first ones in the order of their paths."""
+
+
+class UnnamedQueues:
+    """Completes policies by the queues that sub-clusters have and a policy does not name.
+
+    Args:
+        view: Tells what queues there are.
+        clock: For the view.
+        defaults: What these do; where nothing is held, spanned or ordered, policies stay as they are.
+    """
+
+    def __init__(self, view: FederationView, clock: Clock, defaults: QueueDefaults) -> None:
+        self._view = view
+        self._clock = clock
+        self._defaults = defaults
+        self._changes = -1
+        self._told: dict[SubClusterId, Mapping[str, QueueReport]] = {}
+        self._leaves: frozenset[tuple[SubClusterId, str]] = frozenset()
+        self._known: tuple[SharePolicy, frozenset[tuple[SubClusterId, str]], SharePolicy] | None = None
+
+    def completed(self, policy: SharePolicy) -> SharePolicy:
+        """The policy with a queue for each leaf that it neither names nor has a queue above of."""
+        if self._defaults == PLAIN:
+            return policy
+        self._look()
+        known = self._known
+        if known is None or known[0] is not policy or known[1] is not self._leaves:
+            paths = sorted(self._unnamed(policy))[:_MOST]
+            known = self._known = policy, self._leaves, policy.with_queues(map(self._defaults.queue, paths))
+        return known[2]
+
+    def _look(self) -> None:
+        """Take note of the leaves, if a report has come since."""
+        if self._changes == self._view.changes:
+            return
+        self._changes = self._view.changes
+        now_s = self._clock.now_s()
+        told = {each: self._view.look(each, now_s).queues for each in self._view.subclusters}
+        if told.keys() == self._told.keys() and all(told[each] is queues for each, queues in self._told.items()):
+            return
+        self._told = told
+        leaves = frozenset(
+            (each, path) for each, queues in told.items() for path, queue in queues.items() if queue.is_leaf
+        )
+        if leaves != self._leaves:
+            self._leaves = leaves
+
+    def _unnamed(self, policy: SharePolicy) -> Iterator[str]:
+        """Paths that mean no queue of the policy at any sub-cluster: one would have the applications of the other."""
+        for path in {path for _, path in self._leaves}:
+            is_owned = any(owner_of(policy, each, path) is not None for each in self._told)
+            if not is_owned and policy.find(path) is None:
+                yield path

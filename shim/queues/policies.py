@@ -70,6 +70,7 @@ class PolicyService:
 
     Attributes:
         work: The same.
+        current: The policy that holds, as last read from the store.
     """
 
     def __init__(
@@ -81,12 +82,7 @@ class PolicyService:
         self._clock = clock
         self._newest = PolicyVersion(0, first, "", 0, "of the configuration file")
         self._first = self._newest
-        self._current = self._of_file = parse(first, "the configuration file")
-
-    @property
-    def current(self) -> SharePolicy:
-        """The policy that holds, as last read from the store."""
-        return self._current
+        self.current = self._of_file = parse(first, "the configuration file")
 
     @property
     def newest(self) -> PolicyVersion:
@@ -95,7 +91,7 @@ class PolicyService:
 
     def difference(self) -> PolicyDifference | None:
         """Difference between the policy that holds and that of the configuration file."""
-        return policy_difference(self._newest, self._current, self._of_file)
+        return policy_difference(self._newest, self.current, self._of_file)
 
     async def run(self) -> None:
         """Follow the store, where another Heddle may have applied one, until cancelled."""
@@ -206,5 +202,5 @@ class PolicyService:
         return replace(version, text=self._first.text) if version.text == RELEASED else version
 
     def _adopt(self, version: PolicyVersion, policy: SharePolicy) -> None:
-        self._current = self._of_file if version.text == RELEASED else policy
+        self.current = self._of_file if version.text == RELEASED else policy
         self._newest = self._as_it_holds(version)

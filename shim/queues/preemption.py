@@ -10,8 +10,8 @@ from shim.domain.preemption import PreemptionAct, PreemptionSettings, Preemption
 from shim.domain.queues import SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.federation.core.federation_view import FederationView
-from shim.multicluster.attempt import MultiClusterAttempt
 from shim.multicluster.core import DemandCap, PreemptionCancelled, PreemptionRequested, Recall, ReleaseOrder
+from shim.multicluster.service import MultiClusterAttempt
 from shim.ports.clock import Clock
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.lender_holds import LenderHolds, with_holds

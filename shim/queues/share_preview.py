@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.submissions import Submission, SubmissionRecord
 from shim.queues.core.entitle import PendingApplication, QueueShareStatus, ShareSettings, share_status_of
-from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
-from shim.queues.core.share_load import FederationLoad
+from shim.queues.core.share_load import NO_EXPECTATION, ExpectedWork, FederationLoad
 from shim.queues.load_meter import MeterSnapshot
 
 DEFAULT_QUEUE = "root.default"

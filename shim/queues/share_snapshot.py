@@ -8,7 +8,7 @@ from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.preemption import AskingAttempt, HeldContainer, QueueShare, ShareSnapshot, WaitingWork
 from shim.domain.queues import FederatedQueue, QueueReport, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.federation.core.subcluster_view import SubClusterView
+from shim.federation.core.federation_view import SubClusterView
 from shim.multicluster.core import AttemptHoldings
 from shim.multicluster.core.containers import ContainerState
 from shim.ports.attempt_calls import Attempt

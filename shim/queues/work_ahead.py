@@ -1,6 +1,6 @@
 """What is left of the applications that live in a sub-cluster's queue: known to whoever chooses homes.
 
-Expected work is learnt (`core/expected_work.py`), what an application has used so far is in its document. What an
+Expected work is learnt (`core/share_load.py`), what an application has used so far is in its document. What an
 application is expected to be and has used up already tells that it is more: then a part of what it has used is
 expected to be left, as of what has lasted long much is left where few are large.
 """
@@ -12,10 +12,9 @@ from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.submissions import Submission
-from shim.federation.core.federation_view import FederationView
-from shim.federation.core.subcluster_view import SubClusterView, find_queue
+from shim.federation.core.federation_view import FederationView, SubClusterView, find_queue
 from shim.ports.clock import Clock
-from shim.queues.core.expected_work import ExpectedWork
+from shim.queues.core.share_load import ExpectedWork
 from shim.queues.load_meter import LEFT_OF_USED, has_started, memory_seconds
 from shim.submission.core.completion import Expectation, QueueWork
 

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.launches import ContainerKind
-from shim.domain.messages import Need
-from shim.domain.resources import ResourceVector
+from shim.domain.resources import Need, ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.errors import InvariantViolationError
 from shim.scheduling.node_index import Cell, SharedNodes, index_nodes, pack_bits

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.draft import Draft
 from shim.scheduling.durations import FloatArray
 from shim.scheduling.placements import CycleState

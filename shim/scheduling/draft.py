@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.placements import CellSearch, CycleState, Matcher
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, Reason, ReasonCode, Turn

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.plan import Hold, Plan, PlannedGrant, PlannedReservation, Reason, ReasonCode, TakeBack
 from shim.scheduling.snapshot import Column, IntArray, RequestColumn, Scope, Snapshot

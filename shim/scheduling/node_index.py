@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.errors import InvariantViolationError
 
 _MOST_SHAPES = 64

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.node_index import Cell, NodeIndex
 from shim.scheduling.plan import PlannedGrant, Reason, ReasonCode
 from shim.scheduling.snapshot import RequestColumn, Requests, Scope

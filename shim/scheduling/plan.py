@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 from typing import NamedTuple
 
-from shim.domain.messages import Need, Rank
+from shim.domain.messages import Rank
+from shim.domain.resources import Need
 from shim.scheduling.snapshot import Scope
 
 
@@ -183,7 +183,7 @@ class Plan:
     declined: Sequence[int] = ()
     used_offers: int = 0
     turns: Sequence[Turn] = ()
-    shares: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
+    shares: Mapping[int, int] = field(default_factory=dict)
     made_by: MadeBy = MadeBy.GREEDY
     objective: float | None = None
     bound: float | None = None

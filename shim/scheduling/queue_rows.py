@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from shim.domain.allocations import NEAR_DATA, AskKey, PendingRequest, RequestPlan, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
-from shim.domain.messages import Need
-from shim.domain.resources import ResourceVector
+from shim.domain.resources import Need, ResourceVector
 from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
 from shim.scheduling.durations import FloatArray
 from shim.scheduling.job_outlines import JobOutline

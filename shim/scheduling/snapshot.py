@@ -24,7 +24,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.messages import Need, Rank
+from shim.domain.messages import Rank
+from shim.domain.resources import Need
 from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel, FloatArray, Resemblance, log2_of
 from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.node_index import Cell, NodeIndex, SharedNodes

@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from shim.domain.allocations import PendingRequest, PlacementConstraint, TagBound, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
-from shim.domain.messages import Need
 from shim.domain.placement_rules import CLUSTER, NO_RULES, OperatorConstraint, PlacementRules
+from shim.domain.resources import Need
 from shim.scheduling.node_index import Cell, SharedNodes, unpack_bits
 
 IntArray = NDArray[np.int64]

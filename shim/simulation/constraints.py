@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.errors import BadRequestError
 from shim.simulation.traces import Workload, workload_of
 

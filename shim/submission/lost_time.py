@@ -21,8 +21,7 @@ from shim.domain.applications import SPAN_TAG, ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionProgress
 from shim.errors import HeddleError
-from shim.federation.core.federation_view import FederationView
-from shim.federation.core.subcluster_view import Part
+from shim.federation.core.federation_view import FederationView, Part
 from shim.federation.home_questions import HomeKnows, Life, ask_home
 from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock

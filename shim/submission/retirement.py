@@ -36,7 +36,7 @@ from shim.errors import (
     VersionConflictError,
 )
 from shim.federation.administration import AdministrationService
-from shim.federation.core.subcluster_view import Part
+from shim.federation.core.federation_view import Part
 from shim.federation.home_questions import Uncertain, ask_life
 from shim.federation.rm_questions import ask_applications, ask_part
 from shim.ports.multicluster_store import MultiClusterStore, RemoteSession

@@ -12,8 +12,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import SharePolicy
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import NOWHERE
-from shim.federation.core.federation_view import FederationView
-from shim.federation.core.subcluster_view import find_queue
+from shim.federation.core.federation_view import FederationView, find_queue
 from shim.ports.clock import Clock
 from shim.submission.core.waiting import why_it_waits
 

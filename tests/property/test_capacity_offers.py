@@ -15,7 +15,7 @@ from shim.domain.ids import GlobalMasterId, NodeId, SubClusterId
 from shim.domain.launches import ConflictKind, ContainerKind, LaunchNews, LaunchProposal
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.scheduling.local_master.capacity_offers import CapacityOffers
+from shim.scheduling.local_master.offers import CapacityOffers
 from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 from tests.support.examples import examples
 

@@ -3,7 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.domain.messages import Need, NodeState
+from shim.domain.messages import NodeState
+from shim.domain.resources import Need
 from shim.scheduling.global_master.view import GlobalView
 from tests.support.examples import examples
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.domain.messages import EndingKind, Need
+from shim.domain.messages import EndingKind
+from shim.domain.resources import Need
 from shim.scheduling.global_master.core import JobBook
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.snapshot import Column, RequestColumn, RequestTime

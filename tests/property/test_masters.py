@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shim.domain.ids import GlobalMasterId
-from shim.domain.messages import EndingKind, Need, TaskRef
+from shim.domain.messages import EndingKind, TaskRef
+from shim.domain.resources import Need
 from shim.scheduling.global_master import events as gm_events
 from shim.scheduling.global_master.machine import GlobalMaster
 from shim.scheduling.local_master.events import NodeChanged, NodeSpec

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from shim.concurrency.solver_child import SolverChild
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.cycle import CycleState
 from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.plan import MadeBy

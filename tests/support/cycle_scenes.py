@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.cycle import CycleState, run_cycle
 from shim.scheduling.knowledge import NOTHING_KNOWN
 from shim.scheduling.node_index import Cell, index_nodes

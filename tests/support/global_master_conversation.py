@@ -1,6 +1,7 @@
 """A conversation with one Global Master: the jobs and reports that it is given, and the messages that it sends."""
 
-from shim.domain.messages import LocalMasterReport, Need, NodeState, Occasion
+from shim.domain.messages import LocalMasterReport, NodeState, Occasion
+from shim.domain.resources import Need
 from shim.scheduling.global_master.events import (
     JobRequest,
     JobSubmitted,

@@ -1,6 +1,7 @@
 """A conversation with one Local Master: what it is told, and what it answers."""
 
-from shim.domain.messages import Bid, BidLine, Launch, LaunchRequest, Need, ReportRequest, TaskRef
+from shim.domain.messages import Bid, BidLine, Launch, LaunchRequest, ReportRequest, TaskRef
+from shim.domain.resources import Need
 from shim.scheduling.local_master.events import MessageReceived, NodeSpec, SendReport, TaskEnded
 from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policy import Commitment

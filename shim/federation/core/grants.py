@@ -7,14 +7,14 @@ Sources: `SchedulerUtils.validateResourceRequest`, `CapacityScheduler.getMaximum
 `AbstractCSQueue.accept`, `FSQueue.fitsInMaxShare`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from shim.domain.queues import QueueReport, SchedulerType, parent_of
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.federation.core.subcluster_view import PartitionNodes, SubClusterView
+from shim.federation.core.federation_view import SubClusterView, partitions_of
 
 _MEMORY, _VCORES = "memory-mb", "vcores"
 
@@ -127,27 +127,6 @@ def freest_of(seen: SubClusterView, label: str) -> ResourceVector | None:
     is_one = seen.scheduler == SchedulerType.CAPACITY or label or (seen.partitions or {}).keys() == {""}
     found = seen.partitions.get(label) if seen.partitions is not None and is_one else None
     return None if found is None else found.freest
-
-
-def partitions_of(nodes: Iterable[NodeReport]) -> dict[str, PartitionNodes]:
-    """RUNNING nodes by the label of their partition; empty for those without one."""
-    found: dict[str, list[NodeReport]] = {}
-    for node in nodes:
-        if _is_running(node):
-            for label in node.labels or ("",):
-                found.setdefault(label, []).append(node)
-    return {label: PartitionNodes(tuple(of_it), _freest(of_it)) for label, of_it in found.items()}
-
-
-def _freest(nodes: Sequence[NodeReport]) -> ResourceVector:
-    odd = [node.total - node.used for node in nodes if node.total.others or node.used.others]  # few: see `resources`
-    rest = [0] if len(odd) < len(nodes) else []
-    names = {name for each in odd for name in each.others}
-    return ResourceVector(
-        max(node.total.memory_mib - node.used.memory_mib for node in nodes),
-        max(node.total.vcores - node.used.vcores for node in nodes),
-        {name: max([*rest, *(each.others.get(name, 0) for each in odd)]) for name in sorted(names)},
-    )
 
 
 def _is_running(node: NodeReport) -> bool:

@@ -1,7 +1,7 @@
 """The relay's ledger: to an ApplicationMaster one scheduler, to several schedulers one ApplicationMaster.
 
 Synchronous and pure: events in, effects out. Imports values of the domain only; messages are decoded in
-`shim.protocol.yarn.allocations`, calls are made by `shim.multicluster.attempt`.
+`shim.protocol.yarn.allocations`, calls are made by `shim.multicluster.service`.
 """
 
 from shim.multicluster.core.events import (

@@ -93,6 +93,9 @@ class Crossings:
 
     Args:
         reached_from: Clusters that applications of one may span to by themselves: elsewhere nothing crosses.
+
+    Attributes:
+        session_s: Seconds that a session elsewhere takes from its beginning to its first container, as measured.
     """
 
     def __init__(self, reached_from: Callable[[SubClusterId], Collection[SubClusterId]] = lambda _: ()) -> None:
@@ -100,12 +103,7 @@ class Crossings:
         self._pairs: dict[tuple[SubClusterId, SubClusterId], _Pair] = {}
         self._at_home: dict[SubClusterId, _Ends] = {}
         self._failing: OrderedDict[ApplicationId, None] = OrderedDict()
-        self._session_s = _FIRST_GUESS_S
-
-    @property
-    def session_s(self) -> float:
-        """Seconds that a session elsewhere takes from its beginning to its first container, as measured."""
-        return self._session_s
+        self.session_s = _FIRST_GUESS_S
 
     def reach(self, home: SubClusterId, now_s: float) -> Mapping[SubClusterId, bool]:
         """Name the clusters to which applications of one may cross, each True if one container is to try first."""
@@ -130,7 +128,7 @@ class Crossings:
     def took(self, seconds: float) -> None:
         """A session has brought its first container after so long."""
         bounded = min(_MOST_S, max(_LEAST_S, seconds))
-        self._session_s += (bounded - self._session_s) * _NEWEST
+        self.session_s += (bounded - self.session_s) * _NEWEST
 
     def granted(self, home: SubClusterId, elsewhere: SubClusterId, container: ContainerId, now_s: float) -> None:
         """An application of `home` has a container elsewhere."""

@@ -34,6 +34,7 @@ from shim.protocol.proto.messages import (
     RpcRequestHeaderProto,
     RpcResponseHeaderProto,
 )
+from shim.protocol.wire_values import text_of
 
 _M = TypeVar("_M", bound=Message)
 TRUNCATED = (
@@ -119,11 +120,6 @@ def decode(kind: type[_M], data_untrusted: bytes | None) -> _M:
             problem = f"Message missing required fields: {missing}"
     text = f"Error decoding {kind.__name__}: {JavaClass.INVALID_PROTOCOL_BUFFER}: {problem}"
     raise FatalRPCError(fatal(text, RPCErrorCode.DESERIALIZING_REQUEST))
-
-
-def text_of(value_untrusted: str | bytes) -> str:
-    """A string field as text: protobuf hands out bytes where a peer wrote something that is not UTF-8."""
-    return value_untrusted if isinstance(value_untrusted, str) else value_untrusted.decode("utf-8", "replace")
 
 
 def caller_context_of(header_untrusted: RpcRequestHeaderProto) -> CallerContext | None:

@@ -17,11 +17,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.hrpc.errors import FatalRPCError, JavaClass
 from shim.protocol.hrpc.headers import AuthMethod, SASLState
 from shim.protocol.hrpc.sasl import SASLError, SASLSession
 from shim.protocol.proto.messages import RpcSaslProto
+from shim.protocol.wire_values import text_of
 
 Initiator = Callable[[RpcSaslProto.SaslAuth], SASLSession]
 """Starts a client's session for what a server offered."""

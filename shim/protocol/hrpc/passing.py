@@ -31,7 +31,6 @@ from google.protobuf.message import DecodeError
 
 from shim.protocol.hrpc.client import ClientConnection, UserIdentity
 from shim.protocol.hrpc.digest_md5 import DigestMD5Server, read_response
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.hrpc.errors import Failure
 from shim.protocol.hrpc.events import ClientEvent, ConnectionEnded, SASLReceived, ServerEvent
 from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES, MalformedFrameError, read_delimited
@@ -39,6 +38,7 @@ from shim.protocol.hrpc.headers import SASL_CALL_ID, AuthMethod, SASLState
 from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
 from shim.protocol.hrpc.server import MAX_SET_UP_FRAMES, ServerConnection
 from shim.protocol.proto.messages import RequestHeaderProto, RpcRequestHeaderProto, RpcSaslProto
+from shim.protocol.wire_values import text_of
 
 _PASSED_ON = 0x48
 """Service class of a connection that a relay made to another relay; clients have 0, and servers do not care."""

@@ -20,7 +20,6 @@ from shim.protocol.hrpc.envelopes import (
     encode_success,
     read_call,
     read_request_header,
-    text_of,
 )
 from shim.protocol.hrpc.errors import Failure, FatalRPCError
 from shim.protocol.hrpc.events import (
@@ -64,6 +63,7 @@ from shim.protocol.hrpc.server_states import (
     refused,
 )
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcRequestHeaderProto, RpcSaslProto
+from shim.protocol.wire_values import text_of
 
 _M = TypeVar("_M", bound=Message)
 

@@ -18,7 +18,7 @@ from shim.domain.ids import ApplicationId, MalformedIdError, NodeId, SubClusterI
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport
 from shim.errors import RemoteProtocolError
-from shim.protocol.rest.wire_values import (
+from shim.protocol.wire_values import (
     WireNumber,
     WireResource,
     decode,

@@ -13,7 +13,7 @@ import msgspec
 from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUser, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
-from shim.protocol.rest.wire_values import (
+from shim.protocol.wire_values import (
     WireNumber,
     WireResource,
     decode,

@@ -13,7 +13,7 @@ import msgspec
 from shim.domain.told_bounds import LONGEST_NAME, MOST_TYPES
 from shim.domain.usage import NO_USAGE, Account, Usage
 from shim.protocol.rest.ordered_json import JsonValue, Pairs, parse_ordered
-from shim.protocol.rest.wire_values import whole
+from shim.protocol.wire_values import whole
 
 SPENT: Mapping[str, str] = {
     "memory_mib_s": "memorySeconds",

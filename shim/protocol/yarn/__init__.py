@@ -5,7 +5,16 @@ Works on the messages of `shim.protocol.proto`; fields that nobody here knows ar
 
 from shim.protocol.yarn.administration import ADMIN_MERGES, named_subcluster, split_by_node
 from shim.protocol.yarn.merges import MERGES, Merge
-from shim.protocol.yarn.records import (
+from shim.protocol.yarn.reports import (
+    filter_of,
+    has_time_bounds,
+    holds_token,
+    report_of,
+    tells_an_end,
+    tells_of_running,
+)
+from shim.protocol.yarn.submissions import RPC_SUBMISSION, decode_submission
+from shim.protocol.yarn.wire import (
     application_message,
     application_of,
     attempt_message,
@@ -17,15 +26,6 @@ from shim.protocol.yarn.records import (
     resource_message,
     resource_of,
 )
-from shim.protocol.yarn.reports import (
-    filter_of,
-    has_time_bounds,
-    holds_token,
-    report_of,
-    tells_an_end,
-    tells_of_running,
-)
-from shim.protocol.yarn.submissions import RPC_SUBMISSION, decode_submission
 
 __all__ = [
     "ADMIN_MERGES",

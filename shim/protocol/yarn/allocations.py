@@ -24,7 +24,6 @@ from shim.domain.allocations import (
 )
 from shim.domain.ids import NodeId
 from shim.errors import BadRequestError, RemoteProtocolError
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     AllocateRequestProto,
     AllocateResponseProto,
@@ -45,6 +44,7 @@ from shim.protocol.proto.messages import (
     ResourceRequestProto,
     UpdateContainerRequestProto,
 )
+from shim.protocol.wire_values import text_of
 from shim.protocol.yarn.placements import (
     ImposedConstraints,
     RegisteredConstraints,
@@ -53,8 +53,14 @@ from shim.protocol.yarn.placements import (
     rejected_message,
     scheduling_message,
 )
-from shim.protocol.yarn.records import container_message, container_of, resource_message, resource_of, told_resource
-from shim.protocol.yarn.wire import read_message
+from shim.protocol.yarn.wire import (
+    container_message,
+    container_of,
+    read_message,
+    resource_message,
+    resource_of,
+    told_resource,
+)
 
 _MOST_ASKS = 8000
 _MOST_RELEASES = 10_000

@@ -15,7 +15,6 @@ from google.protobuf.message import Message
 
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
     GetAllResourceTypeInfoResponseProto,
@@ -35,8 +34,8 @@ from shim.protocol.proto.messages import (
     ReservationListResponseProto,
     YarnClusterMetricsProto,
 )
-from shim.protocol.yarn.records import application_of
-from shim.protocol.yarn.wire import entries_in, held, pieces_of
+from shim.protocol.wire_values import text_of
+from shim.protocol.yarn.wire import application_of, entries_in, held, pieces_of
 
 _M = TypeVar("_M", bound=Message)
 

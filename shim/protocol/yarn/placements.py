@@ -12,7 +12,6 @@ from shim.domain.allocations import ANY, Ask, AskKey, PlacementConstraint, Rejec
 from shim.domain.placement_rules import NODE as _NODE
 from shim.domain.placement_rules import RACK as _RACK
 from shim.domain.placement_rules import CountWish, PlacementRules
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     CompositePlacementConstraintProto,
     ExecutionTypeProto,
@@ -26,8 +25,8 @@ from shim.protocol.proto.messages import (
     SchedulingRequestProto,
     SimplePlacementConstraintProto,
 )
-from shim.protocol.yarn.records import resource_message, resource_of
-from shim.protocol.yarn.wire import read_message
+from shim.protocol.wire_values import text_of
+from shim.protocol.yarn.wire import read_message, resource_message, resource_of
 
 RegisteredConstraints = Mapping[frozenset[str], bytes]
 """Serialized `PlacementConstraintProto` by the tags of the containers that it is for."""

@@ -30,7 +30,6 @@ from shim.domain.allocations import Grant, RunningContainer
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId
 from shim.domain.subclusters import ApplicationDocument
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
     ApplicationReportProto,
@@ -50,9 +49,16 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     YarnApplicationStateProto,
 )
-from shim.protocol.yarn.records import application_message, application_of, attempt_message, container_of, told_resource
+from shim.protocol.wire_values import text_of
 from shim.protocol.yarn.submit_times import written_report
-from shim.protocol.yarn.wire import read_message
+from shim.protocol.yarn.wire import (
+    application_message,
+    application_of,
+    attempt_message,
+    container_of,
+    read_message,
+    told_resource,
+)
 
 _NO_HOST, _NO_PORT, _NONE = "N/A", -1, "N/A"
 _ADDRESS = re.compile(r"(?P<host>[^\s/]{1,255}):(?P<port>[0-9]{1,5})", re.ASCII)

@@ -13,7 +13,6 @@ from shim.domain.file_systems import MOST_RESOURCES, file_system_of
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Submission, type_as_shown
 from shim.errors import BadRequestError
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationAccessTypeProto,
     ApplicationSubmissionContextProto,
@@ -21,7 +20,8 @@ from shim.protocol.proto.messages import (
     SubmitApplicationRequestProto,
     URLProto,
 )
-from shim.protocol.yarn.records import application_of, reservation_of, resource_of
+from shim.protocol.wire_values import text_of
+from shim.protocol.yarn.wire import application_of, reservation_of, resource_of
 
 RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from shim.domain.ids import ApplicationId
 from shim.protocol.proto.messages import ApplicationReportProto, GetApplicationReportResponseProto
-from shim.protocol.yarn.records import application_message
+from shim.protocol.yarn.wire import application_message
 
 _FIRST_FIELD = 0x0A  # number 1, length-delimited: `applications`, and `applicationId` in a report
 _MORE = 0x80

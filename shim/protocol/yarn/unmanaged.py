@@ -6,7 +6,6 @@ Source: `UnmanagedApplicationManager` for the order, `ClientRMService` and `Appl
 import re
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationSubmissionContextProto,
     ContainerLaunchContextProto,
@@ -22,8 +21,8 @@ from shim.protocol.proto.messages import (
     TokenProto,
     YarnApplicationStateProto,
 )
-from shim.protocol.yarn.records import application_message
-from shim.protocol.yarn.wire import read_message
+from shim.protocol.wire_values import text_of
+from shim.protocol.yarn.wire import application_message, read_message
 
 _NO_ROOM_MIB = 1  # an unmanaged master has no container; its resource is not looked at
 _EXPECTED = re.compile(r"expect responseId to be (\d+) but get -?\d+")

@@ -11,16 +11,15 @@ from google.protobuf.message import DecodeError
 from shim.domain.ids import ApplicationId
 from shim.domain.usage import Account, Usage
 from shim.errors import RemoteProtocolError
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     ApplicationIdProto,
     ApplicationReportProto,
     ApplicationResourceUsageReportProto,
     GetApplicationReportResponseProto,
 )
-from shim.protocol.yarn.records import application_of
+from shim.protocol.wire_values import text_of
 from shim.protocol.yarn.submit_times import written_report
-from shim.protocol.yarn.wire import entries_in, held
+from shim.protocol.yarn.wire import application_of, entries_in, held
 
 _SPENT: Mapping[str, str] = {
     "memory_mib_s": "memory_seconds",

@@ -17,8 +17,7 @@ from fairness import FloatArray, QueueTree, dominant_share, hierarchical_entitle
 from shim.domain.ids import ApplicationId
 from shim.domain.queues import FederatedQueue, SharePolicy, parent_of
 from shim.domain.resources import ResourceVector
-from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
-from shim.queues.core.share_load import FederationLoad
+from shim.queues.core.share_load import NO_EXPECTATION, ExpectedWork, FederationLoad
 
 # Sums over all queues that a round needs again and again, kept up to date instead of added up anew.
 

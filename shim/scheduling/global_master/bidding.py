@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from shim.domain.ids import LocalMasterId
-from shim.domain.messages import Bid, BidLine, Need, Rank
+from shim.domain.messages import Bid, BidLine, Rank
+from shim.domain.resources import Need
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import SendMessage
 from shim.scheduling.global_master.links import LocalMasterLink

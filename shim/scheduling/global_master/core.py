@@ -8,7 +8,8 @@ import numpy as np
 
 from fairness import FloatArray
 from shim.domain.ids import GlobalMasterId, LocalMasterId
-from shim.domain.messages import EndingKind, InconsistencyKind, Launch, LaunchRequest, Need, TaskRef
+from shim.domain.messages import EndingKind, InconsistencyKind, Launch, LaunchRequest, TaskRef
+from shim.domain.resources import Need
 from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs, DurationModel
 from shim.scheduling.global_master.events import GlobalMasterEffect, JobRequest, SendMessage
 from shim.scheduling.global_master.links import LaunchDraft, LocalMasterLink

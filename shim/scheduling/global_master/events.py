@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 
 from shim.domain.ids import LocalMasterId
-from shim.domain.messages import Bid, EndingKind, LaunchRequest, LocalMasterReport, Need, ReportRequest, TaskRef
+from shim.domain.messages import Bid, EndingKind, LaunchRequest, LocalMasterReport, ReportRequest, TaskRef
+from shim.domain.resources import Need
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,7 @@ from shim.protocol.rest.merges import (
 )
 from shim.protocol.rest.queries import Query
 from shim.protocol.rest.submission_context import submission_of
-from shim.protocol.rest.wire_values import is_document
+from shim.protocol.wire_values import is_document
 from shim.server.rest.answers import Document
 from shim.server.rest.application_lists import ApplicationLists
 from shim.server.rest.backend import Backend

@@ -25,8 +25,8 @@ from shim.protocol.rest.identifiers import (
 )
 from shim.protocol.rest.merges import merge_containers
 from shim.protocol.rest.negotiation import Representation, negotiate
-from shim.protocol.rest.wire_values import is_document
 from shim.protocol.rest.xml_writer import xml_and_left_out
+from shim.protocol.wire_values import is_document
 from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Operation
 from shim.server.rest.forwarding import forwarded_request, hidden_not_found

@@ -17,13 +17,13 @@ from shim.federation.application_access import ApplicationAccess
 from shim.federation.view_rights import ViewRights
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import Failure, JavaClass
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     GetApplicationReportRequestProto,
     GetApplicationReportResponseProto,
     GetQueueInfoResponseProto,
     QueueInfoProto,
 )
+from shim.protocol.wire_values import text_of
 from shim.protocol.yarn import application_message, application_of, attempt_of
 from shim.protocol.yarn.reports import SeesReport, as_seen
 from shim.protocol.yarn.submit_times import reports_in

@@ -21,13 +21,13 @@ from shim.errors import (
 from shim.identity.service import Caller, with_groups
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.hrpc import ContextReceived, Failure, HadoopCall, JavaClass, SASLOffer, method_of, request_of
-from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
     GetApplicationReportRequestProto,
     GetApplicationReportResponseProto,
     GetContainersRequestProto,
 )
+from shim.protocol.wire_values import text_of
 from shim.protocol.yarn import MERGES, application_message, attempt_message, attempt_of, container_of, reservation_of
 from shim.protocol.yarn.merges import JOINS, ClusterAnswer
 from shim.protocol.yarn.texts import text_objection

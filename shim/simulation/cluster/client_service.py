@@ -27,7 +27,7 @@ from shim.protocol.proto.messages import (
     YarnApplicationStateProto,
 )
 from shim.protocol.yarn import application_message, application_of
-from shim.protocol.yarn.records import attempt_message, attempt_of, resource_message, resource_of
+from shim.protocol.yarn.wire import attempt_message, attempt_of, resource_message, resource_of
 from shim.simulation.cluster.applications import Application, Order
 from shim.simulation.cluster.manager import ModelledResourceManager
 from shim.simulation.cluster.master_service import token_of

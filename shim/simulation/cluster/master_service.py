@@ -28,7 +28,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message
 from shim.protocol.yarn.allocations import read_allocate_call
-from shim.protocol.yarn.records import resource_message
+from shim.protocol.yarn.wire import resource_message
 from shim.simulation.cluster.applications import (
     Application,
     ContainerEnd,

@@ -32,7 +32,7 @@ from shim.protocol.proto.messages import (
     ResourceRequestProto,
 )
 from shim.protocol.yarn import application_message
-from shim.protocol.yarn.records import container_of, resource_message
+from shim.protocol.yarn.wire import container_of, resource_message
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.master_account import MasterAccount
 from shim.simulation.cluster.master_service import life_of

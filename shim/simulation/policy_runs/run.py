@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from shim.concurrency.solver_child import solve_here
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.errors import InvariantViolationError
 from shim.scheduling.cycle import CycleState
 from shim.scheduling.durations import DurationModel

@@ -45,8 +45,8 @@ from shim.protocol.rest.submission_context import decode_submission
 from shim.simulation.cluster.federation import DirectCalls
 from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.masters import MasterCalls
+from shim.simulation.virtual_time import GatedClock, ProcessGate
 from shim.simulation.yarn_sim.network import ModelledNetwork, NetworkedLogins, NetworkedManager, NetworkedRPC
-from shim.simulation.yarn_sim.process import GatedClock, ProcessGate
 from shim.simulation.yarn_sim.stores import gated_stores
 from shim.simulation.yarn_sim.world import HeddleWorld, SchedulerOfAttempts
 

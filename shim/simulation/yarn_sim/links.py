@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from shim.errors import MasterLinkError, RemoteProtocolError, ResourceManagerError
 from shim.ports.master_links import AcceptLink
 from shim.protocol.peers import Frame, decode_frame_untrusted, encode_frame
+from shim.simulation.virtual_time import ProcessGate
 from shim.simulation.yarn_sim.network import ModelledNetwork
-from shim.simulation.yarn_sim.process import ProcessGate
 
 _HANDSHAKE_S = 3.0  # as `LinkSettings.handshake_s`
 _LOOK_S = 2.5  # two looks at a silent link are `masters.silent_after_s`

@@ -20,7 +20,7 @@ from shim.ports.scheduler_login import SchedulerLogin
 from shim.protocol.yarn.unmanaged import token_parts
 from shim.simulation.cluster.federation import ModelledCluster
 from shim.simulation.cluster.master_service import MasterService
-from shim.simulation.yarn_sim.process import ProcessGate
+from shim.simulation.virtual_time import ProcessGate
 
 T = TypeVar("T")
 

@@ -21,11 +21,10 @@ from shim.simulation.figures_file import FiguresFile
 from shim.simulation.lives import JobLife, life_of, memory_over_time
 from shim.simulation.results import Summary
 from shim.simulation.stores import in_memory_stores
-from shim.simulation.virtual_time import EPOCH_S, VirtualClock, VirtualTimeLoop, run_in_virtual_time
+from shim.simulation.virtual_time import EPOCH_S, VirtualClock, VirtualTimeLoop, own_tasks, run_in_virtual_time
 from shim.simulation.yarn_sim.heddle import ModelledHeddle, ModelledLocalMaster
 from shim.simulation.yarn_sim.links import ModelledLinks
 from shim.simulation.yarn_sim.network import ModelledNetwork
-from shim.simulation.yarn_sim.process import own_tasks
 from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.simulation.yarn_sim.world import HeddleWorld
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from shim.errors import StoreUnavailableError
-from shim.simulation.yarn_sim.process import ProcessGate
+from shim.simulation.virtual_time import ProcessGate
 from shim.store.stores import Stores
 
 

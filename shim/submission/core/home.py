@@ -17,8 +17,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import Candidate, HomeDecision, Submission
-from shim.federation.core.federation_view import FederationView
-from shim.federation.core.subcluster_view import SubClusterView, find_queue
+from shim.federation.core.federation_view import FederationView, SubClusterView, find_queue
 from shim.submission.core.completion import Expectation, QueueWork, expected_completion
 from shim.submission.core.home_refusals import refusal_of
 from shim.submission.core.home_rules import Effect, HomeReason, Question, reasons_against, types_told

@@ -18,6 +18,7 @@ from shim.domain.queues import PartitionReport, QueueReport, QueueState, QueueUs
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState, SubClusterState
 from shim.domain.submissions import Submission
+from shim.federation.core.federation_view import SubClusterView
 from shim.federation.core.grants import (
     Bound,
     SizeLimit,
@@ -28,7 +29,6 @@ from shim.federation.core.grants import (
     size_limits,
     told,
 )
-from shim.federation.core.subcluster_view import SubClusterView
 
 _MISSED = frozenset({"NEW", "UNHEALTHY", "LOST", "REBOOTED"})
 """States of nodes that may come back."""

@@ -14,8 +14,8 @@ from shim.domain.applications import ApplicationSummary, YarnApplicationState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument, SubClusterState
 from shim.domain.submissions import NOWHERE, Submission
+from shim.federation.core.federation_view import SubClusterView, find_queue
 from shim.federation.core.grants import nodes_of, told
-from shim.federation.core.subcluster_view import SubClusterView, find_queue
 from shim.submission.core.home_rules import Question, reasons_to_wait
 
 _MOST_HOLDERS = 2

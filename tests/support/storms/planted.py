@@ -13,9 +13,9 @@ from shim.domain.ids import ApplicationId, GlobalMasterId, SubClusterId
 from shim.domain.submissions import Submission, SubmissionRecord
 from shim.errors import HeddleError, MasterLinkError
 from shim.federation.home_questions import Uncertain
-from shim.multicluster import attempt as attempts
-from shim.multicluster.attempt import MultiClusterAttempt
+from shim.multicluster import service as attempts
 from shim.multicluster.core.withheld import GangHold
+from shim.multicluster.service import MultiClusterAttempt
 from shim.multicluster.sessions import AttemptSessions
 from shim.multicluster.watch import SessionWatch
 from shim.peers import ownership

@@ -10,8 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from shim.simulation.virtual_time import VirtualClock, VirtualTimeLoop, run_in_virtual_time
-from shim.simulation.yarn_sim.process import own_tasks
+from shim.simulation.virtual_time import VirtualClock, VirtualTimeLoop, own_tasks, run_in_virtual_time
 from tests.support.storms.schedule import LARGE, FaultKind, Schedule, StormSetting, draw
 from tests.support.storms.world import Client, StormWorld
 

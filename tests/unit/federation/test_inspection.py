@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shim.domain.ids import ApplicationId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, AdmissionWord, NodeReport, SubClusterState
-from shim.federation.core.subcluster_view import Part
+from shim.federation.core.federation_view import Part
 from shim.federation.doctor_facts import FederationFacts, SubClusterFacts
 from shim.federation.findings import Finding, Level
 from shim.federation.inspection import DoctorRounds, Inspection, capacity_excess, told_of_word, word_for

@@ -5,13 +5,13 @@ import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError
-from shim.federation.core.subcluster_view import Part
+from shim.federation.core.federation_view import Part
 from shim.federation.rm_questions import PROBE_USER, ask_applications, ask_part, ask_right_to_act
 from shim.ports.resource_manager import RestAnswer
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.protocol.rest.wire_values import MOST_AT_ONCE
+from shim.protocol.wire_values import MOST_AT_ONCE
 from tests.support.loop_watch import LoopWatch, too_long
 
 EAST = SubClusterId("east")

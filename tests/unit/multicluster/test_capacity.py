@@ -11,8 +11,7 @@ from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.federation.epochs import Epochs
-from shim.multicluster.capacity import ClusterCapacities
+from shim.multicluster.capacity import ClusterCapacities, Epochs
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from tests.doubles.clock import FakeClock
 from tests.doubles.reports import a_node_report, a_queue_report, a_report

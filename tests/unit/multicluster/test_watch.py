@@ -4,8 +4,8 @@ import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.federation.core.federation_view import FederationView
-from shim.federation.epochs import Epochs
 from shim.federation.rm_questions import ask_application
+from shim.multicluster.capacity import Epochs
 from shim.multicluster.watch import SessionWatch
 from shim.ports.multicluster_store import RegisteredAttempt, RemoteSession
 from shim.protocol.yarn.unmanaged import expected_id

@@ -17,7 +17,7 @@ from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.submission_context import decode_submission
 from shim.queues.admission import AdmissionQueue, Kills, WaitingPlace
 from shim.queues.core.entitle import ShareSettings
-from shim.queues.core.expected_work import NO_EXPECTATION
+from shim.queues.core.share_load import NO_EXPECTATION
 from shim.queues.starting import Starting
 from shim.submission.entrance import Accepted
 from shim.submission.service import SubmissionService, SubmissionSettings

@@ -14,7 +14,6 @@ from shim.domain.preemption import PreemptionSettings, PreemptionStage
 from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.multicluster.attempt import MultiClusterAttempt
 from shim.multicluster.core import (
     AttemptHoldings,
     DemandCap,
@@ -24,6 +23,7 @@ from shim.multicluster.core import (
     ReleaseOrder,
 )
 from shim.multicluster.core.containers import Container, ContainerState
+from shim.multicluster.service import MultiClusterAttempt
 from shim.ports.attempt_calls import Attempt
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings

@@ -10,7 +10,7 @@ from shim.domain.preemption import WaitingWork
 from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
-from shim.federation.core.subcluster_view import SubClusterView
+from shim.federation.core.federation_view import SubClusterView
 from shim.multicluster.core import AttemptHoldings
 from shim.multicluster.core.containers import Container, ContainerState
 from shim.ports.attempt_calls import Attempt

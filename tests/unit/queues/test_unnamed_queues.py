@@ -5,7 +5,7 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import AUTOMATIC, PLAIN, FederatedQueue, QueueDefaults, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.queues.unnamed_queues import UnnamedQueues
+from shim.queues.load_meter import UnnamedQueues
 from tests.doubles.clock import FakeClock
 from tests.doubles.reports import a_queue_report, a_report
 from tests.doubles.settings import usual

@@ -7,7 +7,7 @@ import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.queues.core.expected_work import NO_EXPECTATION, ExpectedWork
+from shim.queues.core.share_load import NO_EXPECTATION, ExpectedWork
 from shim.queues.work_ahead import WorkAhead
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from tests.doubles.clock import FakeClock

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.cycle import CycleState, partial_gangs, run_cycle, without_gangs, without_grants
 from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.plan import Plan, PlannedGrant, Reason, ReasonCode

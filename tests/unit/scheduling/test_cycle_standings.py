@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from shim.domain.messages import Need
+from shim.domain.resources import Need
 from shim.scheduling.cycle import HOLDS_ITS_SHARE, Standings, share_of
 from shim.scheduling.policy import QueueOrder
 from shim.scheduling.snapshot import Queues

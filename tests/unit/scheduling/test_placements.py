@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.domain.messages import Need, NodeState
+from shim.domain.messages import NodeState
+from shim.domain.resources import Need
 from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.placements import CellSearch, CycleState, pick_bit
 from shim.simulation.engine import seeded

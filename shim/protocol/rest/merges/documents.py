@@ -28,7 +28,7 @@ from shim.protocol.rest.merges.fields import (
     union,
 )
 from shim.protocol.rest.merges.lists import join_list, raw_items
-from shim.protocol.rest.wire_values import WireNumber, whole
+from shim.protocol.wire_values import WireNumber, whole
 
 _PARTITION: Mapping[str, Rule] = {"resourceAvailable": resource_total}
 _LABEL: Mapping[str, Rule] = {"exclusivity": all_true, "activeNMs": total, "partitionInfo": nested(_PARTITION)}

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from shim.domain.ids import SubClusterId
-from shim.protocol.rest.wire_values import MOST, number
+from shim.protocol.wire_values import MOST, number
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.queues import PartitionReport, QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport, SubClusterState
+from shim.federation.core.federation_view import SubClusterView
 from shim.federation.core.grants import (
     Bound,
     SizeLimit,
@@ -23,7 +24,6 @@ from shim.federation.core.grants import (
     size_limits,
     told,
 )
-from shim.federation.core.subcluster_view import SubClusterView
 from tests.support.examples import examples
 
 EAST = SubClusterId("east")

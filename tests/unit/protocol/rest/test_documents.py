@@ -10,7 +10,7 @@ from shim.domain.ids import ApplicationId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState
 from shim.errors import RemoteProtocolError
-from shim.protocol.rest import wire_values
+from shim.protocol import wire_values
 from shim.protocol.rest.documents import (
     ApplicationReader,
     NodeReader,
@@ -22,7 +22,7 @@ from shim.protocol.rest.documents import (
     read_nodes,
     submitted_document,
 )
-from shim.protocol.rest.wire_values import plain_pieces, rows_in_slices
+from shim.protocol.wire_values import plain_pieces, rows_in_slices
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 EAST = SubClusterId("east")

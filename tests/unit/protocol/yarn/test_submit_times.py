@@ -9,8 +9,8 @@ from shim.protocol.proto.messages import (
     GetApplicationReportResponseProto,
     GetApplicationsResponseProto,
 )
-from shim.protocol.yarn.records import application_message
 from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times
+from shim.protocol.yarn.wire import application_message
 
 STAMP = 1_700_000_000_000
 

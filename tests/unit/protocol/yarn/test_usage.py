@@ -11,8 +11,8 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     StringLongMapProto,
 )
-from shim.protocol.yarn.records import application_message
 from shim.protocol.yarn.usage import with_account, with_accounts
+from shim.protocol.yarn.wire import application_message
 
 WEST = SubClusterId("west")
 HOLDS = {"containers": 2, "memory_mib": 256, "vcores": 2, "reserved_mib": 8}

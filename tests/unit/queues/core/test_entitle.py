@@ -9,10 +9,9 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import FederatedQueue, PartitionReport, QueueReport, QueueState, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, SubClusterState
-from shim.federation.core.subcluster_view import SubClusterView
+from shim.federation.core.federation_view import SubClusterView
 from shim.queues.core.entitle import PendingApplication, Round, ShareSettings, decide_starts
-from shim.queues.core.expected_work import ExpectedWork
-from shim.queues.core.share_load import LiveApplication, QueueLoad, measure, nowhere
+from shim.queues.core.share_load import ExpectedWork, LiveApplication, QueueLoad, measure, nowhere
 from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -1,6 +1,7 @@
 import pytest
 
-from shim.domain.messages import EndingKind, Need
+from shim.domain.messages import EndingKind
+from shim.domain.resources import Need
 from shim.scheduling.global_master.bidding import bid_for
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup

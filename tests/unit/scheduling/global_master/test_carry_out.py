@@ -2,7 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.messages import InconsistencyKind, LaunchRejected, Need, NodeState
+from shim.domain.messages import InconsistencyKind, LaunchRejected, NodeState
+from shim.domain.resources import Need
 from shim.scheduling.cycle import run_cycle
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup

@@ -1,6 +1,7 @@
 import pytest
 
-from shim.domain.messages import EndingKind, Need
+from shim.domain.messages import EndingKind
+from shim.domain.resources import Need
 from shim.scheduling.global_master.core import JobBook
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.snapshot import Column, expect_durations

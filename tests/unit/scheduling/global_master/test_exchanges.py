@@ -2,7 +2,8 @@
 
 import pytest
 
-from shim.domain.messages import Bid, LaunchRequest, LocalMasterReport, Need, NodeState, Occasion, Offer, ReportRequest
+from shim.domain.messages import Bid, LaunchRequest, LocalMasterReport, NodeState, Occasion, Offer, ReportRequest
+from shim.domain.resources import Need
 from shim.scheduling.global_master.events import GlobalMasterTick, LocalMastersFound, ReportReceived, SendMessage
 from shim.scheduling.policies import MEGHA
 from tests.support.global_master_conversation import GlobalMasterTalk

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shim.domain.messages import Need, PreemptionRequest
+from shim.domain.messages import PreemptionRequest
+from shim.domain.resources import Need
 from shim.scheduling.global_master.links import LocalMasterLink
 
 

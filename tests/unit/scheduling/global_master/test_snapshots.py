@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.messages import Need, NodeState, PreemptionRequest
+from shim.domain.messages import NodeState, PreemptionRequest
+from shim.domain.resources import Need
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink

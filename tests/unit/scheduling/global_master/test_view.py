@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shim.domain.messages import Need, NodeState
+from shim.domain.messages import NodeState
+from shim.domain.resources import Need
 from shim.errors import InvariantViolationError
 from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.node_index import pack_bits

@@ -9,7 +9,6 @@ from shim.domain.messages import (
     InconsistencyKind,
     LaunchRejected,
     LocalMasterReport,
-    Need,
     NodeState,
     Occasion,
     Offer,
@@ -17,6 +16,7 @@ from shim.domain.messages import (
     RunningLaunch,
     TaskRef,
 )
+from shim.domain.resources import Need
 from shim.scheduling.local_master.events import (
     GlobalMastersChanged,
     HeartbeatDue,

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shim.domain.messages import Bid, BidLine, EndingKind, InconsistencyKind, Need, PreemptionRequest, ReportRequest
+from shim.domain.messages import Bid, BidLine, EndingKind, InconsistencyKind, PreemptionRequest, ReportRequest
+from shim.domain.resources import Need
 from shim.scheduling.local_master.events import (
     HeartbeatDue,
     LocalMasterTick,

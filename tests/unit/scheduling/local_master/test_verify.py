@@ -1,6 +1,7 @@
 import pytest
 
-from shim.domain.messages import InconsistencyKind, Launch, Need, TaskRef
+from shim.domain.messages import InconsistencyKind, Launch, TaskRef
+from shim.domain.resources import Need
 from shim.errors import InvariantViolationError
 from shim.scheduling.local_master.events import NodeSpec
 from shim.scheduling.local_master.verify import Truth

@@ -7,10 +7,9 @@ import pytest
 from shim.errors import MasterLinkError
 from shim.protocol.peers import ResyncFrame, TroubleFrame
 from shim.simulation.engine import seeded
-from shim.simulation.virtual_time import run_in_virtual_time
+from shim.simulation.virtual_time import ProcessGate, own_tasks, run_in_virtual_time
 from shim.simulation.yarn_sim.links import ModelledLinks
 from shim.simulation.yarn_sim.network import ModelledNetwork
-from shim.simulation.yarn_sim.process import ProcessGate, own_tasks
 
 
 class Pair:

@@ -9,8 +9,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState
-from shim.federation.core.federation_view import FederationView, PendingPlacement, ViewSettings
-from shim.federation.core.subcluster_view import find_queue
+from shim.federation.core.federation_view import FederationView, PendingPlacement, ViewSettings, find_queue
 from shim.submission.core.completion import Expectation, QueueWork
 from shim.submission.core.home import HomeSettings, choose_home, next_best
 from tests.doubles.builders import a_submission

@@ -21,28 +21,6 @@ from shim.domain.resources import ResourceVector
 from shim.domain.told_bounds import LONGEST_NAME, MOST, MOST_TYPES
 from shim.errors import RemoteProtocolError
 
-__all__ = [
-    "MOST",
-    "MOST_AT_ONCE",
-    "WireNumber",
-    "WireResource",
-    "WireResources",
-    "are_plain",
-    "are_text",
-    "decode",
-    "is_document",
-    "is_text",
-    "number",
-    "plain_pieces",
-    "rows_in_slices",
-    "rows_of",
-    "several",
-    "text",
-    "vector",
-    "whole",
-    "without_nulls",
-]
-
 T = TypeVar("T")
 WireNumber = int | float | str | bool | None
 """A number as some version of Hadoop, or somebody who poses as one, writes it."""
@@ -196,6 +174,11 @@ def several(value: list[T] | T | None) -> list[T]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]
+
+
+def text_of(value_untrusted: str | bytes) -> str:
+    """A string field as text: protobuf hands out bytes where a peer wrote something that is not UTF-8."""
+    return value_untrusted if isinstance(value_untrusted, str) else value_untrusted.decode("utf-8", "replace")
 
 
 def whole(value: WireNumber) -> int:
