@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId
 from shim.domain.queues import FederatedQueue, SharePolicy
+from shim.domain.told_bounds import MOST
 from shim.ports.resource_manager import RestAnswer
-from shim.protocol.wire_values import MOST, number, whole
+from shim.protocol.wire_values import number, whole
 from shim.store import open_state_store
 from tests.doubles.resource_manager import AnswersProperly
 from tests.support.databases import SECRET

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from shim.domain.ids import SubClusterId
-from shim.protocol.wire_values import MOST, number
+from shim.domain.told_bounds import MOST
+from shim.protocol.wire_values import number
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.queues import PartitionReport, QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport, SubClusterState
-from shim.federation.core.federation_view import SubClusterView
+from shim.federation.core.federation_view import SubClusterView, partitions_of
 from shim.federation.core.grants import (
     Bound,
     SizeLimit,
@@ -19,7 +19,6 @@ from shim.federation.core.grants import (
     grant_of,
     least_of,
     nodes_of,
-    partitions_of,
     path_of,
     size_limits,
     told,
