@@ -22,13 +22,14 @@ _AMOUNTS = (
     ("USED vcores", "used_vcores"),
     ("APPS", "applications"),
 )
+_WAITING = (("WAITING", "waiting"),)
 _SHARES = (
     ("SHARE", "share"),
     ("ENTITLED", "entitlement"),
     ("USED", "used"),
     ("BORROWED", "borrowed"),
     ("LENT", "lent"),
-    ("WAITING", "waiting"),
+    *_WAITING,
     ("PREEMPTED", "preempted"),
 )
 _ALTRUISM = (("GAVE s", "given_s"), ("RECEIVED s", "received_s"))
@@ -60,7 +61,8 @@ def list_(
         if output is OutputFormat.TABLE:
             rows = [{**_in_percent(row), "clusters": [part["cluster"] for part in row["parts"]]} for row in rows]
         altruism = _ALTRUISM if any("given_s" in row for row in rows) else ()
-        shares = _SHARES if has_shares else ()
+        waiting = _WAITING if any(row.get("waiting") for row in rows) else ()
+        shares = _SHARES if has_shares else waiting
         columns = (("QUEUE", "queue"), ("CLUSTERS", "clusters"), *shares, *altruism, *_AMOUNTS)
         print_rows(rows, columns, output)
 

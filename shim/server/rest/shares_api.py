@@ -99,18 +99,22 @@ class SharesAPI:
     async def _shares(self) -> Response:
         policy, version, load = self.policies.current, self.policies.newest.version, self.room.load()
         preview, counts, reasons = self.room.preview(), self.room.counts(), self.room.latest.reasons
+        weights = {queue.path: queue.weight for queue in policy.queues}
+        for path, count in counts.items():  # a queue that the policy does not name is told of while some wait in it
+            if count:
+                weights.setdefault(path, None)
         known = {
-            queue.path: {
-                "queue": queue.path,
-                "weight": queue.weight,
-                "waiting": counts.get(queue.path, 0),
-                "preempted": self.acts.preempted(queue.path),
-                "starts_per_minute": _per_minute(self.room.rate(queue.path)),
-                "reason": reasons.get(queue.path, ""),
-                **_shown_load(load.queues[queue.path]),
+            path: {
+                "queue": path,
+                "weight": weight,
+                "waiting": counts.get(path, 0),
+                "preempted": self.acts.preempted(path),
+                "starts_per_minute": _per_minute(self.room.rate(path)),
+                "reason": reasons.get(path, ""),
+                **_shown_load(load.queues[path]),
             }
-            for queue in policy.queues
-            if queue.path in load.queues
+            for path, weight in weights.items()
+            if path in load.queues
         }
 
         for path, total in self.altruism().items():

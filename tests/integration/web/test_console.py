@@ -270,11 +270,14 @@ async def test_stages_of_a_job_and_what_it_puts_off_are_a_table(browser, url):
     }
     async with looking(browser, url) as looker:
         await looker.page.route(STREAM, lambda route: route.abort())
-        await looker.page.route("**/why", lambda route: route.fulfill(json={"reason": "", "altruism": told}))
+        await looker.page.route(
+            "**/why", lambda route: route.fulfill(json={"reason": "", "waits": "waits for x", "altruism": told})
+        )
         await looker.go(f"application/{some_id(6)}")
         await looker.until("document.querySelectorAll('[aria-label=Stages] tbody tr').length == 2")
         assert "Sorter\tTokenizer\t8\t?\t2\t6\t3\t3.5 s" in await looker.text("[aria-label=Stages]")
         assert "1 of its containers are lent" in await looker.text()
+        assert (await looker.text()).index("It waits for x") < (await looker.text()).index("Why there")
 
 
 async def test_users_of_altruistic_queues_are_listed_with_what_they_gave_and_received(browser, url):
@@ -367,8 +370,9 @@ async def test_decisions_appear_as_they_are_made_and_are_searched(browser, serve
         await looker.go("decisions")
         await looker.until("document.querySelectorAll('tbody tr').length == 1")
         assert HOSTILE in await looker.text("tbody")
-        server.decisions.note(LifeEvent.STARTED, some_id(5), {"cluster": "east", "queue": "root.default"})
+        server.decisions.note(LifeEvent.STARTED, some_id(5), {"cluster": "east", "waited_s": 577.033})
         await looker.until("document.querySelectorAll('tbody tr').length == 2")
+        assert "waited 577.0 s" in await looker.text("tbody")
         await looker.page.select_option("select", "STARTED")
         await looker.until("document.querySelectorAll('tbody tr').length == 1")
         assert "event=STARTED" in looker.page.url

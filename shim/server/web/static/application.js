@@ -27,6 +27,8 @@ export function Application({ route, caller }) {
   const aged = app && !ENDED.has(app.state) ? agedOf(clusters.data?.clusters ?? [], app.cluster) : "";
   return html`<h1>${app ? app.name || app.id : route.item}</h1>
     <${Trouble} error=${told.error} at=${told.at} />
+    ${why.data?.waits && html`<p>It ${why.data.waits}</p>`}
+    ${why.data?.overtaken && html`<p class="trouble">Overtaken: ${why.data.overtaken}</p>`}
     ${app && html`<${Facts} app=${app} place=${why.data?.place} aged=${aged} />`}
     ${app && may(caller, "submit") && html`<${Actions} app=${app} />`}
     ${app && html`<${Diagnostics} text=${app.diagnostics} />`}

@@ -45,6 +45,15 @@ const COLUMNS = [
   ["Why", (row) => whyOf(row.facts)],
 ];
 
+/**
+ * @param {string} name
+ * @param {any} value
+ */
+const plainly = (name, value) =>
+  name.endsWith("_s") && typeof value === "number"
+    ? `${plain(name.slice(0, -2))} ${value.toFixed(1)} s`
+    : `${name.replaceAll("_", " ")} ${value}`;
+
 /** @param {Record<string, any>} facts */
 function whyOf(facts) {
   const scores = Object.entries(facts.scores ?? {})
@@ -53,6 +62,6 @@ function whyOf(facts) {
   const others = Object.entries(facts).filter(
     ([name, value]) => !IN_COLUMNS.has(name) && value !== "" && value !== null,
   );
-  const told = others.map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(", ");
+  const told = others.map(([name, value]) => plainly(name, value)).join(", ");
   return [facts.reason, scores && `(${scores})`, told].filter(Boolean).join(" ");
 }

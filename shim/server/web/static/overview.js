@@ -92,7 +92,7 @@ function Cluster({ of, amount, isOld }) {
     <dl>
       ${amount && html`<dt>Cores</dt><dd>${count(amount.cores.used)} of ${count(amount.cores.capacity)}</dd>`}
       ${amount && html`<dt>Memory</dt><dd>${memory(amount.memory.used)} of ${memory(amount.memory.capacity)}</dd>`}
-      ${amount && amount.memory.pending > 0 && html`<dt>Waiting</dt><dd>${count(amount.cores.pending)} cores, ${memory(amount.memory.pending)}</dd>`}
+      ${amount && amount.memory.pending > 0 && html`<dt>Waiting</dt><dd>${count(amount.cores.pending)} ${amount.cores.pending === 1 ? "core" : "cores"}, ${memory(amount.memory.pending)}</dd>`}
       <dt>Nodes</dt><dd>${of.nodes}</dd>
       <dt>Live applications</dt><dd>${of.running}</dd>
       <dt>Heard of</dt><dd>${of.age_s === null || of.is_heard === false ? "never" : `${of.age_s.toFixed(1)} s ago`}</dd>

@@ -9,6 +9,8 @@ from fastapi import Depends, FastAPI
 from shim.config.policy_files import parse_policy
 from shim.domain.credits import Credits
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import FederatedQueue
+from shim.domain.submissions import SubmissionState
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotAuthenticatedError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.identity.service import Caller, IdentityRules, IdentityService
@@ -22,7 +24,7 @@ from shim.server.rest.messages import Request
 from shim.server.rest.shares_api import SharesAPI
 from shim.simulation.state_stores import InMemoryStateStore
 from shim.simulation.stores import InMemoryActStore, InMemoryPolicyStore
-from tests.doubles.builders import a_submission
+from tests.doubles.builders import a_record, a_submission
 from tests.doubles.clock import FakeClock
 from tests.doubles.reports import a_queue_report, a_report
 from tests.doubles.settings import usual
@@ -39,8 +41,9 @@ class Asked:
             InMemoryPolicyStore(clock.now_s), POLICY, lambda text, source: parse_policy(text, source=source), clock
         )
         self.altruism: dict[str, Credits] = {}
+        self.unnamed: list[FederatedQueue] = []
         self.room = room = AdmissionQueue(
-            policy=lambda: self.policies.current,
+            policy=lambda: self.policies.current.with_queues(self.unnamed),
             view=view or FederationView((), usual(ViewSettings)),
             admissions={},
             store=InMemoryStateStore(clock.now_s),
@@ -81,6 +84,14 @@ async def test_queues_without_any_cluster_stand_at_nothing(ask: Asked) -> None:
         ("root.prod", 3, 0, 0),
         ("root.dev", 1, 0, 0),
     ]
+
+
+async def test_a_queue_that_no_policy_names_is_told_of_while_some_wait_in_it(ask: Asked) -> None:
+    ask.unnamed = [FederatedQueue("root.default")]
+    assert "root.default" not in [row["queue"] for row in (await ask("GET", "/shares"))["queues"]]
+    ask.room.note_waiting(a_record(state=SubmissionState.WAITING, queue="root.default"))
+    told = {row["queue"]: (row["weight"], row["waiting"]) for row in (await ask("GET", "/shares"))["queues"]}
+    assert told == {"root.prod": (3, 0), "root.dev": (1, 0), "root.default": (None, 1)}
 
 
 async def test_what_jobs_of_a_queue_gave_and_received_stands_beside_its_share(ask: Asked) -> None:
