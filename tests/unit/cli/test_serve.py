@@ -5,9 +5,11 @@ from typer.testing import CliRunner
 
 from shim.cli.front import ExitCode
 from shim.cli.main import app
+from tests.doubles.postgresql import free_addresses
 from tests.support.certificates import TestAuthority
 
 EAST = '[[subcluster]]\nid = "east"\n'
+DOORS = ("REST", "CLIENT_RPC", "SCHEDULER_RPC", "ADMIN_RPC")
 TWICE_BY_RPC = f"""
 {EAST}
 web = "http://h:1"
@@ -22,7 +24,9 @@ client_rpc = "h:2"
 def checked(folder, text):
     file = folder / "heddle.toml"
     file.write_text(text)
-    return CliRunner().invoke(app, ["serve", "--check", "-c", str(file)])
+    # a Heddle of this machine may have those that nobody named
+    doors = {f"HEDDLE_SERVER_{door}": at for door, at in zip(DOORS, free_addresses(len(DOORS)), strict=True)}
+    return CliRunner(env=doors).invoke(app, ["serve", "--check", "-c", str(file)])
 
 
 def test_a_configuration_in_order_names_its_clusters(tmp_path):
