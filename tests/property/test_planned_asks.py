@@ -29,7 +29,7 @@ from shim.multicluster.core.events import (
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
 from tests.doubles.settings import usual
-from tests.property.test_relay_ledger import KEYS, NAMES, Relay
+from tests.property.test_relay_ledger import CAPACITIES, HOME, KEYS, NAMES, Relay
 from tests.support.examples import examples
 
 PATIENCE = 2
@@ -205,3 +205,18 @@ class PlannedRelay(Relay):
 
 TestPlannedRelay = PlannedRelay.TestCase
 TestPlannedRelay.settings = settings(max_examples=examples(100), stateful_step_count=15, deadline=None)
+
+
+class PlannedAtHome(PlannedRelay):
+    """Nothing can be asked but the home: what plans hold back is asked for there in the end, once."""
+
+    capacities = tuple(room for room in CAPACITIES if room.is_home)
+
+    @invariant()
+    def nobody_else_is_asked(self):
+        assert not self.opening - {HOME}
+        assert not self.wires.keys() - {HOME}
+
+
+TestPlannedAtHome = PlannedAtHome.TestCase
+TestPlannedAtHome.settings = settings(max_examples=examples(60), stateful_step_count=15, deadline=None)
