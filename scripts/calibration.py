@@ -3,6 +3,8 @@
     python -m scripts.calibration                                60 jobs, all rows, on labs of its own; a table
     python -m scripts.calibration --jobs 12 --rows "one cluster" fewer
     python -m scripts.calibration --gap 1.1                      more jobs than there is room for
+    python -m scripts.calibration --draw heavy-tail --rows "one fair cluster" "heddle as installed, fair clusters"
+                                                                 Heddle beside one big cluster
     python -m scripts.calibration --json runs.json               every completion, too
 
 Before each row counts, jobs of another draw run under the same conditions. They tell how long a container takes to
@@ -16,17 +18,17 @@ import logging
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
 import structlog
 
-from scripts.calibrating.draw import GAP_S, DrawnJob, drawn_jobs
+from scripts.calibrating.draw import DRAWS, GAP_S, DrawnJob, drawn_jobs, load_of
 from scripts.calibrating.lab_side import Masters, RealRun, masters_of, run_on_lab
 from scripts.calibrating.model_side import Measured, clusters_of, measured_on, run_in_model, told_timing
-from scripts.calibrating.rows import NODE_OVERRIDES, NODES, ROWS, Row
+from scripts.calibrating.rows import NODES, ONE_FAIR, ROWS, Row
 from scripts.calibrating.table import Compared, orders, table
 from shim.lab import Lab, LabSpec
 from shim.simulation.cluster.spec import ModelledClusterSpec
@@ -47,6 +49,7 @@ class Plan:
         seed: Of their draw.
         runs: Of them, for each row.
         gap_s: Mean time from one arrival to the next.
+        draw: Of the jobs that run before, by their seed, number and gap.
         measuring: How many jobs of another draw run before.
     """
 
@@ -54,6 +57,7 @@ class Plan:
     seed: int
     runs: int = 1
     gap_s: float = GAP_S
+    draw: Callable[[int, int, float], tuple[DrawnJob, ...]] = drawn_jobs
     measuring: int = _MEASURING
 
 
@@ -79,7 +83,7 @@ def _on_lab(lab: Lab, masters: Masters, folder: Path, row: Row, plan: Plan) -> O
     found: list[RealRun] = []
     load: list[float] = []
     for number in range(plan.runs + 1):
-        drawn = plan.jobs if number else drawn_jobs(plan.seed + _OTHER_DRAW, plan.measuring, plan.gap_s)
+        drawn = plan.jobs if number else plan.draw(plan.seed + _OTHER_DRAW, plan.measuring, plan.gap_s)
         name = f"{label}-{number}"
         run = run_on_lab(lab, masters, folder / name, row, [replace(job, name=f"{name}-{job.name}") for job in drawn])
         found.append(run)
@@ -92,17 +96,17 @@ def _on_lab(lab: Lab, masters: Masters, folder: Path, row: Row, plan: Plan) -> O
 
 
 def rows_on_labs(rows: Sequence[Row], plan: Plan) -> Iterator[OnLab]:
-    """Run rows on real clusters, those of as many clusters on one lab."""
-    for clusters in sorted({row.clusters for row in rows}, reverse=True):
+    """Run rows on real clusters, those of as many clusters of one ordering policy on one lab."""
+    for clusters, ordering in sorted({(row.clusters, row.ordering) for row in rows}, reverse=True):
+        of_lab = [row for row in rows if (row.clusters, row.ordering) == (clusters, ordering)]
         with tempfile.TemporaryDirectory(prefix="heddle-calibration-") as own, Lab(Path(own) / "lab") as lab:
-            lab.up(LabSpec.of(clusters=clusters, nodes=2 * NODES // clusters, overrides=NODE_OVERRIDES))
+            lab.up(LabSpec.of(clusters=clusters, nodes=2 * NODES // clusters, overrides=of_lab[0].overrides))
             folder = Path(own) / "runs"
             folder.mkdir()
             with masters_of(lab, folder / "masters") as masters:
                 run_on_lab(lab, masters, folder / "warm-up", _WARM_UP, drawn_jobs(plan.seed - 1, _WARMING))
-                for row in rows:
-                    if row.clusters == clusters:
-                        yield _on_lab(lab, masters, folder, row, plan)
+                for row in of_lab:
+                    yield _on_lab(lab, masters, folder, row, plan)
 
 
 def measured_within(found: OnLab) -> OnLab:
@@ -129,6 +133,9 @@ def _printed(rows: Sequence[Compared]) -> Iterator[str]:
     yield from table(rows)
     for world, names in orders(rows).items():
         yield f"{world}: {' < '.join(names)}"
+    for row, fair in ((row, fair) for fair in rows if fair.name == ONE_FAIR for row in rows):
+        real, modelled = (own / other for own, other in zip(row.means, fair.means, strict=True))
+        yield f"{row.name}: {real:.2f} of {ONE_FAIR}, in the model {modelled:.2f}"
 
 
 def main() -> int:
@@ -138,12 +145,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=60, help="that are compared")
     parser.add_argument("--seed", type=int, default=1, help="of their draw")
     parser.add_argument("--gap", type=float, default=GAP_S, help="seconds from one arrival to the next, in the mean")
+    parser.add_argument("--draw", choices=tuple(DRAWS), default="usual", help="of jobs")
     parser.add_argument("--runs", type=int, default=1, help="on the lab, of each row")
     parser.add_argument("--rows", nargs="*", choices=tuple(ROWS), default=tuple(ROWS), metavar="ROW", help="of all")
     parser.add_argument("--json", type=Path, help="where to write every completion")
     arguments = parser.parse_args()
-    jobs = drawn_jobs(arguments.seed, arguments.jobs, arguments.gap)
-    plan = Plan(jobs, arguments.seed, arguments.runs, arguments.gap)
+    draw = DRAWS[arguments.draw]
+    jobs = draw(arguments.seed, arguments.jobs, arguments.gap)
+    print(f"load {load_of(jobs):.2f}", file=sys.stderr)
+    plan = Plan(jobs, arguments.seed, arguments.runs, arguments.gap, draw)
     found = list(rows_on_labs([ROWS[name] for name in arguments.rows], plan))
     rows: list[Compared] = []
     for each in found:  # the model after all labs: it keeps a core busy

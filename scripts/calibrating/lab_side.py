@@ -34,6 +34,8 @@ exit "$status"
 """
 _ACCEPTED = 202
 _SUBMITTERS = 16
+_FILES = 'filesystems = ["file://one"]'
+"""All clusters of a lab have the machine's files."""
 
 
 @dataclass(slots=True)
@@ -178,10 +180,10 @@ def run_on_lab(
     """
     end_applications(lab)
     folder.mkdir()
-    if not row.containers:
+    if not row.is_heddle:
         fronts = [(cluster.url, cluster.scheduler_rpc) for cluster in lab.clusters.values()]
         return _run(masters, fronts, jobs, within_s)
-    with spanning_secret(folder), HeddleProcess(lab, folder, more=row.sections) as heddle:
+    with spanning_secret(folder), HeddleProcess(lab, folder, more=row.sections, of_each=_FILES) as heddle:
         time.sleep(3)  # polls, and with them a view of the nodes
         return _run(masters, [(heddle.url, heddle.scheduler_rpc)], jobs, within_s)
 
@@ -215,7 +217,7 @@ def _submit(http: httpx.Client, url: str, job: DrawnJob, command: str) -> None:
     durations = ",".join(f"{each:g}" for each in job.durations_s)
     context = {
         "application-id": answer.json()["application-id"],
-        "application-name": job.name,
+        "application-name": job.kind or job.name,
         "application-type": "CALIBRATION",
         "queue": "default",
         "max-app-attempts": 1,

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 from scripts.calibrating.draw import DrawnJob
 from scripts.calibrating.lab_side import RealRun
-from scripts.calibrating.rows import CONTAINER, Row
+from scripts.calibrating.rows import CONTAINER, ORDERING, Row
 from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.lab import Cluster, Lab
@@ -87,6 +87,7 @@ def _queue(told: Mapping[str, str]) -> QueueSpec:
         user_limit_percent=float(told.get(f"{leaf}.minimum-user-limit-percent", "100")),
         user_limit_factor=float(told[f"{leaf}.user-limit-factor"]),
         am_share=float(told[f"{root}.maximum-am-resource-percent"]),
+        ordering="fair" if told.get(ORDERING) == "fair" else "fifo",
     )
 
 
@@ -116,9 +117,10 @@ def run_in_model(clusters: Sequence[ModelledClusterSpec], row: Row, jobs: Sequen
     """
     setting = YarnSetting(
         clusters=tuple(clusters),
-        front=SimulatedFront.HEDDLE if row.containers else SimulatedFront.DEALT,
-        config=_POLL + row.sections if row.containers else "",
+        front=SimulatedFront.HEDDLE if row.is_heddle else SimulatedFront.DEALT,
+        config=_POLL + row.sections if row.is_heddle else "",
         seed=seed,
+        shares_files=row.is_installed,
     )
     listed = [
         ModelledJob(

@@ -39,6 +39,7 @@ class HeddleProcess:
         store_url: Of its store; a SQLite file in the folder if empty.
         clusters: Which of the lab's; all if none is named.
         environment: Further variables.
+        of_each: Further lines of each sub-cluster.
 
     Attributes:
         store: Its SQLite database.
@@ -54,6 +55,7 @@ class HeddleProcess:
         store_url: str = "",
         clusters: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
+        of_each: str = "",
     ) -> None:
         self.rest, self.client_rpc, self.scheduler_rpc = free_addresses(3, lab.host)
         self.url = f"http://{self.rest}"
@@ -64,7 +66,7 @@ class HeddleProcess:
         self._environment = dict(environment or {})
         behind = [each for id_, each in lab.clusters.items() if not clusters or id_ in clusters]
         sections = (
-            f'[[subcluster]]\nid = "{each.id}"\nconf = "{each.conf_dir}"\nprincipal = "{each.principal}"\n'
+            f'[[subcluster]]\nid = "{each.id}"\nconf = "{each.conf_dir}"\nprincipal = "{each.principal}"\n{of_each}\n'
             for each in behind
         )
         url = store_url or f"sqlite:///{self.store}"

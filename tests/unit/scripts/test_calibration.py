@@ -1,9 +1,11 @@
+from statistics import fmean
+
 import pytest
 
-from scripts.calibrating.draw import drawn_jobs
+from scripts.calibrating.draw import GAP_S, drawn_jobs, heavy_tail, load_of
 from scripts.calibrating.lab_side import JobSeen, Masters, RealRun
 from scripts.calibrating.model_side import measured_on, properties
-from scripts.calibrating.rows import ROWS
+from scripts.calibrating.rows import NODE_OVERRIDES, ORDERING, ROWS
 from scripts.calibrating.table import Compared, orders, table
 
 
@@ -66,7 +68,29 @@ def test_properties_are_read_of_all_files_of_a_folder(tmp_path):
     assert properties(tmp_path) == {"a": "aa", "b": "bb"}
 
 
-def test_plain_yarn_is_two_rows_and_heddle_has_an_order_in_each_of_its_own():
-    plain = [row for row in ROWS.values() if not row.containers]
-    assert [row.clusters for row in plain] == [2, 1]
-    assert len({row.containers for row in ROWS.values()}) == len(ROWS) - 1
+def test_plain_yarn_is_three_rows_and_no_two_rows_are_the_same_world():
+    plain = [(row.clusters, row.ordering) for row in ROWS.values() if not row.is_heddle]
+    assert plain == [(2, "fifo"), (1, "fifo"), (1, "fair")]
+    worlds = {(row.containers, row.clusters, row.ordering, row.is_installed) for row in ROWS.values()}
+    assert len(worlds) == len(ROWS)
+
+
+@pytest.mark.parametrize("name", ["heddle as installed, fair clusters", "one fair cluster", "one cluster"])
+def test_a_row_has_the_ordering_policy_of_its_clusters_and_nothing_of_heddle_as_installed(name):
+    row = ROWS[name]
+    queues = row.overrides["capacity-scheduler.xml"]
+    assert queues.items() > NODE_OVERRIDES["capacity-scheduler.xml"].items()
+    assert queues[ORDERING] == ("fifo" if name == "one cluster" else "fair")
+    assert not row.is_installed or row.sections == ""
+
+
+@pytest.mark.parametrize("seed", [1, 2, 21])
+def test_kinds_of_a_heavy_tail_recur_from_seed_to_seed_and_bring_the_load_that_is_asked_for(seed):
+    jobs, others = heavy_tail(seed, 60, GAP_S), heavy_tail(seed + 1000, 60, GAP_S / 2)
+    assert load_of(jobs) == pytest.approx(0.83, rel=0.01)
+    assert load_of(others) == pytest.approx(1.66, rel=0.01)
+    sizes = {job.kind: len(job.durations_s) for job in jobs}
+    assert all(sizes.get(job.kind, len(job.durations_s)) == len(job.durations_s) for job in others)
+    assert len({job.name for job in (*jobs, *others)}) == 120
+    assert fmean(len(job.durations_s) <= 5 for job in jobs) > 0.5
+    assert max(sizes.values()) >= 60
