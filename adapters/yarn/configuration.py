@@ -355,12 +355,12 @@ def _address(properties: HadoopProperties, key: str, suffix: str, source: str) -
         names = f"{_RM}.hostname{suffix}, nor by {key}{suffix}"
         raise ConfigError(source, f"{_RM}.hostname{suffix}", f"the ResourceManager is not named by {names}: name it")
     found = re.fullmatch(
-        r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?(\[[0-9A-Fa-f:.]+\]|[^\s:/@?#$\[\]]+)(?::([0-9]{1,5}))?", address
+        r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::([0-9]{0,5}))?", address
     )
     if found is None or int(found[2] or 0) > 65_535:  # noqa: PLR2004 - the largest port
         raise ConfigError(source, f"{key}{suffix}", f"{address!r} is not an address; write host:port")
     host = "127.0.0.1" if found[1] == "0.0.0.0" else found[1]  # noqa: S104 - told to be this machine
-    return f"{host}:{found[2] or _PORTS[key]}"
+    return f"{host}:{int(found[2] or _PORTS[key])}"
 
 
 def _number(properties: HadoopProperties, key: str, source: str) -> int:
@@ -369,5 +369,7 @@ def _number(properties: HadoopProperties, key: str, source: str) -> int:
     found = re.fullmatch(r"([+-]?)(?:0[xX]([0-9A-Fa-f]{1,16})|([0-9]{1,19}))", value)
     if found is None:
         raise ConfigError(source, key, f"{value!r} is not a whole number")
-    number = int(found[2], 16) if found[2] else int(found[3])
-    return -number if found[1] == "-" else number
+    number = int(found[1] + found[2], 16) if found[2] else int(found[1] + found[3])
+    if not -(2**63) <= number < 2**63:
+        raise ConfigError(source, key, f"{value!r} is more than 64 bits hold")
+    return number

@@ -178,6 +178,9 @@ FOLDERS: Mapping[str, Mapping[str, str]] = {
     "epoch": _rm("epoch", " 12 "),
     "epoch hexadecimal": _rm("epoch", "0x10"),
     "epoch of another form": _rm("epoch", "1_000"),
+    "epoch too large": _rm("epoch", "9999999999999999999"),
+    "epoch of 64 bits": _rm("epoch", "0xffffffffffffffff"),
+    "epoch below zero": _rm("epoch", "-0x1"),
     "epoch empty": _rm("epoch", ""),
     "address without a port": _rm("webapp.address", "web"),
     "address with a scheme": _rm("webapp.address", "http://web:1"),
@@ -185,6 +188,12 @@ FOLDERS: Mapping[str, Mapping[str, str]] = {
     "address of version six": _rm("webapp.address", "[::1]:8088"),
     "address with a port too large": _rm("webapp.address", "web:70000"),
     "address empty": _rm("webapp.address", ""),
+    "address with an empty port": _rm("webapp.address", "web:"),
+    "address with zeros before its port": _rm("webapp.address", "web:08088"),
+    "two addresses": _rm("address", "web:1,web2:2"),
+    "host with an underscore": _host("rm_1.corp"),
+    "host of another alphabet": _host("rmü.corp"),
+    "two hosts": _host("rm1.corp,rm2.corp"),
     "addresses, no host": _yarn(_of(f"{_RM}.address", "c:1"), _of(f"{_RM}.webapp.address", "web:2")),
 }
 
