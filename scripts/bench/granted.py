@@ -20,6 +20,7 @@ from tests.support.stock_client import Server, StockClient
 
 _LAUNCHER = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAMLauncher"
 _QUEUES = "/jmx?qry=Hadoop:service=ResourceManager,name=QueueMetrics,q0=root"
+_UNREAD = "[scheduling]\nautomatic = false\n"
 _WANTED = 6
 """One cluster of the lab has room for them."""
 _GROWS: Mapping[str, tuple[int, int]] = {
@@ -35,7 +36,7 @@ def granted(folder: Path, effort: Effort, say: Say) -> Iterator[str]:
     ratios: dict[str, dict[str, list[float]]] = {grows: {} for grows in _GROWS}
     with Lab(folder / "lab") as lab:
         lab.up(LabSpec.of(hosts="loopback"))
-        for name, more in (("RM", None), ("Heddle, at home", ""), ("Heddle, spanning", SPANNING)):
+        for name, more in (("RM", None), ("Heddle, at home", _UNREAD), ("Heddle, spanning", SPANNING)):
             place = folder / name.replace(", ", "-").replace(" ", "-")
             place.mkdir()
             with spanning_secret(place):

@@ -112,7 +112,9 @@ def _configuration(
     lines += [f'client_rpc = "{front.client_rpc}"', f'scheduler_rpc = "{front.scheduler_rpc}"'] if servers else []
     lines += [] if servers else ['client_rpc = ""', 'scheduler_rpc = ""']
     lines += ["[security]", "allow_anonymous = true"]
-    lines += ["[[queue]]", f'name = "{spanning}"', "span = true"] if spanning else []
+    if spanning:  # calls of all others pass through as they come
+        lines += ["[[queue]]", f'name = "{spanning}"', "span = true"]
+        lines += ["[[queue]]", 'name = "root.default"', "span = false", 'containers = "unordered"']
     for id_, where in subclusters.items():
         key = "conf" if isinstance(where, Path) else "web"
         lines += ["[[subcluster]]", f'id = "{id_}"', f'{key} = "{where}"']
