@@ -11,7 +11,7 @@ import ssl
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,11 +21,14 @@ import pytest
 from cryptography import x509
 
 from adapters.kerberos import WebInitiator
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.app.host_limits import SystemClock
+from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError
 from shim.identity.cookies import Cookies
+from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import QualityOfProtection
-from shim.protocol.proto import HA_SERVICE
+from shim.protocol.proto import APPLICATION_CLIENT, HA_SERVICE
 from shim.protocol.proto.messages import (
     GetDelegationTokenRequestProto,
     GetDelegationTokenResponseProto,
@@ -35,6 +38,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.rest.token_strings import decode_token
 from tests.doubles.postgresql import free_addresses
+from tests.doubles.settings import usual
 from tests.support.certificates import LOCAL, TestAuthority
 from tests.support.directory import ADMIN, BASE, PASSWORD, a_directory
 from tests.support.heddle_process import until
@@ -129,36 +133,67 @@ def tickets(folder: Path, held: ExitStack, request: pytest.FixtureRequest) -> Si
     return Site([heddle], doors, ssl.create_default_context(cafile=authority.file), {"keytabs": keytabs})
 
 
-def groups(folder: Path, held: ExitStack, _: pytest.FixtureRequest) -> Site:
-    """Roles by groups of a directory."""
+def certificates(folder: Path, held: ExitStack, _: pytest.FixtureRequest) -> Site:
+    """TLS that lets in clients of one CA alone."""
+    authority, clients = TestAuthority(folder), TestAuthority(folder, "clients")
+    certificate, key = authority.issue("heddle", names=(*LOCAL, x509.DNSName(LOCALHOST)))
+    tls = f'tls = {{ certificate = "{certificate}", key = "{key}", client_ca = "{clients.file}" }}'
+    text, doors = configuration(folder, server=tls)
+    trusts = {}
+    for name, signer in (("own", clients), ("foreign", authority), ("none", None)):
+        trusts[name] = ssl.create_default_context(cafile=authority.file)
+        if signer is not None:
+            trusts[name].load_cert_chain(*signer.issue(f"client-{name}"))
+    return Site([held.enter_context(Started(folder, text))], doors, trusts["own"], trusts)
+
+
+def of_groups(folder: Path, held: ExitStack, users: str) -> str:
+    """Sections of a directory, and of roles by its groups."""
     directory = held.enter_context(a_directory(folder / "ldap"))
     password = folder / "password"
     password.touch(mode=0o600)
     password.write_text(PASSWORD)
-    more = (
-        '[security.roles]\nviewers = ["*"]\nusers = ["group:analysts"]\noperators = ["group:ops"]\n'
+    return (
+        f'[security.roles]\nviewers = ["*"]\nusers = ["group:{users}"]\noperators = ["group:ops"]\n'
         f'[security.ldap]\nurls = ["{directory.tls_url}"]\nca_file = "{directory.authority.file}"\n'
         f'bind_dn = "{ADMIN}"\nbind_password_file = "{password}"\nuser_base = "{BASE}"\n'
         'user_filter = "(&(objectClass=posixAccount)(!(ou:dn:=more))(uid={user}))"\n'
     )
-    text, doors = configuration(folder, more=more)
+
+
+def groups(folder: Path, held: ExitStack, _: pytest.FixtureRequest) -> Site:
+    """Roles by groups of a directory."""
+    text, doors = configuration(folder, more=of_groups(folder, held, "analysts"))
     return Site([held.enter_context(Started(folder, text))], doors)
+
+
+def of_provider(folder: Path, held: ExitStack, request: pytest.FixtureRequest, door: str) -> tuple[Any, str]:
+    """A provider, and the section that names it."""
+    make = request.getfixturevalue("oidc_provider")
+    issuer = held.enter_context(make(f"http://{door}", groups={}, resource="https://heddle.example.com"))
+    client_secret = folder / "client-secret"
+    client_secret.touch(mode=0o600)
+    client_secret.write_text(issuer.client_secret)
+    return issuer, (
+        f'[security.oidc]\nissuer = "{issuer.issuer}"\nclient_id = "heddle"\n'
+        f'client_secret_file = "{client_secret}"\nurl = "http://{door}"\n'
+        'audiences = ["https://heddle.example.com"]\n'
+    )
 
 
 def provider(folder: Path, held: ExitStack, request: pytest.FixtureRequest) -> Site:
     """Tokens of an OpenID provider."""
-    make = request.getfixturevalue("oidc_provider")
     text, doors = configuration(folder)
-    issuer = held.enter_context(make(f"http://{doors['rest']}", groups={}, resource="https://heddle.example.com"))
-    client_secret = folder / "client-secret"
-    client_secret.touch(mode=0o600)
-    client_secret.write_text(issuer.client_secret)
-    text += (
-        '[security]\ngroup_overrides = "robot=;"\n[security.roles]\nviewers = ["*"]\nusers = ["robot"]\n'
-        f'[security.oidc]\nissuer = "{issuer.issuer}"\nclient_id = "heddle"\n'
-        f'client_secret_file = "{client_secret}"\nurl = "http://{doors["rest"]}"\n'
-        'audiences = ["https://heddle.example.com"]\n'
-    )
+    issuer, section = of_provider(folder, held, request, doors["rest"])
+    text += '[security]\ngroup_overrides = "robot=;"\n[security.roles]\nviewers = ["*"]\nusers = ["robot"]\n' + section
+    return Site([held.enter_context(Started(folder, text))], doors, more={"issuer": issuer})
+
+
+def provider_and_groups(folder: Path, held: ExitStack, request: pytest.FixtureRequest) -> Site:
+    """An OpenID provider says who somebody is, and a directory what he may."""
+    text, doors = configuration(folder)
+    issuer, section = of_provider(folder, held, request, doors["rest"])
+    text += of_groups(folder, held, "machines") + section
     return Site([held.enter_context(Started(folder, text))], doors, more={"issuer": issuer})
 
 
@@ -218,8 +253,10 @@ def masters(folder: Path, held: ExitStack, *, is_encrypted: bool) -> Site:
 CONFIGURATIONS: dict[str, Callable[[Path, ExitStack, pytest.FixtureRequest], Site]] = {
     "plain": plain,
     "tickets": tickets,
+    "certificates": certificates,
     "groups": groups,
     "provider": provider,
+    "provider and groups": provider_and_groups,
     "extras": extras,
     "masters by a secret": lambda folder, held, _: masters(folder, held, is_encrypted=False),
     "masters by TLS": lambda folder, held, _: masters(folder, held, is_encrypted=True),
@@ -265,6 +302,49 @@ async def api_token(site: Site) -> None:
 async def proxy_user(site: Site) -> None:
     assert await statuses(site, f"{NEW}?user.name=knox&doAs=ada", method="POST") == {200}
     assert await statuses(site, f"{NEW}?user.name=knox&doAs=carl", method="POST") == {403}
+
+
+async def proxy_user_of_rpc(site: Site) -> None:
+    """Who acts for somebody over RPC is let in by the same rules, and the refused hear why."""
+    refused: list[tuple[str, bool]] = []
+
+    async def come(number: int) -> None:
+        for_whom = "ada" if number % 2 else "carl"
+        channel = YarnRPC(
+            RPCTarget(SubClusterId("heddle"), addresses_of([site.doors["client_rpc"]])),
+            usual(RPCSettings, real_user="knox", connect_timeout_s=PATIENCE_S),
+        )
+        try:
+            told = await channel.call(
+                RPCCall(APPLICATION_CLIENT.name, "getNewApplication", b"", for_whom), timeout_s=60
+            )
+            assert (told.refusal is None) is (for_whom == "ada")
+        except NeverReachedError as exc:
+            refused.append((for_whom, "not allowed to impersonate" in str(exc)))
+        finally:
+            await channel.close()
+
+    await each_of(DEAR, come)
+    assert refused == [("carl", True)] * (DEAR // 2)
+
+
+async def shared_connections(site: Site) -> None:
+    """A gateway sends requests of many users over few connections: each is answered as its own user, and no other."""
+    limits = httpx.Limits(max_connections=4, max_keepalive_connections=4)
+    async with httpx.AsyncClient(base_url=site.url, trust_env=False, timeout=PATIENCE_S, limits=limits) as gateway:
+
+        async def come(number: int) -> None:
+            gateway.cookies.clear()
+            told = await gateway.get(f"{WHO}?user.name=u{number}", headers={"X-Forwarded-User": "root"})
+            assert told.json()["user"] == f"u{number}"
+
+        await each_of(AT_ONCE, come)
+
+
+async def other_hosts(site: Site) -> None:
+    """A name of another host leads nowhere, however it is written."""
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil.example"):
+        assert await statuses(site, f"{NEW}?user.name=ada", DEAR, method="POST", headers={"Host": host}) <= {400, 421}
 
 
 async def cookie(site: Site) -> None:
@@ -372,6 +452,29 @@ async def delegation_tokens(site: Site) -> None:
     await rpc(site, "client_rpc", by_token(issued.token), AT_ONCE)
 
 
+async def layers_beside_tokens(site: Site) -> None:
+    """Tickets and tokens at one server at one time, by each layer: none is taken for another, or for another's."""
+    async with calling(site.doors["client_rpc"], by_ticket(ADA, site.more["keytabs"][ADA])) as ask:
+        issued = await ask("getDelegationToken", GetDelegationTokenRequestProto(renewer=ADA))
+    forged = TokenProto(identifier=issued.token.identifier, password=b"x" * 20)
+    logins: list[tuple[Any, bool]] = []
+    for quality in ((each,) for each in QualityOfProtection):
+        logins += [(by_ticket(ADA, site.more["keytabs"][ADA], quality), True), (by_token(issued.token, quality), True)]
+        logins.append((by_token(forged, quality), False))
+
+    async def come(number: int) -> None:
+        login, is_good = logins[number % len(logins)]
+        try:
+            async with calling(site.doors["client_rpc"], login) as ask:
+                for _ in range(3):
+                    told = await ask("getNewApplication")
+                    assert isinstance(told, GetNewApplicationResponseProto) is is_good
+        except (NoAnswerError, NeverReachedError):
+            assert not is_good
+
+    await each_of(len(logins) * 6, come)
+
+
 async def names_are_nobody(site: Site) -> None:
     assert await statuses(site, f"{NEW}?user.name=ada", method="POST") == {401}
     async with calling(site.doors["client_rpc"], None) as ask:
@@ -394,6 +497,35 @@ async def tokens_of_a_provider(site: Site) -> None:
     assert await statuses(site, WHO, headers=shown) == {200}
     assert await statuses(site, f"{NEW}?user.name=robot", method="POST") == {401}
     assert await statuses(site, "/oidc/login?next=/console/", count=DEAR) == {302}
+
+
+async def roles_of_a_directory_for_tokens(site: Site) -> None:
+    """The provider's word is who it is, the directory's what he may; who is in no group there may look alone."""
+    robot, other = (
+        {"Authorization": f"Bearer {site.more['issuer'].access_token(each)}"} for each in ("robot", "other-robot")
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        while 503 in await statuses(site, NEW, DEAR, method="POST", headers=robot):  # noqa: ASYNC110 - it is asked
+            await asyncio.sleep(0.1)
+    assert await statuses(site, NEW, method="POST", headers=robot) == {200}
+    assert await statuses(site, f"{NEW}?user.name=ada", method="POST", headers=robot) == {401}
+    assert await statuses(site, f"{NEW}?doAs=ada", method="POST", headers=robot) == {403}
+    assert not await statuses(site, NEW, DEAR, method="POST", headers=other) & {200}
+    assert await statuses(site, WHO, headers=other) == {200}
+
+
+async def clients_of_a_ca(site: Site) -> None:
+    """Who shows a certificate of the CA is let in; all others hear nothing, and keep nobody out."""
+    assert await statuses(site, f"{NEW}?user.name=ada", method="POST") == {200}
+    for name in ("foreign", "none"):
+        async with replace(site, trusts=site.more[name]).web() as web:
+
+            async def come(_: int, web: httpx.AsyncClient = web) -> None:
+                with pytest.raises((httpx.ConnectError, httpx.ReadError, httpx.RemoteProtocolError)):
+                    await web.get("/healthz")
+
+            await each_of(DEAR, come)
+    assert await statuses(site, f"{NEW}?user.name=ada", method="POST") == {200}
 
 
 async def store_of_extras(site: Site) -> None:
@@ -437,6 +569,9 @@ TABLE: tuple[tuple[str, Callable[[Site], Awaitable[None]]], ...] = (
     ("plain", live_events),
     ("plain", api_token),
     ("plain", proxy_user),
+    ("plain", proxy_user_of_rpc),
+    ("plain", shared_connections),
+    ("plain", other_hosts),
     ("plain", cookie),
     ("plain", client_rpc),
     ("plain", admin_rpc),
@@ -445,9 +580,12 @@ TABLE: tuple[tuple[str, Callable[[Site], Awaitable[None]]], ...] = (
     ("tickets", web_tickets),
     ("tickets", rpc_tickets),
     ("tickets", delegation_tokens),
+    ("tickets", layers_beside_tokens),
     ("tickets", names_are_nobody),
+    ("certificates", clients_of_a_ca),
     ("groups", roles_of_groups),
     ("provider", tokens_of_a_provider),
+    ("provider and groups", roles_of_a_directory_for_tokens),
     ("extras", store_of_extras),
     ("extras", traces),
     ("masters by a secret", links),

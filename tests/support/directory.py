@@ -50,12 +50,13 @@ dn: ou=groups,{base}
 objectClass: organizationalUnit
 ou: groups
 """
-_PEOPLE = ("ada", "bob", "nina", "twin", "*", "a(b)c")
+_PEOPLE = ("ada", "bob", "nina", "twin", "*", "a(b)c", "robot")
 _MEMBERS = {
     "analysts": ["uid=ada,ou=people,{base}"],
     "data": ["cn=analysts,ou=groups,{base}"],
     "everybody": ["cn=data,ou=groups,{base}", "cn=circle,ou=groups,{base}"],
     "circle": ["cn=everybody,ou=groups,{base}"],
+    "machines": ["uid=robot,ou=people,{base}"],
     "stars": ["uid=\\2A,ou=people,{base}"],
 }
 

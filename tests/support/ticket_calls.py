@@ -29,10 +29,10 @@ def by_ticket(principal: str, keytab: Path, qualities: tuple[QualityOfProtection
     return {AuthMethod.KERBEROS: lambda auth: GSSAPIClient(initiator.context(auth.protocol, auth.serverId), qualities)}
 
 
-def by_token(token: TokenProto) -> Login:
+def by_token(token: TokenProto, qualities: tuple[QualityOfProtection, ...] = EVERY) -> Login:
     """How the holder of a delegation token logs in."""
     secret = TokenSecret(token.identifier, token.password)
-    return {AuthMethod.TOKEN: lambda _: DigestMD5Client(secret, "nonce-of-a-test", EVERY)}
+    return {AuthMethod.TOKEN: lambda _: DigestMD5Client(secret, "nonce-of-a-test", qualities)}
 
 
 @asynccontextmanager
