@@ -8,8 +8,9 @@ Sources: SchedulerLoadSimulator.md, `SLSConfiguration`, `SLSRunner` and `AMRunne
 """
 
 import json
+import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,24 +104,24 @@ class SLSInput:
         return tuple(sorted({task.host for job in self.jobs for task in job.tasks if task.host}))
 
 
-def json_documents(text: str) -> Iterable[Mapping[str, Any]]:
-    """JSON objects one after another, as SLS writes them."""
+def json_documents(text: str) -> Iterable[Any]:
+    """JSON documents one after another, as SLS writes them."""
     decoder, at = json.JSONDecoder(), 0
     while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches anywhere
         document, at = decoder.raw_decode(text, at)
         yield document
 
 
-def read_sls(documents: Iterable[Mapping[str, Any]]) -> SLSInput:
+def read_sls(documents: Iterable[Any]) -> SLSInput:
     """Read an input of SLS or a trace by Rumen.
 
     Raises:
-        ValueError: A value cannot be, or a member is not understood; it is named.
-        KeyError: A member is missing.
-        TypeError: A document or a list is none.
+        ValueError: A value cannot be, or a member is missing or not understood; it is named.
+        TypeError: A value has another form; it is named.
     """
     jobs, nodes, racks, tasks = list[SLSJob](), 0, 0, 0
-    for document in documents:
+    for told in documents:
+        document = _object(told, "a document")
         if "workloads" in document:
             raise ValueError("it describes synthetic jobs (SYNTH), which SLS draws itself: give jobs")
         if _NODES & document.keys() and "job.tasks" not in document:
@@ -130,7 +131,7 @@ def read_sls(documents: Iterable[Mapping[str, Any]]) -> SLSInput:
             continue
         job = _of_rumen(document) if "jobID" in document else document
         count = max(1, _whole(job, "job.count", 1, _MOST_TASKS))
-        made = [_job(job, "" if count > 1 else str(job.get("job.id", "")), len(jobs) + at) for at in range(count)]
+        made = [_job(job, "" if count > 1 else _text(job, "job.id", ""), len(jobs) + at) for at in range(count)]
         tasks += count * sum(task.count for task in made[0].tasks)
         if tasks > _MOST_TASKS:
             raise ValueError(f"there are more than {_MOST_TASKS} tasks")
@@ -168,20 +169,20 @@ def _job(job: Mapping[str, Any], name: str, number: int) -> SLSJob:
     name = name or str(number)
     what = f"job {name}"
     _refuse_unknown(job, _OF_JOB, what)
-    kind = str(job.get("am.type", job.get("yarn.sls.am.type", "mapreduce")))
+    kind = _text(job, "am.type", _text(job, "yarn.sls.am.type", "mapreduce"))
     if kind not in _MASTERS:
         raise ValueError(f"{what} has am.type {kind!r}: {' and '.join(sorted(_MASTERS))} are modelled")
-    tasks = tuple(_task(task, what) for task in job["job.tasks"])
+    tasks = tuple(_task(_object(task, f"a task of {what}"), what) for task in _list(job, "job.tasks", what))
     if not tasks:
         raise ValueError(f"{what} has no tasks")
     ended = job.get("job.end.ms")
     return SLSJob(
         name,
-        str(job.get("job.queue.name", "default")),
-        str(job.get("job.user", "default")),
-        _seconds(job["job.start.ms"], f"{what} has no start that can be, but"),
+        _text(job, "job.queue.name", "default"),
+        _text(job, "job.user", "default"),
+        _seconds(job.get("job.start.ms"), f"{what} has no start that can be, but job.start.ms"),
         # 0 is what SLS takes it for where it is left out
-        None if ended is None or float(ended) == 0.0 else _seconds(ended, f"{what} has no end that can be, but"),
+        None if ended in (None, 0, "0") else _seconds(ended, f"{what} has no end that can be, but job.end.ms"),
         (_amount(job, "am.memory-mb"), _amount(job, "am.vcores")),
         tasks,
     )
@@ -189,18 +190,21 @@ def _job(job: Mapping[str, Any], name: str, number: int) -> SLSJob:
 
 def _task(task: Mapping[str, Any], what: str) -> SLSTask:
     _refuse_unknown(task, _OF_TASK, f"a task of {what}")
-    start, end = task.get("container.start.ms"), task.get("container.end.ms")
-    told = task.get("container.duration.ms", task.get("duration.ms"))
-    if told is None and (start is None or end is None):
-        raise ValueError(f"a task of {what} has no duration.ms, nor container.start.ms and container.end.ms")
+    names = ("container.start.ms", "container.end.ms", "container.duration.ms", "duration.ms")
+    times = {name: _number(task[name], name) for name in names if task.get(name) is not None}
+    start_ms, end_ms = times.get(names[0]), times.get(names[1])
     # it is the time that is told, and only without one the difference: as in `AMRunner`
-    took_ms = float(told) if told is not None else float(end) - float(start)  # type: ignore[arg-type]  # both are told
+    took_ms = times.get(names[2], times.get(names[3]))
+    if took_ms is None:
+        if start_ms is None or end_ms is None:
+            raise ValueError(f"a task of {what} has no duration.ms, nor container.start.ms and container.end.ms")
+        took_ms = end_ms - start_ms
     return SLSTask(
-        str(task.get("container.type", "map")),
-        None if start is None else float(start),
+        _text(task, "container.type", "map"),
+        start_ms,
         _seconds(took_ms, f"{what} has a container that ends before it starts, or too late: it takes"),
         (_amount(task, "container.memory-mb"), _amount(task, "container.vcores")),
-        str(task.get("container.host") or ""),
+        _text(task, "container.host", ""),
         max(1, _whole(task, "count", 1, _MOST_TASKS)),
     )
 
@@ -212,22 +216,61 @@ def _refuse_unknown(document: Mapping[str, Any], known: frozenset[str], what: st
             raise ValueError(f"{what} has {told}, which is not modelled: leave it out, or correct its name")
 
 
+def _object(value: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{what} is {_shown(value)}, and no object")
+    return value
+
+
+def _list(document: Mapping[str, Any], name: str, what: str) -> Sequence[Any]:
+    value = document.get(name)
+    if not isinstance(value, list):
+        raise TypeError(f"{what} has no list {name}, but {_shown(value)}")
+    return value
+
+
+def _text(document: Mapping[str, Any], name: str, usual: str) -> str:
+    """A text, or a number as one; null is as if it were left out."""
+    value = document.get(name)
+    if value is None:
+        return usual
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise TypeError(f"{name} is {_shown(value)}, and no text")
+    return str(value)
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{what} is {_shown(value)}, and no number") from None
+
+
+def _shown(value: Any) -> str:
+    try:
+        return json.dumps(value)[:80]
+    except RecursionError:
+        return "something deep"
+
+
 def _seconds(value_ms: Any, what: str) -> float:
-    value_s = float(value_ms) / 1000.0
+    value_s = _number(value_ms, what) / 1000.0
     if not 0.0 <= value_s <= LONGEST_S:  # so it is not for NaN
         raise ValueError(f"{what} {value_ms!r}: milliseconds from 0 to {LONGEST_S * 1000.0:g} are")
     return value_s
 
 
 def _whole(document: Mapping[str, Any], name: str, usual: int, most: int) -> int:
-    value = int(str(document.get(name, usual)))
-    if not 0 <= value <= most:
-        raise ValueError(f"{name} is {value}, and may be 0 to {most}")
-    return value
+    """A whole number; null is as if it were left out."""
+    told = document.get(name)
+    value = usual if told is None else _number(told, name)
+    if not 0 <= value <= most or value != int(value):
+        raise ValueError(f"{name} is {_shown(told)}, and may be a whole number from 0 to {most}")
+    return int(value)
 
 
 def _amount(document: Mapping[str, Any], name: str) -> int:
-    return min(_MOST_OF_NODE, max(1, int(document.get(name, _USUAL[name.partition(".")[2]]))))
+    return max(1, _whole(document, name, _USUAL[name.partition(".")[2]], _MOST_OF_NODE))
 
 
 # -- Rumen -----------------------------------------------------------------------------------------------------------
@@ -241,21 +284,25 @@ def _of_rumen(job: Mapping[str, Any]) -> Mapping[str, Any]:
     """
     return {
         "job.id": job["jobID"],
-        "job.start.ms": job["submitTime"],
-        "job.end.ms": job["finishTime"],
-        "job.queue.name": job.get("queue") or "default",
-        "job.user": job.get("user") or "default",
+        "job.start.ms": job.get("submitTime"),
+        "job.end.ms": job.get("finishTime"),
+        "job.queue.name": job.get("queue") or None,
+        "job.user": job.get("user") or None,
         "job.tasks": list(_tasks_of_rumen(job)),
     }
 
 
 def _tasks_of_rumen(job: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for kind, listed, memory in _PHASES:
-        amount = {"container.memory-mb": job[memory]} if job.get(memory, -1) > 0 else {}
-        for task in job.get(listed) or ():
-            last = (task.get("attempts") or [task])[-1]
-            start_ms, end_ms = last.get("startTime", -1), last.get("finishTime", -1)
+        mib = job.get(memory)
+        amount = {} if mib is None or _number(mib, memory) <= 0 else {"container.memory-mb": mib}
+        for told in [] if job.get(listed) is None else _list(job, listed, "a job"):
+            task = _object(told, f"a task of {listed}")
+            last = _object(
+                ([task] if task.get("attempts") in (None, []) else _list(task, "attempts", "a task"))[-1], "it"
+            )
+            start_ms, end_ms = (_number(last.get(each, -1), each) for each in ("startTime", "finishTime"))
             if start_ms > 0 and end_ms > 0:
-                host = {"container.host": last["hostName"]} if last.get("hostName") else {}
+                host = {"container.host": last["hostName"]} if isinstance(last.get("hostName"), str) else {}
                 times = {"container.start.ms": start_ms, "container.end.ms": end_ms}
                 yield {**times, "container.type": kind, **amount, **host}

@@ -75,12 +75,13 @@ def history_of_text(text_untrusted: str, source: str, most_jobs: int) -> Recorde
         raise BadRequestError(f"{source} has more than the {MOST_BYTES} bytes that a history may have")
     try:
         told = list(json_documents(text_untrusted))
-        if len(told) == 1 and "apps" in told[0]:
+        if len(told) == 1 and isinstance(told[0], Mapping) and "apps" in told[0]:
             return _of_managers(told[0]["apps"], source, most_jobs)
         return _of_sls(told, source, most_jobs)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         what = "no list of applications (/ws/v1/cluster/apps) and no input of SLS or Rumen trace"
-        raise BadRequestError(f"{source} is {what}: {type(error).__name__}: {str(error)[:200]}") from error
+        said = "it is nested too deep" if isinstance(error, RecursionError) else str(error)[:200]
+        raise BadRequestError(f"{source} is {what}: {said}") from error
 
 
 def _from_first(
@@ -206,7 +207,7 @@ def _number(row: Mapping[str, Any], key: str) -> float:
 # -- SLS -------------------------------------------------------------------------------------------------------------
 
 
-def _of_sls(told: Sequence[Mapping[str, Any]], source: str, most_jobs: int) -> RecordedHistory:
+def _of_sls(told: Sequence[Any], source: str, most_jobs: int) -> RecordedHistory:
     jobs = [_sls_past_job(number, job) for number, job in enumerate(read_sls(told).jobs)]
     jobs.sort(key=lambda job: job.arrival_s)
     return RecordedHistory(_from_first(jobs[:most_jobs], source), (_TASKS,))

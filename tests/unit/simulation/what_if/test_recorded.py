@@ -214,12 +214,33 @@ TASK = {"duration.ms": 50_000}
         ({"job.label": "gpu"}, "job.label"),
         ({"workloads": []}, "SYNTH"),
         ({"a.new.member": {"x": 1}}, "a.new.member"),
+        ({"job.tasks": TASK}, 'has no list job.tasks, but {"duration.ms": 50000}'),
+        ({"job.tasks": [None]}, "is null, and no object"),
+        ({"job.tasks": [TASK | {"container.memory-mb": -5}]}, "container.memory-mb is -5"),
+        ({"job.tasks": [TASK | {"container.memory-mb": 2048.7}]}, "container.memory-mb is 2048.7"),
+        ({"job.tasks": [TASK | {"container.host": ["a"]}]}, 'container.host is ["a"], and no text'),
+        ({"job.tasks": [{"duration.ms": True}]}, "ends before it starts"),
+        ({"job.count": 2.5}, "job.count is 2.5"),
+        ({"job.queue.name": [1]}, "job.queue.name is [1], and no text"),
+        ({"job.start.ms": None}, "no start that can be"),
     ],
 )
 def test_sls_that_is_not_understood_is_refused_by_name(changed, named):
     with pytest.raises(BadRequestError, match=r"sls\.json") as caught:
         history_of_text(json.dumps(sls(**changed)), "sls.json", 10)
     assert named in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["[[1]]", "5", '[{"job.tasks": []}]', "[" * 100_000])
+def test_what_is_no_sls_is_refused_in_words_of_the_file(text):
+    with pytest.raises(BadRequestError, match=r"sls\.json is no list .*trace: (a document is .*no object|.*too deep)"):
+        history_of_text(text, "sls.json", 10)
+
+
+def test_null_in_sls_is_as_if_it_were_left_out():
+    nulls = {"job.queue.name": None, "job.user": None, "job.count": None}
+    (job,) = history_of_text(json.dumps(sls(**nulls)), "sls.json", 10).jobs
+    assert (job.queue, job.user) == ("default", "default")
 
 
 def test_counts_of_jobs_and_tasks_are_as_many_jobs_and_tasks():
