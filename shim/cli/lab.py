@@ -134,15 +134,20 @@ def up(
         )
         if preset is Preset.MIXED:
             spec = mixed(hosts=hosts, base_port=base_port)
-        if dry_run:
-            clusters_text = ", ".join(f"{c.id} ({c.version}, {c.nodes} nodes)" for c in spec.clusters)
-            say(f"would start {spec.daemons} daemons in {lab.folder}: {clusters_text}")
-            return
-        with boot_progress() as watch:
-            lab.up(spec, watch=watch)
-            if preset is not None:
-                bring_about(lab, lambda what: watch(BootStep(what, spec.daemons, spec.daemons, 0.0)))
-        print_lab(lab)
+        _start(lab, spec, preset, dry_run=dry_run)
+
+
+def _start(lab: Lab, spec: LabSpec, preset: Preset | None, *, dry_run: bool) -> None:
+    """Start its daemons, bring about what the preset wants, and print where everything is; or say what would start."""
+    if dry_run:
+        clusters_text = ", ".join(f"{c.id} ({c.version}, {c.nodes} nodes)" for c in spec.clusters)
+        say(f"would start {spec.daemons} daemons in {lab.folder}: {clusters_text}")
+        return
+    with boot_progress() as watch:
+        lab.up(spec, watch=watch)
+        if preset is not None:
+            bring_about(lab, lambda what: watch(BootStep(what, spec.daemons, spec.daemons, 0.0)))
+    print_lab(lab)
 
 
 @app.command()

@@ -216,14 +216,13 @@ class LabSpec:
         versions = parse_versions(hadoop, ids)
         realms = parse_by_cluster(realm, ids, "--realm", default="")
         protections = parse_by_cluster(protection, ids, "--protection", default=PROTECTIONS[0])
-        kind = SchedulerKind(scheduler)
         return cls(
             clusters=tuple(
                 ClusterSpec(
                     id=id_,
                     version=versions[id_],
                     nodes=nodes,
-                    scheduler=kind,
+                    scheduler=SchedulerKind(scheduler),
                     standby=standby,
                     overrides=overrides or {},
                     realm=realms[id_],

@@ -14,6 +14,7 @@ schedulers are asked for those next in the policy's own rank as well, for as man
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
@@ -346,14 +347,12 @@ class QueuePlanner:
             stated = None
         placed = self._place(capacity, policy or FIFO, at_s, placing, stated, left_out)
         plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
+        rest = partial(self._rest, policy, first, placed)
         for attempt in planned:
             estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
             plans[attempt] = tuple(
                 replace(
-                    kept_near(
-                        self._rest(policy, attempt, request, first, placed, row),
-                        self._rows.wait_for_data(row, request, at_s),
-                    ),
+                    kept_near(rest(attempt, request, row), self._rows.wait_for_data(row, request, at_s)),
                     starts=placed.starts.get(row, {}),
                     hosts=placed.hosts.get(row, {}) if policy and policy.goes_by(Fact.LOCALITY) else None,
                     capacity=placed.capacities.get(row, {}),
@@ -367,10 +366,10 @@ class QueuePlanner:
     def _rest(
         self,
         policy: Policy | None,
-        attempt: ApplicationAttemptId,
-        request: PendingRequest,
         first: ApplicationAttemptId | None,
         placed: "PlacedRows",
+        attempt: ApplicationAttemptId,
+        request: PendingRequest,
         row: int,
     ) -> RequestPlan:
         """Decide where the rest of a request may wait: at a scheduler if nobody goes first there, else here."""

@@ -35,6 +35,7 @@ from shim.protocol.proto.messages import (
     YarnClusterMetricsProto,
 )
 from shim.protocol.wire_values import text_of
+from shim.protocol.yarn.submit_times import written_report
 from shim.protocol.yarn.wire import application_of, entries_in, held, pieces_of
 
 _M = TypeVar("_M", bound=Message)
@@ -47,10 +48,12 @@ class ClusterAnswer:
     Attributes:
         payload: The serialized answer.
         weight: Size of the cluster, for averages of shares.
+        is_elsewhere: Tells of a list of applications which of them have their home elsewhere; None if none can.
     """
 
     payload: bytes
     weight: float = 1.0
+    is_elsewhere: Callable[[ApplicationId], bool] | None = None
 
 
 Merge = Callable[[Sequence[ClusterAnswer]], Message]
@@ -82,34 +85,38 @@ def _distinct(items: Iterable[_M], key: Callable[[_M], object]) -> list[_M]:
     return list(kept.values())
 
 
-def told_by_home(payload: bytes, is_elsewhere: Callable[[ApplicationId], bool]) -> bytes:
-    """A cluster's list of applications without those that have their home elsewhere.
+def merge_applications(
+    parts: Sequence[ClusterAnswer], own: Sequence[ApplicationReportProto] = (), *, limit: int | None = None
+) -> bytes:
+    """Applications of all clusters, newest first when they are cut at a limit; each report is decoded once.
 
     An application that was moved leaves a trace at its former home, one that spans has an ApplicationMaster of Heddle's
-    wherever it is, and what a cluster says of the others' applications is not believed.
+    wherever it is, and what a cluster says of the others' applications is not believed. So what has its home elsewhere
+    is left out, and what stands for an application of another home (`SPAN_TAG`).
+
+    Args:
+        parts: Their lists.
+        own: Reports of what none of them may have told.
+        limit: How many are wanted; None for all.
     """
-    told = [
-        entry
-        for entry, raw in entries_in(payload)
-        if not is_elsewhere(application_of(ApplicationReportProto.FromString(raw).applicationId))
-    ]
-    return b"".join(told)
+    told: set[tuple[int, int]] = set()
+    listed: list[tuple[tuple[int, int, int], bytes]] = []
+    for part in parts:
+        for entry, raw in entries_in(part.payload):
+            report = ApplicationReportProto.FromString(raw)
+            if part.is_elsewhere is not None and part.is_elsewhere(application_of(report.applicationId)):
+                continue
+            told.add(_id_of(report))
+            if SPAN_TAG not in report.applicationTags:
+                listed.append((_submitted(report), entry))
+    listed += [(_submitted(report), written_report(report)) for report in own if _id_of(report) not in told]
+    if limit is not None and len(listed) > limit:
+        listed = heapq.nlargest(max(0, limit), listed, key=itemgetter(0))
+    return b"".join(entry for _, entry in listed)
 
 
-def merge_applications(parts: Sequence[ClusterAnswer], *, limit: int | None = None) -> bytes:
-    """Applications of all clusters, newest first when they are cut at a limit, a report decoded at a time.
-
-    What stands for an application of another home (`SPAN_TAG`) is left out.
-    """
-    own = [
-        (_submitted(report), entry)
-        for part in parts
-        for entry, raw in entries_in(part.payload)
-        if SPAN_TAG not in (report := ApplicationReportProto.FromString(raw)).applicationTags
-    ]
-    if limit is not None and len(own) > limit:
-        own = heapq.nlargest(max(0, limit), own, key=itemgetter(0))
-    return b"".join(entry for _, entry in own)
+def _id_of(report: ApplicationReportProto) -> tuple[int, int]:
+    return report.applicationId.cluster_timestamp, report.applicationId.id
 
 
 def _submitted(report: ApplicationReportProto) -> tuple[int, int, int]:
@@ -123,6 +130,8 @@ def join_applications(parts: Sequence[ClusterAnswer]) -> bytes | None:
     Returns:
         None if something may have to be left out.
     """
+    if any(part.is_elsewhere is not None for part in parts):
+        return None
     payloads = [part.payload for part in parts]
     return None if any(SPAN_TAG.encode() in payload for payload in payloads) else b"".join(payloads)
 

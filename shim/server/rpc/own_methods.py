@@ -50,10 +50,10 @@ from shim.protocol.yarn import (
     tells_an_end,
     tells_of_running,
 )
-from shim.protocol.yarn.merges import ClusterAnswer, join_applications, merge_applications, told_by_home
-from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times, written_report
+from shim.protocol.yarn.merges import ClusterAnswer, join_applications, merge_applications
+from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times
 from shim.protocol.yarn.usage import with_account, with_accounts
-from shim.protocol.yarn.wire import PIECE_BYTES, entries_in
+from shim.protocol.yarn.wire import PIECE_BYTES
 from shim.queues.admission import Kills
 from shim.server.rpc.application_guard import seen_by
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
@@ -328,20 +328,9 @@ def _put_together(
         times_ms: Submit times that clusters do not know.
         find: Finds accounts of applications; None if there are none.
     """
-    lists = (each if is_elsewhere is None else told_by_home(each, is_elsewhere) for each, is_elsewhere in payloads)
-    timed = [reports_with_submit_times(each, times_ms) for each in lists]
-    parts = [ClusterAnswer(each if find is None else with_accounts(each, find)) for each in timed]
-    if own:
-        parts.append(ClusterAnswer(_without_twice(own, parts)))
-    joined = join_applications(parts) if limit is None else None
-    return merge_applications(parts, limit=limit) if joined is None else joined
-
-
-def _without_twice(own: Sequence[ApplicationReportProto], parts: Sequence[ClusterAnswer]) -> bytes:
-    """Our own reports without those that a home told after all."""
-    told = {_id_of(ApplicationReportProto.FromString(raw)) for part in parts for _, raw in entries_in(part.payload)}
-    return b"".join(written_report(report) for report in own if _id_of(report) not in told)
-
-
-def _id_of(report: ApplicationReportProto) -> tuple[int, int]:
-    return report.applicationId.cluster_timestamp, report.applicationId.id
+    parts = []
+    for payload, is_elsewhere in payloads:
+        timed = reports_with_submit_times(payload, times_ms)
+        parts.append(ClusterAnswer(timed if find is None else with_accounts(timed, find), is_elsewhere=is_elsewhere))
+    joined = join_applications(parts) if limit is None and not own else None
+    return merge_applications(parts, own, limit=limit) if joined is None else joined

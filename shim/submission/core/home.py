@@ -103,19 +103,17 @@ def choose_home(
     types = frozenset[str]().union(*map(types_told, looks)) if has_others else frozenset[str]()
     for seen in looks:
         subcluster = seen.subcluster
-        admission = admissions.get(subcluster, Admission.OPEN)
         queue_name = settings.name_at(subcluster, asked)
         queue = find_queue(seen, queue_name)
-        barred, unreached = excluded.get(subcluster, ""), settings.out_of_reach(subcluster, submission)
         on_way = _on_way(seen, settings, queue)
         question = Question(
             submission,
             seen,
-            admission,
+            admissions.get(subcluster, Admission.OPEN),
             queue_name,
             queue,
-            barred,
-            unreached,
+            excluded.get(subcluster, ""),
+            settings.out_of_reach(subcluster, submission),
             reserved_at,
             on_way.count,
             on_way.masters,

@@ -39,6 +39,7 @@ from shim.protocol.proto.messages import (
     ResourceTypeInfoProto,
     YarnClusterMetricsProto,
 )
+from shim.protocol.yarn import merges
 from shim.protocol.yarn.merges import MERGES, ClusterAnswer, join_applications, merge_applications, merge_queue_info
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.ways import Way
@@ -169,6 +170,29 @@ def test_a_limit_keeps_the_newest_of_all():
     merged = GetApplicationsResponseProto.FromString(merge_applications(parts(one, other), limit=2))
 
     assert [report.applicationId.id for report in merged.applications] == [2, 3]
+
+
+def test_what_has_its_home_elsewhere_is_left_out_and_each_report_decoded_once(monkeypatch):
+    decoded = []
+
+    class Counted:
+        @staticmethod
+        def FromString(raw):  # noqa: N802 - of protobuf
+            decoded.append(raw)
+            return ApplicationReportProto.FromString(raw)
+
+    monkeypatch.setattr(merges, "ApplicationReportProto", Counted)
+    one = GetApplicationsResponseProto(applications=[an_application(1, 10), an_application(2, 40)])
+    other = GetApplicationsResponseProto(applications=[an_application(3, 30), an_application(2, 50)])
+    traces = ClusterAnswer(other.SerializeToString(), is_elsewhere=lambda id_: id_.sequence == 2)
+    own = [an_application(1, 10), an_application(5, 35)]
+
+    listed = merge_applications([*parts(one), traces], own, limit=3)
+
+    told = GetApplicationsResponseProto.FromString(listed).applications
+    assert [(report.applicationId.id, report.startTime) for report in told] == [(2, 40), (5, 35), (3, 30)]
+    assert len(decoded) == 4
+    assert join_applications([*parts(one), traces]) is None
 
 
 def test_lists_join_as_their_bytes_where_nothing_has_to_be_left_out():
