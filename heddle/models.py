@@ -629,7 +629,7 @@ class ApplicationPage(Model):
 
 
 class Node(Model):
-    """A node, as its sub-cluster was heard of last."""
+    """A node, as its sub-cluster last reported it."""
 
     cluster: str
     node: str

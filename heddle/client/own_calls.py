@@ -120,7 +120,7 @@ class HeddleOperations:
     def remove_cluster(
         self, cluster: str, *, note: str = "", dry_run: bool = False
     ) -> Call[cluster_lists.ClusterListChange]:
-        """Have a drained sub-cluster no more; takes 10 s, until all have heard of the drain. For administrators."""
+        """Have a drained sub-cluster no more; takes 10 s, until all know of the drain. For administrators."""
         return self._changed(cluster, "remove", cluster_lists.ClusterKeys(note=note), dry_run=dry_run)
 
     def _changed(

@@ -551,7 +551,7 @@ class Federation(ABC):
 
         found = patiently(look, lambda told: told == (wanted, nodes), timeout_s, calm=FederationError)
         if found != (wanted, nodes):
-            said = f"clusters {found[0]}, {found[1]} of {nodes} nodes" if found else "nothing is heard of Heddle"
+            said = f"clusters {found[0]}, {found[1]} of {nodes} nodes" if found else "Heddle does not answer"
             raise FederationError(f"not ready after {timeout_s:.0f} s: {said}\n{self.account()}")
 
     def _active_nodes(self, cluster: Cluster) -> int:

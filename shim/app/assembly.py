@@ -115,7 +115,7 @@ class Containers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listening:
-    """Parts that hear of every report."""
+    """Parts that get every report."""
 
     lives: ApplicationLives
     usage: UsageKeeping

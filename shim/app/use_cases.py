@@ -130,7 +130,7 @@ def assemble(
     """
     foundation = foundation_on(runtime, global_master, overrides or Overrides())
     submitting = submitting_on(foundation)
-    # Launches and cycles hear of a report before lives and usage do: listeners are called in the order of `listen`.
+    # Launches and cycles get a report before lives and usage do: listeners are called in the order of `listen`.
     containers = containers_on(foundation)
     listening = listening_on(foundation)
     return _use_cases(foundation, submitting, containers, listening)

@@ -13,8 +13,8 @@ class ClusterAge:
 
     Attributes:
         state: One word: LOST, NEW, RUNNING, ...
-        age_s: Since it was last heard of, or since Heddle began if it never was; None if nobody tells.
-        is_heard: Whether it was ever heard of.
+        age_s: Since it last reported, or since Heddle began if it never did; None if nobody tells.
+        is_heard: Whether it has ever reported.
         reason: Why the newest poll failed; empty if it did not.
     """
 
@@ -27,11 +27,11 @@ class ClusterAge:
     def told(self) -> str:
         """State, age and reason in words; empty if none is known."""
         if self.age_s is None:
-            age = "" if self.is_heard else "never heard of"
+            age = "" if self.is_heard else "never reported"
         elif self.is_heard:
-            age = f"last heard of {self.age_s:.0f} s ago"
+            age = f"last reported {self.age_s:.0f} s ago"
         else:
-            age = f"not heard of in the {self.age_s:.0f} s since Heddle began"
+            age = f"no report in the {self.age_s:.0f} s since Heddle began"
         return ": ".join(filter(None, (", ".join(filter(None, (self.state, age))), self.reason)))
 
 

@@ -152,7 +152,7 @@ class _Opening:
                 say_step(f"{self.begun[0].name} is submitted: {' and '.join(up)} can take it")
 
     def wait(self) -> Front:
-        """Heddle, as soon as it has heard of every cluster of the lab.
+        """Heddle, as soon as it has a report of every cluster of the lab.
 
         Raises:
             LabError: If it ends or is not ready in time, or another program has its port.

@@ -18,7 +18,7 @@ class SubClusterState(Enum):
     """
 
     NEW = "SC_NEW"
-    """Configured, never heard of."""
+    """Configured; it has not reported yet."""
     RUNNING = "SC_RUNNING"
     """Its newest heartbeat is in time and its ResourceManager was ACTIVE."""
     RECOVERING = "SC_UNHEALTHY"

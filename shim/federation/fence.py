@@ -1,6 +1,6 @@
 """A fence around what an operator has declared dead: nothing of Heddle's reaches it, whoever asks.
 
-An application that was given up there may run elsewhere. Should the sub-cluster answer all the same, it hears nothing
+An application that was given up there may run elsewhere. Should the sub-cluster answer all the same, it is sent nothing
 and is not listened to, until an operator lets it in again.
 """
 

@@ -65,7 +65,7 @@ class Health:
     def _unheard(self) -> list[SubClusterId]:
         """Clusters that no poll told anything of, good or bad.
 
-        One cluster must not keep all processes out for ever: after a while those that were heard of are enough.
+        One cluster must not keep all processes out for ever: after a while those that have answered are enough.
         """
         now_s = self.clock.now_s()
         asked = [each for each in self.view.subclusters if not self.view.is_retired(each)]

@@ -244,7 +244,7 @@ class Inspection:
         )
 
     def _running_s(self) -> float:
-        """Since this process began: the least that a cluster has been silent that was never heard of."""
+        """Since this process began: the least that a cluster has been silent that never reported."""
         return self.clock.monotonic_s() - self.began_s
 
     async def _store_trouble(self) -> str:
@@ -257,8 +257,8 @@ class Inspection:
     async def _facts(self, seen: SubClusterView) -> SubClusterFacts:
         is_reachable = seen.state.is_usable and not seen.failure
         description = self.descriptions[seen.subcluster]
-        never = f"not heard of in the {self._running_s():.0f} s since Heddle began"
-        age = f"last heard of {seen.age_s:.0f} s ago" if seen.version else never
+        never = f"no report in the {self._running_s():.0f} s since Heddle began"
+        age = f"last reported {seen.age_s:.0f} s ago" if seen.version else never
         manager, node, taken_as, acting = None, None, None, None
         if is_reachable:
             manager, node, taken_as, acting = await asyncio.gather(

@@ -56,7 +56,7 @@ class PollListener(Protocol):
 
 
 def tell_listeners(listeners: Iterable[PollListener], tell: Callable[[PollListener], None]) -> None:
-    """Tell every listener: one that fails is logged, the others hear of it all the same."""
+    """Tell every listener: one that fails is logged, the others get it all the same."""
     for listener in listeners:
         try:
             tell(listener)

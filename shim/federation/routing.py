@@ -82,7 +82,7 @@ class ReservationIssuers:
     def issuer_of(self, reservation_id: str) -> SubClusterId | None:
         """Return the issuer of an id, the sub-cluster that started at its time stamp; None if there is none.
 
-        Of an id that none of those that were heard of has issued it is one that was not, if there is one: whatever is
+        Of an id that none of those that have answered has issued it is one that was not, if there is one: whatever is
         asked of it waits until it is. A retired one issued nothing.
         """
         if not reservation_id:

@@ -52,7 +52,7 @@ class APITokenLimits:
         of_owner: Tokens of one owner.
         in_all: Tokens of all owners.
         remembered: Tokens that are kept in memory; as many ids that are none, apart from them.
-        unknown_at_once: Ids that nobody has heard of lately and the store is asked for at one time.
+        unknown_at_once: Unknown ids that the store is asked for at one time.
         unknown_waiting: Such that wait for their turn; more are refused.
     """
 
@@ -210,7 +210,7 @@ class APITokens:
         Raises:
             BadAPITokenError: If it is none, or not any more.
             StoreUnavailableError: If nobody can tell.
-            UnavailableError: If too many ask for tokens that nobody has heard of.
+            UnavailableError: If too many ask for unknown tokens.
         """
         id_ = _id_of(text_untrusted)
         seen = self._remembered(id_, within_s)
@@ -253,7 +253,7 @@ class APITokens:
         return seen if is_fresh else None
 
     async def _look(self, id_: str) -> APIToken | None:
-        """Ask the store; ids that nobody has heard of take turns, so that made-up ones do not keep it busy."""
+        """Ask the store; unknown ids take turns, so that made-up ones do not keep it busy."""
         if id_ in self._known:
             found = await self._store.find(id_)
         else:

@@ -368,7 +368,7 @@ class Following:
         ]
 
     async def first_polls(self) -> None:
-        """Wait until every Local Master was heard of once."""
+        """Wait until every Local Master has reported once."""
         await asyncio.gather(*(follower.heard.wait() for follower in self._followers.values()))
 
     async def stop(self) -> None:

@@ -252,7 +252,7 @@ class LaunchService:
         return self._books[subcluster].book.lost(_ME, number)
 
     def bid(self, subcluster: SubClusterId, bid: CapacityBid) -> None:
-        """Have a Local Master hear a bid, with what is said to it in this turn anyway."""
+        """Send a Local Master a bid, with what is said to it in this turn anyway."""
         if self._bids is not None:
             self._bids.bid(subcluster, bid)
             self._out(subcluster)

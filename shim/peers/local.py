@@ -4,7 +4,7 @@ While it is active it polls its ResourceManager and serves Global Masters; a sta
 dials it. Each time that the role is gained a new life begins: its number is the lease's fence, so that its reports are
 newer than those of every life before, on whatever machine that was.
 
-Without the store an active Local Master goes on: reports are facts, and a Global Master hears only one at a time.
+Without the store an active Local Master goes on: reports are facts, and a Global Master listens to one at a time.
 
 A Local Master's side of its links: gives each report to everybody who follows, and answers their proposals.
 
@@ -191,7 +191,7 @@ class ReportService:
                     raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Local Master is told")
 
     def _launched(self, peer: str, frame: LaunchFrame) -> LaunchedFrame:
-        """Judge proposals, then hear the bid: it is of what they leave."""
+        """Judge proposals, then take the bid: it is of what they leave."""
         verdicts = self._verify_launches(proposer(peer, frame.life), frame.proposals, frame.news)
         if frame.bid is not None and self._room is not None:  # who bids is who proved to be at the other end
             self._room.hear_bid(replace(frame.bid, global_master=GlobalMasterId(peer), incarnation=frame.life))

@@ -179,7 +179,7 @@ def goes_by_graphs(name: str) -> bool:
 
 
 def goes_by_deadlines(name: str) -> bool:
-    """Tell whether a queue's policy of that name has deadlines of its jobs met; False for what is none."""
+    """True if a queue's policy of that name has deadlines of its jobs met; False for what is none."""
     policy = queue_policy(name)
     return policy is not None and policy.goes_by(Fact.DEADLINES)
 

@@ -75,7 +75,7 @@ class Faults:
     Attributes:
         kill_global_master_at_s: A Global Master dies and its successor starts with nothing; infinite for never.
         global_master: Which one, by number.
-        local_master_away_at_s: A Local Master dies; infinite for never. Its standby, which has heard of everything
+        local_master_away_at_s: A Local Master dies; infinite for never. Its standby, which has received everything
             that happened on the nodes and of every request that arrived, takes over.
         local_master_away_for_s: How long that takes: until then every message to and from it is lost.
         local_master: Which one, by number.
@@ -148,7 +148,7 @@ class Masters:
         return outcome
 
     def _introduce(self) -> None:
-        """Let every Global Master hear of every Local Master before the first job arrives; nothing is lost there."""
+        """Let every Local Master report to every Global Master before the first job arrives; nothing is lost there."""
         for name, master in self.global_masters.items():
             found = gm_events.LocalMastersFound(self._run.engine.now_s, tuple(self.local_masters))
             for effect in master.handle(found):
@@ -203,7 +203,7 @@ class Masters:
         self._away = name
 
     def _resubmit(self, name: GlobalMasterId) -> None:
-        """Once the successor has heard of every cluster, submitters ask again for what neither runs nor is done."""
+        """Once the successor has a report of every cluster, submitters ask again for what neither runs nor is done."""
         master = self.global_masters[name]
         if not master.is_filled:
             return

@@ -183,7 +183,7 @@ def _decision_to_json(decision: HomeDecision) -> dict[str, Any]:
                 "subcluster": candidate.subcluster,
                 "score": candidate.score,
                 "reason": candidate.reason,
-                # JSON has no infinity, which is the age of what was never heard of.
+                # JSON has no infinity, which is the age of what never reported.
                 "age_s": candidate.age_s if math.isfinite(candidate.age_s) else None,
             }
             for candidate in decision.candidates

@@ -90,7 +90,7 @@ class Resending:
         Args:
             intent: With a home that may have it now.
             was: What it is based on.
-            since_s: When its home was last heard of; by the monotonic clock.
+            since_s: When its home last reported; by the monotonic clock.
             why: For people.
         """
         if self._past.concerns(was):

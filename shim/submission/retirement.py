@@ -12,7 +12,7 @@ by itself, again and again, so it may die at any step:
 | another home by now | it is shown there |
 | none: submitted to it directly | shown as FAILED, as long as this Heddle knows of it |
 
-Only records that have stood for `grace_s` are moved: whoever wrote one has heard of the word by then.
+Only records that have stood for `grace_s` are moved: whoever wrote one knows of the retirement by then.
 """
 
 from collections.abc import Mapping
@@ -250,7 +250,7 @@ class RetirementService:
             self._listing.mark_submitted(record.submission, record.home_subcluster)
         elif record is None or record.state in {SubmissionState.LOST, SubmissionState.REJECTED}:
             reason = _lost_with(home) if record is None else record.rejection
-            told = f"{reason} It was {document.summary.state.value} when that was last heard of."
+            told = f"{reason} It was {document.summary.state.value} when that was last reported."
             self._view.applications.note(as_failed(document, told, self._clock.now_s()))
 
     def _unfinished_at(self, subcluster: SubClusterId) -> list[ApplicationDocument]:

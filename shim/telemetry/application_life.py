@@ -23,7 +23,7 @@ _log = structlog.get_logger("heddle.application")
 _MOST_REMEMBERED = 100_000
 _MOST_UNTOLD = 20_000
 _AT_ONCE = 50
-"""Events that are told in one turn of the event loop: each is a line of the log, and what listens hears of it."""
+"""Events that are told in one turn of the event loop: each is a line of the log, and every listener gets it."""
 
 
 class LifeEvent(StrEnum):

@@ -104,7 +104,7 @@ class ApplicationIndex:
         return self._written.get(application_id)
 
     def is_outdated(self, application_id: ApplicationId) -> bool:
-        """Tell whether the application was written after its document was asked for."""
+        """True if the application was written after its document was asked for."""
         return application_id in self._written
 
     def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:

@@ -45,7 +45,7 @@ def outlined(stages: StagesOfJob, seen: Sequence[StageSeen]) -> OutlinedStages |
 
 
 def _tasks(seen: StageSeen) -> int:
-    """All tasks of a stage; those that were heard of, as long as its engine has not decided."""
+    """All tasks of a stage; those that were reported, as long as its engine has not decided."""
     if seen.tasks is not None:
         return max(1, seen.tasks)
     return max(1, (seen.waiting or 0) + len(seen.running_since_s) + seen.ended)

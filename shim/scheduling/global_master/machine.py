@@ -110,7 +110,7 @@ class GlobalMaster:
 
     @property
     def is_filled(self) -> bool:
-        """True if every Local Master has been heard of."""
+        """True if every Local Master has reported."""
         return all(link.incarnation for link in self._core.links.values())
 
     def handle(self, event: GlobalMasterEvent) -> list[GlobalMasterEffect]:

@@ -41,7 +41,7 @@ class GlobalView(NodeIndex[Partition]):
     Attributes:
         free: int64 array of shape (n_nodes, n_resources): reported free amounts less own launches on their way.
         versions: int64 array of shape (n_nodes,): sequence of the report that last spoke of the node.
-        cells: In the order in which their Local Masters were first heard of.
+        cells: In the order in which their Local Masters first reported.
         as_of_s: For each Local Master, the time of its last report.
     """
 
@@ -62,7 +62,7 @@ class GlobalView(NodeIndex[Partition]):
         self._flat_versions = self.versions.data
 
     def local_masters(self) -> Sequence[LocalMasterId]:
-        """Local Masters that were heard of."""
+        """Local Masters that have reported."""
         return tuple(self._rows)
 
     def place_of(self, row: int) -> tuple[LocalMasterId, int]:

@@ -11,7 +11,7 @@ class GlobalMasterLink:
     """State of one direction each: requests seen, reports sent.
 
     Attributes:
-        incarnation: Newest life of the Global Master that was heard of; older ones are fenced off.
+        incarnation: Newest life of the Global Master that was seen; older ones are fenced off.
         seen_to: Every request up to this sequence has been executed.
         seen_beyond: Executed requests above it.
         sequence: Of the last report that was sent.

@@ -77,7 +77,7 @@ class Reporter:
     def tell(self, global_master: GlobalMasterId, occasion: Occasion) -> None:
         """Have a report sent when the event is done; the first occasion names it, but an answer is always an answer.
 
-        Nothing is said to a Global Master that has never been heard of.
+        Nothing is said to a Global Master that has sent nothing yet.
         """
         if not self.links[global_master].incarnation:
             return

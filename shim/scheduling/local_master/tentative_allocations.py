@@ -243,7 +243,7 @@ class CountedContainers:
 _OTHERS = ""
 _MOST_ANSWERS = 8192
 _SHORT_FOR_S = 3.0
-"""A container that was granted and not heard of yet looks as if its promise had no room: a scheduler's client calls
+"""A container that was granted and not reported yet looks as if its promise had no room: a scheduler's client calls
 every second or so."""
 
 ProposalKey = tuple[str, int]

@@ -90,7 +90,7 @@ class Callers(Protocol):
         ...
 
     async def again(self, request: Request, query: Query) -> Caller | None:
-        """The caller by what a request shows that is still being answered, heard of within the last second.
+        """The caller by what a request shows that is still being answered, verified within the last second.
 
         Returns:
             None where it can be shown only once, as a ticket.

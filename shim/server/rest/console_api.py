@@ -165,7 +165,7 @@ class ConsoleAPI:
         return columns.documents(columns.newest_first(within_ranges(columns, query))), len(columns)
 
     async def nodes(self) -> Response:
-        """Nodes of all sub-clusters; those of lost clusters as they were heard of last."""
+        """Nodes of all sub-clusters; those of lost clusters as they were last reported."""
         return await self._nodes_flight.do("nodes", self._nodes)
 
     async def _nodes(self) -> Response:

@@ -98,7 +98,7 @@ class Pages:
         rows = []
         for item in self._backend.view.subclusters:
             look = self._backend.view.look(item, now_s)
-            age = "never heard of" if look.age_s == float("inf") else f"{look.age_s:.1f} s"
+            age = "never reported" if look.age_s == float("inf") else f"{look.age_s:.1f} s"
             rows.append(
                 [
                     _text(item),

@@ -1,4 +1,4 @@
-"""Checks of a request before any use case hears of it, by its headers and its form alone.
+"""Checks of a request before any use case gets it, by its headers and its form alone.
 
 Source: the filters of a ResourceManager, and Jersey's choice of a method; recorded on Hadoop 3.4.2.
 """

@@ -68,7 +68,7 @@ class SchedulerServer:
         await self._listener.start()
 
     async def stop(self) -> None:
-        """End every connection: what an ApplicationMaster called and did not hear of it calls again."""
+        """End every connection: a call that was not answered is made again."""
         if not self._listener.close():
             return
         for connection in self.connections.connections:

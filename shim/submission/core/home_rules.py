@@ -168,7 +168,7 @@ def _never_told(question: Question) -> str | None:
     if question.subcluster.state is not SubClusterState.NEW:
         return None
     failure = question.subcluster.failure
-    return f"has never answered ({failure})" if failure else "has not been heard of yet"
+    return f"has never answered ({failure})" if failure else "has not reported yet"
 
 
 def _is_late(question: Question) -> str | None:

@@ -179,7 +179,7 @@ def _holders(
 def _away(seen: SubClusterView) -> str:
     if seen.state is SubClusterState.RUNNING and not seen.failure:
         return ""
-    return f", but {seen.subcluster} was last heard of {seen.age_s:.0f} s ago"
+    return f", but {seen.subcluster} last reported {seen.age_s:.0f} s ago"
 
 
 def _words(about: _Told) -> str:

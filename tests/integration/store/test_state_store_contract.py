@@ -118,7 +118,7 @@ async def test_an_epoch_raises_the_numbers_above_what_is_listed(store: StateStor
 
 async def test_a_record_comes_back_as_it_was_written(store: StateStore) -> None:
     record = a_record(body=b"\x00\xff{", name="Ünïcode \U0001f9f5", queue="", label="gpu && !old")
-    never_heard = Candidate(WEST, None, "never heard of", math.inf)
+    never_heard = Candidate(WEST, None, "never reported", math.inf)
     verdicts = (
         HomeVerdict(WEST, Verdict.REJECTED, "filled", 0.25, 0.5),
         HomeVerdict(EAST, Verdict.UNVERIFIED, "says nothing"),

@@ -70,7 +70,7 @@ def test_what_is_missing_is_said_on_standard_error_and_has_a_code_of_its_own_if_
     missing.append("east")
     told = run(*verb)
     assert told.exit_code == 0
-    assert "east is missing, or old: LOST, last heard of 62 s ago: connection refused at e:1" in told.stderr
+    assert "east is missing, or old: LOST, last reported 62 s ago: connection refused at e:1" in told.stderr
     assert "the rest is at most 0.4 s old (of 2026-11-28T10:22:29.000Z)" in told.stderr
     strict = run(*verb, "--strict")
     assert strict.exit_code == ExitCode.INCOMPLETE
@@ -129,11 +129,11 @@ def test_a_drain_tells_whose_what_is_left_is(missing, monkeypatch):
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        (LOST, "LOST, last heard of 62 s ago: connection refused at e:1"),
-        ({**LOST, "state": "NEW", "is_heard": False}, "NEW, not heard of in the 62 s since Heddle began"),
-        ({"id": "east", "state": "NEW", "age_s": None}, "NEW, never heard of"),
+        (LOST, "LOST, last reported 62 s ago: connection refused at e:1"),
+        ({**LOST, "state": "NEW", "is_heard": False}, "NEW, no report in the 62 s since Heddle began"),
+        ({"id": "east", "state": "NEW", "age_s": None}, "NEW, never reported"),
         ({"id": "east", "state": "RETIRED", "age_s": None, "is_heard": True, "failure": None}, "RETIRED"),
-        ({"id": "east"}, "never heard of"),
+        ({"id": "east"}, "never reported"),
     ],
 )
 def test_age_of_a_cluster_in_words(row, words):
@@ -147,5 +147,5 @@ def test_without_ages_the_names_are_told():
         "the rest is of 2026-11-28T10:22:29.000Z",
     ]
     assert told_of_missing(["east"], {"east": ClusterAge("LOST", 3.0)}, "x") == [
-        "east is missing, or old: LOST, last heard of 3 s ago"
+        "east is missing, or old: LOST, last reported 3 s ago"
     ], "nothing else is there to be old"

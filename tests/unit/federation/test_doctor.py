@@ -140,7 +140,7 @@ def test_finds_one_resource_manager_under_two_names():
 
 
 def test_tells_of_a_retired_one_and_does_not_call_it_an_error():
-    retired = replace(EAST, is_reachable=False, is_retired=True, trouble="last heard of 900 s ago")
+    retired = replace(EAST, is_reachable=False, is_retired=True, trouble="last reported 900 s ago")
     assert trouble(retired, WEST) == {("reachable", "east", Level.WARNING)}
     assert trouble(replace(retired, is_back=True), WEST) == {("reachable", "east", Level.ERROR)}
 

@@ -92,7 +92,7 @@ def test_nodes_that_do_not_run_hold_nothing():
         {"failed": (WEST,)},
     ],
     ids=[
-        "never heard of",
+        "never reported",
         "standby",
         "no such queue",
         "draining",

@@ -104,7 +104,7 @@ class _Node(msgspec.Struct):
 def merge_nodes(parts: Sequence[PartialDocument], *, states: frozenset[str] | None) -> bytes:
     """Join the nodes that are in one of the states; None for all.
 
-    A node that several sub-clusters list has moved: the one that heard of it last is believed.
+    A node that several sub-clusters list has moved: the one with the newest report of it is believed.
     """
     if len(parts) == 1 and states is None:
         return parts[0].document

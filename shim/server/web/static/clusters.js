@@ -58,7 +58,7 @@ function One({ of, nodes, caller, setAsk, isOld }) {
   const web = httpOnly(of.web);
   return html`<section class=${isOld || !isHeard(of.state) ? "card wide old" : "card wide"}>
     <h2>${of.id} <${State} of=${of.state} />${["open", of.state.toLowerCase()].includes(of.admission) ? "" : ` (${of.admission})`}</h2>
-    <p class="note">Hadoop ${of.version}, ${of.scheduler}; heard of ${age}; <a
+    <p class="note">Hadoop ${of.version}, ${of.scheduler}; reported ${age}; <a
       href=${addressOf("applications", "", new URLSearchParams({ where: `cluster=${of.id}` }))}>${count(of.running)} live applications</a>${
         web && html`; <a rel="noreferrer noopener" href=${web}>its own pages</a>`
       }</p>

@@ -82,7 +82,7 @@ const HEARD = new Set(["RUNNING", "CORDONED", "DRAINING"]);
 export const isHeard = (state) => HEARD.has(state);
 
 /**
- * What to say beside a thing of a cluster that is not heard of; empty of others.
+ * What to say beside a thing of a cluster that does not answer; empty of others.
  * @param {{ id: string, state: string, age_s: number | null }[]} clusters
  * @param {string} id
  */

@@ -57,7 +57,7 @@ const owned = (queues, master) =>
 const AGES = [
   ["Cluster", (row) => row.id],
   ["State", (row) => html`<${State} of=${row.state} />`],
-  ["Age of the view", (row) => (row.age_s === null ? "never heard of" : `${row.age_s.toFixed(1)} s`), true],
+  ["Age of the view", (row) => (row.age_s === null ? "never reported" : `${row.age_s.toFixed(1)} s`), true],
 ];
 
 /** @type {Column<any>[]} */

@@ -13,7 +13,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Rows from before tell of no answer, and are taken as heard of."""
+    """Rows from before have no answer, and are taken as received."""
     op.add_column("span_attempts", sa.Column("registrations", sa.Integer, nullable=False, server_default="0"))
     op.add_column("span_containers", sa.Column("answer", sa.String(63), nullable=False, server_default=""))
     op.create_table(

@@ -41,7 +41,7 @@ def reason_of(view, submission, name, **more):
 
 BAD = "east"
 REFUSALS = {
-    "never heard of": ({"east": None}, {}, "has not been heard of yet"),
+    "never reported": ({"east": None}, {}, "has not reported yet"),
     "late": ({"east": {"polled_at_s": 60.0}}, {}, "last seen 41 s ago"),
     "recovering": ({"east": {"ha_state": HaState.INITIALIZING}}, {}, "its ResourceManager is INITIALIZING"),
     "standby": ({"east": {"ha_state": HaState.STANDBY}}, {}, "its ResourceManager is STANDBY"),

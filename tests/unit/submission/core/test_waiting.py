@@ -114,7 +114,7 @@ def test_what_the_resource_manager_says_is_told_where_nothing_else_is_known():
 
 def test_a_home_that_is_silent_is_told():
     told = why_it_waits(document(resourceRequests=[asking()]), seen(NOW_S + 40), [], NOW_S + 40)
-    assert told.endswith("of 512 MiB and 1 vcores, but east was last heard of 40 s ago")
+    assert told.endswith("of 512 MiB and 1 vcores, but east last reported 40 s ago")
 
 
 def test_one_that_runs_and_wants_more_tells_for_how_much_it_waits():
