@@ -28,7 +28,11 @@ _MEMORY_AND_VCORES = frozenset({"memory-mb", "vcores"})
 _DIGITS = 19
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
 _BARE = re.compile(rb'(?:"(?:[^"\\]++|\\.)*+"[^"NI-]*+)++|(?<![\w"])(-?)(?:(NaN)|INF\w*|Infinity)(?![\w"])')
-_SIGNS_OF_BARE = (b"NaN", b"INF", b"Infinity")
+_SIGNS_OF_BARE = (b"NaN", b"INF", b"Infinity", b"\\ud", b"\\uD")
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+"""In a text: a pair that is one letter, the half of one, or any other."""
 _LONGEST_SIGN = max(map(len, _SIGNS_OF_BARE))
 _TOKENS = re.compile(rb'(?:[^"]++|"(?:[^"\\]++|\\.)*+")*+', re.DOTALL)
 _REST_OF_WORD = re.compile(rb"[\w.+-]{0,64}")
@@ -129,7 +133,7 @@ def without_nulls(value: Any) -> Any:
 
 
 def are_plain(body: bytes) -> Iterator[bool]:
-    """Whether a document has no sign of a number that is not plain to here, piece by piece as `are_text`."""
+    """Whether a document has no sign of what is not plain to here, piece by piece as `are_text`."""
     for begin in range(0, len(body), _SLICE_BYTES):
         piece = body[begin : begin + _SLICE_BYTES + _LONGEST_SIGN]
         yield not any(sign in piece for sign in _SIGNS_OF_BARE)
@@ -137,6 +141,8 @@ def are_plain(body: bytes) -> Iterator[bool]:
 
 def plain_pieces(body: bytes) -> Iterator[bytes]:
     """A document with `NaN` and `INF`, which older versions write as they are, as texts: so it is JSON.
+
+    The half of a letter, which is left of a name that was cut within it, is the sign for what cannot be shown.
 
     It is told in pieces: a large one is not gone through in one go.
 
@@ -164,9 +170,13 @@ def _tokens_end(body: bytes, begin: int, most: int) -> int:
 
 
 def _as_text(found: "re.Match[bytes]") -> bytes:
-    if found[1] is None:
-        return found[0]  # a text, in which anything may be
+    if found[1] is None:  # a text, in which anything may be
+        return found[0] if b"\\" not in found[0] else _ESCAPE.sub(_as_letter, found[0])
     return b'"NaN"' if found[2] else b'"' + found[1] + b'Infinity"'
+
+
+def _as_letter(found: "re.Match[bytes]") -> bytes:
+    return b"\\ufffd" if found[1] else found[0]
 
 
 def several(value: list[T] | T | None) -> list[T]:

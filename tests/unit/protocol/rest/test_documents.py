@@ -22,7 +22,7 @@ from shim.protocol.rest.documents import (
     read_nodes,
     submitted_document,
 )
-from shim.protocol.wire_values import plain_pieces, rows_in_slices
+from shim.protocol.wire_values import are_plain, plain_pieces, rows_in_slices
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 EAST = SubClusterId("east")
@@ -117,11 +117,16 @@ def test_a_node_that_cannot_be_read_costs_itself():
         (b'{"NaN":"a INF \\" NaN","b":NaN}', b'{"NaN":"a INF \\" NaN","b":"NaN"}'),
         (b'{"a":"INFO"}', b'{"a":"INFO"}'),
         (b'{"a":1}', b'{"a":1}'),
+        (b'{"a":"x\\ud83d"}', b'{"a":"x\\ufffd"}'),
+        (b'{"a":"\\uDE00\\ud83d\\ude00"}', b'{"a":"\\ufffd\\ud83d\\ude00"}'),
+        (b'{"a":"\\\\ud83d\\u00e4\\""}', b'{"a":"\\\\ud83d\\u00e4\\""}'),
+        (b'{"a":"\\ud83d\\n","b":NaN}', b'{"a":"\\ufffd\\n","b":"NaN"}'),
     ],
 )
-def test_numbers_that_are_none_are_texts_in_what_is_json_then(told, written):
+def test_what_is_no_number_or_half_a_letter_is_text_in_what_is_json_then(told, written):
     assert b"".join(plain_pieces(told)) == written
-    json.loads(written)
+    msgspec.json.decode(written)
+    assert told == written or not all(are_plain(told))
 
 
 @pytest.mark.parametrize("padding", [0, 1, 2, 3, 4, 64 * 1024 - 9, 300_000])
