@@ -313,7 +313,7 @@ class AMConnection(asyncio.Protocol):
         is_read = context.service is not None and not self._is_passed_on and attempt.is_read
         if quality.has_layer:
             if is_read:
-                _LOG.warning(
+                _LOG.info(
                     "an attempt can neither span nor be held back: its calls are protected from everybody in between",
                     attempt=str(attempt.id),
                     quality=quality.value,
