@@ -184,7 +184,7 @@ class ProcessGate:
             task.cancel()
 
     async def serve(self, work: Callable[[], Coroutine[Any, Any, T]], name: str) -> T:
-        """Have the process do something for a client of it, who hears of a death.
+        """Have the process do something for a client of it, who is told of a death.
 
         Raises:
             NeverReachedError: It is dead already.
