@@ -11,7 +11,7 @@ from dataclasses import replace
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Candidate, HomeDecision, Refusal, Submission
 from shim.federation.core.grants import amounts_of, grant_of
-from shim.submission.core.home_rules import HomeReason, Question, Voice
+from shim.submission.core.home_rules import HomeReason, Question, Voice, as_called_there
 
 _EXCEPTIONS = "org.apache.hadoop.yarn.exceptions"
 _REFUSED_IT = "refused it for its size: "
@@ -34,7 +34,7 @@ def refusal_of(
         against: Each sub-cluster, and the reason against it.
     """
     voices = {reason.voice for _, reason in against if reason is not None}
-    up_to = next((question.up_to for question, _ in against), ResourceVector())
+    up_to = next((as_called_there(question)[0] for question, _ in against), ResourceVector())
     grants = {question.subcluster.subcluster: _grant(question) for question, _ in against}
     if Voice.TOO_LARGE in voices:
         asked = submission.resource

@@ -299,7 +299,7 @@ def _misses_nodes(seen: SubClusterView) -> bool:
 def _grants_less_than_is_said(question: Question) -> str | None:
     if question.up_to == ResourceVector():
         return None
-    wanted, lacked = _as_called_there(question)
+    wanted, lacked = as_called_there(question)
     if lacked:
         return f"it does not tell of resource type {lacked}, of which containers will have {wanted.others[lacked]}"
     limits = size_limits(question.subcluster, question.queue, "", question.levels)
@@ -307,7 +307,7 @@ def _grants_less_than_is_said(question: Question) -> str | None:
     return None if limit is None else f"containers of up to {_said(wanted)} are above {limit.whose}"
 
 
-def _as_called_there(question: Question) -> tuple[ResourceVector, str]:
+def as_called_there(question: Question) -> tuple[ResourceVector, str]:
     """What containers will have, its types spelt as they are (clients write tags small), and one that is not there."""
     known = types_told(question.subcluster)
     spelling = {name.lower(): name for name in (*question.types_elsewhere, *known)}

@@ -10,7 +10,7 @@ from shim.domain.queues import QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState
 from shim.federation.core.federation_view import FederationView, PendingPlacement, ViewSettings, find_queue
-from shim.submission.core.completion import Expectation, QueueWork
+from shim.submission.core.completion import Expectation, QueueWork, expected_completion
 from shim.submission.core.home import HomeSettings, choose_home, next_best
 from tests.doubles.builders import a_submission
 from tests.doubles.reports import a_document, a_node_report, a_queue_report, a_report
@@ -54,6 +54,7 @@ REFUSALS = {
         "queue root.default holds its limit of 5 applications",
     ),
     "no label": ({"east": {}}, {"label": "gpu"}, "has no node label gpu"),
+    "a label, and no such queue": ({"east": {"labels": ("gpu",)}}, {"label": "gpu", "queue": "ml"}, "has no queue ml"),
     "label not for the queue": (
         {"east": {"labels": ("gpu",), "queues": (a_queue_report(labels=("ssd",)),)}},
         {"label": "gpu"},
@@ -474,16 +475,43 @@ class Drawn:
             weight=chance.choice([0.0, 0.25, 0.5, 1.0]),
         )
 
-    def view(self):
-        queue = a_queue_report(
-            capacity=ResourceVector(*self.guaranteed),
-            maximum=ResourceVector(*self.maximum),
-            used=ResourceVector(*self.own),
-            pending=ResourceVector(*self.pending),
-            applications=self.running,
-            waiting_applications=self.waiting[0],
-        )
+    def queues(self, **changes):
+        own = {
+            "capacity": ResourceVector(*self.guaranteed),
+            "maximum": ResourceVector(*self.maximum),
+            "used": ResourceVector(*self.own),
+            "pending": ResourceVector(*self.pending),
+            "applications": self.running,
+            "waiting_applications": self.waiting[0],
+        }
         other = a_queue_report("root.ml", pending=ResourceVector(*self.elsewhere), waiting_applications=self.waiting[1])
+        return a_queue_report(**(own | changes)), other
+
+    def sent_here(self):
+        return sum(count for name, _, count in self.sent if name != "root.ml")
+
+    def power_and_free(self, *, counts_all, most):
+        """Memory that the queue may hold, and what of it is free and wanted by nobody."""
+        started = self.running
+        loads = []
+        for kind in (0, 1):
+            mean = self.used[kind] // started if started else 0
+            sent = sum(max(master[kind], mean) * count for _, master, count in self.sent)
+            wanted = self.used[kind] + self.pending[kind] + self.elsewhere[kind]
+            loads.append((wanted, wanted + sent))
+
+        def part(at):
+            """Of the memory, when the scarcer type is used up."""
+            share = [loads[kind][at] / self.capacity[kind] for kind in (0, 1)]
+            return 1.0 if counts_all is False or not share[0] else min(1.0, share[0] / max(share))
+
+        others = max(0, loads[0][0] - self.own[0] - self.pending[0])
+        power = max(self.guaranteed[0] * part(0), self.capacity[0] * part(0) - others)
+        power = min(power, most * part(0)) if most else power
+        return power, min(power, self.capacity[0] * part(1) - loads[0][1])
+
+    def view(self, *queues):
+        queue, other = queues or self.queues()
         made = a_view(
             east={
                 "capacity": ResourceVector(*self.capacity),
@@ -528,6 +556,40 @@ class Drawn:
         if self.sent:
             reason += f", {sum(count for _, _, count in self.sent)} on the way"
         return score, reason
+
+
+def test_expected_completions_are_those_of_their_twin():
+    """What a queue may hold, what of it is free and who is ahead, by the definition, in plain numbers."""
+    chance, kinds = random.Random(5), set()  # noqa: S311 - a test repeats itself
+    for _ in range(200):
+        drawn, counts_all = Drawn.of(chance), chance.choice([True, False, None])
+        most = chance.choice([0, 4096, 65536])
+        queue, other = drawn.queues(maximum=ResourceVector(most, 128), counts_all=counts_all, is_fair=True)
+        drawn.maximum = (most or 65536, 128)
+        submission, work = asked(resource=ResourceVector(*drawn.master)), QueueWork.of([(64 * GIB_S, True)] * 3)
+        settings = HomeSettings(
+            queue_weight=drawn.weight,
+            expected=lambda _: Expectation(32 * GIB_S, "its last 3 runs"),
+            work_in=lambda *_, work=work: work,
+            home_with_data=0.25,
+            data_parts=lambda _: {EAST: 0.5},
+        )
+        (candidate,) = choose_home(submission, drawn.view(queue, other), {}, NOW_S, settings).candidates
+        if drawn.guaranteed[0] == 0 or "it would wait there: " in candidate.reason:
+            continue
+        by_room, reason = drawn.told()
+        is_held = "would wait" in reason
+        power, free = drawn.power_and_free(counts_all=counts_all, most=most)
+        ahead = drawn.waiting[0] + drawn.sent_here() + 1 if drawn.waiting[0] else 0
+        completion = expected_completion(
+            work, 32 * GIB_S, is_fair=True, power_mib=power, free_mib=0.0 if is_held else free, masters_ahead=ahead
+        )
+        told = f"{completion.told('fair', 'its last 3 runs')}; {reason}"
+        assert candidate.reason == f"{told}, 50% of its files are in its file systems (home_with_data)", drawn
+        assert candidate.score == pytest.approx(60.0 / (60.0 + completion.total_s) + 0.125)
+        assert candidate.room == pytest.approx(by_room + 0.125)
+        kinds.add((is_held, bool(ahead), free > 0))
+    assert len(kinds) >= 5
 
 
 def test_scores_and_reasons_are_those_of_their_twin():
@@ -601,3 +663,30 @@ def test_work_takes_the_memory_that_its_queue_may_have(own, others, used, second
     view = a_view(east={"used": ResourceVector(*used), "queues": queues})
     reason = by_work(view, 64, east=[]).reason
     assert float(reason.partition(" s of its own")[0].rpartition(", ")[2]) == seconds
+
+
+def test_what_will_never_be_taken_is_to_be_corrected_and_what_may_be_is_tried_again():
+    lasting = choose_home(asked(queue="ml"), a_view(east={}, west={}), {}, NOW_S)
+    assert lasting.reason.endswith(": east has no queue ml, west has no queue ml. Correct the submission.")
+    late = {"polled_at_s": 60.0, "queues": (a_queue_report("root.ml"),)}
+    unlucky = choose_home(asked(queue="ml"), a_view(east={}, west=late), {}, NOW_S)
+    assert unlucky.reason.endswith(". Try again, or another queue.")
+
+
+@pytest.mark.parametrize(
+    ("reports", "praise"),
+    [
+        ({"east": {}}, "was the only one possible"),
+        ({"east": {}, "west": None}, "was the only one possible"),
+        ({"east": {}, "west": {}, "north": None}, "was the best of 2"),
+    ],
+)
+def test_of_how_many_it_was_the_best_is_told(reports, praise):
+    assert choose_home(asked(), a_view(**reports), {}, NOW_S).reason.endswith(praise)
+
+
+def test_a_label_that_the_queue_names_is_its_own():
+    nodes = (a_node_report(), a_node_report("n2:1", labels=["gpu"]))
+    for labels in (("gpu",), ("*",), ("ssd", "gpu")):
+        view = a_view(east={"labels": ("gpu",), "nodes": nodes, "queues": (a_queue_report(labels=labels),)})
+        assert choose_home(asked(label="gpu"), view, {}, NOW_S).home_subcluster == EAST

@@ -371,6 +371,51 @@ def test_what_resource_managers_refuse_themselves_is_refused_by_the_one_that_gra
     assert (decision.refusal, decision.refuser) == (None, WEST)
 
 
+def up_to(memory, vcores=0, **others):
+    return HomeSettings(containers_up_to=lambda _: ResourceVector(memory, vcores, others))
+
+
+def with_gpus(count):
+    size = ResourceVector(8192, 8, {"GPU": count})
+    node = a_node_report(total=ResourceVector(8192, 8, {"GPU": 9}))
+    return {"maximum_allocation": size, "queues": queues(), "nodes": (node,)}
+
+
+@pytest.mark.parametrize(
+    ("east", "said", "reason"),
+    [
+        ({}, up_to(0, gpu=1), "it does not tell of resource type GPU, of which containers will have 1"),
+        (with_gpus(1), up_to(0, gpu=2), "containers of up to 0 MiB and 0 vcores, 2 GPU are above its maximum"),
+        (with_gpus(2), up_to(0, gpu=2), None),
+        ({}, up_to(0, gpu=0), None),
+        ({"maximum_allocation": mib(2048, 8)}, up_to(2049), "containers of up to 2049 MiB are above its maximum"),
+        ({"maximum_allocation": mib(2048, 8)}, up_to(2048), None),
+        ({"maximum_allocation": mib(2048, 2)}, up_to(1, 3), "containers of up to 1 MiB and 3 vcores are above its"),
+    ],
+    ids=["no such type", "too many", "as many", "none", "too large", "as large", "too many cores"],
+)
+def test_a_cluster_that_grants_less_than_containers_will_have_is_no_home(east, said, reason):
+    decision = decide(east, west=with_gpus(2), settings=said)
+    found = about_east(decision)
+    assert (found.score is None) is (reason is not None)
+    assert reason is None or found.reason.startswith(reason)
+
+
+def test_of_what_is_refused_the_need_and_the_largest_of_the_clusters_that_have_the_queue_are_told():
+    east = {"queues": queues(maximum=mib(409, 2))}
+    west = {"queues": (a_queue_report("root.ml"),)}  # what it grants other queues counts for nothing
+    decision = decide(east, west=west, settings=up_to(0, 4))
+    message = decision.refusal.message
+    assert "Requested resource type=[memory-mb], Requested resource=<memory:1024, vCores:4>" in message
+    assert "maximum allowed allocation=<memory:409, vCores:8>" in message
+
+
+def test_a_type_that_nobody_grants_is_the_one_that_is_over():
+    decision = decide(with_gpus(1), west=with_gpus(2), settings=up_to(0, gpu=3))
+    assert "Requested resource type=[GPU]" in decision.refusal.message
+    assert "maximum allowed allocation=<memory:8192, vCores:8, GPU: 2>" in decision.refusal.message
+
+
 def test_a_queue_that_no_cluster_has_is_refused_in_yarns_words():
     decision = decide({}, submission=asked(queue="root.nope"))
     told = f"Application {decision.reason.split()[4]} submitted by user alice to unknown queue: root.nope ("
