@@ -32,6 +32,7 @@ _FAIR_ORDER = "fair"
 _FIFO_POLICY = "fifo"
 """The one `schedulingPolicy` of a FairScheduler that orders by arrival (`FifoPolicy.NAME`)."""
 _Q = TypeVar("_Q")
+_Told = TypeVar("_Told", bound="_CapacityQueue | _FairQueue")
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +256,11 @@ def _below_capacity(queue: _CapacityQueue) -> list[_CapacityQueue]:
     return several(queue.queues.queue) if isinstance(queue.queues, _CapacityQueues) else []
 
 
+def _named(queues: list[_Told]) -> Iterator[_Told]:
+    """Those that can be called something: the others count as lost."""
+    return (queue for queue in queues if queue.queueName)
+
+
 def _count(root: _Q, below: Callable[[_Q], list[_Q]]) -> int:
     """Queues of a tree, level by level: a walk goes as deep into the stack as the tree is."""
     level, count = [root], 0
@@ -298,7 +304,7 @@ def _walk_capacity(
         counts_all=counts_all,
         is_fair=_FAIR_ORDER in queue.orderingPolicyInfo.lower(),
     )
-    for child in children:
+    for child in _named(children):
         yield from _walk_capacity(child, path, total, counts_all=counts_all)
 
 
@@ -435,7 +441,7 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
         counts_all=True,
         is_fair=queue.schedulingPolicy.lower() != _FIFO_POLICY,
     )
-    for child in children:
+    for child in _named(children):
         yield from _walk_fair(child)
 
 

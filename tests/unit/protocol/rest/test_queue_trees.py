@@ -126,6 +126,9 @@ ODD_QUEUES: list[object] = [
     "a",
     [],
     {"queueName": {"x": 1}},
+    {"queueName": ""},
+    {"queueName": None},
+    {"capacity": 50.0},
     {"queueName": "odd", "resourcesUsed": "much"},
     {"queueName": "odd", "state": ["RUNNING"]},
     {"queueName": "odd", "nodeLabels": {"a": 1}},
@@ -149,7 +152,7 @@ def test_nulls_of_a_queue_are_as_if_nothing_were_told():
     assert queues["root.a"].state is QueueState.RUNNING
 
 
-@pytest.mark.parametrize("odd", [5, None, {"queueName": "root.odd", "usedResources": []}])
+@pytest.mark.parametrize("odd", [5, None, {"queueName": None}, {"queueName": "root.odd", "usedResources": []}])
 def test_of_a_fair_scheduler_too(odd):
     root = {"queueName": "root", "childQueues": {"queue": [odd, {"queueName": "root.b"}]}}
     info = {"type": "fairScheduler", "rootQueue": root}
