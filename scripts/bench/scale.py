@@ -22,7 +22,7 @@ from scripts.bench.targets import HeddleProcess
 from shim.app.host_limits import SystemClock, spare_collector
 from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.federation.poller import PollSchedule, SubClusterPoller
+from shim.federation.poller import PollSchedule, SubClusterPoller, ViewIntake
 from shim.federation.polling import PollSettings
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 
@@ -146,9 +146,10 @@ def polls_of_one() -> Iterator[str]:
 
 async def _polled(nodes: int, applications: int) -> Sequence[str]:
     manager = _Telling(ScriptedCluster(0, nodes, applications, churn=_CHURN_PERCENT, began_ms=_now_ms()))
+    clock = SystemClock()
     view = FederationView((manager.subcluster,), ViewSettings(late_after_s=60.0, final_documents=10_000))
     poll = PollSettings(timeout_s=60.0, busy_share=1000.0, rows_per_s=10**9)
-    master = SubClusterPoller(manager, view, SystemClock(), PollSchedule(interval_s=60.0, poll=poll))
+    master = SubClusterPoller(manager, ViewIntake(view, clock), clock, PollSchedule(interval_s=60.0, poll=poll))
     for _ in range(2):
         await master.poll()
     spare_collector()

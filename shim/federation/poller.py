@@ -15,7 +15,7 @@ from typing import Protocol
 
 import structlog
 
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import HaState, SubClusterReport
 from shim.errors import HeddleError, InvariantViolationError, ResourceManagerError
 from shim.federation.core.federation_view import Applied, FederationView
@@ -76,37 +76,82 @@ async def apply_in_turns(view: FederationView, report: SubClusterReport) -> Appl
         await asyncio.sleep(0)
 
 
+class TakesReports(Protocol):
+    """Where the reports of Local Masters go."""
+
+    async def take(self, report: SubClusterReport) -> None:
+        """Take a report in; whoever polls waits for it."""
+        ...
+
+    async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """A poll failed."""
+        ...
+
+
+class ViewIntake:
+    """Takes reports into a view, whoever polled, and tells listeners of them.
+
+    Args:
+        view: What reports are applied to.
+        clock: Tells when a poll failed.
+        listeners: Told of every report and failure.
+    """
+
+    def __init__(self, view: FederationView, clock: Clock, listeners: Iterable[PollListener] = ()) -> None:
+        self._view = view
+        self._clock = clock
+        self._listeners = tuple(listeners)
+
+    def listen(self, listener: PollListener) -> None:
+        """Tell one more of every report and failure."""
+        self._listeners = (*self._listeners, listener)
+
+    async def take(self, report: SubClusterReport) -> None:
+        """See `TakesReports`."""
+        applied = await apply_in_turns(self._view, report)
+        if applied.has_restarted:
+            restarted = {"subcluster": report.subcluster, "started_on_ms": report.started_on_ms}
+            _LOG.info("resource_manager_restarted", **restarted)
+        tell_listeners(self._listeners, lambda each: each.reported(report, applied))
+
+    async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `TakesReports`."""
+        reason = error.reason if isinstance(error, ResourceManagerError) else str(error)
+        self._view.note_failure(subcluster, reason, at_s=self._clock.now_s())
+        tell_listeners(self._listeners, lambda each: each.failed(subcluster, error))
+
+
 class SubClusterPoller:
     """Polls one ResourceManager and reports."""
 
     def __init__(
         self,
         manager: ResourceManager,
-        view: FederationView,
+        intake: TakesReports,
         clock: Clock,
         settings: PollSchedule,
-        listeners: Iterable[PollListener] = (),
         *,
         incarnation: int | None = None,
         pace: ReadingPace | None = None,
+        live: frozenset[ApplicationId] = frozenset(),
     ) -> None:
         """Begin a life; nothing is asked before the first poll.
 
         Args:
             manager: What is polled.
-            view: What reports are applied to.
+            intake: Where reports go.
             clock: For times and ages.
             settings: When is polled.
-            listeners: Told of every report and failure.
             incarnation: Larger than that of every life before; the time in milliseconds if None.
             pace: That of all that are polled together.
+            live: Applications that an earlier life told of: one that is absent now is asked for by id.
         """
-        self._view = view
+        self._intake = intake
         self._clock = clock
         self._settings = settings
-        self._listeners = tuple(listeners)
         self._poller = Poller(manager, clock, settings.poll, pace)
-        self._reporter = HeartbeatReporter(manager.subcluster, incarnation=incarnation or int(clock.now_s() * 1000))
+        life = incarnation or int(clock.now_s() * 1000)
+        self._reporter = HeartbeatReporter(manager.subcluster, incarnation=life, live=live)
         self._wake = asyncio.Event()
         self._left_out: Mapping[str, int] = {}
         self.has_polled = asyncio.Event()
@@ -132,7 +177,7 @@ class SubClusterPoller:
                 await self.poll()
             except Exception as exc:  # noqa: BLE001 - the task's boundary: a bug in one poll must not end all later ones
                 _LOG.exception("poll_failed_by_a_bug", subcluster=self.subcluster)
-                self._fail(InvariantViolationError(f"a poll failed inside Heddle: {type(exc).__name__}: {exc}"))
+                await self._fail(InvariantViolationError(f"a poll failed inside Heddle: {type(exc).__name__}: {exc}"))
             self.has_polled.set()
             spread = self._settings.jitter * (2 * random.random() - 1)
             due_s = began_s + self._settings.interval_s * (1 + spread)
@@ -143,7 +188,7 @@ class SubClusterPoller:
         try:
             info = await self._poller.ask_info()
         except HeddleError as exc:
-            self._fail(exc)
+            await self._fail(exc)
             return
         if info.ha_state is not HaState.ACTIVE:
             await self._report(info)
@@ -154,7 +199,7 @@ class SubClusterPoller:
             await self._report(everything.result())
         except HeddleError as exc:
             await self._report(info)
-            self._fail(exc)
+            await self._fail(exc)
         finally:
             everything.cancel()
             with suppress(asyncio.CancelledError, HeddleError):
@@ -181,24 +226,15 @@ class SubClusterPoller:
             wake.cancel()
         self._wake.clear()
 
-    def listen(self, listener: PollListener) -> None:
-        """Tell one more of every report and failure."""
-        self._listeners = (*self._listeners, listener)
-
     async def _report(self, poll: Poll) -> None:
         report = self._reporter.report(poll)
-        applied = await apply_in_turns(self._view, report)
         if report.left_out != self._left_out:
             self._left_out = report.left_out
             _LOG.warning("more_than_is_taken_in", subcluster=self.subcluster, **dict(report.left_out))
-        if applied.has_restarted:
-            _LOG.info("resource_manager_restarted", subcluster=self.subcluster, started_on_ms=report.started_on_ms)
-        tell_listeners(self._listeners, lambda each: each.reported(report, applied))
+        await self._intake.take(report)
 
-    def _fail(self, error: HeddleError) -> None:
-        reason = error.reason if isinstance(error, ResourceManagerError) else str(error)
-        self._view.note_failure(self.subcluster, reason, at_s=self._clock.now_s())
-        tell_listeners(self._listeners, lambda each: each.failed(self.subcluster, error))
+    async def _fail(self, error: HeddleError) -> None:
+        await self._intake.fail(self.subcluster, error)
 
 
 class SubClusterPollers:
@@ -216,17 +252,17 @@ class SubClusterPollers:
     ) -> None:
         """Have one Local Master for each ResourceManager; `start` sets them to work."""
         self._random = random
+        self._intake = ViewIntake(view, clock, listeners)
         pace = ReadingPace()
         self.masters = {
-            subcluster: SubClusterPoller(manager, view, clock, settings, listeners, pace=pace)
+            subcluster: SubClusterPoller(manager, self._intake, clock, settings, pace=pace)
             for subcluster, manager in managers.items()
         }
         self._tasks: list[asyncio.Task[None]] = []
 
     def listen(self, listener: PollListener) -> None:
         """Tell one more of every report and failure."""
-        for master in self.masters.values():
-            master.listen(listener)
+        self._intake.listen(listener)
 
     def start(self) -> None:
         """Begin to poll."""

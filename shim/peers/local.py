@@ -28,7 +28,7 @@ from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
 from shim.errors import HeddleError, RemoteProtocolError
 from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
-from shim.federation.poller import PollListener, PollSchedule, SubClusterPoller
+from shim.federation.poller import PollListener, PollSchedule, SubClusterPoller, ViewIntake
 from shim.peers.launches import LaunchVerification
 from shim.peers.leadership import LeaseKeeper
 from shim.peers.verification import HomeVerification
@@ -314,12 +314,13 @@ class StandingLocalMaster:
         life = f"{self._life_of_process}-{fence}"
         room = launches if settings.tells else None
         service = ReportService(subcluster, life, verification.verify, self._clock, launches.verify, room)
+        # what is offered goes with the report that shows it
+        listeners: tuple[PollListener, ...] = (launches, service, *self._listeners)
         master = SubClusterPoller(
             self._manager,
-            view,
+            ViewIntake(view, self._clock, listeners),
             self._clock,
             settings.heartbeats,
-            (launches, service, *self._listeners),  # what is offered goes with the report that shows it
             incarnation=fence,
         )
         polling = asyncio.create_task(master.run(self._random), name=f"polling-{subcluster}")

@@ -14,7 +14,7 @@ from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import SharePolicy
 from shim.federation.health import Health
-from shim.federation.poller import PollSchedule, SubClusterPoller
+from shim.federation.poller import PollSchedule, SubClusterPoller, ViewIntake
 from shim.identity.api_tokens import APITokens
 from shim.identity.rates import CallRates
 from shim.identity.service import Caller, IdentityRules, IdentityService
@@ -217,7 +217,8 @@ class ScriptedServer:
             rates=rates,
         )
         settings, managers = usual(PollSchedule), made.tools.managers.values()
-        self._masters = [SubClusterPoller(manager, self.view, clock, settings) for manager in managers]
+        intake = ViewIntake(self.view, clock)
+        self._masters = [SubClusterPoller(manager, intake, clock, settings) for manager in managers]
 
     async def poll(self) -> None:
         """One heartbeat of every sub-cluster."""

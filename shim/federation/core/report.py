@@ -58,17 +58,20 @@ class Poll:
 class HeartbeatReporter:
     """Makes the reports of one life of a Local Master."""
 
-    def __init__(self, subcluster: SubClusterId, incarnation: int) -> None:
+    def __init__(
+        self, subcluster: SubClusterId, incarnation: int, *, live: frozenset[ApplicationId] = frozenset()
+    ) -> None:
         """Begin a life.
 
         Args:
             subcluster: Whose ResourceManager is polled.
             incarnation: Larger than that of every life before.
+            live: Applications that an earlier life told of as live.
         """
         self._subcluster = subcluster
         self._incarnation = incarnation
         self._sequence = 0
-        self._live: frozenset[ApplicationId] = frozenset()
+        self._live = live
 
     @property
     def live(self) -> frozenset[ApplicationId]:

@@ -14,7 +14,7 @@ from shim.domain.subclusters import SubClusterState
 from shim.errors import NoAnswerError, RemoteProtocolError
 from shim.federation import polling
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
-from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers
+from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers, ViewIntake
 from shim.federation.polling import PollSettings, ReadingPace
 from shim.protocol.rest.queue_trees import read_scheduler
 from tests.doubles.clock import FakeClock
@@ -47,9 +47,8 @@ class Federation:
         self.manager = ScriptedResourceManager("east", clock=self.clock)
         self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=6.0))
         self.listener = Listener()
-        self.master = SubClusterPoller(
-            self.manager, self.view, self.clock, usual(PollSchedule, jitter=0.0), listeners=[self.listener]
-        )
+        self.intake = ViewIntake(self.view, self.clock, [self.listener])
+        self.master = SubClusterPoller(self.manager, self.intake, self.clock, usual(PollSchedule, jitter=0.0))
 
     @asynccontextmanager
     async def running(self):
@@ -141,7 +140,7 @@ async def test_polls_come_at_their_interval_and_below_five_requests_a_second(fed
 @pytest.mark.parametrize(("drawn", "pause_s"), [(0.0, 1.5), (0.5, 2.0), (1.0, 2.5)])
 async def test_polls_are_spread_around_their_interval(federation, drawn, pause_s):
     settings = usual(PollSchedule, interval_s=2.0, jitter=0.25)
-    federation.master = SubClusterPoller(federation.manager, federation.view, federation.clock, settings)
+    federation.master = SubClusterPoller(federation.manager, federation.intake, federation.clock, settings)
     task = asyncio.create_task(federation.master.run(Drawn(drawn)))
     await federation.clock.settle()
     for count in (1, 2, 3):
@@ -406,7 +405,7 @@ async def test_one_list_is_read_at_a_time_and_one_that_cannot_be_read_holds_none
     managers = [ScriptedResourceManager(name, clock=clock) for name in ("east", "west")]
     view = FederationView(tuple(each.subcluster for each in managers), usual(ViewSettings))
     schedule = usual(PollSchedule, jitter=0.0)
-    masters = [SubClusterPoller(each, view, clock, schedule, pace=pace) for each in managers]
+    masters = [SubClusterPoller(each, ViewIntake(view, clock), clock, schedule, pace=pace) for each in managers]
     managers[0].behave(Many(500))
     managers[1].behave(AnswersWith(b'{"apps":{"app":[{"id":', to="/apps"))
     polls = [asyncio.create_task(master.poll()) for master in masters]
@@ -437,7 +436,8 @@ async def test_time_that_heddle_takes_to_read_is_not_taken_for_the_resource_mana
     pace, clock = ReadingPace(), FakeClock()
     manager = ScriptedResourceManager("east", clock=clock)
     view = FederationView((EAST,), usual(ViewSettings))
-    master = SubClusterPoller(manager, view, clock, usual(PollSchedule, jitter=0.0), pace=pace)
+    intake = ViewIntake(view, clock)
+    master = SubClusterPoller(manager, intake, clock, usual(PollSchedule, jitter=0.0), pace=pace)
     manager.behave(WhileAnotherIsRead(pace.turn))
     poll = asyncio.create_task(master.poll())
     await clock.advance(9.0)

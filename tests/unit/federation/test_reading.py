@@ -11,7 +11,7 @@ from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableErr
 from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
-from shim.federation.poller import PollSchedule, SubClusterPoller
+from shim.federation.poller import PollSchedule, SubClusterPoller, ViewIntake
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.usage import UsageForm
 from shim.simulation.state_stores import InMemoryStateStore
@@ -39,8 +39,9 @@ class Federation:
         settings = usual(ReadingSettings, guarded=frozenset(guarded))
         self.reading = ApplicationReading(self.view, self.managers, self.store, self.clock, settings)
         self.documents = DocumentReading(self.view, self.managers, self.clock, settings)
+        intake = ViewIntake(self.view, self.clock)
         self.masters = [
-            SubClusterPoller(manager, self.view, self.clock, usual(PollSchedule)) for manager in self.managers.values()
+            SubClusterPoller(manager, intake, self.clock, usual(PollSchedule)) for manager in self.managers.values()
         ]
         self.east, self.west = self.managers[EAST], self.managers[WEST]
 

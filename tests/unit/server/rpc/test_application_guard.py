@@ -9,7 +9,7 @@ from shim.domain.access_lists import ApplicationACLs
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.federation.poller import PollSchedule, SubClusterPoller
+from shim.federation.poller import PollSchedule, SubClusterPoller, ViewIntake
 from shim.federation.view_rights import ViewRights
 from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.service import Caller, IdentityRules, IdentityService
@@ -55,7 +55,8 @@ class GuardedServer:
         self.access = backend.applications.access
         self.rpc = ScriptedRPC(federation["east"])
         federation["east"].add_application(APP, "RUNNING", user="alice", queue="root.default")
-        await federation.wait_for(SubClusterPoller(federation["east"], runtime.view, clock, usual(PollSchedule)).poll())
+        intake = ViewIntake(runtime.view, clock)
+        await federation.wait_for(SubClusterPoller(federation["east"], intake, clock, usual(PollSchedule)).poll())
         self.access.book.note(APP, ApplicationACLs(view="vera", modify="mo"))
         self.server = ClientService(
             ClientUseCases(
