@@ -21,6 +21,7 @@ from shim.domain.queues import SharePolicy
 from shim.federation.administration import AdministrationService
 from shim.federation.application_access import ApplicationAccess
 from shim.federation.application_acls import ApplicationACLBook
+from shim.federation.poll_workers import WorkerPollers
 from shim.federation.poller import SubClusterPollers
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.federation.routing import ReservationIssuers
@@ -80,7 +81,7 @@ class Foundation:
     overrides: Overrides
     administration: AdministrationService
     shares: SharesOfQueues
-    pollers: SubClusterPollers | Following
+    pollers: SubClusterPollers | WorkerPollers | Following
     reading: ReadingSettings
     applications: ApplicationReading
     identity: IdentityService
@@ -284,7 +285,17 @@ def decider(global_master: GlobalMasterParts | None) -> Callable[[str], bool]:
     return is_mine
 
 
-def _pollers(runtime: Runtime, managers: Mapping[SubClusterId, ResourceManager]) -> SubClusterPollers:
+def _pollers(runtime: Runtime, managers: Mapping[SubClusterId, ResourceManager]) -> SubClusterPollers | WorkerPollers:
+    beside = runtime.polls
+    if beside is not None:
+        return WorkerPollers(
+            runtime.view,
+            runtime.clock,
+            beside.begin,
+            beside.count,
+            exchange=beside.exchange,
+            listeners=runtime.listeners,
+        )
     return SubClusterPollers(
         runtime.view,
         managers,

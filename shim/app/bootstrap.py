@@ -36,11 +36,12 @@ from shim.app.kerberos import open_kerberos, open_login, open_web_tickets
 from shim.app.listening import check_doors, doors_of
 from shim.app.oidc import ProviderLogin, open_provider
 from shim.app.peers import GlobalMasterParts, open_global_master
+from shim.app.poll_workers import child_processes
 from shim.app.process import answer_signals
 from shim.app.reloading import Reloading
 from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.rpc_servers import serve_admins, serve_clients, serve_masters
-from shim.app.runtime import Runtime, new_view
+from shim.app.runtime import PollsBeside, Runtime, new_view
 from shim.app.settings import keeps_tokens, rate_limits, token_limits
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.keep_going import Work, keep_going
@@ -52,6 +53,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.federation.health import Health
 from shim.federation.inspection import DoctorRounds
+from shim.federation.poll_workers import WorkerPollers
 from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
@@ -71,7 +73,13 @@ from shim.store import body_secrets, open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges, TracedRPC
 from shim.telemetry.application_life import listen
-from shim.telemetry.metrics import FindingCollector, PollCounter, RepairCollector
+from shim.telemetry.metrics import (
+    FindingCollector,
+    PollCounter,
+    PollProcessCollector,
+    ProcessFacts,
+    RepairCollector,
+)
 from shim.telemetry.shares import ShareCollector
 from shim.telemetry.tracing import is_tracing, open_tracing
 
@@ -354,7 +362,15 @@ class Heddle:
             solve=solver.solve,
             shadow_solve=shadow_solver.solve,
             list_trouble=lambda: "" if self._follower is None else self._follower.trouble,
+            polls=self._polls_beside(metrics),
         )
+
+    def _polls_beside(self, metrics: Metrics) -> PollsBeside | None:
+        """Processes that poll, if there shall be any; a Global Master polls nobody."""
+        count = self._config.poll.workers
+        if not count or self._global_master is not None:
+            return None
+        return PollsBeside(count, child_processes(self._config), metrics.exchange)
 
     def _open_provider(self, secret: bytes, others: Sequence[bytes]) -> ProviderLogin | None:
         security = self._config.security
@@ -483,6 +499,12 @@ def _register(metrics: Metrics, use_cases: UseCases) -> None:
             lambda: Counter(each.subcluster for each in waiting.overtaken()),
         )
     )
+    pollers = use_cases.pollers
+    if isinstance(pollers, WorkerPollers):
+        workers = pollers.workers
+        metrics.register(
+            PollProcessCollector(lambda: [ProcessFacts(each.number, each.pid, each.begun) for each in workers])
+        )
     metrics.register(MatchingCollector(use_cases.matching.status, use_cases.matching.shadows))
 
 

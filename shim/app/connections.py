@@ -189,6 +189,14 @@ def connect(config: Config, login: KerberosLogin | None = None) -> ReachableClus
     )
 
 
+def connect_for_polls(
+    subclusters: Iterable[SubClusterConfig], poll: PollConfig, proxy_url: str, login: KerberosLogin | None
+) -> dict[SubClusterId, ResourceManager]:
+    """The web services of ResourceManagers alone, as polls need them; raises as `resolve`, nothing is opened yet."""
+    found = (resolve(each, poll).connect(login) for each in subclusters)
+    return {each.subcluster: TrackedAtHeddle(each, proxy_url) if proxy_url else each for each in found}
+
+
 def _with_pages(
     subcluster: SubCluster, login: KerberosLogin | None, hosts: tuple[str, ...], server: ServerConfig
 ) -> ResourceManager:

@@ -5,7 +5,7 @@ doubles and models. `shim.app.use_cases.assemble` then puts the same use cases o
 spawned on the running event loop, and whoever wants time to stand still brings a loop that does.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
 from shim.app.settings import view_settings
@@ -15,6 +15,7 @@ from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView
 from shim.federation.fence import FencedResourceManager, FencedRPC
 from shim.federation.inspection import SubClusterDescription
+from shim.federation.poll_workers import Exchange, PollDuty, PollProcess
 from shim.federation.poller import PollListener
 from shim.ports.clock import Clock
 from shim.ports.log_archive import LogArchive
@@ -59,6 +60,21 @@ class ReachableClusters:
     prove: Callable[[str], TicketProof] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class PollsBeside:
+    """Processes that poll.
+
+    Attributes:
+        count: How many.
+        begin: Begins one.
+        exchange: Told of their exchanges with ResourceManagers.
+    """
+
+    count: int
+    begin: Callable[[PollDuty], Awaitable[PollProcess]]
+    exchange: Exchange
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """Collaborators that the use cases of one process share.
@@ -75,6 +91,7 @@ class Runtime:
         solve: Reaches solvers; None where policies go by their greedy plans alone.
         shadow_solve: Reaches those of policies in the shadow, likewise.
         list_trouble: Why the newest list of sub-clusters in the store is not served; empty if it is.
+        polls: Processes that poll; None where this one does.
     """
 
     config: Config
@@ -92,6 +109,7 @@ class Runtime:
     solve: Solve | None = None
     shadow_solve: Solve | None = None
     list_trouble: Callable[[], str] = str
+    polls: PollsBeside | None = None
 
     @property
     def managers(self) -> Mapping[SubClusterId, ResourceManager]:

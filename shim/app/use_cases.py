@@ -35,6 +35,7 @@ from shim.federation.administration import AdministrationService
 from shim.federation.documents import DocumentReading
 from shim.federation.findings import LineResult
 from shim.federation.inspection import Inspection, InspectionSettings
+from shim.federation.poll_workers import WorkerPollers
 from shim.federation.poller import SubClusterPollers
 from shim.federation.routing import ContainerPlaces, Routing, RoutingSettings
 from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts
@@ -87,7 +88,7 @@ class UseCases:
     administration: AdministrationService
     inspection: Inspection
     identity: IdentityService
-    pollers: SubClusterPollers | Following
+    pollers: SubClusterPollers | WorkerPollers | Following
     tools: SubmissionTools
     submissions: SubmissionService
     repair: Repair

@@ -30,6 +30,10 @@ def serve(
     check: Annotated[
         bool, typer.Option("--check", help="Read the configuration, say what is wrong with it, and end")
     ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", min=0, max=64, help="Processes that poll, instead of `poll.workers`; 0: this one"),
+    ] = None,
 ) -> None:
     r"""Serve as one ResourceManager in front of many YARN clusters, until SIGTERM or Ctrl-C.
 
@@ -50,7 +54,8 @@ def serve(
     try:
         from shim.store.looking import clusters_in  # noqa: PLC0415 - the other verbs shall not wait for it
 
-        read = ConfigFile(config, os.environ, clusters_in)
+        given = os.environ if workers is None else {**os.environ, "HEDDLE_POLL_WORKERS": str(workers)}
+        read = ConfigFile(config, given, clusters_in)
         settings = read()
         if check:
             tell_check(config, settings)

@@ -36,6 +36,15 @@ class PollConfig:
     max_answer_bytes: int = key(
         256 * _MIB, about=Key("A ResourceManager's answer larger than this is cut and not believed.", least=1024)
     )
+    workers: int = key(
+        0,
+        about=Key(
+            "Processes that poll, each its share of the sub-clusters, beside the one that serves "
+            "([sizing.md](sizing.md#processes-that-poll)); 0: that one polls. `heddle serve --workers N` sets it.",
+            least=0,
+            most=64,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

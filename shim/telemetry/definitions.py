@@ -167,6 +167,26 @@ POLLS = MetricDefinition(
     "counter",
     notes="`outcome`: `reported`, or the name of the error",
 )
+POLL_PROCESS_BEGINS = MetricDefinition(
+    "heddle_poll_process_begins",
+    "How often a process that polls was begun",
+    ("process",),
+    "counter",
+    notes="of `poll.workers`; more than one: it has ended, and the log says why",
+)
+POLL_PROCESS_CPU_SECONDS = MetricDefinition(
+    "heddle_poll_process_cpu_seconds",
+    "Processor time of a process that polls",
+    ("process",),
+    "counter",
+    notes="since it was begun; `process_cpu_seconds_total` is without it",
+)
+POLL_PROCESS_RESIDENT_BYTES = MetricDefinition(
+    "heddle_poll_process_resident_bytes",
+    "Memory of a process that polls",
+    ("process",),
+    notes="`process_resident_memory_bytes` is without it",
+)
 RM_REQUEST_SECONDS = MetricDefinition(
     "heddle_resourcemanager_request_seconds",
     "Exchanges with ResourceManagers",

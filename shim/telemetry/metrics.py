@@ -1,8 +1,10 @@
 """Metrics for Prometheus, in a registry of their own; a scrape renders at most once a second."""
 
 import asyncio
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -361,3 +363,39 @@ class RepairCollector(Collector):
         yield REPAIR_FAILING.gauges({(): self._failing()})
         yield OVERTAKEN_APPLICATIONS.gauges({(name,): count for name, count in self._overtaken().items()})
         yield REPAIR_GIVEN_UP.counters({(): self._given_up()})
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFacts:
+    """A process of this Heddle beside the first: its number, its process id if it runs, how often it was begun."""
+
+    number: int
+    pid: int | None
+    begun: int
+
+
+class PollProcessCollector(Collector):
+    """What processes that poll take, as the machine tells at a scrape."""
+
+    def __init__(self, processes: Callable[[], Iterable[ProcessFacts]]) -> None:
+        self._processes = processes
+
+    def collect(self) -> Iterator[Metric]:
+        """The families."""
+        known = list(self._processes())
+        taken = {(str(each.number),): _taken(each.pid) for each in known if each.pid is not None}
+        there = {labels: amounts for labels, amounts in taken.items() if amounts is not None}
+        begins = {(str(each.number),): each.begun for each in known}
+        yield definitions.POLL_PROCESS_BEGINS.counters(begins)
+        yield definitions.POLL_PROCESS_CPU_SECONDS.counters({labels: cpu_s for labels, (cpu_s, _) in there.items()})
+        yield definitions.POLL_PROCESS_RESIDENT_BYTES.gauges({labels: size for labels, (_, size) in there.items()})
+
+
+def _taken(pid: int) -> tuple[float, int] | None:
+    """Processor time in seconds and bytes in memory; None if it has gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    ticks = int(fields[11]) + int(fields[12])  # utime and stime: see proc(5), whose count begins two fields before
+    return ticks / os.sysconf("SC_CLK_TCK"), int(fields[21]) * os.sysconf("SC_PAGE_SIZE")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from types import TracebackType
+from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, AdmissionWord
@@ -42,10 +43,18 @@ class _Timed:
         self._tell(self._well if kind is None else kind.__name__, self._clock.monotonic_s() - self._began_s)
 
 
+class CountsExchanges(Protocol):
+    """Counts exchanges with ResourceManagers, as `Metrics` does."""
+
+    def exchange(self, subcluster: str, outcome: str, duration_s: float) -> None:
+        """Count one: whose, `answered` or the name of the error, how long it took."""
+        ...
+
+
 class ObservedResourceManager(ResourceManager):
     """A `ResourceManager` whose exchanges are counted."""
 
-    def __init__(self, inner: ResourceManager, metrics: Metrics, clock: Clock) -> None:
+    def __init__(self, inner: ResourceManager, metrics: CountsExchanges, clock: Clock) -> None:
         self._inner, self._metrics, self._clock = inner, metrics, clock
 
     @property

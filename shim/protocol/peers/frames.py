@@ -288,13 +288,14 @@ _Stream = HelloFrame | ReportFrame | DeltaFrame | PieceFrame | ResyncFrame | Tro
 Frame = _Handshake | _Stream | Question | Answer
 
 
-def _mappings_are_dicts(value: object) -> object:
+def as_dict(value: object) -> object:
+    """What an encoder of frames makes of mappings that are no dictionaries; `NotImplementedError` for all else."""
     if isinstance(value, Mapping):
         return dict(value)
     raise NotImplementedError(f"a frame cannot hold a {type(value).__name__}")
 
 
-_ENCODER = msgspec.msgpack.Encoder(enc_hook=_mappings_are_dicts)
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=as_dict)
 _DECODER: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 

@@ -1,0 +1,320 @@
+"""What a process that polls tells the one that serves, sans-IO: one msgpack value a frame, after its length.
+
+| frames | from | to |
+|---|---|---|
+| rows, texts, nodes, queues, and last a report: its bulk in parts, then the rest | who polls | who serves |
+| trouble, beat | who polls | who serves |
+| fence | who serves | who polls |
+
+A report is told by what is new in it: a row whose summary stands is its number and its bytes, a node or queue that is
+what it was is not told. Nothing is lost on the way, and whoever polls anew begins with a whole report, so there is no
+resync. Rows are bytes that a ResourceManager wrote: they are cut out of frames by their length, and never looked into.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import msgspec
+
+from shim.domain.applications import ApplicationSummary
+from shim.domain.ids import ApplicationId
+from shim.domain.queues import QueueReport
+from shim.domain.subclusters import ApplicationDocument, NodeReport, SubClusterReport
+from shim.domain.told_bounds import MOST_APPLICATIONS, MOST_NODES, MOST_QUEUES
+from shim.errors import RemoteProtocolError
+from shim.protocol.peers.frames import as_dict
+
+_T = TypeVar("_T")
+LENGTH_BYTES = 4
+MAX_POLL_FRAME_BYTES = 64 * 1024 * 1024
+"""More than any that is written: one queue with its users, or one document, is the least that a frame holds."""
+_FRAME_BYTES = 256 * 1024
+_FRAME_ROWS = 200
+_ROW_BYTES = 64
+_USER_BYTES = 512
+_LISTS = 3
+"""Lists of applications in one report: what lives, what ended since, what was asked for by id."""
+
+
+class RowsFrame(msgspec.Struct, frozen=True, array_like=True, tag="rows"):
+    """Applications as they were told at one time.
+
+    Attributes:
+        first: Number of the first of `fresh`; the others follow.
+        fresh: Applications with a summary that was not told before.
+        known: Numbers of applications whose summary stands, each with its bytes in `raws`.
+    """
+
+    subcluster: str
+    as_of_s: float
+    first: int
+    fresh: list[tuple[ApplicationSummary, bytes]]
+    known: list[int]
+    raws: list[bytes]
+
+
+class TextFrame(msgspec.Struct, frozen=True, array_like=True, tag="text"):
+    """A part of a document; parts of one name are joined."""
+
+    subcluster: str
+    name: str
+    piece: bytes
+
+
+class NodesFrame(msgspec.Struct, frozen=True, array_like=True, tag="nodes"):
+    """Nodes that are not what they were, by their place in the list."""
+
+    subcluster: str
+    changed: list[tuple[int, NodeReport]]
+
+
+class QueuesFrame(msgspec.Struct, frozen=True, array_like=True, tag="queues"):
+    """Queues that are not what they were, by their place in the list."""
+
+    subcluster: str
+    changed: list[tuple[int, QueueReport]]
+
+
+class ReportEnd(msgspec.Struct, frozen=True, array_like=True, tag="report"):
+    """The end of a report.
+
+    Attributes:
+        head: The report without its bulk.
+        nodes: How many there are; None if it tells of none.
+        queues: How many there are; None if it tells of none.
+    """
+
+    head: SubClusterReport
+    nodes: int | None
+    queues: int | None
+
+    @property
+    def subcluster(self) -> str:
+        """Whose report it is."""
+        return str(self.head.subcluster)
+
+
+class PollTroubleFrame(msgspec.Struct, frozen=True, array_like=True, tag="trouble"):
+    """A poll failed; `kind` is the name of the error."""
+
+    subcluster: str
+    kind: str
+    reason: str
+
+
+class BeatFrame(msgspec.Struct, frozen=True, array_like=True, tag="beat"):
+    """Who polls is there; `exchanges` are those with ResourceManagers since the last: whose, outcome, seconds."""
+
+    exchanges: list[tuple[str, str, float]]
+
+
+class FenceFrame(msgspec.Struct, frozen=True, array_like=True, tag="fence"):
+    """Exactly these sub-clusters are retired: nothing is sent to them."""
+
+    retired: list[str]
+
+
+PollFrame = RowsFrame | TextFrame | NodesFrame | QueuesFrame | ReportEnd | PollTroubleFrame | BeatFrame | FenceFrame
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=as_dict)
+_DECODER = msgspec.msgpack.Decoder(PollFrame)
+
+
+def encode_poll_frame(frame: PollFrame) -> bytes:
+    """The bytes of a frame, its length before them."""
+    data = _ENCODER.encode(frame)
+    return len(data).to_bytes(LENGTH_BYTES, "big") + data
+
+
+def poll_frame_length(prefix: bytes) -> int:
+    """How many bytes follow.
+
+    Raises:
+        RemoteProtocolError: If they are more than a frame may have.
+    """
+    length = int.from_bytes(prefix, "big")
+    if length > MAX_POLL_FRAME_BYTES:
+        raise RemoteProtocolError(f"a frame of {length} bytes; the limit is {MAX_POLL_FRAME_BYTES}")
+    return length
+
+
+def decode_poll_frame(data: bytes) -> PollFrame:
+    """Read a frame without its length.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no frame.
+    """
+    try:
+        frame: PollFrame = _DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError) as exc:
+        raise RemoteProtocolError(f"bytes of a process that polls are no frame: {exc}") from exc
+    return frame
+
+
+class ReportWriter:
+    """Writes the reports of one sub-cluster, each by what is new since the one before."""
+
+    def __init__(self) -> None:
+        self._told: dict[
+            int, tuple[int, ApplicationSummary]
+        ] = {}  # by identity, which the summary kept here makes safe
+        self._next = 0
+        self._nodes: tuple[NodeReport, ...] = ()
+        self._queues: tuple[QueueReport, ...] = ()
+
+    def frames(self, report: SubClusterReport) -> Iterator[PollFrame]:
+        """The frames of a report; all of them are to be sent, in this order."""
+        name = str(report.subcluster)
+        yield from self._rows(report)
+        for part, raw in report.documents.items():
+            for start in range(0, max(1, len(raw)), _FRAME_BYTES):
+                yield TextFrame(name, part, raw[start : start + _FRAME_BYTES])
+        nodes = queues = None
+        if "nodes" in report.documents:
+            yield from (NodesFrame(name, some) for some in _in_frames(_changed(self._nodes, report.nodes)))
+            self._nodes, nodes = report.nodes, len(report.nodes)
+        if "scheduler" in report.documents:
+            yield from (QueuesFrame(name, some) for some in _in_frames(_changed(self._queues, report.queues)))
+            self._queues, queues = report.queues, len(report.queues)
+        yield ReportEnd(replace(report, nodes=(), queues=(), documents={}, applications={}), nodes, queues)
+
+    def _rows(self, report: SubClusterReport) -> Iterator[RowsFrame]:
+        told = {} if report.is_complete else self._told
+        before, self._told = self._told, told
+        batch = _Batch(str(report.subcluster), self._next)
+        for document in report.applications.values():
+            if batch.is_full or (batch.count and batch.as_of_s != document.as_of_s):
+                yield batch.frame()
+                batch = _Batch(batch.subcluster, self._next)
+            batch.as_of_s = document.as_of_s
+            key = id(document.summary)
+            known = before.get(key)
+            if known is None:
+                told[key] = self._next, document.summary
+                self._next += 1
+                batch.fresh.append((document.summary, document.raw))
+            else:
+                told[key] = known
+                batch.known.append(known[0])
+                batch.raws.append(document.raw)
+            batch.count, batch.size = batch.count + 1, batch.size + _ROW_BYTES + len(document.raw)
+        if batch.count:
+            yield batch.frame()
+
+
+class _Batch:
+    """Rows of a frame that is being made."""
+
+    __slots__ = ("as_of_s", "count", "first", "fresh", "known", "raws", "size", "subcluster")
+
+    def __init__(self, subcluster: str, first: int) -> None:
+        self.subcluster, self.first = subcluster, first
+        self.as_of_s = 0.0
+        self.count = self.size = 0
+        self.fresh: list[tuple[ApplicationSummary, bytes]] = []
+        self.known: list[int] = []
+        self.raws: list[bytes] = []
+
+    @property
+    def is_full(self) -> bool:
+        return self.count >= _FRAME_ROWS or self.size >= _FRAME_BYTES
+
+    def frame(self) -> RowsFrame:
+        return RowsFrame(self.subcluster, self.as_of_s, self.first, self.fresh, self.known, self.raws)
+
+
+def _changed(before: Sequence[_T], after: Sequence[_T]) -> Iterator[tuple[int, _T]]:
+    for place, each in enumerate(after):
+        if place >= len(before) or (before[place] is not each and before[place] != each):
+            yield place, each
+
+
+def _in_frames(changed: Iterable[tuple[int, _T]]) -> Iterator[list[tuple[int, _T]]]:
+    """Parts of a bounded size, each with one item at least."""
+    part: list[tuple[int, _T]] = []
+    size = 0
+    for item in changed:
+        part.append(item)
+        size += _USER_BYTES * (1 + (len(item[1].users) if isinstance(item[1], QueueReport) else 0))
+        if size >= _FRAME_BYTES:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
+
+
+class ReportReader:
+    """Makes reports of one sub-cluster of the frames that a `ReportWriter` wrote, from its first on."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, ApplicationSummary] = {}
+        self._told: dict[int, ApplicationSummary] = {}
+        self._applications: dict[ApplicationId, ApplicationDocument] = {}
+        self._texts: dict[str, list[bytes]] = {}
+        self._nodes: list[NodeReport] = []
+        self._queues: list[QueueReport] = []
+
+    def take(self, frame: RowsFrame | TextFrame | NodesFrame | QueuesFrame | ReportEnd) -> SubClusterReport | None:
+        """Take a frame; give the report with its last one.
+
+        Raises:
+            RemoteProtocolError: If it does not follow from those before.
+        """
+        try:
+            if isinstance(frame, RowsFrame):
+                self._take_rows(frame)
+            elif isinstance(frame, TextFrame):
+                self._texts.setdefault(frame.name, []).append(frame.piece)
+            elif isinstance(frame, NodesFrame):
+                _put(self._nodes, frame.changed, MOST_NODES)
+            elif isinstance(frame, QueuesFrame):
+                _put(self._queues, frame.changed, MOST_QUEUES)
+            else:
+                return self._ended(frame)
+        except (KeyError, IndexError, ValueError) as exc:
+            raise RemoteProtocolError(f"a frame of a process that polls stands on nothing: {exc}") from exc
+        return None
+
+    def _take_rows(self, frame: RowsFrame) -> None:
+        as_of_s, told, applications = frame.as_of_s, self._told, self._applications
+        for number, (summary, raw) in enumerate(frame.fresh, start=frame.first):
+            told[number] = summary
+            applications[summary.application_id] = ApplicationDocument(summary, raw, as_of_s)
+        known = self._known
+        for number, raw in zip(frame.known, frame.raws, strict=True):
+            told[number] = summary = known[number]
+            applications[summary.application_id] = ApplicationDocument(summary, raw, as_of_s)
+        if len(told) > _LISTS * MOST_APPLICATIONS:
+            raise ValueError(f"{len(told)} applications in one report")
+
+    def _ended(self, frame: ReportEnd) -> SubClusterReport:
+        applications, self._applications = self._applications, {}
+        texts, self._texts = self._texts, {}
+        told, self._told = self._told, {}
+        self._known = told if frame.head.is_complete else self._known | told if told else self._known
+        return replace(
+            frame.head,
+            nodes=_whole(self._nodes, frame.nodes),
+            queues=_whole(self._queues, frame.queues),
+            documents={name: pieces[0] if len(pieces) == 1 else b"".join(pieces) for name, pieces in texts.items()},
+            applications=applications,
+        )
+
+
+def _put(items: list[_T], changed: Iterable[tuple[int, _T]], most: int) -> None:
+    for place, item in changed:
+        if place == len(items) < most:
+            items.append(item)
+        elif 0 <= place < len(items):
+            items[place] = item
+        else:
+            raise IndexError(f"place {place} of a list of {len(items)}")
+
+
+def _whole(items: list[_T], count: int | None) -> tuple[_T, ...]:
+    if count is None:
+        return ()
+    if not 0 <= count <= len(items):
+        raise IndexError(f"a list of {count}, of which {len(items)} are known")
+    del items[count:]
+    return tuple(items)
