@@ -45,7 +45,7 @@ class DirectorySettings:
 
     Attributes:
         urls: Tried in turn.
-        starts_tls: Whether to ask for TLS at those that begin without (`ldap://`).
+        start_tls: Whether to ask for TLS at those that begin without (`ldap://`).
         ca_file: CAs of the servers, in PEM form; None for the machine's.
         bind_dn: Who Heddle is there; empty for nobody. `password` is its own.
         user_filter: Finds the entry of `{user}` below `user_base`.
@@ -56,7 +56,7 @@ class DirectorySettings:
     """
 
     urls: Sequence[str]
-    starts_tls: bool
+    start_tls: bool
     ca_file: Path | None
     bind_dn: str
     password: str
@@ -143,7 +143,7 @@ class LDAPGroups:
             connection = library.initialize(url)
             try:
                 self._set_options(connection)
-                if settings.starts_tls and url.startswith(_WITHOUT_TLS):
+                if settings.start_tls and url.startswith(_WITHOUT_TLS):
                     connection.start_tls_s()
                 connection.simple_bind_s(settings.bind_dn, settings.password)
             except library.LDAPError as exc:

@@ -155,7 +155,7 @@ def submitting_on(base: Foundation) -> Submitting:
     """Make the parts of submissions."""
     runtime, shares, overrides = base.runtime, base.shares, base.overrides
     view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
-    remembered = RestoreGapSettings(history_s=runtime.config.history.records_s)
+    remembered = RestoreGapSettings(records_s=runtime.config.history.records_s)
     lost_time = RestoreGap(stores.history, view, managers, clock, remembered)
     reservations = Reservations(base.reservation_issuers.issuer_of, managers, name_at=shares.name_at)
     limits = ContainerLimits(

@@ -42,7 +42,7 @@ def _lookup(config: LDAPConfig) -> LDAPGroups:
     return LDAPGroups(
         DirectorySettings(
             urls=config.urls,
-            starts_tls=config.start_tls,
+            start_tls=config.start_tls,
             ca_file=config.ca_file,
             bind_dn=config.bind_dn,
             password="" if password is None else read_password(password, key="security.ldap.bind_password_file"),

@@ -58,7 +58,7 @@ def open_kerberos(config: KerberosConfig) -> TicketLogin | None:
         start=start,
         principals=principals_of(config),
         qualities=qualities,
-        allows_simple=config.allow_simple,
+        allow_simple=config.allow_simple,
     )
 
 

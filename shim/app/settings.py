@@ -80,12 +80,12 @@ def reading_settings(server: ServerConfig, guarded: frozenset[SubClusterId] = fr
 
 def reconciliation_settings(history: HistoryConfig) -> ReconciliationSettings:
     """Comparisons with sub-clusters, and how long and how many final records are kept."""
-    return ReconciliationSettings(history_s=history.records_s, history_count=history.records)
+    return ReconciliationSettings(records_s=history.records_s, records=history.records)
 
 
 def split_settings(config: Config) -> SplitSettings:
     """Limits of a split of asks."""
-    return SplitSettings(patience=config.span.move_after_beats, oldest_s=config.span.oldest_view_s)
+    return SplitSettings(move_after_beats=config.span.move_after_beats, oldest_view_s=config.span.oldest_view_s)
 
 
 def keeps_tokens(config: Config) -> bool:
@@ -133,7 +133,7 @@ def cycle_settings(config: Config) -> CycleSettings:
     """Cycles of queues."""
     scheduling = config.scheduling
     return CycleSettings(
-        every_s=scheduling.cycle_s,
+        cycle_s=scheduling.cycle_s,
         starvation_s=config.span.starvation_s,
         solve_s=scheduling.solve_s,
         data=_data_rules(config),
@@ -163,8 +163,8 @@ def preemption_settings(config: Config) -> PreemptionSettings:
     """Times of preemption, where sub-clusters are polled as often as they are."""
     shares = config.shares
     return PreemptionSettings(
-        persist_s=shares.preempt_after_s,
-        grace_s=shares.preempt_grace_s,
+        preempt_after_s=shares.preempt_after_s,
+        preempt_grace_s=shares.preempt_grace_s,
         settle_s=settling_s(config.poll.interval_s),
     )
 
@@ -217,13 +217,13 @@ def rate_limits(config: Config) -> RateLimits:
     """Rates of users and addresses."""
     limits = config.limits
     user, address = Rate(limits.user_per_s, limits.user_burst), Rate(limits.address_per_s, limits.address_burst)
-    return RateLimits(user, address, at_one_time=limits.user_calls)
+    return RateLimits(user, address, user_calls=limits.user_calls)
 
 
 def connection_limits(server: ServerConfig) -> ConnectionLimits:
     """Limits of one client of the web services."""
     return ConnectionLimits(
-        max_head_bytes=server.max_header_bytes,
+        max_header_bytes=server.max_header_bytes,
         max_body_bytes=server.max_body_bytes,
         request_timeout_s=server.request_timeout_s,
         keep_alive_s=server.keep_alive_s,
@@ -232,4 +232,4 @@ def connection_limits(server: ServerConfig) -> ConnectionLimits:
 
 def cache_limits(history: HistoryConfig) -> CacheLimits:
     """Answers of the web services that are kept."""
-    return CacheLimits(entries=history.answers, total_bytes=history.answers_bytes)
+    return CacheLimits(answers=history.answers, answers_bytes=history.answers_bytes)

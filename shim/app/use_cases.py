@@ -281,9 +281,9 @@ def _inspection(base: Foundation, waiting: HomeWaits, crossings: Crossings) -> I
         ask_node=runtime.clusters.ask_node,
         settings=InspectionSettings(
             tuple(wildcards),
-            allows_anonymous=security.allow_anonymous,
-            has_acls=security.application_acls,
-            scheduler_server=runtime.config.server.scheduler_rpc,
+            allow_anonymous=security.allow_anonymous,
+            application_acls=security.application_acls,
+            scheduler_rpc=runtime.config.server.scheduler_rpc,
             servers=tuple(server for server in _SERVERS if getattr(runtime.config.server, server)),
             policy=lambda: shares.policies.current.queues,
             spanning=lambda: tuple(queue.path for queue in shares.policies.current.spanning),

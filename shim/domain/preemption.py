@@ -34,8 +34,8 @@ class PreemptionSettings:
     """Patience.
 
     Attributes:
-        persist_s: A queue must have been owed something for this long before containers are asked back.
-        grace_s: From asking a container back to taking it; in the second half it is demanded.
+        preempt_after_s: A queue must have been owed something for this long before containers are asked back.
+        preempt_grace_s: From asking a container back to taking it; in the second half it is demanded.
         settle_s: What has gone counts as on its way for this long, until reports show who has it now.
         idle_s: A queue that leaves what is free for it for this long cannot use it, and nothing is kept for it.
         stale_s: While a sub-cluster does not tell how it is, asks that are held back stay so for this long.
@@ -43,8 +43,8 @@ class PreemptionSettings:
             process, and was not seen since.
     """
 
-    persist_s: float
-    grace_s: float
+    preempt_after_s: float
+    preempt_grace_s: float
     settle_s: float
     idle_s: float = 30.0
     stale_s: float = 10.0

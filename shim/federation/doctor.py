@@ -292,8 +292,8 @@ def _scheduler_address(facts: FederationFacts, setting: HadoopSetting | None) ->
         return Level.WARNING, message, f"take <final> from {_SCHEDULER} in yarn-site.xml of its nodes"
     if setting.is_final:
         return Level.OK, f"ApplicationMasters use {setting.value}, whatever their submitters say", ""
-    if facts.scheduler_server:
-        message = f"ApplicationMasters use their submitters' value (Heddle's is {facts.scheduler_server}), "
+    if facts.scheduler_rpc:
+        message = f"ApplicationMasters use their submitters' value (Heddle's is {facts.scheduler_rpc}), "
         return Level.OK, f"{message}or {setting.value} without one", ""
     message = f"{_SCHEDULER} is {setting.value} on its nodes, but not final: the submitter's value goes first"
     return Level.WARNING, message, f"set server.scheduler_rpc, or mark {_SCHEDULER} final in yarn-site.xml of its nodes"
@@ -346,7 +346,7 @@ def _own_rules(facts: FederationFacts) -> Iterator[Finding]:
     for user in facts.wildcard_proxy_users:
         message = f"[security.proxyuser.{user}] lets {user} act for anybody from anywhere"
         yield Finding("security", Level.WARNING, "", message, "name hosts, and users or groups")
-    if facts.allows_anonymous:
+    if facts.allow_anonymous:
         message = "changing calls without a user are allowed (security.allow_anonymous)"
         yield Finding("security", Level.WARNING, "", message, "switch it off unless only trusted people reach Heddle")
 

@@ -80,9 +80,9 @@ class FederationFacts:
     Attributes:
         store_trouble: Why the store cannot be used; empty if it can.
         wildcard_proxy_users: Users of Heddle's own configuration that may act for anybody from anywhere.
-        allows_anonymous: Whether changing calls may come without a user.
+        allow_anonymous: Whether changing calls may come without a user.
         has_acls: Whether Heddle shows and changes applications by their access lists.
-        scheduler_server: Where Heddle takes ApplicationMasters; empty if it does not.
+        scheduler_rpc: Where Heddle takes ApplicationMasters; empty if it does not.
         spanning: Queues whose applications may hold containers of several sub-clusters.
         policy: Queues that the configuration, or the policy that holds, names.
         kerberos: None where names are believed.
@@ -102,9 +102,9 @@ class FederationFacts:
     subclusters: Sequence[SubClusterFacts]
     store_trouble: str = ""
     wildcard_proxy_users: tuple[str, ...] = ()
-    allows_anonymous: bool = False
+    allow_anonymous: bool = False
     has_acls: bool = False
-    scheduler_server: str = ""
+    scheduler_rpc: str = ""
     spanning: tuple[str, ...] = ()
     policy: Sequence[FederatedQueue] = ()
     kerberos: KerberosFacts | None = None

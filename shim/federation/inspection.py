@@ -129,9 +129,9 @@ class InspectionSettings:
     """
 
     wildcard_proxy_users: tuple[str, ...] = ()
-    allows_anonymous: bool = False
-    has_acls: bool = False
-    scheduler_server: str = ""
+    allow_anonymous: bool = False
+    application_acls: bool = False
+    scheduler_rpc: str = ""
     servers: tuple[str, ...] = ()
     spanning: Callable[[], tuple[str, ...]] = tuple
     policy: Callable[[], Sequence[FederatedQueue]] = tuple
@@ -202,9 +202,9 @@ class Inspection:
                 facts,
                 store_trouble=await self._store_trouble(),
                 wildcard_proxy_users=self.settings.wildcard_proxy_users,
-                allows_anonymous=self.settings.allows_anonymous,
-                has_acls=self.settings.has_acls,
-                scheduler_server=self.settings.scheduler_server,
+                allow_anonymous=self.settings.allow_anonymous,
+                has_acls=self.settings.application_acls,
+                scheduler_rpc=self.settings.scheduler_rpc,
                 spanning=self.settings.spanning(),
                 policy=self.settings.policy(),
                 kerberos=await self.settings.kerberos(),

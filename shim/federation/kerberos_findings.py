@@ -19,7 +19,7 @@ class KerberosFacts:
     Attributes:
         principal: As configured.
         trouble: Why nobody can log in by ticket; empty if clients can.
-        allows_simple: Whether names are believed all the same.
+        allow_simple: Whether names are believed all the same.
         web: Address of the web services, which believe names, if other machines reach it; else empty.
         ticket_trouble: Why the KDC gives Heddle no ticket; empty if it does.
         kdc_ahead_s: How far the KDC's clock is ahead of Heddle's; None if it is not known.
@@ -27,7 +27,7 @@ class KerberosFacts:
 
     principal: str
     trouble: str = ""
-    allows_simple: bool = False
+    allow_simple: bool = False
     web: str = ""
     ticket_trouble: str = ""
     kdc_ahead_s: float | None = None
@@ -65,7 +65,7 @@ def _servers(kerberos: KerberosFacts) -> Iterator[Finding]:
         yield Finding("kerberos", Level.ERROR, "", kerberos.trouble, advice)
     else:
         yield Finding("kerberos", Level.OK, "", f"clients can log in by ticket at {kerberos.principal}")
-    if kerberos.allows_simple:
+    if kerberos.allow_simple:
         message = "names are believed without a ticket, too (security.kerberos.allow_simple)"
         yield Finding("kerberos", Level.WARNING, "", message, "switch it off when all clients have tickets")
     if kerberos.web:

@@ -79,13 +79,13 @@ class RateLimits:
         user: Of one user, over REST and RPC together.
         address: Of one address, over REST, before anybody knows whose calls they are.
         remembered: Buckets of users, and as many of addresses; the one used longest ago is forgotten, and full again.
-        at_one_time: Calls of one user that may be under way together; 0 for any number.
+        user_calls: Calls of one user that may be under way together; 0 for any number.
     """
 
     user: Rate = _UNLIMITED
     address: Rate = _UNLIMITED
     remembered: int = 10_000
-    at_one_time: int = 0
+    user_calls: int = 0
 
 
 class CallRates:
@@ -135,7 +135,7 @@ class CallRates:
         Raises:
             TooManyCallsError: As many calls of the user are under way as may be.
         """
-        most, user = self._limits.at_one_time, caller.user
+        most, user = self._limits.user_calls, caller.user
         if not most or caller.is_anonymous:
             yield
             return

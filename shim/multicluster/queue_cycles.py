@@ -1,7 +1,7 @@
 """Runs the cycles of the queues that this Global Master owns, and carries between them and the ledgers of attempts.
 
 A queue's cycle runs when something changed that it could act on: a report, a row, a rejection; and at most every
-`every_s`. What an ApplicationMaster newly asks for is planned at once by itself, within its call. The decisions are
+`cycle_s`. What an ApplicationMaster newly asks for is planned at once by itself, within its call. The decisions are
 those of `shim.scheduling`; here are the clock, the Local Masters and the names.
 
 Policies in the shadow of queues' cycles: they plan on the same snapshots, and nothing of it is carried out.
@@ -253,13 +253,13 @@ class CycleSettings:
     """Settings of cycles.
 
     Attributes:
-        every_s: From one cycle of a queue to the next, at least.
+        cycle_s: From one cycle of a queue to the next, at least.
         starvation_s: An attempt that was overtaken for longer goes first.
         solve_s: How long a cycle waits for a solver, where its policy asks one.
         data: What it costs to read data across sub-clusters.
     """
 
-    every_s: float
+    cycle_s: float
     starvation_s: float
     solve_s: float
     data: DataRules = NOTHING_SHARED
@@ -419,7 +419,7 @@ class QueueCycles:
                 finally:  # a queue whose cycle failed is due when something changes; the others now
                     for queue in due:
                         self.is_due(queue)
-                await self.clock.sleep(self._settings.every_s)
+                await self.clock.sleep(self._settings.cycle_s)
         finally:
             if self.solves is not None:
                 self.solves.close()

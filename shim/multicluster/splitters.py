@@ -80,7 +80,7 @@ class AttemptMatching:
     @property
     def patience(self) -> int:
         """Beats without a grant after which an ask may move."""
-        return self._settings.patience
+        return self._settings.move_after_beats
 
     def enter(
         self,
@@ -96,7 +96,7 @@ class AttemptMatching:
             tell: Takes plans and verdicts; their effects are carried out before it returns.
         """
         if self._cycles is None:
-            return CapacitySplitter(self._settings.patience), None
+            return CapacitySplitter(self._settings.move_after_beats), None
         splitter, plans = PlannedSplitter(self._settings), self._cycles.enter(attempt, queue_at, tell)
         self._remember(attempt.id.application, splitter, plans)
         return splitter, plans

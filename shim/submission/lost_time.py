@@ -37,12 +37,12 @@ class RestoreGapSettings:
     """Settings of the look for applications of the lost time.
 
     Attributes:
-        history_s: As in `ReconciliationSettings`: older final records are gone without any restore.
+        records_s: As in `ReconciliationSettings`: older final records are gone without any restore.
         interval_s: From one look at the store and at new lists to the next.
         answer_within_s: For one exchange with a cluster.
     """
 
-    history_s: float
+    records_s: float
     interval_s: float = 2.0
     answer_within_s: float = 2.0
 
@@ -223,5 +223,5 @@ class RestoreGap:
         is_listed = seen.home_subcluster == subcluster and not self.view.applications.is_synthetic(seen.application_id)
         if not is_listed or seen.application_id.cluster_timestamp not in history.epochs:
             return False
-        horizon_ms = max(history.oldest_final_ms, int((self.clock.now_s() - self.settings.history_s) * 1000))
+        horizon_ms = max(history.oldest_final_ms, int((self.clock.now_s() - self.settings.records_s) * 1000))
         return not seen.state.is_final or seen.finished_at_ms > horizon_ms

@@ -36,8 +36,8 @@ class ReconciliationSettings:
     """Intervals and sizes of comparisons.
 
     Attributes:
-        history_s: Final records are kept this long,
-        history_count: and not more of them than this.
+        records_s: Final records are kept this long,
+        records: and not more of them than this.
         interval_s: From the end of one look at the INTENDED records to the next.
         sweep_interval_s: The same for the acknowledged ones that were not seen final.
         grace_s: How long the view is given to tell of an application before its home is asked.
@@ -46,8 +46,8 @@ class ReconciliationSettings:
         purge_interval_s: From one purge of the history to the next.
     """
 
-    history_s: float
-    history_count: int
+    records_s: float
+    records: int
     interval_s: float = 1.0
     sweep_interval_s: float = 10.0
     grace_s: float = 6.0
@@ -209,8 +209,8 @@ class Reconciliation:
 
     async def purge(self) -> None:
         """Forget the oldest final records."""
-        before_ms = int(self._clock.now_s() * 1000) - int(self._settings.history_s * 1000)
-        await self._store.purge(final_before_ms=before_ms, keep=self._settings.history_count)
+        before_ms = int(self._clock.now_s() * 1000) - int(self._settings.records_s * 1000)
+        await self._store.purge(final_before_ms=before_ms, keep=self._settings.records)
 
     async def _sweep_for_ever(self, home: SubClusterId) -> None:
         """Sweep in turn, and at once when the home restarted or lost something."""

@@ -130,7 +130,7 @@ class OrderedFederation:
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
-        self.settings = usual(SplitSettings, patience=patience)
+        self.settings = usual(SplitSettings, move_after_beats=patience)
         self.launches = LaunchService(self.view, self.clock, 30.0)
         cycle = usual(CycleSettings, starvation_s=OVERTAKEN_S)
         self.cycles = QueueCycles(self.launches, lambda _: order, self.view, self.clock, Random(0), cycle)  # noqa: S311 - a test

@@ -127,7 +127,9 @@ class PlanningMaster:
         settings_ = usual(CycleSettings)
         self.cycles = QueueCycles(self.launches, lambda _: "fifo", self.view, masters.clock, rng, settings_, bids=bids)
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, self.queue, "ada")
-        self.splitter = DrivenSplitter(self.cycles, attempt, lambda _: self.queue, usual(SplitSettings, patience=3))
+        self.splitter = DrivenSplitter(
+            self.cycles, attempt, lambda _: self.queue, usual(SplitSettings, move_after_beats=3)
+        )
         self.demand = PendingRequest(KEY, wanted)
         self.asked = Counter()
 

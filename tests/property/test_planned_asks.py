@@ -48,11 +48,11 @@ class PlannedRelay(Relay):
 
     def a_splitter(self):
         self.rows, self.proposed, self.settled, self.honoured = {}, {}, {}, {}
-        self.splitter = PlannedSplitter(usual(SplitSettings, patience=PATIENCE))
+        self.splitter = PlannedSplitter(usual(SplitSettings, move_after_beats=PATIENCE))
         return self.splitter
 
     def a_splitter_again(self):
-        return PlannedSplitter(usual(SplitSettings, patience=PATIENCE))
+        return PlannedSplitter(usual(SplitSettings, move_after_beats=PATIENCE))
 
     def tell(self, event):
         super().tell(event)

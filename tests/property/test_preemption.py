@@ -36,7 +36,7 @@ CAPACITY = ResourceVector(1024 * SLOTS * len(CLUSTERS), 0)  # there are more vir
 WEIGHTS = {"root.prod": 3.0, "root.dev": 1.0, "root.lab": 1.0}
 TAKEABLE = {"root.dev", "root.lab"}
 BUDGET = 6
-PATIENCE = PreemptionSettings(persist_s=4, grace_s=6, settle_s=2, idle_s=20)
+PATIENCE = PreemptionSettings(preempt_after_s=4, preempt_grace_s=6, settle_s=2, idle_s=20)
 NEXT = {
     None: {PreemptionStage.ASKED},
     PreemptionStage.ASKED: {PreemptionStage.DEMANDED, PreemptionStage.SPARED},
@@ -335,7 +335,7 @@ class GivingBack(RuleBasedStateMachine):
             self.began_s[name] = now.at_s
         if step.stage in (PreemptionStage.DEMANDED, PreemptionStage.RELEASED):
             of_grace = 0.5 if step.stage is PreemptionStage.DEMANDED else 1
-            assert now.at_s - self.began_s[name] >= of_grace * PATIENCE.grace_s
+            assert now.at_s - self.began_s[name] >= of_grace * PATIENCE.preempt_grace_s
 
     def _check_entitlements(self, now, effects):
         """What is asked back leaves each queue what it is entitled to.

@@ -103,7 +103,7 @@ class Federation:
         for number, (queue, size, wanted, node) in enumerate(drawn):
             attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number + 1), 1), EAST, QUEUES[queue], "ada")
             splitter = DrivenSplitter(
-                self.cycles, attempt, lambda _, path=QUEUES[queue]: path, usual(SplitSettings, patience=3)
+                self.cycles, attempt, lambda _, path=QUEUES[queue]: path, usual(SplitSettings, move_after_beats=3)
             )
             key = AskKey(20, -1, is_opportunistic=False, resource=gib(size))
             host = "" if node is None else f"{(EAST, WEST)[node % 2]}{node // 2}"

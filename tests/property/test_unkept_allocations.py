@@ -83,7 +83,9 @@ class Asking:
     def __init__(self, world, number, home, demand):
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), home, QUEUE, "ada")
         self.world, self.home, self.demand = world, home, demand
-        self.splitter = DrivenSplitter(world.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, patience=PATIENCE))
+        self.splitter = DrivenSplitter(
+            world.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, move_after_beats=PATIENCE)
+        )
         self.was_allocated = set()
 
     def beat(self):

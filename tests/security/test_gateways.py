@@ -18,7 +18,7 @@ from shim.server.rest.server import RestServer
 from tests.support.scripted_server import ScriptedServer
 
 LIMITS = ConnectionLimits(
-    max_head_bytes=8192, max_body_bytes=1000, request_timeout_s=0.1, keep_alive_s=0.1, max_connections=64
+    max_header_bytes=8192, max_body_bytes=1000, request_timeout_s=0.1, keep_alive_s=0.1, max_connections=64
 )
 LAST = b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 INNER = b"GET /inner HTTP/1.1\r\nHost: a\r\n\r\n"

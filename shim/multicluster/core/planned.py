@@ -133,7 +133,7 @@ class PlannedSplitter:
 
     def __init__(self, settings: SplitSettings) -> None:
         self._settings = settings
-        self._fallback = CapacitySplitter(self._settings.patience)
+        self._fallback = CapacitySplitter(self._settings.move_after_beats)
         self._groups: dict[AskKey, AllocationGroup] = {}
         self._changed: dict[AskKey, None] = {}
         self._dropped: dict[AskKey, None] = {}
@@ -322,7 +322,7 @@ class PlannedSplitter:
         """Say why the queue's cycle does not plan this request; empty if it does."""
         if said := why_unmatched(group.request, group.eligible):
             return said
-        said = why_too_old(group.eligible, self._settings.oldest_s)
+        said = why_too_old(group.eligible, self._settings.oldest_view_s)
         self.fallbacks += bool(said)
         return said
 
@@ -330,7 +330,7 @@ class PlannedSplitter:
         self, group: AllocationGroup, capacities: Sequence[ClusterCapacity]
     ) -> Mapping[SubClusterId, int]:
         if group.request.key.placement is not None:
-            asked = dict(split_constrained(group.request, capacities, self._settings.patience))
+            asked = dict(split_constrained(group.request, capacities, self._settings.move_after_beats))
         else:
             asked = dict(self._fallback.split(group.request, capacities))
         for each in reversed(group.allocations):
@@ -358,7 +358,7 @@ class PlannedSplitter:
 
     def _give_up_starving(self, group: AllocationGroup) -> frozenset[SubClusterId]:
         """Tentative allocations that are not honoured in time; the sub-clusters where nothing new is to start."""
-        patience = self._settings.patience
+        patience = self._settings.move_after_beats
         starving = group.count_silence(patience)
         for each in group.allocations:
             if each.subcluster in starving and not each.is_pending:
@@ -387,7 +387,7 @@ class PlannedSplitter:
         local = dict(data_in(rooms, group.request))
         if group.request.key.placement is not None:
             local |= {room.subcluster: group.request.wanted for room in rooms if room.is_home}
-        row = group.row(local, avoided, self._settings.patience)
+        row = group.row(local, avoided, self._settings.move_after_beats)
         if row != group.published:
             group.published = row
             self._changed[group.key] = None

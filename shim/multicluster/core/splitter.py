@@ -52,12 +52,12 @@ class SplitSettings:
     """Limits of a split: how long an ask stays where it is, and how old a view may be.
 
     Attributes:
-        patience: Heartbeats without a grant after which an ask may move.
-        oldest_s: A view that is older is not planned on: asks are split by capacity alone.
+        move_after_beats: Heartbeats without a grant after which an ask may move.
+        oldest_view_s: A view that is older is not planned on: asks are split by capacity alone.
     """
 
-    patience: int
-    oldest_s: float
+    move_after_beats: int
+    oldest_view_s: float
 
 
 class AskSplitter(ContainerWatch, Protocol):
@@ -227,9 +227,9 @@ def why_unmatched(request: PendingRequest, eligible: Mapping[SubClusterId, Clust
     return "such containers queue at nodes" if request.key.is_opportunistic else ""
 
 
-def why_too_old(eligible: Mapping[SubClusterId, ClusterCapacity], oldest_s: float) -> str:
+def why_too_old(eligible: Mapping[SubClusterId, ClusterCapacity], oldest_view_s: float) -> str:
     """Name the sub-clusters with too old a view, and its age; empty if all are fresh enough."""
-    old = [room for room in eligible.values() if room.age_s > oldest_s]
+    old = [room for room in eligible.values() if room.age_s > oldest_view_s]
     named = ", ".join(f"{each.subcluster} {each.age_s:.1f} s" for each in old)
     return f"the view is too old: {named}" if old else ""
 

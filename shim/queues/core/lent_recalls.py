@@ -118,7 +118,7 @@ class LentRecalls:
             if each.gone_s is None and name not in here:
                 each.gone_s = now.at_s
             is_settled = each.gone_s is not None and now.at_s - each.gone_s >= self._settings.settle_s
-            if is_settled or now.at_s - each.since_s >= self._settings.grace_s + self._settings.stuck_s:
+            if is_settled or now.at_s - each.since_s >= self._settings.preempt_grace_s + self._settings.stuck_s:
                 del self._recalled[name]
 
     def _spare(self, now: ShareSnapshot, needs: Mapping[ApplicationAttemptId, LenderNeed]) -> Iterable[Step]:
@@ -135,7 +135,7 @@ class LentRecalls:
                 yield _step(each, PreemptionStage.SPARED, reason)
 
     def _advance(self, now: ShareSnapshot) -> Iterable[Step]:
-        grace_s = self._settings.grace_s
+        grace_s = self._settings.preempt_grace_s
         due = {PreemptionStage.ASKED: grace_s / 2, PreemptionStage.DEMANDED: grace_s}
         after = {
             PreemptionStage.ASKED: PreemptionStage.DEMANDED,

@@ -6,8 +6,9 @@ could have, those that hold more are made to give back, the largest violation fi
     held back ──▶ asked back ──▶ demanded ──▶ released
     (the asks)        └──────────────┴──────▶ spared
 
-Asks are held back at once; containers are asked back when that did not suffice for `persist_s`. What is on its way
-back counts as given, so that nothing is asked back twice. While a sub-cluster does not tell how it is, nothing happens.
+Asks are held back at once; containers are asked back when that did not suffice for `preempt_after_s`. What is on its
+way back counts as given, so that nothing is asked back twice. While a sub-cluster does not tell how it is, nothing
+happens.
 
 Source: Megha, algorithm 2; `PreemptionMessage` and the waits of YARN's ProportionalCapacityPreemptionPolicy.
 """
@@ -222,13 +223,16 @@ class Preemption:
 
     def _advance(self, now: ShareSnapshot) -> Iterable[Step]:
         """One stage at a time, when it is due."""
-        grace_s = self.settings.grace_s
+        grace_s = self.settings.preempt_grace_s
         for each in self._victims.active():
             waited_s = now.at_s - each.since_s
             if each.stage is PreemptionStage.ASKED and waited_s >= grace_s / 2:
                 stage, reason = PreemptionStage.DEMANDED, f"not given back in {waited_s:.0f} s"
             elif each.stage is PreemptionStage.DEMANDED and waited_s >= grace_s:
-                stage, reason = PreemptionStage.RELEASED, f"not given back in {waited_s:.0f} s, of {grace_s:g} s grace"
+                stage, reason = (
+                    PreemptionStage.RELEASED,
+                    f"not given back in {waited_s:.0f} s, of {grace_s:g} s grace",
+                )
             else:
                 continue
             each.stage, each.changed_s = stage, now.at_s
@@ -237,7 +241,7 @@ class Preemption:
 
     def _choose(self, now: ShareSnapshot, owed: list[QueueShare]) -> Iterable[Step]:
         """Ask back what is still lacking, container by container, within the budgets."""
-        due = [queue for queue in owed if now.at_s - self._owed_since[queue.path] >= self.settings.persist_s]
+        due = [queue for queue in owed if now.at_s - self._owed_since[queue.path] >= self.settings.preempt_after_s]
         budget = self._budget(now)
         givers = {path for path, left in budget.items() if left}
         takeable = [

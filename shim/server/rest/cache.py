@@ -22,12 +22,12 @@ class CacheLimits:
     """Limits of what is kept.
 
     Attributes:
-        entries: Answers; 0 keeps none.
-        total_bytes: Of their bodies; one that needs more than a quarter of it is not kept.
+        answers: How many; 0 keeps none.
+        answers_bytes: Of their bodies; one that needs more than a quarter of it is not kept.
     """
 
-    entries: int
-    total_bytes: int
+    answers: int
+    answers_bytes: int
 
 
 @dataclass(slots=True)
@@ -97,11 +97,11 @@ class ResponseCache:
     def keep(self, key: CacheKey, kept: Kept) -> None:
         """Keep an answer; the ones that were asked for least lately give way when there is no room."""
         self.drop(key)
-        if len(kept.body) > self._limits.total_bytes // 4 or _written_by_clients(key) > _LONGEST_KEY:
+        if len(kept.body) > self._limits.answers_bytes // 4 or _written_by_clients(key) > _LONGEST_KEY:
             return
         self._entries[key] = kept
         self._bytes += len(kept.body)
-        while len(self._entries) > self._limits.entries or self._bytes > self._limits.total_bytes:
+        while len(self._entries) > self._limits.answers or self._bytes > self._limits.answers_bytes:
             self.drop(next(iter(self._entries)))
 
     def drop(self, key: CacheKey) -> None:

@@ -40,7 +40,7 @@ class ConnectionLimits:
     """Limits of one client.
 
     Attributes:
-        max_head_bytes: Request line and headers together; more is 431.
+        max_header_bytes: Request line and headers together; more is 431.
         max_body_bytes: More is 413.
         request_timeout_s: From the first byte of a request to its last; then the connection is cut.
         keep_alive_s: An idle connection is closed after this time.
@@ -50,7 +50,7 @@ class ConnectionLimits:
             taken; beyond that the one for which some are kept for longest goes.
     """
 
-    max_head_bytes: int
+    max_header_bytes: int
     max_body_bytes: int
     request_timeout_s: float
     keep_alive_s: float
@@ -247,8 +247,8 @@ class GuardedProtocol(HttpToolsProtocol):
     def _is_too_long(self) -> bool:
         """True if a head is too long, or what stands around a body: chunks' sizes, extensions and trailers."""
         if self._is_in_head:
-            return self._head_bytes > self._limits.max_head_bytes
-        return self._rest_bytes > self._limits.max_head_bytes + _MOST_AROUND * self._body_bytes
+            return self._head_bytes > self._limits.max_header_bytes
+        return self._rest_bytes > self._limits.max_header_bytes + _MOST_AROUND * self._body_bytes
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words; ours are those of Jetty
         """Say what is wrong, as a ResourceManager's server does, and close once the client has heard it.
@@ -303,7 +303,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         self._is_in_head = False
         try:
-            check_size(self.url, self.headers, self._limits.max_head_bytes)
+            check_size(self.url, self.headers, self._limits.max_header_bytes)
             check_framing(self.headers, self._http.get_http_version(), self._limits.max_body_bytes)
             check_host(self.headers, self._reception.names)
         except RefusedHeadError as exc:
@@ -428,14 +428,14 @@ def check_host(headers: list[tuple[bytes, bytes]], names: HostNames) -> None:
             raise RefusedHeadError(421, "Misdirected Request: this Host is not one of server.host_names")
 
 
-def check_size(url: bytes, headers: list[tuple[bytes, bytes]], max_head_bytes: int) -> None:
+def check_size(url: bytes, headers: list[tuple[bytes, bytes]], max_header_bytes: int) -> None:
     """Refuse a head that came in one piece and is too long.
 
     Raises:
         RefusedHeadError: 431.
     """
     if len(headers) > _MOST_HEADERS or (
-        len(url) + sum(len(name) + len(value) + 4 for name, value in headers) > max_head_bytes
+        len(url) + sum(len(name) + len(value) + 4 for name, value in headers) > max_header_bytes
     ):
         raise RefusedHeadError(431, "Request Header Fields Too Large")
 

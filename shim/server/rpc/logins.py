@@ -46,7 +46,7 @@ class TicketLogin:
         start: Begins a login.
         principals: Whose principals are which users.
         qualities: What protects calls afterwards, most wanted first.
-        allows_simple: Whether names are believed all the same.
+        allow_simple: Whether names are believed all the same.
     """
 
     service: str
@@ -54,7 +54,7 @@ class TicketLogin:
     start: Callable[[], SASLSession]
     principals: PrincipalRules
     qualities: Sequence[QualityOfProtection]
-    allows_simple: bool = False
+    allow_simple: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Logins:
         kerberos = self._kerberos
         if kerberos is not None:
             offers.append(SASLOffer(AuthMethod.KERBEROS, kerberos.service, kerberos.host, kerberos.start))
-        if kerberos is None or kerberos.allows_simple:
+        if kerberos is None or kerberos.allow_simple:
             offers.append(SIMPLE_OFFER)
         return tuple(offers)
 

@@ -732,9 +732,9 @@ async def test_a_live_application_is_kept_no_longer_than_the_bound(server):
 @pytest.mark.parametrize(
     ("limits", "expected"),
     [
-        (usual(CacheLimits, entries=2), ["/nodes", "/scheduler"]),
-        (usual(CacheLimits, entries=0), []),
-        (usual(CacheLimits, total_bytes=8), []),
+        (usual(CacheLimits, answers=2), ["/nodes", "/scheduler"]),
+        (usual(CacheLimits, answers=0), []),
+        (usual(CacheLimits, answers_bytes=8), []),
     ],
 )
 async def test_no_more_answers_are_kept_than_configured(limits, expected):
@@ -748,7 +748,7 @@ async def test_no_more_answers_are_kept_than_configured(limits, expected):
 
 
 async def test_what_was_asked_for_least_lately_gives_way_first():
-    server = ScriptedServer(kept=usual(CacheLimits, entries=2))
+    server = ScriptedServer(kept=usual(CacheLimits, answers=2))
     await server.poll()
     for path in ("/metrics", "/nodes", "/metrics", "/scheduler"):
         await server.get(path)

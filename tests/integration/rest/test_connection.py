@@ -19,7 +19,7 @@ from shim.server.rest.server import RestServer
 
 POST = b"POST /x HTTP/1.1\r\nHost: a\r\n"
 LIMITS = ConnectionLimits(
-    max_head_bytes=8192,
+    max_header_bytes=8192,
     max_body_bytes=1000,
     request_timeout_s=0.3,
     keep_alive_s=0.5,

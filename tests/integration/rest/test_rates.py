@@ -117,7 +117,7 @@ async def test_a_whole_heddle_counts_by_its_configuration(tmp_path):
 
 
 async def test_too_many_calls_of_a_user_at_one_time_are_429_and_others_are_not():
-    rates = CallRates(RateLimits(at_one_time=1), FakeClock())
+    rates = CallRates(RateLimits(user_calls=1), FakeClock())
     server = ScriptedServer(rates=rates)
     await server.poll()
     with rates.under_way(Caller("alice", "alice")):

@@ -114,6 +114,24 @@ def test_what_a_key_sets_has_no_default_in_the_room_that_uses_it():
     assert sorted(twice) == [], "take the default away: it stands in the section of the configuration"
 
 
+def renamed_keys(module):
+    """Settings of rooms that are made of a key and are called otherwise than it."""
+    for call in ast.walk(ast.parse(inspect.getsource(module))):
+        kind = meant(module, call.func) if isinstance(call, ast.Call) else None
+        if not dataclasses.is_dataclass(kind) or not kind.__name__.endswith(
+            ("Settings", "Limits", "Rules", "Schedule")
+        ):
+            continue
+        names = [each.name for each in dataclasses.fields(kind)]
+        for name, value in [*zip(names, call.args, strict=False), *((each.arg, each.value) for each in call.keywords)]:
+            if isinstance(value, ast.Attribute) and value.attr in KEYS - {"name", name}:
+                yield f"{kind.__name__}.{name} is {value.attr}"
+
+
+def test_a_setting_of_a_room_is_called_as_its_key_is():
+    assert sorted({found for module in modules() for found in renamed_keys(module)}) == []
+
+
 def test_a_key_of_a_queue_has_the_default_of_a_queue_without_a_table():
     (table,) = (node for node in ast.parse(inspect.getsource(queues.QueueConfig)).body)
     chosen = {f.name for f in dataclasses.fields(FederatedQueue) if says_something(f.default)}

@@ -157,12 +157,12 @@ FREE = replace(EAST, node_settings={SCHEDULER: HadoopSetting("east:8030")})
 
 
 def test_a_scheduler_address_that_is_not_final_is_what_heddles_server_needs():
-    assert trouble(FREE, WEST, scheduler_server="heddle:8030") == set()
-    assert trouble(FREE, scheduler_server="heddle:8030", spanning=("root.prod",)) == set()
+    assert trouble(FREE, WEST, scheduler_rpc="heddle:8030") == set()
+    assert trouble(FREE, scheduler_rpc="heddle:8030", spanning=("root.prod",)) == set()
 
 
 def test_a_scheduler_address_that_is_final_keeps_applications_from_spanning():
-    found = trouble(FREE, WEST, scheduler_server="heddle:8030", spanning=("root.prod",))
+    found = trouble(FREE, WEST, scheduler_rpc="heddle:8030", spanning=("root.prod",))
     assert found == {("scheduler address", "west", Level.WARNING)}
 
 
@@ -202,7 +202,7 @@ def test_view_rights_at_one_place_and_not_at_another_are_named(has_acls, guarded
 
 
 def test_names_what_the_configuration_opens():
-    assert trouble(EAST, WEST, wildcard_proxy_users=("knox",), allows_anonymous=True) == {
+    assert trouble(EAST, WEST, wildcard_proxy_users=("knox",), allow_anonymous=True) == {
         ("security", "", Level.WARNING)
     }
 
@@ -225,7 +225,7 @@ def test_kerberos_that_works_is_no_trouble():
     ("kerberos", "level"),
     [
         (KerberosFacts("rm/node@REALM", trouble="no key"), Level.ERROR),
-        (KerberosFacts("rm/node@REALM", allows_simple=True), Level.WARNING),
+        (KerberosFacts("rm/node@REALM", allow_simple=True), Level.WARNING),
         (KerberosFacts("rm/node@REALM", web="0.0.0.0:8088"), Level.WARNING),
     ],
     ids=["a bad keytab", "names at the servers", "names over REST"],
@@ -276,7 +276,7 @@ def test_a_store_that_is_away_is_an_error():
 
 
 def test_whatever_is_wrong_comes_with_what_to_do():
-    everything = FederationFacts([east for east, _ in SICK.values()], store_trouble="x", allows_anonymous=True)
+    everything = FederationFacts([east for east, _ in SICK.values()], store_trouble="x", allow_anonymous=True)
     without = {found.check for found in examine(everything) if found.level is not Level.OK and not found.advice}
     assert without <= {"versions"}
 
@@ -496,9 +496,9 @@ def test_rules_for_a_proxy_user_need_hosts_and_whom_it_may_be(names):
     [
         (HadoopSetting("e:1", is_final=True), {}, Level.OK, "ApplicationMasters use e:1, whatever"),
         (HadoopSetting("e:1", is_final=True), {"spanning": ("root.a",)}, Level.WARNING, "on its nodes and final"),
-        (HadoopSetting("e:1"), {"scheduler_server": "h:2"}, Level.OK, "(Heddle's is h:2), or e:1 without one"),
+        (HadoopSetting("e:1"), {"scheduler_rpc": "h:2"}, Level.OK, "(Heddle's is h:2), or e:1 without one"),
         (HadoopSetting("e:1"), {}, Level.WARNING, "but not final: the submitter's value goes first"),
-        (None, {"scheduler_server": "h:2"}, Level.WARNING, "could not be read from a node's /conf"),
+        (None, {"scheduler_rpc": "h:2"}, Level.WARNING, "could not be read from a node's /conf"),
     ],
 )
 def test_whose_scheduler_address_counts_is_told(setting, changes, level, message):

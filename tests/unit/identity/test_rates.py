@@ -94,7 +94,7 @@ def test_a_call_that_is_not_let_in_at_once_takes_nothing_of_either_and_is_not_to
 
 def test_calls_under_way_are_counted_by_user_until_they_end():
     told = []
-    rates = CallRates(RateLimits(at_one_time=2), FakeClock(), told.append)
+    rates = CallRates(RateLimits(user_calls=2), FakeClock(), told.append)
     with rates.under_way(ALICE), rates.under_way(Caller("alice", "knox")):
         with pytest.raises(TooManyCallsError, match="2 calls of the user alice are under way already") as caught:
             rates.under_way(ALICE).__enter__()
@@ -111,7 +111,7 @@ def test_calls_under_way_are_counted_by_user_until_they_end():
 
 def test_the_nameless_and_calls_without_a_limit_are_not_counted():
     nameless = Caller("dr.who", "", is_anonymous=True)
-    rates, unlimited = CallRates(RateLimits(at_one_time=1), FakeClock()), CallRates(RateLimits(), FakeClock())
+    rates, unlimited = CallRates(RateLimits(user_calls=1), FakeClock()), CallRates(RateLimits(), FakeClock())
     with rates.under_way(nameless), rates.under_way(nameless), unlimited.under_way(ALICE), unlimited.under_way(ALICE):
         pass
 

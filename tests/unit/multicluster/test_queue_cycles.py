@@ -64,7 +64,7 @@ class Queue:
             self.view,
             self.clock,
             Random(0),  # noqa: S311
-            usual(CycleSettings, every_s=0.25, data=data),
+            usual(CycleSettings, cycle_s=0.25, data=data),
             bids=bids,
         )
         self.number = 0
@@ -88,7 +88,7 @@ class Queue:
 
     def enters(self, number):
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, QUEUE, "ada")
-        return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, patience=3))
+        return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, move_after_beats=3))
 
 
 class SeenBids:

@@ -23,7 +23,7 @@ class ShadowedQueue(Queue):
             self.view,
             self.clock,
             Random(0),  # noqa: S311 - a test
-            usual(CycleSettings, every_s=0.25),
+            usual(CycleSettings, cycle_s=0.25),
             shadow_of=lambda _: self.shadow,
         )
 

@@ -39,7 +39,7 @@ class SolvingQueue(Queue):
     def __init__(self, order="quincy"):
         super().__init__(order)
         self.solver = SlowSolver()
-        settings = usual(CycleSettings, every_s=0.25, solve_s=0.7)
+        settings = usual(CycleSettings, cycle_s=0.25, solve_s=0.7)
         rng = Random(0)  # noqa: S311 - a test
         self.cycles = QueueCycles(self.launches, self.order_of, self.view, self.clock, rng, settings, solve=self.solver)
         self.running = None
@@ -119,7 +119,7 @@ async def test_what_came_while_it_waited_has_the_next_cycle(queue, two):
 
 async def test_another_queue_does_not_wait(queue, two):
     attempt = replace(queue.enters(4).plans.attempt, queue="root.other")
-    other = DrivenSplitter(queue.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, patience=3))
+    other = DrivenSplitter(queue.cycles, attempt, lambda _: QUEUE, usual(SplitSettings, move_after_beats=3))
     other.split(PendingRequest(KEY, 1), CAPACITIES)
     await queue.later()
     assert queue.cycles.cycles == 1

@@ -94,7 +94,7 @@ class TwoClusterFederation:
                 unmanaged_ams=unmanaged_ams,
                 store=self.store,
                 capacities=self.capacities,  # type: ignore[arg-type]  # as far as it is needed
-                matching=AttemptMatching(usual(SplitSettings, patience=3)),
+                matching=AttemptMatching(usual(SplitSettings, move_after_beats=3)),
                 clock=VirtualClock(),
                 settings=SETTINGS,
                 keeps_containers=self._keeps,

@@ -25,7 +25,7 @@ class ShadowSolvingQueue(SolvingQueue):
             self.view,
             self.clock,
             Random(0),  # noqa: S311 - a test
-            usual(CycleSettings, every_s=0.25, solve_s=0.7),
+            usual(CycleSettings, cycle_s=0.25, solve_s=0.7),
             solve=self.in_force,
             shadow_solve=self.solver,
             shadow_of=lambda _: self.shadow,

@@ -49,7 +49,7 @@ POLICY = SharePolicy(
     ),
     version=1,
 )
-PATIENCE = PreemptionSettings(persist_s=2, grace_s=8, settle_s=2)
+PATIENCE = PreemptionSettings(preempt_after_s=2, preempt_grace_s=8, settle_s=2)
 NOTHING = ResourceVector()
 
 

@@ -304,7 +304,7 @@ async def test_ids_are_of_the_lost_time_up_to_the_restore_and_foreign_if_no_epoc
         (await federation.start()).view,
         {},
         federation.clock,
-        RestoreGapSettings(history_s=1.0),
+        RestoreGapSettings(records_s=1.0),
         restored_at_ms=1000,
         epochs=frozenset({999, 1001}),
     )
@@ -344,7 +344,7 @@ async def test_one_that_ended_so_long_ago_that_its_record_is_purged_is_no_sign_o
     ended_at_ms = int(federation.clock.now_s() * 1000) - ended_ago_ms if state == "FINISHED" else 0
     federation["west"].add_application(AN_ID, state, finishedTime=ended_at_ms)
     await heddle.poll()
-    settings = RestoreGapSettings(history_s=60.0)
+    settings = RestoreGapSettings(records_s=60.0)
     past = RestoreGap(InMemoryHistoryStore(store), heddle.view, heddle.managers, federation.clock, settings)
     await past.round()
     assert past.adopted == ({AN_ID: WEST} if is_adopted else {})

@@ -62,7 +62,7 @@ def an_endless_directory(size):
 def asked(directory):
     return DirectorySettings(
         urls=(directory.tls_url,),
-        starts_tls=False,
+        start_tls=False,
         ca_file=directory.authority.file,
         bind_dn=ADMIN,
         password=PASSWORD,
@@ -159,17 +159,17 @@ def test_two_entries_of_one_name_are_nobody(asked):
 
 
 def test_where_there_is_tls_from_the_start_none_is_asked_for(asked):
-    assert LDAPGroups(replace(asked, starts_tls=True))("bob") == {"ops"}
+    assert LDAPGroups(replace(asked, start_tls=True))("bob") == {"ops"}
 
 
 def test_tls_may_be_asked_for_on_a_connection_that_begins_without(asked, directory):
-    assert LDAPGroups(replace(asked, urls=(directory.url,), starts_tls=True))("bob") == {"ops"}
+    assert LDAPGroups(replace(asked, urls=(directory.url,), start_tls=True))("bob") == {"ops"}
 
 
 def test_a_server_that_another_authority_vouches_for_is_told_no_password(asked, directory, tmp_path):
     stranger = TestAuthority(tmp_path, "stranger")
-    for urls, starts_tls in (((directory.tls_url,), False), ((directory.url,), True)):
-        lookup = LDAPGroups(replace(asked, urls=urls, starts_tls=starts_tls, ca_file=stranger.file))
+    for urls, start_tls in (((directory.tls_url,), False), ((directory.url,), True)):
+        lookup = LDAPGroups(replace(asked, urls=urls, start_tls=start_tls, ca_file=stranger.file))
         with pytest.raises(UnavailableError, match="the directory at"):
             lookup("ada")
 
@@ -193,7 +193,7 @@ def test_a_server_that_hangs_is_not_waited_for(asked, directory):
         with pytest.raises(UnavailableError, match="Timed out"):
             LDAPGroups(replace(asked, urls=(directory.url,), timeout_s=0.3))("ada")
         with pytest.raises(UnavailableError, match=r"Timed out|takes connections and hangs"):
-            LDAPGroups(replace(asked, urls=(directory.url,), starts_tls=True, timeout_s=0.3))("ada")
+            LDAPGroups(replace(asked, urls=(directory.url,), start_tls=True, timeout_s=0.3))("ada")
         with pytest.raises(UnavailableError, match="takes connections and hangs"):
             LDAPGroups(replace(asked, timeout_s=0.3))("ada")
     finally:

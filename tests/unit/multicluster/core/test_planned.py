@@ -45,7 +45,7 @@ class Split:
     """A splitter, and the demand that its ledger would give it."""
 
     def __init__(self, wanted, capacities=CAPACITIES, patience=3, **demand):
-        self.splitter = PlannedSplitter(usual(SplitSettings, patience=patience))
+        self.splitter = PlannedSplitter(usual(SplitSettings, move_after_beats=patience))
         self.demand = PendingRequest(KEY, wanted, **demand)
         self.capacities = capacities
 

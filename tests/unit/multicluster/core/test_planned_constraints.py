@@ -42,7 +42,7 @@ CAPACITIES = (a_room(EAST), a_room(WEST))
 
 class Split:
     def __init__(self, wanted, capacities=CAPACITIES, placement=APART, held=None, **demand):
-        self.splitter = PlannedSplitter(usual(SplitSettings, patience=3))
+        self.splitter = PlannedSplitter(usual(SplitSettings, move_after_beats=3))
         self.key = a_key(placement)
         self.spoken = SpokenFor()
         self.demand = PendingRequest(self.key, wanted, tags=TagCounts(held or {}, self.spoken), **demand)

@@ -26,7 +26,7 @@ UNIT = ResourceVector(1024, 1)
 PLACES = 12
 TOTAL = UNIT.times(PLACES)
 ETL = "root.etl"
-PATIENCE = PreemptionSettings(persist_s=2, grace_s=4, settle_s=3, idle_s=30, stale_s=10, stuck_s=100)
+PATIENCE = PreemptionSettings(preempt_after_s=2, preempt_grace_s=4, settle_s=3, idle_s=30, stale_s=10, stuck_s=100)
 
 
 @dataclass

@@ -26,7 +26,7 @@ LENDER, BORROWER = (ApplicationAttemptId(ApplicationId(1, number), 1) for number
 UNIT = ResourceVector(1024, 1)
 TOTAL = ResourceVector(8 * 1024, 8)
 ETL = "root.etl"
-PATIENCE = PreemptionSettings(persist_s=2, grace_s=4, settle_s=3, stuck_s=100)
+PATIENCE = PreemptionSettings(preempt_after_s=2, preempt_grace_s=4, settle_s=3, stuck_s=100)
 
 
 def a_container(number, *, owner=BORROWER, at=EAST, since_s=900.0, lent=True, size=UNIT, told=True):

@@ -24,7 +24,7 @@ from shim.queues.core.preemption_sizes import easy, lacking
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 UNIT = ResourceVector(1024, 0)
 CAPACITY = ResourceVector(16 * 1024, 0)
-PATIENCE = PreemptionSettings(persist_s=2, grace_s=4, settle_s=3)
+PATIENCE = PreemptionSettings(preempt_after_s=2, preempt_grace_s=4, settle_s=3)
 
 
 def slots(count: float) -> ResourceVector:
@@ -174,7 +174,7 @@ def test_lent_containers_of_another_cluster_go_before_ones_own_where_what_waits_
     assert set(first_asked((*own, *lent), spanning(2))) <= {6, 7, 8, 9}
 
 
-IDLE = PreemptionSettings(persist_s=2, grace_s=4, settle_s=3, idle_s=5)
+IDLE = PreemptionSettings(preempt_after_s=2, preempt_grace_s=4, settle_s=3, idle_s=5)
 
 
 def restrains(effects: list[object]) -> bool:
@@ -244,7 +244,7 @@ def test_what_a_queue_was_granted_since_the_reports_counts_as_used_and_nothing_e
 
 @pytest.mark.parametrize(("ago_ms", "asked"), [(59_999 - 2000, 0), (60_000 - 2000, 1)])
 def test_what_was_asked_back_a_minute_ago_is_out_of_the_budget(ago_ms: int, asked: int) -> None:
-    """The first container could be asked back two seconds from now, when `prod` has waited for `persist_s`."""
+    """The first container could be asked back two seconds from now, when `prod` has waited for `preempt_after_s`."""
     clusters = Clusters(containers_at(EAST, range(2, 10)), 11, {EAST: WaitingWork(UNIT, 1)})
     before = (int(clusters.at_s * 1000) + 1000 - ago_ms, ContainerId(an_attempt(1), 99))
     clusters.core.recall(Memory(taken={"root.dev": frozenset({before})}), clusters.at_s)

@@ -28,7 +28,7 @@ ASKED, DEMANDED, RELEASED, SPARED = (
     PreemptionStage.RELEASED,
     PreemptionStage.SPARED,
 )
-PATIENCE = PreemptionSettings(persist_s=2, grace_s=8, settle_s=3, stale_s=10, stuck_s=20)
+PATIENCE = PreemptionSettings(preempt_after_s=2, preempt_grace_s=8, settle_s=3, stale_s=10, stuck_s=20)
 
 
 def slots(count):

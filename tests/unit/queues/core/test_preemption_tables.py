@@ -28,7 +28,7 @@ from shim.queues.core.preemption_sizes import lacking, within
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 UNIT = ResourceVector(1024, 0)
 CAPACITY = ResourceVector(16 * 1024, 0)
-PATIENCE = PreemptionSettings(persist_s=2, grace_s=4, settle_s=3, stuck_s=10)
+PATIENCE = PreemptionSettings(preempt_after_s=2, preempt_grace_s=4, settle_s=3, stuck_s=10)
 ASKED, DEMANDED = PreemptionStage.ASKED, PreemptionStage.DEMANDED
 RELEASED, SPARED, HELD_BACK = PreemptionStage.RELEASED, PreemptionStage.SPARED, PreemptionStage.HELD_BACK
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)

@@ -122,7 +122,7 @@ class ClientServiceFixture:
             IdentityRules, admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))}
         )
         identity = IdentityService(self.rules or rules, secret=b"s" * 32, clock=clock)
-        self.rates = CallRates(RateLimits(user=Rate(1.0, 2), at_one_time=8), clock)
+        self.rates = CallRates(RateLimits(user=Rate(1.0, 2), user_calls=8), clock)
         self.server = ClientService(
             ClientUseCases(
                 calls=calls,

@@ -31,10 +31,10 @@ def never() -> GSSAPIServer:
     raise AssertionError("no login begins here")
 
 
-def logins(*, allows_simple=False, has_tokens=True, is_on=True):
+def logins(*, allow_simple=False, has_tokens=True, is_on=True):
     clock = FakeClock()
     rules = usual(IdentityRules, proxy_users={"oozie": ProxyRule(hosts=("10.0.0.0/8",), users=("ada",))})
-    kerberos = TicketLogin("rm", "node", never, PrincipalRules(frozenset({"HEDDLE.TEST"})), PLAIN, allows_simple)
+    kerberos = TicketLogin("rm", "node", never, PrincipalRules(frozenset({"HEDDLE.TEST"})), PLAIN, allow_simple)
     return Logins(
         IdentityService(rules, secret=b"s" * 32, clock=clock),
         DelegationTokens(b"s" * 32, clock, InMemoryTokenStore(), usual(TokenLimits)) if has_tokens else None,
@@ -55,7 +55,7 @@ def admitted(principal, effective="", *, address="10.1.2.3"):
     ("has", "offered"),
     [
         ({}, ["TOKEN", "KERBEROS"]),
-        ({"allows_simple": True}, ["TOKEN", "KERBEROS", "SIMPLE"]),
+        ({"allow_simple": True}, ["TOKEN", "KERBEROS", "SIMPLE"]),
         ({"has_tokens": False}, ["KERBEROS"]),
         ({"is_on": False}, ["TOKEN", "SIMPLE"]),
         ({"is_on": False, "has_tokens": False}, ["SIMPLE"]),
@@ -99,7 +99,7 @@ def test_nobody_acts_for_others_without_leave_or_comes_from_elsewhere(principal,
 
 def test_who_comes_by_name_has_no_ticket():
     context = ContextReceived("ada", "", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"))
-    told = logins(allows_simple=True).admit(context, "10.1.2.3")
+    told = logins(allow_simple=True).admit(context, "10.1.2.3")
 
     assert isinstance(told, Caller)
     assert (told.user, told.has_ticket) == ("ada", False)
