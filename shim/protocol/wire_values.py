@@ -121,6 +121,8 @@ def rows_in_slices(raw: bytes, head: bytes) -> Iterator[list[msgspec.Raw]]:
     while begin < end:
         cut = raw.find(between, begin + _SLICE_BYTES, end)
         stop = end if cut < 0 else cut + 1
+        if stop - begin > _LONGEST_TEXT:
+            raise RemoteProtocolError(f"the list has a row of {stop - begin} bytes")
         yield decode(_ROWS, b"[%b]" % raw[begin:stop], "list")
         begin = stop + 1
 

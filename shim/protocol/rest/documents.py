@@ -201,6 +201,10 @@ def node_objects(raw: bytes) -> list[msgspec.Raw]:
     return rows_of(nodes.node) if isinstance(nodes, _Nodes) else []
 
 
+_MOST_ODD = 16 * 1024
+"""Bytes of a node that cannot be read as it stands, so that it is looked through: that takes its time."""
+
+
 class NodeReader:
     """Reads the nodes of one sub-cluster; what a node tells as it did last is not made anew."""
 
@@ -212,7 +216,8 @@ class NodeReader:
         try:
             return self._read(_NODE.decode(raw))
         except (msgspec.MsgspecError, RemoteProtocolError):
-            pass
+            if memoryview(raw).nbytes > _MOST_ODD:
+                return None
         try:
             return self._read(_NODE.decode(msgspec.json.encode(without_nulls(msgspec.json.decode(raw)))))
         except (msgspec.MsgspecError, RemoteProtocolError, RecursionError):

@@ -169,6 +169,8 @@ class _SchedulerAnswer(msgspec.Struct):
 
 _ANSWER = msgspec.json.Decoder(_SchedulerAnswer)
 _ANY = msgspec.json.Decoder()
+_MOST_ODD = 512 * 1024
+"""Bytes of a tree of which some queue cannot be read, so that each is looked at by itself: that takes its time."""
 _KIND = msgspec.json.Decoder(_Kind)
 _CAPACITY = msgspec.json.Decoder(_CapacityQueue, strict=False)
 _FAIR = msgspec.json.Decoder(_Fair, strict=False)
@@ -210,11 +212,13 @@ def _tree(
     """The root of a tree of queues, and how many queues of it cannot be read: each costs itself and those below it.
 
     Raises:
-        RemoteProtocolError: If the root cannot be read, or the tree is too deep.
+        RemoteProtocolError: If the root cannot be read, the tree is too deep, or it is large and some queue is odd.
     """
     try:
         return decoder.decode(raw), 0
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        if memoryview(raw).nbytes > _MOST_ODD:
+            raise RemoteProtocolError(f"the scheduler document is large, and not readable: {exc}") from exc
         whole_tree = decode(_ANY, raw, "scheduler")
     told = without_nulls(whole_tree)
     root, lost = _pruned(told.get(within) if within and isinstance(told, dict) else told, form, below, _MOST_LEVELS)

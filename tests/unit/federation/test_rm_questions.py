@@ -6,11 +6,12 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError
 from shim.federation.core.federation_view import Part
-from shim.federation.rm_questions import PROBE_USER, ask_applications, ask_part, ask_right_to_act
+from shim.federation.rm_questions import NODES, PROBE_USER, ask_applications, ask_part, ask_right_to_act, read_rows
 from shim.ports.resource_manager import RestAnswer
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
+from shim.protocol.rest.documents import NodeReader
 from shim.protocol.wire_values import MOST_AT_ONCE
 from tests.support.loop_watch import LoopWatch, too_long
 
@@ -84,7 +85,7 @@ LARGE = {
     "numbers that are none": a_list([ROW % (b"NaN", b"NaN")] * MANY),
     "one at the end": a_list([*USUAL, ROW % (b"n", b"NaN")]),
     "texts of nothing": b'{"apps":{"app":[%bNaN]}}' % (b'"",' * 600_000),
-    "numbers that are none alone": b'{"apps":{"app":[%b1]}}' % (b"-INF," * 1_500_000),
+    "numbers that are none alone": b'{"apps":{"app":[%b1]}}' % (b"-INF," * 500_000),
     "letters of other languages": a_list([ROW % ("\u00e9\u4e2d".encode() * 40, b"5.0")] * MANY),
     "no end": b'{"apps":{"app":["' + b"NaN" * 1_500_000,
     "no list": b'{"apps":' + b" " * 5_000_000 + b"NaN}",
@@ -106,6 +107,26 @@ async def test_no_document_of_a_cluster_holds_the_loop_however_odd_it_is(name):
     async def attempt():
         watch.reset()
         await asyncio.create_task(ask())
+        return watch.longest_s
+
+    with LoopWatch() as watch:
+        held = await too_long(attempt)
+    assert held is None, f"{held} {watch.what}"
+
+
+JUNK = b'"junk":[%b0]' % (b'{"a":null},' * 1400)
+ODD_NODES = {
+    "many": b'{"nodes":{"node":[%b]}}' % b",".join([b'{"id":"n:1","state":[1],%b}' % JUNK] * 120),
+    "one": b'{"nodes":{"node":[{"id":"n:1","state":[1],"junk":[%b0]}]}}' % (b'{"a":null},' * 330_000),
+}
+
+
+@pytest.mark.parametrize("name", ODD_NODES)
+async def test_no_node_that_is_odd_holds_the_loop(name):
+    async def attempt():
+        watch.reset()
+        rows, beyond, _ = await asyncio.create_task(read_rows(NODES, ODD_NODES[name], NodeReader()))
+        assert (rows, beyond) == ([], 120 if name == "many" else 1)
         return watch.longest_s
 
     with LoopWatch() as watch:

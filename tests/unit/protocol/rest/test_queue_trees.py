@@ -7,6 +7,7 @@ from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 from shim.protocol.rest.queue_trees import open_scheduler, read_scheduler
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
+from tests.support.loop_watch import too_long_at_once
 
 TOTAL = ResourceVector(8192, 8)
 
@@ -319,3 +320,20 @@ def test_users_are_told_in_every_form_of_a_list(users):
 def test_the_default_label_of_a_queue_is_told():
     assert read(capacity(LEAF | {"defaultNodeLabelExpression": "gpu"}))[1]["root.dev"].default_label == "gpu"
     assert read(capacity(LEAF | {"defaultNodeLabelExpression": None}))[1]["root.dev"].default_label == ""
+
+
+def odd_tree(count):
+    odd = b'{"queueName":5,"queues":5,"junk":[%b0]}' % (b'{"a":null},' * count)
+    queues = b'{"queueName":"a","capacity":50.0},' + odd
+    root = b'"type":"capacityScheduler","capacity":100.0,"queueName":"root","queues":{"queue":[%b]}' % queues
+    return b'{"scheduler":{"schedulerInfo":{%b}}}' % root
+
+
+async def test_no_tree_with_an_odd_queue_holds_the_loop():
+    """Each queue of such a tree is looked at by itself; one that is large is refused."""
+    _, queues = read(odd_tree(100))
+    assert set(queues) == {"root", "root.a"}
+    held = await too_long_at_once(lambda: read(odd_tree(20_000)))
+    assert held is None, held
+    with pytest.raises(RemoteProtocolError, match="large, and not readable"):
+        read(odd_tree(200_000))
