@@ -38,7 +38,9 @@ OPPOSITES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 OPERATIONS: Mapping[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Sub, ast.Sub: ast.Add}
 SCALES: Mapping[type[ast.operator], type[ast.operator]] = {ast.Mult: ast.Div, ast.Div: ast.Mult}
 EXTREMES = {"min": "max", "max": "min", "np.minimum": "np.maximum", "np.maximum": "np.minimum"}
-UNORDERED = frozenset([*EXTREMES, "isinstance", "hmac.compare_digest", "math.gcd", "np.broadcast_shapes"])
+UNORDERED = frozenset(
+    [*EXTREMES, "are_amounts", "hmac.compare_digest", "isinstance", "math.gcd", "np.broadcast_shapes"]
+)
 """Functions whose two arguments may change places, or that a type checker guards."""
 LOGS = ("_log", "_LOG", "log", "logger")
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

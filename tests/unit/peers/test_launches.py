@@ -1,6 +1,5 @@
 """Proposals for containers between a Global Master and Local Masters, in one process and over links."""
 
-import asyncio
 from collections import Counter
 from dataclasses import replace
 from random import Random
@@ -264,7 +263,7 @@ async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
     assert [told.verdict for told in asker.heard] == [Verdict.UNVERIFIED]
     await story.following.stop()
     asker.propose(2)
-    await asyncio.sleep(0.01)
+    await story.clock.settle()
     assert [told.verdict for told in asker.heard] == [Verdict.UNVERIFIED] * 2
 
 

@@ -360,11 +360,12 @@ def test_a_document_is_kept_up_to_a_length(size, is_kept):
         (a_document(1, "east"), a_document(1, "east", "FINISHED", as_of_s=1.0), 1),
         (a_document(1, "east"), a_document(1, "west", as_of_s=200.0), 0),
         (a_document(1, "west"), a_document(1, "east", as_of_s=1.0), 1),
-        (a_document(1, "east"), a_document(1, "south", as_of_s=200.0), 0),
+        (a_document(1, "east"), a_document(1, "annex", as_of_s=200.0), 0),
+        (a_document(1, "annex"), a_document(1, "west", as_of_s=1.0), 1),
     ],
 )
 def test_of_two_documents_the_later_one_the_final_one_or_that_of_the_first_home_stands(first, then, stands):
-    index = ApplicationIndex((EAST, WEST, SubClusterId("south")), 3)
+    index = ApplicationIndex((EAST, WEST, SubClusterId("annex")), 3)
     index.take(first)
     before = index.version
     became_final = index.take(then)

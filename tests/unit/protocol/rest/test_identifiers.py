@@ -5,7 +5,7 @@ from urllib.parse import unquote
 import pytest
 
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.identifiers import path_application, path_node
+from shim.protocol.rest.identifiers import path_application, path_attempt, path_container, path_node
 from tests.doubles.recorded import recorded_exchanges
 
 APPLICATIONS = [
@@ -46,3 +46,25 @@ def test_s24_what_is_no_id_never_becomes_one(text):
         path_application(text)
     with pytest.raises(JavaError):
         path_node(text)
+
+
+@pytest.mark.parametrize(
+    ("read", "good", "bad"),
+    [
+        (
+            path_attempt,
+            "appattempt_1700000000000_0001_000002",
+            {"appattempt_x": "AppAttemptId", "attempt_1_1_1": "AppAttemptId prefix"},
+        ),
+        (
+            path_container,
+            "container_e17_1700000000000_0001_02_000003",
+            {"container_x": "ContainerId", "application_1_1": "ContainerId prefix"},
+        ),
+    ],
+)
+def test_ids_of_attempts_and_containers_are_read_or_refused_by_what_is_wrong(read, good, bad):
+    assert str(read(good)) == good
+    for text, wrong in bad.items():
+        with pytest.raises(JavaError, match=f"Invalid {wrong}: {text}$"):
+            read(text)
