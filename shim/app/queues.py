@@ -71,7 +71,7 @@ class SharesOfQueues:
 
     def left_to_masters(self, queue: str) -> Mapping[SubClusterId, int]:
         """Return how many containers that come free next a queue leaves to ApplicationMasters at each sub-cluster."""
-        return self.room.load().left_to_masters(queue)
+        return self.room.meter.current(self.policy()).left_to_masters(queue)
 
     def rules(self) -> PlacementRules:
         """Return what operators want of places now."""

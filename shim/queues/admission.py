@@ -101,6 +101,10 @@ class AdmissionQueue:
         clock: The machine's.
         groups_of: The groups of a user.
         settings: How shares are enforced.
+
+    Attributes:
+        access: Who may submit to which queue.
+        meter: What queues hold and want, as last measured.
     """
 
     def __init__(
@@ -123,12 +127,12 @@ class AdmissionQueue:
         self._settings = settings
         self._records: dict[ApplicationId, SubmissionRecord] = {}
         self._counts: Counter[str] = Counter()
-        self._meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s)
+        self.meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s)
         self._told: dict[ApplicationId, str] = {}
         self._places: dict[ApplicationId, WaitingPlace] = {}
         self.former_runs = FormerRuns()
         self.work = WorkHistory()
-        self._meter.expected = self._expected
+        self.meter.expected = self._expected
         self.latest = Round()
 
     # -- the gate ----------------------------------------------------------------------------------------------------
@@ -171,7 +175,7 @@ class AdmissionQueue:
         user, application_id = submission.user, submission.application_id
         if not queue.max_applications and not queue.max_user_applications:
             return
-        load = self._meter.current(self._policy()).queues[queue.path]
+        load = self.meter.current(self._policy()).queues[queue.path]
         count = load.running + self._waiting_in(queue)
         if 0 < queue.max_applications <= count:
             message = (
@@ -200,7 +204,7 @@ class AdmissionQueue:
         if self._waiting_in(queue):
             return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
         mine = self._pending(submission, queue, int(self._clock.now_s() * 1000))
-        load = self._meter.current(self._policy())
+        load = self.meter.current(self._policy())
         if queue.is_sharing:
             others = self._applications(_MOST_AT_THE_SERVER)
             outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
@@ -210,7 +214,7 @@ class AdmissionQueue:
         if submission.application_id not in outcome.starters:
             return outcome.reasons.get(queue.path, f"queue {queue.path} is at a limit")
         load.queues[queue.path].start(submission.user, submission.resource)
-        self._meter.note_start(queue, submission)
+        self.meter.note_start(queue, submission)
         return ""
 
     def note_waiting(self, record: SubmissionRecord) -> None:
@@ -277,7 +281,7 @@ class AdmissionQueue:
         """Note a start: counted until the view shows it, and for the rate of its queue."""
         queue = self._queue_named(submission.queue)
         if queue is not None:
-            self._meter.note_start(queue, submission)
+            self.meter.note_start(queue, submission)
 
     async def kill(self, application_id: ApplicationId, by: Kills) -> bool:
         """End an application that waits; False if it does not.
@@ -319,7 +323,7 @@ class AdmissionQueue:
         """Return the applications that may start now; the others are told why not."""
         policy = self._policy()
         unplaced = [an_id for an_id, record in self._records.items() if self._queue_of(record) is None]
-        load = self._meter.renew(policy)
+        load = self.meter.renew(policy)
         self.latest = decide_starts(policy, load, self._applications(_MOST_LOOKED_AT), self._settings)
         starters = set(self.latest.starters)
         by_queue: dict[str, list[ApplicationId]] = {path: [] for path in self.latest.queues}
@@ -334,7 +338,7 @@ class AdmissionQueue:
 
     def preview(self) -> SharePreview:
         """Return the facts from which another process can compute the queues' standing under some policy."""
-        return SharePreview(self._meter.snapshot(), tuple(self._records.values()), self._settings)
+        return SharePreview(self.meter.snapshot(), tuple(self._records.values()), self._settings)
 
     def division(self) -> Division:
         """Divide the federation: every sharing queue's entitlement by present use and demand."""
@@ -342,11 +346,11 @@ class AdmissionQueue:
 
     def count_withheld(self, source: Callable[[], Mapping[str, ResourceVector]]) -> None:
         """Ask this, from now on, for what queues want and no scheduler has been told."""
-        self._meter.withheld = source
+        self.meter.withheld = source
 
     def load(self) -> FederationLoad:
         """Use of the queues, as last measured."""
-        return self._meter.current(self._policy())
+        return self.meter.current(self._policy())
 
     def queue_name(self, application_id: ApplicationId) -> str:
         """The queue that an application waits in, as submitted."""
@@ -367,7 +371,7 @@ class AdmissionQueue:
 
     def rate(self, path: str) -> float | None:
         """Starts of a queue's applications in a second, lately; None if there were too few to tell."""
-        return self._meter.rate(path)
+        return self.meter.rate(path)
 
     def _waiting_in(self, queue: FederatedQueue) -> int:
         """Count the waiting applications of a queue, by the few names that submissions have for it."""
@@ -422,7 +426,7 @@ class AdmissionQueue:
         first = self.latest.queues.get(path, [])
         known = set(first)
         order = [*first, *(an_id for an_id in waiting if an_id not in known)]
-        rate = self._meter.rate(path)
+        rate = self.meter.rate(path)
         reason = self.latest.reasons.get(path, f"queue {path} is at a limit")
         for position, application_id in enumerate(order[:_MOST_TOLD], start=1):
             place = WaitingPlace(position, len(order), position / rate if rate else None)
