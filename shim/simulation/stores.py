@@ -31,14 +31,20 @@ from shim.store.stores import Stores
 
 
 @dataclass(slots=True)
-class InMemoryActStore:
-    """Implements `ActStore`.
+class _CanBeAway:
+    """A store of which every call fails while `is_away` is true, as that of a database that cannot be reached."""
 
-    Attributes:
-        is_away: Whether it answers nothing.
-    """
+    is_away: bool = field(default=False, kw_only=True)
 
-    is_away: bool = False
+    def _check(self) -> None:
+        if self.is_away:
+            raise StoreUnavailableError("the store is away")
+
+
+@dataclass(slots=True)
+class InMemoryActStore(_CanBeAway):
+    """Implements `ActStore`."""
+
     _acts: list[PreemptionAct] = field(default_factory=list)
     _counts: Counter[tuple[str, PreemptionStage]] = field(default_factory=Counter)
 
@@ -70,25 +76,19 @@ class InMemoryActStore:
         self._check()
         return dict(self._counts)
 
-    def _check(self) -> None:
-        if self.is_away:
-            raise StoreUnavailableError("the store is away")
-
 
 def _key(act: PreemptionAct) -> tuple[object, ...]:
     return act.application, act.at_ms, act.container, act.stage
 
 
 @dataclass(slots=True)
-class InMemoryAskStore:
+class InMemoryAskStore(_CanBeAway):
     """Implements `AskStore`.
 
     Attributes:
-        is_away: Whether it answers nothing.
         writes: How often something was kept.
     """
 
-    is_away: bool = False
     writes: int = 0
     _asks: dict[ApplicationId, ShownAsks] = field(default_factory=dict)
 
@@ -103,21 +103,12 @@ class InMemoryAskStore:
         self._check()
         return self._asks.get(application, ())
 
-    def _check(self) -> None:
-        if self.is_away:
-            raise StoreUnavailableError("the store is away")
-
 
 @dataclass(slots=True)
-class InMemoryLeaseStore:
-    """Keeps leases in this process; several masters of a test share one.
-
-    Attributes:
-        is_away: While true, every call fails as that of a database that cannot be reached.
-    """
+class InMemoryLeaseStore(_CanBeAway):
+    """Keeps leases in this process; several masters of a test share one."""
 
     clock: Clock
-    is_away: bool = False
     _kept: dict[str, tuple[Lease, float]] = field(default_factory=dict)
 
     async def acquire(self, name: str, *, holder: str, address: str, for_s: float) -> Lease | None:
@@ -159,10 +150,6 @@ class InMemoryLeaseStore:
             if name.startswith(prefix)
         ]
 
-    def _check(self) -> None:
-        if self.is_away:
-            raise StoreUnavailableError("the lease store is away")
-
 
 @dataclass(slots=True)
 class InMemoryPolicyStore:
@@ -191,18 +178,16 @@ class InMemoryPolicyStore:
 
 
 @dataclass(slots=True)
-class InMemoryTokenStore:
+class InMemoryTokenStore(_CanBeAway):
     """Keeps tokens in this process.
 
     Attributes:
         tokens: By key.
         reads: How often `find` was asked.
-        is_away: Whether every method fails.
     """
 
     tokens: dict[str, StoredToken] = field(default_factory=dict)
     reads: int = 0
-    is_away: bool = False
 
     async def insert(self, token: StoredToken, *, now_ms: int, most_of_owner: int, most: int) -> None:
         """Keep a new token."""
@@ -232,24 +217,18 @@ class InMemoryTokenStore:
         self._check()
         return self.tokens.pop(key, None) is not None
 
-    def _check(self) -> None:
-        if self.is_away:
-            raise StoreUnavailableError("the store is away, as a test wants it")
-
 
 @dataclass(slots=True)
-class InMemoryAPITokenStore:
+class InMemoryAPITokenStore(_CanBeAway):
     """Keeps API tokens in this process.
 
     Attributes:
         tokens: By id.
         reads: How often `find` was asked.
-        is_away: Whether every method fails.
     """
 
     tokens: dict[str, APIToken] = field(default_factory=dict)
     reads: int = 0
-    is_away: bool = False
 
     async def insert(self, token: APIToken, *, most_of_owner: int, most: int) -> None:
         """Keep a new token."""
@@ -282,10 +261,6 @@ class InMemoryAPITokenStore:
         del self.tokens[token_id]
         return True
 
-    def _check(self) -> None:
-        if self.is_away:
-            raise StoreUnavailableError("the store is away, as a test wants it")
-
 
 def in_memory_stores(
     clock: Clock,
@@ -317,16 +292,15 @@ def in_memory_stores(
 _SUMS = ("memory_mib_s", "vcore_s", "preempted_memory_mib_s", "preempted_vcore_s")
 
 
-class InMemoryUsageStore:
+class InMemoryUsageStore(_CanBeAway):
     """Implements `UsageStore`.
 
     Attributes:
-        is_away: Whether every method fails.
         writes: How many rows were written.
     """
 
     def __init__(self) -> None:
-        self.is_away = False
+        super().__init__()
         self.writes = 0
         self.rows: dict[tuple[ApplicationId, SubClusterId], UsageRow] = {}
 
@@ -371,10 +345,6 @@ class InMemoryUsageStore:
         self._check()
         self.rows = {key: row for key, row in self.rows.items() if not 0 < row.ended_at_ms < ended_before_ms}
 
-    def _check(self) -> None:
-        if self.is_away:
-            raise StoreUnavailableError("the store is away")
-
 
 def _is_more(row: UsageRow, known: UsageRow) -> bool:
     names = ("memory_mib_s", "vcore_s")
@@ -385,17 +355,16 @@ def _is_more(row: UsageRow, known: UsageRow) -> bool:
 # `CreditStore` in memory. Limits: forgets with the process.
 
 
-class InMemoryCreditStore:
+class InMemoryCreditStore(_CanBeAway):
     """Implements `CreditStore`.
 
     Attributes:
-        is_away: Whether every method fails.
         loses_answers: Whether rows are kept, and whoever wrote them is told that they are not.
         writes: How many rows were written.
     """
 
     def __init__(self) -> None:
-        self.is_away = False
+        super().__init__()
         self.loses_answers = False
         self.writes = 0
         self.rows: dict[tuple[ApplicationId, str], CreditRow] = {}
@@ -437,10 +406,6 @@ class InMemoryCreditStore:
         newest = sorted(self.rows.items(), key=lambda each: (-each[1].to_ms, each[0]))[:most]
         self.rows = {key: row for key, row in newest if row.to_ms >= before_ms}
 
-    def _check(self) -> None:
-        if self.is_away:
-            raise StoreUnavailableError("the store is away, as a test wants it")
-
 
 def _part_of(credits_: Credits, part: float) -> Credits:
     return Credits(
@@ -451,15 +416,11 @@ def _part_of(credits_: Credits, part: float) -> Credits:
 # `MultiClusterStore` in memory. Limits: seals nothing, and forgets with the process.
 
 
-class InMemoryMultiClusterStore:
-    """Implements `MultiClusterStore`.
-
-    Attributes:
-        is_away: Whether every method fails.
-    """
+class InMemoryMultiClusterStore(_CanBeAway):
+    """Implements `MultiClusterStore`."""
 
     def __init__(self) -> None:
-        self.is_away = False
+        super().__init__()
         self._sessions: dict[tuple[ApplicationId, SubClusterId], RemoteSession] = {}
         self._attempts: dict[ApplicationAttemptId, RegisteredAttempt] = {}
         self._containers: dict[ApplicationId, dict[SubClusterId, dict[ContainerId, str]]] = defaultdict(dict)
@@ -526,7 +487,3 @@ class InMemoryMultiClusterStore:
         """See `MultiClusterStore`."""
         self._check()
         return {name: frozenset(kept) for name, kept in self._containers[application].items() if kept}
-
-    def _check(self) -> None:
-        if self.is_away:
-            raise StoreUnavailableError("the store is away")
