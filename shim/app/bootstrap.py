@@ -191,7 +191,8 @@ class Heddle:
             spare_collector()
             close_unused()
             ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
-            announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (console: {self.url}/console/)")
+            urls = self._server.urls if self._server is not None else (self.url,)
+            announce(f"Heddle {shim.__version__} serves {ids} at {' and '.join(urls)} (console: {urls[0]}/console/)")
             if self._pages is not None:
                 announce(f"pages of ApplicationMasters are at {self._pages.url}/proxy/APPLICATION/")
             if self.client_rpc is not None:

@@ -68,6 +68,7 @@ class RestServer:
         self._handler = handler
         self._tls = tls
         self._host, self._port, self._beside = host, port, beside
+        self._had: tuple[str, ...] = ()
         self._limits = limits
         self._reception = Reception(self._limits, handler.answer_at_once, names or HostNames("*"))
         self._ending = asyncio.Event()
@@ -87,7 +88,15 @@ class RestServer:
     @property
     def url(self) -> str:
         """URL for clients."""
-        return f"{'https' if self._tls else 'http'}://{join_address(self._host, self._port)}"
+        return self._url_at(self._host)
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """URLs for clients, the further address first if it was to be had; known after `start`."""
+        return (*map(self._url_at, self._had), self.url)
+
+    def _url_at(self, host: str) -> str:
+        return f"{'https' if self._tls else 'http'}://{join_address(host, self._port)}"
 
     async def start(self) -> None:
         """Listen.
@@ -98,10 +107,11 @@ class RestServer:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         listening = listening_socket(self._host, self._port, family=family, backlog=_BACKLOG)
         self._port = listening.getsockname()[1]
-        sockets = [listening, *self._further_sockets()]
+        further = tuple(self._further_sockets())
+        self._had = (self._beside,) if further else ()
         self._ending.clear()
         self._server = _EmbeddedServer(self._config())
-        self._serving = aside("rest-server", self._server.serve(sockets))
+        self._serving = aside("rest-server", self._server.serve([listening, *further]))
         await self._server.listens.wait()
 
     def _further_sockets(self) -> Iterator[socket.socket]:

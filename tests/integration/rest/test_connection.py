@@ -455,6 +455,8 @@ async def test_it_is_at_a_further_address_with_its_port_unless_another_program_h
             writers.append(writer)
             assert (await reader.readline()).startswith(b"HTTP/1.1 200"), address
         assert (first.connections, second.connections) == (2, 1)
+        assert first.urls == (f"http://127.0.0.2:{first.port}", first.url)
+        assert second.urls == (second.url,)
     finally:
         for writer in writers:
             writer.close()
