@@ -103,14 +103,14 @@ def shown_deadline(found: DeadlineOutlook) -> applications.Deadline:
 def told_of_deadline(found: DeadlineOutlook) -> str:
     """The same as one sentence, for people."""
     at = datetime.fromtimestamp(found.deadline_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    when = f"in {found.left_s:.0f} s" if found.left_s > 0 else f"{-found.left_s:.0f} s ago"
+    when = f"in {found.left_s:.0f} s" if found.left_s > 0 else f"{abs(found.left_s):.0f} s ago"
     ends = "" if found.expected_end_s is None else f", {_distance(found.expected_end_s - found.deadline_s)}"
     takes = f"; it takes {found.takes}" if found.takes else ""
     return f"{at} ({when}); met: {found.met}{ends} ({found.source}){takes}"
 
 
 def _distance(late_s: float) -> str:
-    return f"{late_s:.0f} s after it" if late_s > 0 else f"{-late_s:.0f} s before it"
+    return f"{late_s:.0f} s after it" if late_s > 0 else f"{abs(late_s):.0f} s before it"
 
 
 def shown_waited(waited: Waited) -> applications.Waited:

@@ -64,7 +64,7 @@ class UsageAPI:
                 vcore_s=total.vcore_s,
                 preempted_memory_mib_s=total.preempted_memory_mib_s,
                 preempted_vcore_s=total.preempted_vcore_s,
-                **_shown_share(total, question, self.capacity()),
+                **shown_share(total, question, self.capacity()),
                 **_shown_credits(given, total.group),
             )
             for total in found
@@ -78,7 +78,7 @@ def _shown_group(question: UsageQuestion, total: UsageTotal) -> dict[str, Any]:
     return dict(zip(question.by, total.group, strict=True))
 
 
-def _shown_share(total: UsageTotal, question: UsageQuestion, capacity: ResourceVector) -> dict[str, Any]:
+def shown_share(total: UsageTotal, question: UsageQuestion, capacity: ResourceVector) -> dict[str, Any]:
     """Part of the federation's memory, or of its cores if that is more, over the time that was asked for.
 
     By what the clusters have now; nothing where no beginning was named, or no cluster has told what it has.

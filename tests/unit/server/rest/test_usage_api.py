@@ -12,11 +12,11 @@ from shim.domain.resources import ResourceVector
 from shim.domain.usage import PartUsage
 from shim.errors import BadRequestError, NotAuthenticatedError
 from shim.identity.service import Caller, IdentityRules, IdentityService
-from shim.ports.queue_stores import CreditRow, UsageRow
+from shim.ports.queue_stores import CreditRow, UsageQuestion, UsageRow, UsageTotal
 from shim.queues.usage import UsageReports
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
-from shim.server.rest.usage_api import UsageAPI
+from shim.server.rest.usage_api import UsageAPI, shown_share
 from shim.simulation.stores import InMemoryCreditStore, InMemoryUsageStore
 from tests.doubles.clock import FakeClock
 from tests.doubles.settings import usual
@@ -134,3 +134,22 @@ async def test_what_is_far_too_long_and_who_is_nobody_are_refused(ask):
         await ask("by=" + "queue," * 1000)
     with pytest.raises(NotAuthenticatedError):
         await ask(user="")
+
+
+@pytest.mark.parametrize(
+    ("from_ms", "to_ms", "capacity", "share"),
+    [
+        (1_000, 11_000, ResourceVector(100, 10), {"share": 0.5}),  # 500 MiB x s of 100 MiB in 10 s
+        (1_000, 11_000, ResourceVector(1000, 1), {"share": 0.2}),  # 2 core x s of one core in 10 s
+        (1_000, 8_000, ResourceVector(100, 10), {"share": 0.714286}),
+        (1, 10_001, ResourceVector(100, 10), {"share": 0.5}),
+        (0, 11_000, ResourceVector(100, 10), {}),
+        (1_000, 1_000, ResourceVector(100, 10), {}),
+        (1_000, 1_001, ResourceVector(100, 10), {"share": 5000.0}),
+        (1_000, 11_000, ResourceVector(0, 10), {}),
+        (1_000, 11_000, ResourceVector(100, 0), {}),
+    ],
+)
+def test_a_share_is_of_the_scarcer_type_over_the_time_that_was_asked_for(from_ms, to_ms, capacity, share):
+    total = UsageTotal(group=(), applications=1, memory_mib_s=500, vcore_s=2)
+    assert shown_share(total, UsageQuestion((), from_ms, to_ms, to_ms), capacity) == share
