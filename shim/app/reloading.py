@@ -3,14 +3,17 @@
 Heddle has nothing to lose, so it does not patch itself: what stands in the file is checked by the program that would
 run it (`--check`, in a process beside this one), then this process ends what it has under way and runs the program
 again, under its own number and with its listening sockets. So every key counts, and whatever fails at a start has
-failed before.
+failed before. Where sub-clusters alone differ, and the program is the one that runs already, this process checks them
+itself: that spares the start of another one.
 """
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -19,6 +22,7 @@ from heddle import models
 from shim.app.connections import SubCluster, resolve_all
 from shim.app.host_limits import read_other_secrets, read_secret
 from shim.app.kerberos import open_kerberos
+from shim.app.listening import doors_of
 from shim.app.process import program
 from shim.app.tls import check_tls_files
 from shim.concurrency.listening_sockets import copies, told
@@ -33,7 +37,32 @@ from shim.store.postgresql import check_store_url
 _CHECKED_WITHIN_S = 120.0
 _MOST_TOLD = 4000
 _MOST_NAMED = 5
+_OF_SUBCLUSTERS = ("subcluster ", "the order of subclusters")
 _log = structlog.get_logger("heddle")
+
+
+class ProgramFiles:
+    """The files of modules, as they are when this is made.
+
+    Args:
+        files: Which; those of the modules that this process has loaded, if none are given.
+    """
+
+    def __init__(self, files: Sequence[str] = ()) -> None:
+        loaded = {str(file) for each in [*sys.modules.values()] if (file := getattr(each, "__file__", None))}
+        self._stamps = {file: _stamp(file) for file in files or loaded}
+
+    def is_unchanged(self) -> bool:
+        """Whether a program that starts now would load the same ones."""
+        return all(_stamp(file) == stamp for file, stamp in self._stamps.items())
+
+
+def _stamp(file: str) -> tuple[int, int, int] | None:
+    try:
+        found = Path(file).stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 class Reloading:
@@ -44,6 +73,7 @@ class Reloading:
         read: Reads what stands there now.
         still_there: What runs at a sub-cluster; None where no applications are known.
         check: Has the program check what stands there, as it would at a start; returns what it says besides.
+        program_files: Tell whether the program is still the one that runs.
 
     Attributes:
         since_ms: When what runs was read.
@@ -57,9 +87,11 @@ class Reloading:
         still_there: Callable[[SubClusterId], Awaitable[Drainage]] | None = None,
         *,
         check: Callable[[], Awaitable[tuple[str, ...]]] | None = None,
+        program_files: ProgramFiles | None = None,
     ) -> None:
         self.since_ms = int(time.time() * 1000)
         self._check = check or _checked
+        self._program = program_files or ProgramFiles()
         self._config = config
         self._read = read
         self._still_there = still_there
@@ -120,7 +152,34 @@ class Reloading:
                 new = await asyncio.to_thread(self._read)
             except ConfigError as exc:
                 raise ConflictError(f"what stands there cannot be used: {exc}") from exc
-            return await self.compared(new, await self._check(), is_dry_run=is_dry_run)
+            return await self.compared(new, await self._checked(new), is_dry_run=is_dry_run)
+
+    async def _checked(self, new: Config) -> tuple[str, ...]:
+        """What is to be said of a configuration that could be served by.
+
+        Raises:
+            ConflictError: It could not.
+        """
+        found = [*changed_keys(self._config, new)]
+        if not found or not all(each.startswith(_OF_SUBCLUSTERS) for each in found):
+            return await self._check()
+        try:
+            is_known = await asyncio.to_thread(self._opens_the_same_doors, new)
+        except ConfigError as exc:
+            raise ConflictError(f"what stands there cannot be used: {exc}") from exc
+        return () if is_known and await asyncio.to_thread(self._program.is_unchanged) else await self._check()
+
+    def _opens_the_same_doors(self, new: Config) -> bool:
+        """Whether this process listens already wherever it would with other sub-clusters.
+
+        Raises:
+            ConfigError: What the configuration names is not there, or not as it must be.
+        """
+        after = _doors(new, checked(new))
+        try:
+            return after == _doors(self._config, resolve_all(self._config))
+        except ConfigError:  # a folder that has gone meanwhile
+            return False
 
     async def compared(self, new: Config, said: Sequence[str], *, is_dry_run: bool) -> models.Reload:
         """Return how a configuration that could be served by differs from what runs.
@@ -192,6 +251,10 @@ def _changed_tables(table: str, before: Any, after: Any) -> Iterator[str]:
     yield from (f"{table} {id_}" for id_ in changed)
     if not changed:
         yield f"the order of {table}s"
+
+
+def _doors(config: Config, clusters: Sequence[SubCluster]) -> object:
+    return doors_of(config.server, [each.description for each in clusters])
 
 
 def checked(config: Config) -> list[SubCluster]:

@@ -1,10 +1,11 @@
 """What a configuration that is read anew changes, and when it may not."""
 
 import asyncio
+import tempfile
 
 import pytest
 
-from shim.app.reloading import Reloading, changed_keys
+from shim.app.reloading import ProgramFiles, Reloading, changed_keys
 from shim.config.loader import Config, parse
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
@@ -29,7 +30,12 @@ def reloading(new: Config, *running: ApplicationId, admission: Admission = Admis
         assert subcluster == "west"
         return Drainage(subcluster, admission, running)
 
-    return Reloading(config(EAST + WEST), lambda: new, still_there, check=in_order)
+    return Reloading(config(EAST + WEST), lambda: new, still_there, check=in_order, program_files=of_another_program())
+
+
+def of_another_program() -> ProgramFiles:
+    with tempfile.NamedTemporaryFile() as file:
+        return ProgramFiles([file.name])
 
 
 @pytest.mark.parametrize(
@@ -87,3 +93,34 @@ async def test_whoever_ends_meanwhile_ends() -> None:
     ended = asyncio.Event()
     ended.set()
     assert not await asked.agreed_before(ended)
+
+
+LAST = WEST.replace("b:1", "b:2")
+DOORS = 'client_rpc = "127.0.0.1:8"\n'
+
+
+@pytest.mark.parametrize(
+    ("new", "program_files", "warnings"),
+    [
+        (EAST + LAST, None, ()),
+        (WEST + EAST, None, ()),
+        (EAST + LAST, of_another_program(), ("warning: old",)),
+        (EAST + WEST, None, ("warning: old",)),
+        (f"[poll]\ninterval_s = 9\n{EAST}{LAST}", None, ("warning: old",)),
+        (EAST + LAST + DOORS, None, ("warning: old",)),
+    ],
+    ids=["a cluster", "their order", "another program", "nothing", "another key", "another door"],
+)
+async def test_another_process_checks_unless_clusters_alone_differ(
+    new: str, program_files: ProgramFiles | None, warnings: tuple[str, ...]
+) -> None:
+    asked = Reloading(config(EAST + WEST), lambda: config(new), check=in_order, program_files=program_files)
+    assert (await asked.reload(by="ops")).warnings == warnings
+
+
+async def test_clusters_whose_folder_is_not_there_are_refused() -> None:
+    new = config(EAST + '[[subcluster]]\nid = "west"\nconf = "/no/such/folder"\n')
+    asked = Reloading(config(EAST + WEST), lambda: new, check=in_order)
+    with pytest.raises(ConflictError, match="/no/such/folder"):
+        await asked.reload(by="ops")
+    assert not asked.agreed.is_set()
