@@ -82,14 +82,18 @@ def yarn_containers(request: pytest.FixtureRequest, yarn_settings: "Settings") -
 def _running(request: pytest.FixtureRequest, federation: Any) -> Iterator[Any]:
     from heddle.testing.federation import FederationError, MissingProgramError  # noqa: PLC0415 - see above
 
+    trouble: FederationError | None = None
     try:
         federation.start_up()
-    except MissingProgramError as exc:
-        if request.config.getoption("--yarn-missing") == "skip":
-            pytest.skip(str(exc))
-        pytest.fail(f"{exc}\n(--yarn-missing=skip leaves such tests out)", pytrace=False)
     except FederationError as exc:
-        pytest.fail(str(exc), pytrace=False)
+        trouble = exc
+    # outside of the handler: what has caused it would be shown, too, and each of its causes
+    if isinstance(trouble, MissingProgramError):
+        if request.config.getoption("--yarn-missing") == "skip":
+            pytest.skip(str(trouble))
+        pytest.fail(f"{trouble}\n(--yarn-missing=skip leaves such tests out)", pytrace=False)
+    if trouble is not None:
+        pytest.fail(str(trouble), pytrace=False)
     try:
         yield federation
     finally:

@@ -2,6 +2,9 @@
 
 schemathesis makes the requests: right ones, and such as are wrong in every way that the description knows of. It has an
 environment of its own, as its dependencies are none of Heddle's.
+
+One operation is left out, `GET /heddle/v1/live`: its answer is a stream of events that lasts ten minutes, and requests
+here wait for the end of theirs. What it answers is read in `tests/integration/rest/test_live.py`.
 """
 
 import json

@@ -116,6 +116,7 @@ def test_a_machine_without_java_is_told_what_it_lacks(project):
     result.assert_outcomes(errors=1)
     assert "no java in PATH" in result.stdout.str()
     assert "Traceback" not in result.stdout.str()
+    assert "another exception" not in result.stdout.str()
     ran(project, "--yarn-missing=skip").assert_outcomes(skipped=1)
 
 
