@@ -29,6 +29,7 @@ from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.protocol.wire_values import several
 from shim.protocol.yarn.log_text import LogText, told_by_node
 
 MOST_TAIL_BYTES = 1024 * 1024
@@ -169,15 +170,9 @@ def _files_of(answer: RestAnswer) -> list[LogFile]:
 
 def _file_objects(told: Any) -> list[dict[str, Any]]:
     """Objects with a `fileName`, in `containerLogsInfo` (a list or one) and `containerLogInfo` (likewise)."""
-    groups = _several(told.get("containerLogsInfo")) if isinstance(told, dict) else _several(told)
-    files = [each for group in groups if isinstance(group, dict) for each in _several(group.get("containerLogInfo"))]
+    groups = several(told.get("containerLogsInfo")) if isinstance(told, dict) else several(told)
+    files = [each for group in groups if isinstance(group, dict) for each in several(group.get("containerLogInfo"))]
     return [each for each in files if isinstance(each, dict)]
-
-
-def _several(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
 
 
 def _name(each: Mapping[str, Any]) -> str:

@@ -48,7 +48,7 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], out
         keys = list(dict.fromkeys(key for row in rows for key in row)) or [key for _, key in columns]
         say(_as_csv(rows, keys) if output is OutputFormat.CSV else _written(list(rows), output))
         return
-    _console().print(table_of(rows, columns))
+    console().print(table_of(rows, columns))
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
@@ -69,7 +69,7 @@ def print_figures(rows: Sequence[Mapping[str, str]], columns: Sequence[Column], 
         table.add_column(heading, justify="left" if place < names else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(escape(row.get(key, ""))) for _, key in columns))
-    _console().print(table)
+    console().print(table)
 
 
 def print_fields(thing: Mapping[str, Any], output: OutputFormat) -> None:
@@ -81,7 +81,7 @@ def print_fields(thing: Mapping[str, Any], output: OutputFormat) -> None:
     for key, value in thing.items():
         label, told = _for_people(key, value)
         table.add_row(Text(escape(label), style="bold"), Text(_shown(told)))
-    _console().print(table)
+    console().print(table)
 
 
 def _for_people(key: str, value: Any) -> tuple[str, Any]:
@@ -110,10 +110,11 @@ def _harmless(text: str) -> str:
     return "\n".join("\t".join(map(escape, line.split("\t"))) for line in lines)
 
 
-def _console() -> Console:
+def console() -> Console:
+    """Where tables are printed."""
     # into a pipe a table keeps its full width: a cut application id is useless to grep and awk
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=500)
+    made = Console(highlight=False)
+    return made if made.is_terminal else Console(highlight=False, width=500)
 
 
 def _written(value: Any, output: OutputFormat) -> str:

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
 from heddle.client.workflows import CALLS
 from shim.cli.front import EXIT_CODES, Front, FrontError, Server, User, front
-from shim.cli.output import Column, Output, OutputFormat, print_fields, table_of
+from shim.cli.output import Column, Output, OutputFormat, console, print_fields, table_of
 from shim.cli.settings import DEFAULT_SERVER
 from shim.telemetry import escape
 
@@ -72,7 +72,7 @@ def top(
         if output is not OutputFormat.TABLE:
             print_fields(_look(heddle, limit), output)
         elif once:
-            _console().print(_drawn(_look(heddle, limit)))
+            console().print(_drawn(_look(heddle, limit)))
         else:
             _watch(heddle, limit, every)
 
@@ -81,7 +81,7 @@ def _watch(heddle: Front, limit: int, every_s: float) -> None:
     """Look again and again. A Heddle that goes away is told, and looked for until it is back."""
     shown: RenderableType = _drawn(_look(heddle, limit))
     try:
-        with Live(shown, console=_console(), screen=True, auto_refresh=False) as live:
+        with Live(shown, console=console(), screen=True, auto_refresh=False) as live:
             while True:
                 live.update(shown, refresh=True)
                 time.sleep(every_s)
@@ -153,8 +153,3 @@ def _told_of_asks(asks: Mapping[str, Any]) -> str:
         f"containers: verdicts {verdicts}; {asks['repairs']} repaired; {asks['fallbacks']} split by capacity; "
         f"promised: {promised}"
     )
-
-
-def _console() -> Console:
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=500)

@@ -28,7 +28,7 @@ from shim.protocol.rest.merges.fields import (
     union,
 )
 from shim.protocol.rest.merges.lists import join_list, raw_items
-from shim.protocol.wire_values import WireNumber, whole
+from shim.protocol.wire_values import WireNumber, several, whole
 
 _PARTITION: Mapping[str, Rule] = {"resourceAvailable": resource_total}
 _LABEL: Mapping[str, Rule] = {"exclusivity": all_true, "activeNMs": total, "partitionInfo": nested(_PARTITION)}
@@ -39,7 +39,7 @@ def merge_node_labels(parts: Sequence[PartialDocument]) -> bytes:
     """`/get-node-labels`, `/get-rm-node-labels`: each label once, its resources and nodes summed."""
     if len(parts) == 1:
         return parts[0].document
-    lists = [_items(decode(part.document).get("nodeLabelInfo")) for part in parts]
+    lists = [several(decode(part.document).get("nodeLabelInfo")) for part in parts]
     labels = keyed("name", _LABEL)([(items, 1.0) for items in lists])
     return encode({"nodeLabelInfo": _collapsed(labels)} if labels else {})
 
@@ -51,7 +51,7 @@ def merge_nodes_to_labels(parts: Sequence[PartialDocument]) -> bytes:
     labels: dict[str, dict[str, Any]] = {}
     for entry in _entries(parts, "nodeToLabels"):
         known = labels.setdefault(entry["key"], {})
-        for label in _items((entry.get("value") or {}).get("nodeLabelInfo")):
+        for label in several((entry.get("value") or {}).get("nodeLabelInfo")):
             known.setdefault(label["name"], label)
     entries = [
         {"key": node, "value": {"nodeLabelInfo": _collapsed(list(found.values()))} if found else {}}
@@ -79,13 +79,7 @@ def merge_labels_to_nodes(parts: Sequence[PartialDocument]) -> bytes:
 
 def _entries(parts: Sequence[PartialDocument], root: str) -> Iterable[dict[str, Any]]:
     for part in parts:
-        yield from _items((decode(part.document).get(root) or {}).get("entry"))
-
-
-def _items(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]
+        yield from several((decode(part.document).get(root) or {}).get("entry"))
 
 
 def _collapsed(items: list[Any]) -> Any:
