@@ -39,6 +39,8 @@ from shim.protocol.wire_values import WireNumber, whole
 __all__ = ["RestResourceManager", "RestSettings"]
 
 _INFO = "/ws/v1/cluster/info"
+_MOST_OF_REFUSAL = 1024 * 1024
+"""Bytes of what is no document: its words are read in one go."""
 _LEAST_STATUS, _LEAST_REDIRECT, _LEAST_ERROR, _MOST_STATUS = 200, 300, 400, 599
 _OK, _STANDBY = 200, 307
 _STANDBY_TEXTS = (b"This is standby RM", b"Can not find any active RM")
@@ -182,10 +184,11 @@ class RestResourceManager(ResourceManager):
                 trace_request_ctx=trail,
                 ssl=self._settings.for_https(),
             ) as response:
+                most = self._settings.max_page_bytes if request.is_page else self._settings.max_answer_bytes
                 body = await read_bounded(
                     response.content.iter_chunked(CHUNK_BYTES),
                     response.headers.get("Content-Encoding", ""),
-                    limit=self._settings.max_page_bytes if request.is_page else self._settings.max_answer_bytes,
+                    limit=most if response.status < _LEAST_REDIRECT else min(most, _MOST_OF_REFUSAL),
                     subcluster=self._subcluster,
                 )
                 return RestAnswer(response.status, passed_on(response.raw_headers), body), response.headers

@@ -30,6 +30,8 @@ _NOT_FOUND = 404
 _SMALL = 256 * 1024
 _MOST_ODD = 2 * 1024 * 1024
 """Bytes of a list that is as no ResourceManager writes it."""
+_MOST_OF = {Part.INFO: 256 * 1024, Part.METRICS: 256 * 1024}
+"""Bytes of documents that are put together with others', member by member; a ResourceManager's have 4 KiB."""
 _MOST_ROWS = 1_000_000
 _ROWS_A_TURN = 100
 """Rows that are read before others have their turn: a few milliseconds of work."""
@@ -45,7 +47,8 @@ async def ask_part(manager: ResourceManager, part: Part, *, timeout_s: float) ->
     Raises:
         ResourceManagerError: If there is no answer with status 200.
     """
-    return await _read_at_once(manager, part.value, await ask_rows(manager, part, timeout_s=timeout_s))
+    answer = await ask_rows(manager, part, timeout_s=timeout_s)
+    return await _read_at_once(manager, part.value, answer, _MOST_OF.get(part, MOST_AT_ONCE))
 
 
 async def ask_rows(
@@ -151,10 +154,12 @@ async def _ask(
     return answer
 
 
-async def _read_at_once(manager: ResourceManager, path: str, answer: RestAnswer) -> RestAnswer:
+async def _read_at_once(
+    manager: ResourceManager, path: str, answer: RestAnswer, most: int = MOST_AT_ONCE
+) -> RestAnswer:
     """A document that is read in one go, with plain numbers: so it must not be endless."""
-    if len(answer.body) > MOST_AT_ONCE:
-        raise MalformedAnswerError(manager.subcluster, f"{path} answered with more than {MOST_AT_ONCE} bytes")
+    if len(answer.body) > most:
+        raise MalformedAnswerError(manager.subcluster, f"{path} answered with more than {most} bytes")
     with readable(manager.subcluster):
         body = await _plain(answer.body)
     return answer if body is answer.body else replace(answer, body=body)

@@ -28,6 +28,7 @@ from shim.protocol.yarn import submissions as rpc_context
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 
 _OK = 200
+_LONGEST_LIST = 4 * 1024 * 1024
 _MILLISECONDS = re.compile(r"[0-9]{1,13}", re.ASCII)
 """Since the epoch, up to the year 2286."""
 _MOST_TAGS = 10
@@ -112,6 +113,8 @@ def _with_tag(submission: Submission, tag: str) -> Submission:
 
 def _deadline_told(body_untrusted: bytes, reservation: str) -> int | None:
     """The deadline in a list of reservations, in milliseconds since the epoch; None if none can be read."""
+    if len(body_untrusted) > _LONGEST_LIST:
+        return None
     try:
         told = msgspec.json.decode(body_untrusted)
     except (msgspec.DecodeError, RecursionError):

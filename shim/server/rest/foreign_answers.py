@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.errors import JavaError
+from shim.protocol.wire_values import is_text
 from shim.server.rest.answers import DATA_POLICY, SAFETY, TEXT, AnswerWriter
 from shim.server.rest.endpoints import BASE
 from shim.server.rest.forwarding import public_url
@@ -144,10 +145,8 @@ def _refuse_more_than_elements(body: bytes) -> None:
     """
     head = _DECLARATION.match(body)
     rest = body[head.end() :] if head is not None else body
-    try:
-        rest.decode()
-    except UnicodeDecodeError:
-        raise _no_answer("in XML that is not in UTF-8") from None
+    if not is_text(rest):
+        raise _no_answer("in XML that is not in UTF-8")
     if b"<!" in rest or b"<?" in rest or b"\x00" in rest:
         raise _no_answer("in XML with more than elements")
 

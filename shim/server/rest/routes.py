@@ -130,7 +130,7 @@ class Routes:
         try:
             body = json.loads(answer.body)["RemoteException"]
             raise JavaError(_NOT_FOUND, str(body["javaClassName"]), body.get("message"))
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return hidden
 
     async def _willing(self, call: Call) -> Routed:

@@ -143,3 +143,6 @@ async def test_what_is_large_and_odd_is_read_or_refused_by_one_error():
             await ask_applications(Telling(LARGE[body]), (), as_of_s=0.0, timeout_s=1.0)
     with pytest.raises(MalformedAnswerError, match="more than"):
         await ask_part(Telling(b'{"a":"%b"}' % bytes(MOST_AT_ONCE)), Part.SCHEDULER, timeout_s=1.0)
+    for part in (Part.INFO, Part.METRICS):
+        with pytest.raises(MalformedAnswerError, match="more than"):
+            await ask_part(Telling(b'{"a":[%b]}' % (b"{}," * 100_000)), part, timeout_s=1.0)

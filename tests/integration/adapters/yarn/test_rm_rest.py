@@ -337,6 +337,15 @@ async def test_a_page_that_refreshes_itself_is_not_a_standby():
             await manager.forward(PING)
 
 
+@pytest.mark.parametrize("status", ["400 Bad Request", "403 Forbidden", "503 Service Unavailable", "302 Found"])
+async def test_a_refusal_of_many_mebibytes_is_none(status):
+    """Its words are read in one go, which a document's are not."""
+    body = b'{"RemoteException":{"message":"%b"}}' % (b"x" * 2_000_000)
+    async with talking(answers(status, body), max_answer_bytes=10_000_000) as (manager, _):
+        with pytest.raises(MalformedAnswerError, match="larger than 1048576 bytes"):
+            await manager.forward(PING)
+
+
 async def test_a_page_has_less_room_than_an_answer():
     async with talking(answers(body=b"x" * 2000), max_page_bytes=1000) as (manager, _):
         assert len((await manager.forward(PING)).body) == 2000
