@@ -38,6 +38,9 @@ fetch_wheels() { # of the oldest Python that is supported, which is the base ima
     # what makes a wheel of the sdist
     pip download --quiet --only-binary=:all: --implementation cp --python-version 3.11 --platform manylinux2014_x86_64 \
         hatchling hatch-fancy-pypi-readme --dest "$work/wheels"
+    # what the extra for tests needs besides
+    pip download --quiet --only-binary=:all: --implementation cp --python-version 3.11 --platform manylinux2014_x86_64 \
+        docker pytest testcontainers --dest "$work/wheels"
 }
 
 prove_package() { # file
@@ -52,6 +55,31 @@ prove_package() { # file
             /venv/bin/heddle serve -c /given/heddle.toml --check
             /venv/bin/python -c 'import heddle.client'
             [ \"\$(ls -d /venv/lib/python3*/site-packages/{shim,adapters,fairness,altruism} 2>/dev/null)\" = '' ]"
+}
+
+prove_fixture() { # a project of somebody's own, and one fixture: Java and Hadoop's jars are all that it is given
+    echo "release: a project with yarn_federation in a bare container"
+    local jars
+    jars=$(python -m shim lab jars)
+    printf '%s\n' 'def test_it(yarn_federation):' \
+        '    command = {"commands": {"command": "true"}}' \
+        '    job = yarn_federation.submit(' \
+        '        {"application-name": "n", "am-container-spec": command, "resource": {"memory": 256, "vCores": 1},' \
+        '         "unmanaged-AM": True})' \
+        '    job.kill()' \
+        '    job.wait(status="KILLED")' \
+        '    assert job.cluster in yarn_federation.clusters' >"$work/test_own.py"
+    docker run --rm --volume "$PWD/$release:/release:ro" --volume "$work/wheels:/wheels:ro" --volume "$work:/given:ro" \
+        --volume "$jars:/jars:ro" "$base" bash -euc "
+            mkdir -p /usr/share/man/man1 /project ~/.cache/heddle/hadoop
+            apt-get update -qq
+            apt-get install -qq -y --no-install-recommends python3-venv openjdk-17-jre-headless >/dev/null 2>&1
+            python3 -m venv /venv
+            /venv/bin/pip install --quiet --no-index --find-links /wheels '/release/$(basename "$1")[testing]'
+            cp -r /jars ~/.cache/heddle/hadoop/$(basename "$jars")
+            cp /given/test_own.py /project
+            cd /project
+            /venv/bin/python -m pytest -q"
 }
 
 prove_image() {
@@ -91,6 +119,7 @@ make_parts
 fetch_wheels
 prove_package "$release"/heddle_yarn-*.whl
 prove_package "$release"/heddle_yarn-*.tar.gz
+prove_fixture "$release"/heddle_yarn-*.whl
 prove_image
 prove_chart
 prove_sums
