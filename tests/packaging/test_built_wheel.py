@@ -250,9 +250,23 @@ def test_only_kerberos_and_ldap_need_a_compiler(wheel, metadata, tmp_path):
         assert done.returncode != 0, f"{extra} needs none any more"
 
 
+EVERY_MODULE = """
+import importlib, pkgutil, sys
+import heddle.pytest_plugin
+sys.path.insert(0, heddle.__path__[0])  # as `heddle.__main__` does
+for name in ("heddle.client", "heddle.testing", "shim", "adapters", "fairness", "altruism"):
+    package = importlib.import_module(name)
+    for each in pkgutil.walk_packages(package.__path__, f"{name}."):
+        if not each.name.endswith("__main__") and ".migrations." not in each.name:
+            importlib.import_module(each.name)
+print(sum(name.startswith("shim.") for name in sys.modules))
+"""
+
+
 def test_it_serves_with_the_oldest_packages_that_it_asks_for(wheel, tmp_path):
     """Of those that it names itself; what they need comes new."""
     bin_ = environment(
         tmp_path, "--resolution", "lowest-direct", f"{wheel}[postgres,plots,oidc,solvers,tracing,testing]"
     )
     serve(bin_, tmp_path)
+    assert int(run(str(bin_ / "python"), "-c", EVERY_MODULE, cwd=tmp_path)) > 300
