@@ -388,7 +388,8 @@ def _serves(heddle: Front, version: int) -> bool:
 
 def _print_difference(before: str, after: str, name: str) -> None:
     lines = (before.splitlines(keepends=True), after.splitlines(keepends=True))
-    typer.echo("".join(unified_diff(*lines, name, name)), nl=False)
+    if difference := "".join(unified_diff(*lines, name, name)):
+        say(difference.removesuffix("\n"))  # somebody else's words: nothing in them may drive the terminal
 
 
 def _edit(file: Path, change: Callable[[str], str], *, write: bool) -> None:

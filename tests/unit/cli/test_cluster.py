@@ -55,6 +55,17 @@ def test_what_heddle_could_not_serve_by_is_not_written(
     assert said in output
 
 
+def test_what_stands_in_the_list_of_clusters_drives_no_terminal(file: Path, capsys, monkeypatch) -> None:
+    """Several administrators may write the list, and its comments hold what TOML lets them hold."""
+    file.write_text(TEXT.replace("web", "# \x9b31m\u202e\u2028 ours\nweb"))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    app(["edit", "east", "--set", "web=http://127.0.0.1:3", "--config", str(file)], standalone_mode=False)
+    shown = capsys.readouterr().out
+    assert r"\x9b31m\u202e" in shown
+    assert not set(shown) & set("\x9b\u202e\u2028")
+    assert shown.endswith('+web = "http://127.0.0.1:3"\n')
+
+
 class HandClock:
     """Time that only `sleep` moves."""
 
