@@ -18,6 +18,7 @@ __all__ = [
     "AuditEntries",
     "CallerTold",
     "Cluster",
+    "ClusterChange",
     "Clusters",
     "ContainerPlaces",
     "Counts",
@@ -86,11 +87,21 @@ Counts = Annotated[Mapping[str, int], Meta(description="Numbers by name")]
 # -- sub-clusters ------------------------------------------------------------------------------------------------------
 
 
+class ClusterChange(Model):
+    """From when on a sub-cluster was in another state; without another one it did not answer its first poll."""
+
+    at_ms: Moment
+    was: str
+    state: str
+    reason: str
+
+
 class Cluster(Model):
     """A sub-cluster, and what Heddle knows of it.
 
     `state` is RUNNING, CORDONED, DRAINING, RECOVERING, LOST, RETIRED or NEW. `age_s` is that of the newest heartbeat,
-    or of this process if there was none (`is_heard`). `said_...` is there while an operator's word holds.
+    or of this process if there was none (`is_heard`). `said_...` is there while an operator's word holds. `changes` are
+    those of its state that this Heddle has seen since it began, the newest last, 100 at most.
     """
 
     id: str
@@ -109,6 +120,7 @@ class Cluster(Model):
     said_by: str | UnsetType = UNSET
     said_at_ms: Moment | UnsetType = UNSET
     said_why: str | UnsetType = UNSET
+    changes: Sequence[ClusterChange] = ()
 
 
 class Clusters(Model):

@@ -45,7 +45,8 @@ async def begin(use_cases: UseCases) -> None:
 def lasting_work(use_cases: UseCases) -> Mapping[str, Work]:
     """List the tasks that run from the first polls to the end, by name; each ends only when it is cancelled."""
     access = use_cases.backend.applications.access
-    events = ClusterEvents(use_cases.inspection.clusters, use_cases.runtime.clock)
+    inspection = use_cases.inspection
+    events = ClusterEvents(inspection.clusters, use_cases.runtime.clock, inspection.changes)
     return {
         "lost time": use_cases.lost_time.run,
         "reconciliation": use_cases.reconciliation.run,

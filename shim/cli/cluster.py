@@ -67,6 +67,9 @@ Set = Annotated[
         "--set", help="A key of its [[subcluster]], once for each: filesystems='[\"hdfs://ns1\"]'", metavar="K=V"
     ),
 ]
+Changes = Annotated[
+    bool, typer.Option("--changes", help="When each was lost, came back or was drained, the newest first, instead")
+]
 _DEFAULT_FILE = Path("heddle.toml")
 
 _COLUMNS = (
@@ -79,6 +82,7 @@ _COLUMNS = (
     ("WEB", "web"),
 )
 _TROUBLE = (("WHY", "why"),)
+_CHANGES = (("AT", "at_ms"), ("CLUSTER", "id"), ("WAS", "was"), ("IS", "state"), ("WHY", "reason"))
 _LEFT_COLUMNS = (
     ("LEFT", "id"),
     ("USER", "user"),
@@ -96,6 +100,7 @@ _LIVE = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 @app.command("list", epilog=EXIT_CODES)
 def list_(
     *,
+    changes: Changes = False,
     strict: Strict = False,
     output: Output = OutputFormat.TABLE,
     server: Server = DEFAULT_SERVER,
@@ -104,6 +109,10 @@ def list_(
     """List the sub-clusters: state, age of the last heartbeat, running applications, and what is wrong."""
     with front(server, user, strict=strict) as heddle:
         rows = heddle.ask(CALLS.clusters())["clusters"]
+        if changes:
+            told = [{"id": row["id"], **change} for row in rows for change in row.get("changes", ())]
+            print_rows(sorted(told, key=lambda each: -each["at_ms"]), _CHANGES, output)
+            return
         if output is OutputFormat.TABLE:
             rows = [{**row, "why": _why(row)} for row in rows]
         has_trouble = any(row.get("why") for row in rows)

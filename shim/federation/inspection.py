@@ -1,7 +1,7 @@
 """Operators' questions: the state of sub-clusters, the queues over all of them, and the doctor's findings."""
 
 import asyncio
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -59,6 +59,16 @@ class SubClusterDescription:
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterChange:
+    """A sub-cluster was in another state from a moment on, or did not answer at its first poll."""
+
+    at_ms: int
+    was: str
+    state: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterStatus:
     """One sub-cluster as operators see it.
 
@@ -69,6 +79,7 @@ class ClusterStatus:
         failure: Why the newest poll failed; empty if it did not.
         is_heard: Whether there was any heartbeat.
         word: Who said, when and why, that it takes no applications; None if it is open.
+        changes: Of its state, the newest last, since this process began.
     """
 
     id: SubClusterId
@@ -83,6 +94,7 @@ class ClusterStatus:
     failure: str
     is_heard: bool = True
     word: AdmissionWord | None = None
+    changes: tuple[ClusterChange, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +173,7 @@ class Inspection:
         unfenced: Reach what is retired, too: whether it is back.
         by_ticket: Client RPC of those where Heddle logs in by ticket.
         ask_node: Web services of each sub-cluster's NodeManagers.
+        changes: Of each sub-cluster's state; `ClusterEvents` notes them.
     """
 
     view: FederationView
@@ -174,6 +187,7 @@ class Inspection:
     words: Mapping[SubClusterId, AdmissionWord] = field(default_factory=dict)
     unfenced: Mapping[SubClusterId, ResourceManager] = field(default_factory=dict)
     by_ticket: Mapping[SubClusterId, ResourceManagerRPC] = field(default_factory=dict)
+    changes: dict[SubClusterId, deque[ClusterChange]] = field(default_factory=dict)
     began_s: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -241,6 +255,7 @@ class Inspection:
             failure=seen.failure,
             is_heard=is_heard,
             word=self.words.get(subcluster),
+            changes=tuple(self.changes.get(subcluster, ())),
         )
 
     def _running_s(self) -> float:
@@ -509,6 +524,8 @@ class DoctorRounds:
 _log = structlog.get_logger("heddle.clusters")
 _LOOK_EVERY_S = 1.0
 _TROUBLE = frozenset({"LOST", "RECOVERING"})
+_MOST_CHANGES = 100
+"""Of a cluster that are remembered; the log has them all."""
 
 
 class ClusterEvents:
@@ -516,12 +533,19 @@ class ClusterEvents:
 
     Args:
         statuses: How each cluster is now.
-        clock: For waiting.
+        clock: For waiting, and for when it was.
+        changes: Where they are remembered, by cluster.
     """
 
-    def __init__(self, statuses: Callable[[], Sequence[ClusterStatus]], clock: Clock) -> None:
+    def __init__(
+        self,
+        statuses: Callable[[], Sequence[ClusterStatus]],
+        clock: Clock,
+        changes: dict[SubClusterId, deque[ClusterChange]],
+    ) -> None:
         self._statuses = statuses
         self._clock = clock
+        self._changes = changes
         self._known: dict[SubClusterId, str] = {}
         self._absent = set[SubClusterId]()  # told of already
 
@@ -544,6 +568,8 @@ class ClusterEvents:
             self._known[status.id] = status.state
             if is_absent:
                 self._absent.add(status.id)
+            change = ClusterChange(int(self._clock.now_s() * 1000), was, status.state, status.failure)
+            self._changes.setdefault(status.id, deque(maxlen=_MOST_CHANGES)).append(change)
             write = _log.warning if is_absent or status.state in _TROUBLE else _log.info
             write(
                 f"cluster is {status.state}",

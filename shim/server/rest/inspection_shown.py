@@ -34,6 +34,7 @@ def shown_cluster(status: ClusterStatus) -> models.Cluster:
         said_by=UNSET if word is None else word.by,
         said_at_ms=UNSET if word is None else word.at_ms,
         said_why=UNSET if word is None else word.reason,
+        changes=[models.ClusterChange(each.at_ms, each.was, each.state, each.reason) for each in status.changes],
     )
 
 

@@ -105,6 +105,15 @@ def test_a_drain_is_listed_with_who_said_it_since_when_and_why(missing, monkeypa
     assert "draining since 2026-11-28T10:20Z by root: kernel" in run("cluster", "list").stdout
 
 
+def test_the_morning_after_tells_when_a_cluster_was_lost_and_came_back(missing, monkeypatch):
+    lost = {"at_ms": 1_795_861_206_214, "was": "RUNNING", "state": "LOST", "reason": "connection refused"}
+    back = {"at_ms": 1_795_861_266_214, "was": "LOST", "state": "RUNNING", "reason": ""}
+    monkeypatch.setitem(BODIES, "/heddle/v1/clusters", {"clusters": [{**WELL, "changes": [lost, back]}, LOST]})
+    newest, older = run("cluster", "list", "--changes").stdout.splitlines()[1:]
+    assert newest.split() == ["2026-11-28T10:21:06Z", "west", "LOST", "RUNNING", "-"]
+    assert older.split() == ["2026-11-28T10:20:06Z", "west", "RUNNING", "LOST", "connection", "refused"]
+
+
 def test_a_drain_tells_whose_what_is_left_is(missing, monkeypatch):
     one, other = ROWS[0]["id"], "application_1700000000000_0099"
     order = {

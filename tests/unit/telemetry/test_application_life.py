@@ -1,6 +1,7 @@
 """One application's life in the log, by its id; and clusters that change, said once."""
 
 import asyncio
+from collections import deque
 from collections.abc import Iterator, MutableMapping
 from itertools import pairwise
 from typing import Any
@@ -12,7 +13,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.federation.inspection import ClusterEvents, ClusterStatus, SubClusterDescription
+from shim.federation.inspection import ClusterChange, ClusterEvents, ClusterStatus, SubClusterDescription
 from shim.telemetry import application_life
 from shim.telemetry.application_life import ApplicationLives
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
@@ -132,7 +133,8 @@ def test_a_cluster_that_changes_is_an_event_said_once(lines: Lines) -> None:
             ClusterStatus(EAST, SubClusterDescription(()), next(states), Admission.OPEN, 1.0, "", "", 0, 0, "refused")
         ]
 
-    watch = ClusterEvents(statuses, FakeClock())
+    clock, changes = FakeClock(), dict[SubClusterId, deque[ClusterChange]]()
+    watch = ClusterEvents(statuses, clock, changes)
     for _ in range(8):
         watch.look()
     assert [(line["was"], line["state"], line["log_level"]) for line in lines] == [
@@ -143,6 +145,10 @@ def test_a_cluster_that_changes_is_an_event_said_once(lines: Lines) -> None:
         ("RUNNING", "RETIRED", "info"),
     ]
     assert lines[2]["reason"] == "refused"
+    assert [(change.was, change.state, change.reason) for change in changes[EAST]] == [
+        (line["was"], line["state"], line["reason"]) for line in lines
+    ]
+    assert changes[EAST][0].at_ms == int(clock.now_s() * 1000)
 
 
 def test_a_cluster_that_never_answers_is_told_of_once_and_again_when_it_does(lines: Lines) -> None:
@@ -160,7 +166,7 @@ def test_a_cluster_that_never_answers_is_told_of_once_and_again_when_it_does(lin
             [status("east", "RUNNING", "refused", is_heard=True), status("west", "CORDONED", "", is_heard=True)],
         ]
     )
-    watch = ClusterEvents(lambda: next(moments), FakeClock())
+    watch = ClusterEvents(lambda: next(moments), FakeClock(), {})
     for _ in range(5):
         watch.look()
     assert [(line["cluster"], line["state"], line["reason"], line["log_level"]) for line in lines] == [
