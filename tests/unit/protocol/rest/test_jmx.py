@@ -141,3 +141,33 @@ def test_brackets_are_no_pattern() -> None:
     beans = [{"name": "Hadoop:service=ResourceManager,name=ClusterMetrics"}]
     assert b"ClusterMetrics" in beans_document(beans, "Hadoop:service=ResourceManager,name=C?uster*s").body
     assert b"ClusterMetrics" not in beans_document(beans, "Hadoop:service=ResourceManager,name=[C]lusterMetrics").body
+
+
+@pytest.mark.parametrize(
+    ("allocated", "total", "used"),
+    [(1024, 3072, 0.333333), (0, 8192, 0.0), (0, 0, 0.0), (None, 8192, 0.0), (5, None, 0.0)],
+)
+def test_the_root_queue_uses_what_is_allocated_of_all(allocated, total, used):
+    told = json.loads(METRICS)
+    for name, value in (("allocatedMB", allocated), ("totalMB", total)):
+        told["clusterMetrics"].pop(name, None)
+        if value is not None:
+            told["clusterMetrics"][name] = value
+    *_, root = resource_manager_beans(json.dumps(told).encode(), NODES)
+    assert (root["UsedCapacity"], root["AbsoluteUsedCapacity"]) == (used, used)
+
+
+@pytest.mark.parametrize(
+    ("load", "processors", "shown"), [(1.0, 3, 0.3333), (5.0, 2, 1.0), (2.0, 2, 1.0), (0.5, 0, 0.5), (1.0, 1, 1.0)]
+)
+def test_the_load_of_a_machine_is_a_part_of_its_processors_and_no_more_than_all(load, processors, shown):
+    machine = Machine(load=load, processors=processors, name="Linux", architecture="amd64", version="6")
+    beans = resource_manager_beans(METRICS, NODES, machine=machine)
+    (system,) = (bean for bean in beans if bean["name"] == "java.lang:type=OperatingSystem")
+    assert (system["SystemCpuLoad"], system["AvailableProcessors"]) == (shown, processors)
+
+
+@pytest.mark.parametrize("is_secure", [False, True])
+def test_where_it_is_and_if_tickets_are_asked_for_is_told_where_it_has_an_address(is_secure):
+    first, *_ = resource_manager_beans(METRICS, NODES, address="h:1", is_secure=is_secure)
+    assert (first["HostAndPort"], first["SecurityEnabled"], first["State"]) == ("h:1", is_secure, "ACTIVE")
