@@ -10,21 +10,34 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode
 
 import httpx
 
-from scripts.bench.load import cpu_s, measure_reads, percentile, resident_mib
+from scripts.bench.load import Measured, cpu_s, measure_posts, measure_reads, new_ids, percentile, resident_mib
 from scripts.bench.report import figure_table, short
 from scripts.bench.scripted_managers import ScriptedCluster
 from scripts.bench.targets import HeddleProcess
 from shim.app.host_limits import SystemClock, spare_collector
 from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import SubClusterReport
+from shim.errors import HeddleError
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.poller import PollSchedule, SubClusterPoller, ViewIntake
 from shim.federation.polling import PollSettings
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.protocol.peers.poll_frames import (
+    LENGTH_BYTES,
+    BeatFrame,
+    FenceFrame,
+    PollTroubleFrame,
+    ReportReader,
+    ReportWriter,
+    decode_poll_frame,
+    encode_poll_frame,
+)
 
 _WATCHED_S = 20.0
 _LISTS_S = 10.0
@@ -132,6 +145,51 @@ def _asked(webs: Sequence[str]) -> int:
     return sum(sum(count.values()) for count in counts)
 
 
+_SUBMITTED = 1000
+_FEW = 2
+_SETTLES_S = 3.0
+
+
+def scripted_submissions(folder: Path, *, base_port: int, say: Callable[[str], None]) -> Iterator[str]:
+    """What a submission over REST costs Heddle, where ResourceManagers cost nothing; the lines of a table.
+
+    The processor time is that of its process until all has come to rest, less what it takes as long without any.
+    """
+    command = [sys.executable, "-m", "scripts.bench.scripted_managers", *map(str, (base_port, _FEW, 10, 0))]
+    managers = subprocess.Popen(command, stdout=subprocess.PIPE)
+    rows: dict[str, Sequence[str]] = {}
+    try:
+        assert managers.stdout is not None  # noqa: S101 - a pipe was asked for
+        managers.stdout.readline()
+        webs = {f"c{index}": f"http://127.0.0.1:{base_port + index}" for index in range(_FEW)}
+        with HeddleProcess(folder, port=base_port + 150, subclusters=webs) as heddle:
+            for at_once in (8, 1, 8, 1):  # the first of each is to warm up
+                ids = asyncio.run(new_ids(heddle.url, _SUBMITTED))
+                idle, _ = _share_of_core(heddle.pid, lambda: time.sleep(_SETTLES_S))
+                posts: list[Measured] = []
+                busy, took_s = _share_of_core(heddle.pid, partial(_post, heddle.url, ids, at_once, posts))
+                used_ms, told = 1000 * (busy - idle) * took_s / _SUBMITTED, posts[0]
+                rows[str(at_once)] = (f"{used_ms:.2f}", f"{told.per_s:.0f}", str(told.failed))
+                say(f"{at_once}: {', '.join(rows[str(at_once)])}")
+    finally:
+        managers.kill()
+        managers.wait()
+    yield from figure_table("connections", ("processor time of a submission, ms", "a second", "refused"), rows)
+
+
+def _post(url: str, ids: Sequence[str], at_once: int, measured: list[Measured]) -> None:
+    measured.append(asyncio.run(measure_posts(url, ids, at_once=at_once)))
+    time.sleep(_SETTLES_S)
+
+
+def _share_of_core(pid: int, work: Callable[[], None]) -> tuple[float, float]:
+    """How busy a process was while something was done, and how long that took in seconds."""
+    used_s, began_s = cpu_s(pid), time.monotonic()
+    work()
+    took_s = time.monotonic() - began_s
+    return (cpu_s(pid) - used_s) / took_s, took_s
+
+
 _POLLS = 5
 _OF_ONE = ((1000, 1000), (1000, 5000), (1000, 20_000))
 
@@ -141,15 +199,16 @@ def polls_of_one() -> Iterator[str]:
     rows = {
         f"{nodes:,}, {applications:,}": asyncio.run(_polled(nodes, applications)) for nodes, applications in _OF_ONE
     }
-    yield from figure_table("nodes, live applications", ("processor time of a poll, ms", "longest turn, ms"), rows)
+    columns = ("processor time of a poll, ms", "longest turn, ms", "of who serves, where another process polls, ms")
+    yield from figure_table("nodes, live applications", columns, rows)
 
 
 async def _polled(nodes: int, applications: int) -> Sequence[str]:
     manager = _Telling(ScriptedCluster(0, nodes, applications, churn=_CHURN_PERCENT, began_ms=_now_ms()))
-    clock = SystemClock()
+    clock, poll = SystemClock(), PollSettings(timeout_s=60.0, busy_share=1000.0, rows_per_s=10**9)
     view = FederationView((manager.subcluster,), ViewSettings(late_after_s=60.0, final_documents=10_000))
-    poll = PollSettings(timeout_s=60.0, busy_share=1000.0, rows_per_s=10**9)
-    master = SubClusterPoller(manager, ViewIntake(view, clock), clock, PollSchedule(interval_s=60.0, poll=poll))
+    intake, schedule = ViewIntake(view, clock), PollSchedule(interval_s=60.0, poll=poll)
+    master = SubClusterPoller(manager, intake, clock, schedule)
     for _ in range(2):
         await master.poll()
     spare_collector()
@@ -159,7 +218,40 @@ async def _polled(nodes: int, applications: int) -> Sequence[str]:
     for _ in range(_POLLS):
         await master.poll()
     others.cancel()
-    return short(1000 * sum(turns) / _POLLS), short(1000 * max(turns))
+    told = _Told()
+    taken_s = await _taken(told, SubClusterPoller(manager, told, clock, schedule), intake)
+    return short(1000 * sum(turns) / _POLLS), short(1000 * max(turns)), short(1000 * taken_s)
+
+
+class _Told:
+    """Keeps the frames that a process that polls would send of its newest report."""
+
+    def __init__(self) -> None:
+        self._writer = ReportWriter()
+        self.frames: list[bytes] = []
+
+    async def take(self, report: SubClusterReport) -> None:
+        """See `TakesReports`."""
+        self.frames = [encode_poll_frame(frame)[LENGTH_BYTES:] for frame in self._writer.frames(report)]
+
+    async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `TakesReports`."""
+        raise AssertionError(f"{subcluster} did not answer") from error
+
+
+async def _taken(told: _Told, master: SubClusterPoller, intake: ViewIntake) -> float:
+    """Processor time that each later report of another process takes here, in seconds."""
+    reader, used_s = ReportReader(), 0.0
+    for number in range(_POLLS + 1):
+        await master.poll()
+        began_s = time.process_time()
+        for data in told.frames:
+            frame = decode_poll_frame(data)
+            assert not isinstance(frame, BeatFrame | PollTroubleFrame | FenceFrame)  # noqa: S101 - of a report
+            if (report := reader.take(frame)) is not None:
+                await intake.take(report)
+        used_s += (time.process_time() - began_s) if number else 0.0
+    return used_s / _POLLS
 
 
 async def _watch(manager: "_Telling", turns: list[float]) -> None:

@@ -1,4 +1,4 @@
-"""ResourceManagers that only tell: a generated federation's documents over HTTP, with every request counted.
+"""ResourceManagers that tell, and take submissions: a generated federation's documents over HTTP, each request counted.
 
 Run as a process of its own: `python -m scripts.bench.scripted_managers PORT CLUSTERS NODES APPLICATIONS [ENDED CHURN]`.
 Cluster `i` listens on `PORT + i`. Rows are those that a ResourceManager was recorded with, and what moves in each of
@@ -10,6 +10,7 @@ begin. `/counts` tells how often was asked.
 import asyncio
 import gzip
 import json
+import re
 import sys
 import time
 from collections import Counter
@@ -34,6 +35,7 @@ _NODE = ResourceVector(4096, 4)
 _QUEUES = ("default", "prod", "dev")
 _MIB, _CORES = 896, 6
 _GIVES_ONE_IN = 20
+_LENGTH = re.compile(rb"(?i)\r\ncontent-length: *(\d+)")
 
 # What moves in a recorded row, and what is of one application or node alone. `%` stands where a value is put in.
 _MOVES = {
@@ -83,6 +85,8 @@ class _Application:
     id: ApplicationId
     number: int
     started_ms: int
+    user: str = ""
+    name: str = ""
     row: bytes = b""
 
     def run(self) -> None:
@@ -103,8 +107,8 @@ class _Application:
     def _mine(self, row: str, user: str, name: str, number: str, others: Mapping[str, object]) -> bytes:
         """A recorded row with what is this application's."""
         mine = {
-            f'"user":"{user}"': f'"user":"user{self.number % 50}"',
-            f'"name":"{name}"': f'"name":"nightly-report-{self.number}"',
+            f'"user":"{user}"': f'"user":"{self.user or f"user{self.number % 50}"}"',
+            f'"name":"{name}"': f'"name":"{self.name or f"nightly-report-{self.number}"}"',
             '"queue":"root.default"': f'"queue":"root.{_QUEUES[self.number % len(_QUEUES)]}"',
             f"1795375096541_{number}": str(self.id).removeprefix("application_"),
             "1795375096541": self.id.cluster_timestamp,
@@ -172,6 +176,15 @@ class ScriptedCluster:
         document = self._documents.get(path)
         return (404, b"{}") if document is None else (200, document)
 
+    def submit(self, user: str, body: bytes, now_ms: int) -> tuple[int, bytes]:
+        """Run an application from now on."""
+        told = json.loads(body)
+        self.counts["submissions"] += 1
+        id_ = ApplicationId.parse(told["application-id"])
+        self._live[str(id_)] = begun = _Application(id_, 0, now_ms, user, told["application-name"])
+        begun.run()
+        return 202, b""
+
     def _application(self, id_: str, now_ms: int) -> tuple[int, bytes]:
         if id_ in self._live:
             return 200, b'{"app":' + self._live[id_].told(now_ms) + b"}"
@@ -233,7 +246,7 @@ async def serve(base_port: int, clusters: int, nodes: int, applications: int, en
 
 
 class _Connection(asyncio.Protocol):
-    """Reads requests without bodies, one after the other."""
+    """Reads requests, one after the other; each body has its length told."""
 
     def __init__(self, cluster: ScriptedCluster) -> None:
         self._cluster = cluster
@@ -248,8 +261,18 @@ class _Connection(asyncio.Protocol):
         """Answer every whole request."""
         self._received += data
         while b"\r\n\r\n" in self._received:
-            head, _, self._received = self._received.partition(b"\r\n\r\n")
-            status, body = self._cluster.answer(head.split(b" ", 2)[1].decode(), _now_ms())
+            head, _, rest = self._received.partition(b"\r\n\r\n")
+            told = _LENGTH.search(head)
+            length = int(told[1]) if told else 0
+            if len(rest) < length:
+                return
+            asked, self._received = rest[:length], rest[length:]
+            method, target, _ = head.decode("latin-1").split(" ", 2)
+            if method == "POST":
+                user = parse_qs(urlsplit(target).query).get("user.name", [""])[0]
+                status, body = self._cluster.submit(user, asked, _now_ms())
+            else:
+                status, body = self._cluster.answer(target, _now_ms())
             lines = (
                 f"HTTP/1.1 {status} X\r\nDate: {formatdate(usegmt=True)}\r\n"
                 f"Content-Type: application/json;charset=utf-8\r\nContent-Length: {len(body)}\r\n\r\n"

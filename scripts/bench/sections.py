@@ -19,7 +19,7 @@ from scripts.bench.jobs import jobs
 from scripts.bench.load import resident_mib
 from scripts.bench.relay import relay
 from scripts.bench.report import cell_tables, figure_table
-from scripts.bench.scale import SIZES, polls_of_one, scale
+from scripts.bench.scale import SIZES, polls_of_one, scale, scripted_submissions
 from scripts.bench.stage import FEW, Stage, a_stage
 
 
@@ -113,6 +113,11 @@ def _scale(bench: Bench) -> Iterator[str]:
     return scale(bench.folder / "scale", base_port=bench.base_port + 600, sizes=SIZES, say=bench.say)
 
 
+def _submit_scripted(bench: Bench) -> Iterator[str]:
+    bench.end_stage()
+    return scripted_submissions(bench.folder / "submissions", base_port=bench.base_port + 600, say=bench.say)
+
+
 def _polls(bench: Bench) -> Iterator[str]:
     bench.end_stage()
     return polls_of_one()
@@ -140,6 +145,7 @@ SECTIONS: Mapping[str, Section] = {
     "relay": _relay,
     "scale": _scale,
     "polls": _polls,
+    "submit-scripted": _submit_scripted,
     "altruism": _altruism,
 }
 """In the order in which they are measured: some leave applications behind that the next ones would list.
