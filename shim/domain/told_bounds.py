@@ -6,7 +6,7 @@ the largest clusters that are known of have.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 
 from shim.domain.ids import ApplicationId
 from shim.domain.queues import QueueReport
@@ -30,6 +30,8 @@ MOST_LIVE_BYTES = 512 * _MIB
 """Of the documents of live applications together."""
 LONGEST_DOCUMENT = _MIB
 """Bytes of an application's; diagnostics have 64 KiB."""
+_SLICE = 1000
+"""Rows that are counted before others have their turn: a millisecond of work."""
 _MOST_LABELS, _MOST_USERS, _MOST_TAGS = 200, 10_000, 1000
 
 
@@ -85,10 +87,10 @@ class LiveBudget:
     def __init__(self) -> None:
         self._sizes: dict[ApplicationId, int] = {}
 
-    def fit(
+    def fit_steps(
         self, told: Mapping[ApplicationId, ApplicationDocument], live: frozenset[ApplicationId]
-    ) -> tuple[dict[ApplicationId, ApplicationDocument], Counter[str]]:
-        """What of a list there is room for, and how many applications are left out.
+    ) -> Generator[None, None, tuple[dict[ApplicationId, ApplicationDocument], Counter[str]]]:
+        """What of a list there is room for, and how many applications are left out; pauses after some rows.
 
         Args:
             told: Applications that the ResourceManager has told of.
@@ -96,7 +98,7 @@ class LiveBudget:
         """
         untold = set(self._sizes).difference(told)  # by the hashes that both know
         sizes = {name: self._sizes[name] for name in untold if name in live}
-        if (all_sizes := _all_fit(told, sizes)) is not None:
+        if (all_sizes := (yield from _all_fit(told, sizes))) is not None:
             self._sizes = all_sizes
             return dict(told), Counter()
         room = MOST_APPLICATIONS - len(sizes)
@@ -120,10 +122,12 @@ class LiveBudget:
 
 def _all_fit(
     told: Mapping[ApplicationId, ApplicationDocument], others: Mapping[ApplicationId, int]
-) -> dict[ApplicationId, int] | None:
+) -> Generator[None, None, dict[ApplicationId, int] | None]:
     """Sizes of what lives if there is room for all that is told beside the others; None if there is not."""
     sizes = dict(others)
-    for name, document in told.items():
+    for number, (name, document) in enumerate(told.items(), start=1):
+        if number % _SLICE == 0:
+            yield
         if not is_application_bounded(document):
             return None
         if not document.summary.state.is_final:

@@ -20,7 +20,7 @@ from shim.domain.subclusters import HaState, SubClusterReport
 from shim.errors import HeddleError, InvariantViolationError, ResourceManagerError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.federation.core.report import HeartbeatReporter, Poll
-from shim.federation.polling import Poller, PollSettings, ReadingPace
+from shim.federation.polling import Poller, PollSettings, ReadingPace, in_turns
 from shim.ports.clock import Clock
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
@@ -66,14 +66,7 @@ def tell_listeners(listeners: Iterable[PollListener], tell: Callable[[PollListen
 
 async def apply_in_turns(view: FederationView, report: SubClusterReport) -> Applied:
     """Have a view take a report in, and others have their turn meanwhile."""
-    steps = view.apply_steps(report)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as ended:
-            applied: Applied = ended.value
-            return applied
-        await asyncio.sleep(0)
+    return await in_turns(view.apply_steps(report))
 
 
 class TakesReports(Protocol):

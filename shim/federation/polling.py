@@ -8,7 +8,7 @@ by its own clock.
 
 import asyncio
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -42,6 +42,8 @@ from shim.protocol.rest.queue_trees import open_scheduler
 _T = TypeVar("_T")
 _SLICE = 100
 """Rows that are read before others have their turn: a few milliseconds of work."""
+_INDEXED = 1000
+"""Rows that are put in a table before others have their turn: a millisecond of work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,14 +186,16 @@ class Poller:
             told, beyond = await self._list((("states", ask.LIVE_STATES),))
             ended, more = await self._list((("states", ask.ENDED_STATES), ("finishedTimeBegin", str(since_ms))))
             told, beyond = told | ended, beyond + more
-        told, left_out = self._room.fit(told, live_before)
+        told, left_out = await in_turns(self._room.fit_steps(told, live_before))
         left_out["applications"] += beyond
         self._take_time(Part.APPLICATIONS, began_s, self._waited_s)
         self._pace.note(Part.APPLICATIONS, self.subcluster, len(told))
         found, forgotten = await self._look_for(absent(live_before, told, self._settings.most_fetches))
         told |= found
         ended = {name: document for name, document in told.items() if document.summary.state.is_final}
-        live = {name: document for name, document in told.items() if name not in ended} if ended else told
+        live = dict(told)
+        for name in ended:  # few, and the rest is copied without a look at each
+            del live[name]
         self._read_application.forget_others(live)
         return replace(poll, live=live, ended=ended, forgotten=forgotten, left_out=+(Counter(poll.left_out) + left_out))
 
@@ -203,7 +207,11 @@ class Poller:
         self._waited_s += self._clock.monotonic_s() - began_s
         read = partial(self._read_application, as_of_s=as_of_s)
         rows, beyond, _ = await self._read_list(ask.APPLICATIONS, answer.body, read, MOST_APPLICATIONS)
-        return {document.summary.application_id: document for document in rows}, beyond
+        told: dict[ApplicationId, ApplicationDocument] = {}
+        for start in range(0, len(rows), _INDEXED):
+            told.update((each.summary.application_id, each) for each in rows[start : start + _INDEXED])
+            await asyncio.sleep(0)
+        return told, beyond
 
     async def _read_list(
         self, kind: ask.ListOfRows, raw: bytes, read: Callable[[msgspec.Raw], _T | None], most: int
@@ -254,6 +262,17 @@ class Poller:
         """Not to ask before its answer has taken no more than a share of the time; Heddle's own reading is no part."""
         self._listed_at_s[part] = began_s
         self._not_before_s[part] = began_s + waited_s / self._settings.busy_share
+
+
+async def in_turns(steps: Generator[None, None, _T]) -> _T:
+    """Do work whose steps are a few milliseconds at most, and let others have their turn between two."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            done: _T = ended.value
+            return done
+        await asyncio.sleep(0)
 
 
 async def _in_slices(

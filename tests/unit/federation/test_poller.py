@@ -2,6 +2,7 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -558,3 +559,24 @@ async def test_queues_within_queues_without_end_are_not_walked():
     document = {"scheduler": {"schedulerInfo": {"type": "fairScheduler", "rootQueue": fair}}}
     with pytest.raises(RemoteProtocolError, match="levels of queues"):
         read_scheduler(json.dumps(document).encode(), SIZE)
+
+
+async def test_no_turn_looks_at_every_application(federation, monkeypatch):
+    looked, between, hashed = 0, [], ApplicationId.__hash__
+
+    def counted(application_id):
+        nonlocal looked
+        looked += 1
+        return hashed(application_id)
+
+    for number in range(3000):
+        federation.manager.add_application(app(number + 1), "RUNNING")
+    monkeypatch.setattr(ApplicationId, "__hash__", counted)
+    for number in (1, 2):  # what is known already is told again, and one has ended
+        poll = asyncio.create_task(federation.master.poll())
+        while not poll.done():
+            between.append(looked)
+            await asyncio.sleep(0)
+        federation.manager.move(app(number), "FINISHED")
+    assert federation.states()[1] == "FINISHED"
+    assert max(after - before for before, after in pairwise(between)) <= 1500
