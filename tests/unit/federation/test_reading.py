@@ -257,6 +257,7 @@ async def test_a_submission_is_listed_at_once_and_as_its_home_tells_if_that_answ
     assert (await federation.listed())[submission.application_id] == "SUBMITTED"
     read = await federation.read(submission.application_id)
     assert read.freshness.missing == (EAST,)
+    assert read.document.summary.started_at_ms == int(federation.clock.now_s() * 1000)
     told = json.loads(read.document.raw)
     assert (told["state"], told["finalStatus"], told["queue"]) == ("SUBMITTED", "UNDEFINED", "root.prod")
     assert (told["user"], told["applicationType"], told["applicationTags"]) == ("alice", "SPARK", "a")
