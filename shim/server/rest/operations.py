@@ -191,7 +191,9 @@ class Operations:
         read, parts = await self._parts(Part.SCHEDULER)
         if self._scheduler:
             parts.sort(key=lambda part: scheduler_type(part.document) != self._scheduler)
-        return _of_parts(merge_schedulers, parts, read, Part.SCHEDULER)
+        merged = partial(_of_parts, merge_schedulers, parts, read, Part.SCHEDULER)
+        is_large = sum(len(each.document) for each in parts) > _LARGE_BYTES
+        return await asyncio.to_thread(merged) if is_large else merged()
 
     async def _nodes(self, call: Call) -> Outcome:
         states = parse_node_states(call.query)
@@ -304,6 +306,8 @@ class Operations:
         return Outcome(Document(b"", status=202, location=location), self._now())
 
 
+_LARGE_BYTES = 1024 * 1024
+"""Bytes of trees of queues that are put together beside the event loop."""
 _Merge = Callable[[Sequence[PartialDocument]], bytes]
 _ODD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, msgspec.MsgspecError)
 """What a merge ends with for a document that is JSON, and not of the shape that a ResourceManager's has."""

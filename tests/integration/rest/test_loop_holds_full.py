@@ -53,6 +53,24 @@ async def test_a_list_of_decisions(query: str) -> None:
     assert await too_long(attempt) is None
 
 
+async def test_trees_of_queues_that_are_put_together() -> None:
+    """A tree is as large as a cluster makes it, up to its bound."""
+    server = ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True))
+    (queue, *_) = server.federation["east"].queues
+    server.federation["east"].queues = [{**queue, "junk": [{"a": None}] * 600_000}]
+    request = Request("GET", "/ws/v1/cluster/scheduler", "", (("host", "front:8088"),), b"", "127.0.0.1")
+
+    async def attempt() -> float:
+        server.federation["east"].queues[0]["junk"].append({"a": None})  # no answer that is kept says so
+        await server.poll()
+        with LoopWatch() as watch:
+            answer = await asyncio.create_task(server.server.answer(request))
+        assert (answer.status, len(answer.body) > 6_000_000) == (200, True)
+        return watch.longest_s
+
+    assert await too_long(attempt) is None
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def many() -> ScriptedServer:
     """One that knows a hundred thousand applications."""
