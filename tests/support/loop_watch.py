@@ -21,6 +21,8 @@ _TRIES = 6
 class LoopWatch:
     """Within `with`, knows the longest turn of the loop: one callback, or one step of a task.
 
+    The turn in which the block begins is not seen: what is watched has to be a task of its own.
+
     Attributes:
         longest_s: Processor time of the loop's thread.
         what: The callback that took it.
