@@ -1,6 +1,7 @@
 """The pages, alert rules and boards of docs/operators/monitoring, against the metrics that Heddle has."""
 
 import json
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,7 +15,14 @@ from shim.domain.credits import Credits
 from shim.multicluster.splitters import MatchingStatus
 from shim.peers.overview import MastersStatus
 from shim.server.peers import MastersCollector, MatchingCollector
-from shim.telemetry.metrics import FindingCollector, Metrics, RepairCollector, SubClusterGauges
+from shim.telemetry.metrics import (
+    FindingCollector,
+    Metrics,
+    PollProcessCollector,
+    ProcessFacts,
+    RepairCollector,
+    SubClusterGauges,
+)
 from shim.telemetry.shares import QueueGauges, ShareCollector
 from tests.doubles.clock import FakeClock
 
@@ -42,6 +50,7 @@ def a_scrape():
         )
     )
     metrics.register(RepairCollector(lambda: 0, lambda: 0))
+    metrics.register(PollProcessCollector(lambda: [ProcessFacts(0, os.getpid(), 1), ProcessFacts(1, None, 2)]))
     metrics.register(FindingCollector(lambda: {("clocks", "error"): 1}, lambda: {("the web services", "tls.pem"): 1e6}))
     metrics.register(MatchingCollector(MatchingStatus))
     metrics.register(MastersCollector(lambda: MastersStatus(name="gm/a", masters=(), queues=(), links=())))
