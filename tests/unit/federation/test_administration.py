@@ -130,3 +130,13 @@ async def test_who_said_it_when_and_why_is_known_in_every_heddle_until_it_is_und
     await other.administration.refresh()
     assert (heddle.administration.words, other.administration.words) == ({}, {})
     assert await store.admission_words() == {}
+
+
+async def test_a_word_is_kept_with_who_said_it_when_and_why(federation: ScriptedFederation) -> None:
+    heddle = await federation.start()
+    said_ms = int(federation.clock.now_s() * 1000)
+    await heddle.administration.set_admission(EAST, Admission.DRAINING, by="ada", reason="new racks")
+    word = heddle.administration.words[EAST]
+    assert (word.admission, word.by, word.at_ms, word.reason) == (Admission.DRAINING, "ada", said_ms, "new racks")
+    await heddle.administration.undrain(EAST, by="ada")
+    assert EAST not in heddle.administration.words
