@@ -120,5 +120,5 @@ def test_production_and_simulation_share_their_scheduling(worlds, world, side):
 
 
 def test_the_cycle_runs_on_both_sides(sides):
-    cycle = {f"shim.scheduling.{name}" for name in ("cycle", "snapshot", "plan", "policy", "draft", "orderings")}
+    cycle = {f"shim.scheduling.{name}" for name in ("cycle", "snapshot", "plan", "policy", "draft")}
     assert cycle <= sides["production"] & sides["simulation"]
