@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("yarn_scope", f"how long clusters live: {', '.join(_SCOPES)}", default="session")
     parser.addini("yarn_clusters", "how many clusters", default="2")
     parser.addini("yarn_nodes", "nodes of each cluster", default="1")
+    parser.addini("yarn_hdfs", "whether all clusters share an HDFS", type="bool", default=False)
     parser.addini("yarn_version", "version of Hadoop, or CLUSTER=VERSION,...", default="3.4.2")
 
 
@@ -58,7 +59,8 @@ def yarn_settings(request: pytest.FixtureRequest) -> "Settings":
 
     config = request.config
     version = config.getoption("--yarn-version") or config.getini("yarn_version")
-    return Settings(int(config.getini("yarn_clusters")), int(config.getini("yarn_nodes")), str(version))
+    clusters, nodes = (int(config.getini(name)) for name in ("yarn_clusters", "yarn_nodes"))
+    return Settings(clusters, nodes, str(version), hdfs=bool(config.getini("yarn_hdfs")))
 
 
 @pytest.fixture(scope=_scope)

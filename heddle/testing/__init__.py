@@ -4,7 +4,7 @@ The extra `testing` of the package brings the fixtures `yarn_federation` (cluste
 `yarn_containers` (clusters in containers). Both are a `Federation`.
 """
 
-from heddle.testing.engines import hadoop_jar, spark_submit, tez_program
+from heddle.testing.engines import hadoop_fs, hadoop_jar, spark_submit, tez_program
 from heddle.testing.federation import Application, Cluster, Federation, FederationError, MissingProgramError, Settings
 from heddle.testing.local import LocalFederation
 
@@ -16,6 +16,7 @@ __all__ = [
     "LocalFederation",
     "MissingProgramError",
     "Settings",
+    "hadoop_fs",
     "hadoop_jar",
     "spark_submit",
     "tez_program",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import docker.errors
+import httpx
 from docker.models.containers import Container
 from docker.models.networks import Network as DockerNetwork
 from testcontainers.core.config import testcontainers_config
@@ -32,9 +33,16 @@ from heddle.testing.federation import (
     patiently,
     set_properties,
 )
-from heddle.testing.images import hadoop_image, heddle_image
+from heddle.testing.images import hadoop_image, hdfs_jars, heddle_image
 
-__all__ = ["FederationContainer", "HeddleContainer", "NodeManagerContainer", "ResourceManagerContainer", "find_docker"]
+__all__ = [
+    "FederationContainer",
+    "HdfsContainer",
+    "HeddleContainer",
+    "NodeManagerContainer",
+    "ResourceManagerContainer",
+    "find_docker",
+]
 
 LABEL = "heddle.testing"
 """Each container and network of a federation has it; its value tells whose it is."""
@@ -46,6 +54,11 @@ _CLIENT = "client"
 _LOGS = "/var/log/hadoop/containers"
 _JARS = Path("/opt/hadoop/lib")
 _WEB = 8088
+_FILES = "hdfs://namenode:8020"
+_FILES_WEB = 9870
+_HDFS_VERSION = "3.4.2"
+"""Whose servers speak with the clients of every other version."""
+_LIVE_NODES = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState"
 _READY_S = 600.0
 _LOOPBACK = {"com.docker.network.bridge.host_binding_ipv4": "127.0.0.1"}
 _HEDDLE_TOML = """\
@@ -214,6 +227,41 @@ class HeddleContainer(DockerContainer):
         return f"http://{self.get_container_host_ip()}:{self.get_exposed_port(_WEB)}"
 
 
+class HdfsContainer(DockerContainer):
+    """The NameNode of an HDFS, known to its network as `namenode`, or its DataNode, as `datanode`.
+
+    Args:
+        name: Which of both.
+        image: In the place of one that is built here.
+        more: As `DockerContainer` takes it.
+    """
+
+    NAMES = ("namenode", "datanode")
+
+    def __init__(self, name: str, *, image: str = "", **more: Any) -> None:
+        options: dict[str, Any] = {
+            "init": True,
+            "hostname": name,
+            "command": {"namenode": "nn", "datanode": "dn"}[name],
+        }
+        super().__init__(image or hadoop_image(find_docker(), _HDFS_VERSION), **(options | more))
+        self.with_volume_mapping(str(hdfs_jars()), "/opt/hadoop/hdfs", "ro")
+        self.with_env("CORE-SITE.XML_fs.defaultFS", _FILES)
+        for key, value in (
+            ("dfs.replication", "1"),
+            ("dfs.namenode.name.dir", "file:///var/lib/hadoop/names"),
+            ("dfs.datanode.data.dir", "file:///var/lib/hadoop/blocks"),
+            ("dfs.namenode.rpc-bind-host", "0.0.0.0"),  # noqa: S104 - of its container
+            ("dfs.namenode.datanode.registration.ip-hostname-check", "false"),
+            # who may write finds somewhere to write: the NameNode opens when its DataNode is there
+            ("dfs.namenode.safemode.min.datanodes", "1"),
+            ("dfs.namenode.safemode.extension", "0"),
+        ):
+            self.with_env(f"HDFS-SITE.XML_{key}", value)
+        if name == "namenode":
+            self.with_exposed_ports(_FILES_WEB)
+
+
 class FederationContainer(Federation):
     """Clusters and Heddle in containers on a network of their own, and one more for clients.
 
@@ -225,6 +273,7 @@ class FederationContainer(Federation):
         clusters: How many.
         nodes: Of each.
         version: Of Hadoop, or `CLUSTER=VERSION,...`.
+        hdfs: Whether all clusters share an HDFS, of Hadoop 3.4.2.
         images: In the place of those that are built here: of `heddle`, and of versions of Hadoop.
         reuse: Keep it running at the end, and take it when the next one of the same settings is wanted.
         name: Tells it from others of the same settings, such as that of another worker of xdist.
@@ -237,11 +286,14 @@ class FederationContainer(Federation):
         clusters: int = 2,
         nodes: int = 1,
         version: str = "3.4.2",
+        hdfs: bool = False,
         images: Mapping[str, str] | None = None,
         reuse: bool = False,
         name: str = "",
     ) -> None:
-        super().__init__(settings or Settings(clusters, nodes, version), user=_USER)
+        super().__init__(settings or Settings(clusters, nodes, version, hdfs=hdfs), user=_USER)
+        self.file_servers = HdfsContainer.NAMES if self.settings.hdfs else ()
+        self.files = _FILES if self.settings.hdfs else "file:///"
         if self.settings.clusters > len(_NAMES):
             raise FederationError(f"there are names for {len(_NAMES)} clusters: {', '.join(_NAMES)}")
         self._images = dict(images or {})
@@ -312,6 +364,7 @@ class FederationContainer(Federation):
     def _find_running(self) -> bool:
         """Whether all of it runs, as an earlier run has left it."""
         wanted = {HEDDLE, _CLIENT, *(name for id_ in self._versions for name in self._daemons_of(id_))}
+        wanted.update(self.file_servers)
         self._running = {
             each.attrs["Config"]["Hostname"]: each for each in self.containers() if each.status == "running"
         }
@@ -345,7 +398,7 @@ class FederationContainer(Federation):
             ports = {"address": 8032, "scheduler.address": 8030, "webapp.address": 8088, "admin.address": 8033}
             addresses = {f"yarn.resourcemanager.{each}": f"{host}:{port}" for each, port in ports.items()}
             (conf / "log4j.properties").write_text(_LOG4J, "utf-8")
-            set_properties(conf / "core-site.xml", {"fs.defaultFS": "file:///"})
+            set_properties(conf / "core-site.xml", {"fs.defaultFS": self.files})
             classes = {"yarn.application.classpath": f"$HADOOP_CONF_DIR,{_JARS}/*"}
             set_properties(conf / "yarn-site.xml", {"yarn.resourcemanager.hostname": host, **addresses, **classes})
             set_properties(
@@ -353,7 +406,7 @@ class FederationContainer(Federation):
                 {
                     "mapreduce.framework.name": "yarn",
                     "mapreduce.application.classpath": f"{_JARS}/*",
-                    "yarn.app.mapreduce.am.staging-dir": str(self.shared / "staging"),
+                    "yarn.app.mapreduce.am.staging-dir": "/user" if self.file_servers else f"{self.shared}/staging",
                     "yarn.app.mapreduce.am.resource.mb": "512",
                     "yarn.app.mapreduce.am.command-opts": "-Xmx320m",
                     "mapreduce.map.memory.mb": "256",
@@ -377,6 +430,8 @@ class FederationContainer(Federation):
             self._add(network, manager, ResourceManagerContainer(id_, number=number, image=image, **self._options))
             for place, node in enumerate(nodes, start=1):
                 self._add(network, node, NodeManagerContainer(id_, number=place, image=image, **self._options))
+        for name in self.file_servers:
+            self._add(network, name, HdfsContainer(name, image=self._images.get(_HDFS_VERSION, ""), **self._options))
         config = self.shared / "heddle.toml"
         self._add(network, HEDDLE, HeddleContainer(config, image=self._images.get(HEDDLE, ""), **self._options))
         client = hadoop[next(iter(self._versions.values()))]
@@ -389,6 +444,8 @@ class FederationContainer(Federation):
 
     def _add(self, network: Network, name: str, container: DockerContainer) -> None:
         """Start a container in the federation's network, under its name."""
+        if self.file_servers:  # an ApplicationMaster of MapReduce mixes its job's file system with its node's
+            container.with_env("CORE-SITE.XML_fs.defaultFS", self.files)
         container.with_network(network).with_network_aliases(name)
         container.with_volume_mapping(str(self.shared), str(self.shared), "rw")
         for folder in self.settings.folders:
@@ -405,13 +462,40 @@ class FederationContainer(Federation):
             for id_, version in self._versions.items()
         }
 
-    def _published(self, daemon: str) -> str:
+    def wait_ready(self, *, timeout_s: float = 300.0) -> None:
+        """See `Federation.wait_ready`; of HDFS, wait until it can be written, too."""
+        super().wait_ready(timeout_s=timeout_s)
+        self.wait_files(timeout_s=timeout_s)
+
+    def wait_files(self, *, timeout_s: float = 300.0) -> None:
+        """Wait until HDFS, if there is one, can be written.
+
+        Raises:
+            FederationError: If that takes longer.
+        """
+        if self.file_servers and patiently(self._live_nodes, bool, timeout_s, calm=FederationError) != 1:
+            raise FederationError(f"HDFS is not ready after {timeout_s:.0f} s\n{self.account()}")
+
+    def _live_nodes(self) -> int:
+        """How many DataNodes the NameNode counts, once it takes files; 0 before.
+
+        Raises:
+            FederationError: If it does not answer.
+        """
+        try:
+            answer = httpx.get(self._published("namenode", _FILES_WEB) + _LIVE_NODES, timeout=10.0, trust_env=False)
+            (told,) = answer.raise_for_status().json()["beans"]
+        except (httpx.HTTPError, httpx.InvalidURL, KeyError, ValueError) as exc:
+            raise FederationError(f"namenode does not answer: {exc!r}") from exc
+        return int(told["NumLiveDataNodes"]) if told["FSState"] == "Operational" else 0
+
+    def _published(self, daemon: str, port: int = _WEB) -> str:
         """The web services of a daemon from this machine; empty while it is down."""
         container = self._running[daemon]
 
         def look() -> list[dict[str, str]]:
             container.reload()
-            return container.attrs["NetworkSettings"]["Ports"].get(f"{_WEB}/tcp") or []
+            return container.attrs["NetworkSettings"]["Ports"].get(f"{port}/tcp") or []
 
         wait_s = 30.0 if container.status == "running" else 0.0
         found = patiently(look, bool, wait_s, calm=docker.errors.APIError)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heddle.testing.federation import JAVA_OPENS, Federation, set_properties
 
-__all__ = ["hadoop_jar", "spark_submit", "tez_program"]
+__all__ = ["hadoop_fs", "hadoop_jar", "spark_submit", "tez_program"]
 
 _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 _LOCAL_ADDRESS = ("spark.yarn.appMasterEnv.SPARK_LOCAL_IP", "spark.executorEnv.SPARK_LOCAL_IP")
@@ -18,6 +18,11 @@ _LOCAL_ADDRESS = ("spark.yarn.appMasterEnv.SPARK_LOCAL_IP", "spark.executorEnv.S
 def hadoop_jar(federation: Federation, jar: str | Path, *arguments: str) -> list[str]:
     """What `hadoop jar JAR ...` runs, such as a MapReduce job."""
     return federation.java("org.apache.hadoop.util.RunJar", str(jar), *arguments)
+
+
+def hadoop_fs(federation: Federation, *arguments: str) -> list[str]:
+    """What `hadoop fs ...` runs, such as `-put`, `-ls` and `-cat` of the clients' file system."""
+    return federation.java("org.apache.hadoop.fs.FsShell", *arguments)
 
 
 def spark_submit(

@@ -82,6 +82,7 @@ class Settings:
         toml: Further text of Heddle's configuration, such as a table `[queues]`; it goes after the rest.
         folders: Folders of this machine that clients and containers shall see under the same path, such as one with
             Spark's jars.
+        hdfs: Whether all clusters share an HDFS, which is the file system of clients then; else that is this machine's.
     """
 
     clusters: int = 2
@@ -89,6 +90,7 @@ class Settings:
     version: str = "3.4.2"
     toml: str = ""
     folders: tuple[Path, ...] = ()
+    hdfs: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be started.
@@ -202,6 +204,8 @@ class Federation(ABC):
         client_conf: Hadoop configuration folder of clients that know only Heddle, where clients run.
         jars: Hadoop's jars, where clients run.
         node_address: The one that all nodes share; empty where each has its own.
+        files: The file system of clients: `hdfs://...`, or `file:///`.
+        file_servers: Names of HDFS's daemons, for faults; none without HDFS, or where it has none.
     """
 
     url: str
@@ -210,6 +214,8 @@ class Federation(ABC):
     client_conf: Path
     jars: Path
     node_address: str = ""
+    files: str = "file:///"
+    file_servers: tuple[str, ...] = ()
 
     def __init__(self, settings: Settings | None = None, *, user: str = "") -> None:
         self.settings = settings or Settings()
@@ -350,7 +356,8 @@ class Federation(ABC):
     @property
     def daemons(self) -> tuple[str, ...]:
         """Names of all daemons, Heddle's first."""
-        return (HEDDLE, *(name for cluster in self.clusters.values() for name in cluster.daemons))
+        of_clusters = (name for cluster in self.clusters.values() for name in cluster.daemons)
+        return (HEDDLE, *of_clusters, *self.file_servers)
 
     def submit(
         self,

@@ -16,7 +16,7 @@ import docker
 import heddle
 from heddle.testing.federation import FederationError, MissingProgramError
 
-__all__ = ["BASE_IMAGE", "digest", "hadoop_image", "heddle_image"]
+__all__ = ["BASE_IMAGE", "digest", "hadoop_image", "hdfs_jars", "heddle_image"]
 
 BASE_IMAGE = os.environ.get("HEDDLE_BASE_IMAGE", "debian:bookworm-slim")
 """What both are made of; `HEDDLE_BASE_IMAGE` names another one, such as a mirror's."""
@@ -82,8 +82,13 @@ def heddle_image(client: docker.DockerClient) -> str:
     return name
 
 
-def _jars(version: str) -> Path:
-    command = [sys.executable, str(_PACKAGE), "lab", "jars", version]
+def hdfs_jars() -> Path:
+    """The folder with the jars that HDFS's servers need besides; raises as `hadoop_image`."""
+    return _jars("--hdfs")
+
+
+def _jars(what: str) -> Path:
+    command = [sys.executable, str(_PACKAGE), "lab", "jars", what]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - Heddle's own command
     if done.returncode != 0:
         lacking = any(word in done.stderr for word in _LACKING)

@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -35,6 +36,7 @@ _MARKER = "HEDDLE_LAB"
 _BOOT_S = 900.0
 _CALL_S = 120.0
 _LACKING = ("no java in", "Maven is needed")
+_FILES = re.compile(r"hdfs://[^<\s]+")
 _PORTS = ("--rest", "--client-rpc", "--scheduler-rpc", "--admin-rpc", "--proxy")
 
 
@@ -126,7 +128,8 @@ class LocalFederation(Federation):
         (self.folder / "shared" / "staging").mkdir(parents=True)
         ports = [word for option, port in zip(_PORTS, _free_ports(len(_PORTS)), strict=True) for word in (option, port)]
         of = self.settings
-        wanted = ("--clusters", str(of.clusters), "--nodes", str(of.nodes), "--hadoop", of.version)
+        wanted = ["--clusters", str(of.clusters), "--nodes", str(of.nodes), "--hadoop", of.version]
+        wanted += ["--hdfs"] if of.hdfs else []
         self.lab("up", *wanted, "--hosts", self._hosts, *ports, timeout_s=_BOOT_S)
         toml = Path(json.loads(self.lab("where"))["heddleToml"])
         toml.write_text(f"{toml.read_text('utf-8')}\n{of.toml}\n", "utf-8")
@@ -156,7 +159,10 @@ class LocalFederation(Federation):
             shutil.copytree(found["clientConf"], self.client_conf)
             # jobs leave their jars there, and every node reads them
             staging = {"yarn.app.mapreduce.am.staging-dir": f"{self.shared}/staging"}
-            set_properties(self.client_conf / "mapred-site.xml", staging)
+            if not self.settings.hdfs:
+                set_properties(self.client_conf / "mapred-site.xml", staging)
+        if self.settings.hdfs:
+            (self.files,) = {*_FILES.findall((self.client_conf / "core-site.xml").read_text("utf-8"))}
 
     def _end(self) -> None:
         if self._lock is None or self._lock.closed:

@@ -28,6 +28,7 @@ from shim.lab import (
     Tuning,
     default_folder,
 )
+from shim.lab.hdfs import ensure_servers
 from shim.lab.jars import ensure_jars
 from shim.lab.java_options import find_java
 from shim.lab.presets import bring_about, mixed
@@ -203,9 +204,14 @@ def where(*, folder: Folder = None) -> None:
 @app.command()
 def jars(
     version: Annotated[str, typer.Argument(help=f"One of {', '.join(SUPPORTED_VERSIONS)}")] = DEFAULT_VERSION,
+    *,
+    hdfs: Annotated[bool, typer.Option("--hdfs", help="Those that HDFS's servers need besides")] = False,
 ) -> None:
     """Fetch the jars of a version of Hadoop, if need be, and print their folder."""
     with _errors_shown():
+        if hdfs:
+            say(str(ensure_servers(lambda text: typer.echo(text, err=True))))
+            return
         if version not in SUPPORTED_VERSIONS:
             raise LabError(f"Hadoop {version} is not supported: choose one of {', '.join(SUPPORTED_VERSIONS)}")
         say(str(ensure_jars(version, lambda text: typer.echo(text, err=True))))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from heddle.testing import FederationError, Settings
+from heddle.testing import FederationError, Settings, hadoop_fs, hadoop_jar
 from heddle.testing.containers import FederationContainer
 
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(1200)]
@@ -65,6 +65,23 @@ def test_containers_that_stay_are_found_again(daemon):
         first.close()
     assert first.containers() == []
     assert not first.shared.exists()
+
+
+def test_jobs_read_and_write_an_hdfs_that_all_clusters_share(daemon):
+    with FederationContainer(clusters=2, hdfs=True) as federation:
+        text = federation.shared / "text"
+        text.write_text("to be or not to be\n")
+        assert federation.files == "hdfs://namenode:8020"
+        federation.run(hadoop_fs(federation, "-mkdir", "-p", "/in"))
+        federation.run(hadoop_fs(federation, "-put", text.as_uri(), "/in/text"))
+        federation.kill("east-rm")
+        federation.kill("datanode")
+        federation.start("datanode")
+        federation.wait_files()
+        job = federation.submit(hadoop_jar(federation, federation.examples, "wordcount", "/in", "/out"))
+        job.wait()
+        assert job.cluster == "west"
+        assert "to\t2" in federation.run(hadoop_fs(federation, "-cat", "/out/part-r-00000"))
 
 
 def test_each_cluster_may_have_a_version_of_its_own(daemon):

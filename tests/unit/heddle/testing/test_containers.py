@@ -8,6 +8,7 @@ import pytest
 from heddle.testing import FederationError, Settings, containers
 from heddle.testing.containers import (
     FederationContainer,
+    HdfsContainer,
     HeddleContainer,
     NodeManagerContainer,
     ResourceManagerContainer,
@@ -69,6 +70,17 @@ def test_roles_know_their_resource_manager():
     assert node.env["YARN-SITE.XML_yarn.resourcemanager.hostname"] == "west-rm"
     heddle = HeddleContainer("/etc/mine.toml", image="heddle")
     assert heddle.volumes == {"/etc/mine.toml": {"bind": "/etc/heddle/heddle.toml", "mode": "ro"}}
+
+
+def test_servers_of_hdfs_are_daemons_and_clients_write_there(monkeypatch, tmp_path):
+    monkeypatch.setattr(containers, "hdfs_jars", lambda: tmp_path)
+    name_node, data_node = (HdfsContainer(name, image="any") for name in HdfsContainer.NAMES)
+    assert {each.env["CORE-SITE.XML_fs.defaultFS"] for each in (name_node, data_node)} == {"hdfs://namenode:8020"}
+    assert (list(name_node.ports), list(data_node.ports)) == (["9870"], [])
+    federation = FederationContainer(hdfs=True)
+    assert (federation.files, federation.file_servers) == ("hdfs://namenode:8020", ("namenode", "datanode"))
+    federation = FederationContainer()
+    assert (federation.files, federation.file_servers) == ("file:///", ())
 
 
 def test_a_folder_of_roots_home_is_refused(monkeypatch):
