@@ -29,9 +29,10 @@ _SCOPES: Mapping[Right, TokenScope | None] = {
 
 
 class Operation(Enum):
-    """Operations of Heddle itself; ROUTED passes a request on, and so do containers of an attempt."""
+    """Operations of Heddle itself; ROUTED passes a request on, and so do an application's state and containers."""
 
     ROUTED = "routed"
+    STATE = "state"
     CONTAINERS = "containers"
     CONTAINER = "container"
     INFO = "info"
@@ -172,7 +173,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read(f"{_APP}/appattempts/{{attempt}}", Way.ROUTE, RouteKey.APPLICATION),
     _read(_CONTAINERS, Way.ROUTE, RouteKey.APPLICATION, Operation.CONTAINERS, xml_root="containers"),
     _read(f"{_CONTAINERS}/{{container}}", Way.ROUTE, RouteKey.APPLICATION, Operation.CONTAINER),
-    _read(f"{_APP}/state", Way.ROUTE, RouteKey.APPLICATION),
+    _read(f"{_APP}/state", Way.ROUTE, RouteKey.APPLICATION, Operation.STATE),
     _change("PUT", f"{_APP}/state", RouteKey.APPLICATION, "app.kill"),
     _read(f"{_APP}/queue", Way.ROUTE, RouteKey.APPLICATION),
     Endpoint(

@@ -71,6 +71,7 @@ class Routes:
             RouteKey.NAMED: self._only,
         }
         self._special: Mapping[Operation, Callable[[Call], Awaitable[Routed]]] = {
+            Operation.STATE: self._state,
             Operation.CONTAINERS: self._containers,
             Operation.CONTAINER: self._one_container,
         }
@@ -166,6 +167,15 @@ class Routes:
         finally:
             if call.endpoint.changes:
                 self._mark(call, subcluster)
+
+    async def _state(self, call: Call) -> Routed:
+        """The home's word; where another one is known, what is read afterwards is fetched first: none goes back."""
+        routed = await self.pass_on(call, await self._of_application(call))
+        application_id = path_application(call.parameters["application"])
+        known = self._backend.view.applications.find(application_id)
+        if known is not None and known.summary.state.value.encode() not in routed.answer.body:
+            self._backend.applications.mark_written(application_id)
+        return routed
 
     # -- containers of an application that spans ---------------------------------------------------------------------
 

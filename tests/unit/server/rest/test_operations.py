@@ -134,7 +134,14 @@ async def test_before_anything_was_heard_there_is_nothing_to_sum():
         await run(ScriptedServer(rules=usual(IdentityRules, allow_anonymous=True)), Operation.METRICS)
 
 
-ELSEWHERE = {Operation.ROUTED, Operation.CONTAINERS, Operation.CONTAINER, Operation.SIGNAL, Operation.MOVE}
+ELSEWHERE = {
+    Operation.ROUTED,
+    Operation.STATE,
+    Operation.CONTAINERS,
+    Operation.CONTAINER,
+    Operation.SIGNAL,
+    Operation.MOVE,
+}
 
 
 @pytest.mark.parametrize("operation", dict.fromkeys(each.operation for each in ENDPOINTS), ids=lambda each: each.name)
