@@ -1,9 +1,11 @@
 """The clients of docs/clients on clusters that differ in everything, with nodes that are not well."""
 
 import getpass
+import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -112,6 +114,37 @@ def test_the_lines_for_curl_and_for_python_work(heddle):
     assert (done.returncode, "RemoteException" in done.stdout) == (0, False), done
     script = "\n".join(blocks("python.md", "python")).replace("http://127.0.0.1:8088", heddle.url)
     exec(script, {})  # noqa: S102 - our own page
+
+
+def test_monitors_are_told_every_node_that_is_alive_and_one_tree_of_queues(lab, heddle):
+    query = {"qry": "Hadoop:service=ResourceManager,name=RMNMInfo"}
+    (bean,) = httpx.get(f"{heddle.url}/jmx", params=query, trust_env=False, timeout=30).json()["beans"]
+    told = {each["NodeId"].rpartition(":")[0]: each["State"] for each in json.loads(bean["LiveNodeManagers"])}
+    assert told == {key.rpartition(":")[0]: state for key, state in wanted_states(lab).items() if state != "LOST"}
+    metrics = heddle.ask("metrics")["clusterMetrics"]
+    assert (metrics["unhealthyNodes"], metrics["lostNodes"], metrics["decommissioningNodes"]) == (1, 1, 1)
+    info = heddle.ask("scheduler")["scheduler"]["schedulerInfo"]  # of capacity and fair schedulers
+    assert info["type"] == "capacityScheduler"
+    leaves = {leaf["queueName"]: leaf for leaf in info["queues"]["queue"]}
+    assert leaves.keys() >= {"default", "prod", "dev", "etl"}
+    assert all("queues" not in leaf and isinstance(leaf["absoluteCapacity"], float) for leaf in leaves.values())
+
+
+def test_notebooks_and_pollers_find_their_application_and_see_its_end(heddle, home):
+    kernel = "b6a1c5b0-7a52-4a4e-8f6d-0f0a4a4f1c11"
+    with httpx.Client(base_url=f"{heddle.url}/ws/v1/cluster", trust_env=False, timeout=60) as rest:
+        rest.params = rest.params.set("user.name", getpass.getuser())
+        before_ms = int(time.time() * 1000)
+        id_ = rest.post("/apps/new-application").json()["application-id"]
+        name = f"kernel-{kernel}-{home}"
+        context = {"application-id": id_, "application-name": name, "unmanaged-AM": True, "resource": {"memory": 256}}
+        context["am-container-spec"] = {"commands": {"command": "sleep 1"}}
+        assert rest.post("/apps", json=context).status_code == 202
+        listed = rest.get("/apps", params={"startedTimeBegin": before_ms}).json()["apps"]["app"]
+        assert [each["id"] for each in listed if each["name"] == name] == [id_]
+        assert rest.put(f"/apps/{id_}/state", json={"state": "KILLED"}).is_success
+        until(lambda: heddle.ask(f"apps/{id_}")["app"]["finalStatus"] == "KILLED", f"{id_} is killed")
+        assert heddle.ask(f"apps/{id_}")["app"]["state"] == "KILLED"
 
 
 def test_stock_map_reduce_goes_where_its_queue_is(heddle, client):
