@@ -1,11 +1,13 @@
 """Rows of applications as those see them who may not."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from shim.domain.ids import SubClusterId
+from shim.domain.access_lists import Viewer
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.federation.application_access import ApplicationAccess, hidden_application
 from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.core.federation_view import FederationView, ViewSettings
@@ -84,3 +86,53 @@ def test_what_identifies_an_application_stays_and_all_else_is_emptied_or_left_ou
 
 def test_a_member_that_a_hadoop_does_not_tell_is_not_made_up():
     assert hidden_application(b'{"id":"application_1_1"}') == b'{"id":"application_1_1"}'
+
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+
+
+class Grants:
+    """A book that grants two applications to bob, and one to those of the group `ops`."""
+
+    def visible_to(self, user, groups):
+        yield from (ApplicationId(1, 7), ApplicationId(1, 8)) if user == "bob" else ()
+        yield from (ApplicationId(1, 9),) if "ops" in groups() else ()
+
+
+@pytest.mark.parametrize(
+    ("viewer", "seen"),
+    [
+        (Viewer("carol", sees_all=True), {1, 2, 3, 4, 7, 8, 9}),
+        (Viewer("alice", sees_all=False), {1, 2, 3, 4, 7, 8, 9}),  # they are hers
+        (Viewer("carol", sees_all=False), {3}),
+        (Viewer("bob", sees_all=False), {3, 7, 8}),
+        (Viewer("carol", frozenset({"ops"}), sees_all=False), {3, 9}),
+        (Viewer("dave", sees_all=False), {3, 9}),  # this machine says that he is in ops
+        (Viewer("keeper", sees_all=False), {2, 3}),
+        (Viewer("carol", frozenset({"keepers"}), sees_all=False), {1, 3, 7, 8, 9}),
+    ],
+)
+def test_who_sees_an_application_by_name_grant_guard_or_queue(view, viewer, seen):
+    asked = []
+
+    def administers(home, queue, user, groups):
+        asked.append((home, queue))
+        return (home, queue, user) == (EAST, "root.b", "keeper") or (queue == "root.default" and "keepers" in groups())
+
+    def groups_of(user):
+        return frozenset({"ops"}) if user == "dave" else frozenset()
+
+    documents = [a_document(number, "east") for number in (1, 2, 4, 7, 8, 9)] + [a_document(3, "west")]
+    queues = {2: "root.b", 4: "root.c"}
+    summaries = [
+        replace(each.summary, queue=queues.get(each.summary.application_id.sequence, "root.default"))
+        for each in documents
+    ]
+    access = ApplicationAccess(Grants(), view, administers, groups_of, guarded=frozenset({WEST}), is_on=True)
+    sees = access.judge(viewer)
+    for _ in range(2):
+        assert {each.application_id.sequence for each in summaries if sees(each)} == seen
+    assert len(asked) == len(set(asked)), "each queue is asked about once"
+    assert all(home == EAST for home, _ in asked), "a guarded one was asked as the viewer"
+    shown = access.all_shown([replace(d, summary=s) for d, s in zip(documents, summaries, strict=True)], viewer)
+    assert {each.summary.application_id.sequence for each in shown if b"told" in each.raw} == seen

@@ -315,3 +315,20 @@ async def test_a_retired_cluster_that_answers_is_back_and_one_that_does_not_is_n
     assert (await facts_of(server, replace(back, unfenced={}))).is_back is False
     server.federation["east"].behave(IsNeverReached())
     assert (await facts_of(server, back)).is_back is False
+
+
+async def test_a_cluster_that_never_reported_is_as_old_as_this_process():
+    server = ScriptedServer(["east", "west"])
+    server.federation["west"].behave(IsNeverReached())
+    inspection = replace(server.use_cases.inspection, changes={SubClusterId("east"): ("one",)})
+    await server.federation.clock.advance(7.0)
+
+    def told():
+        return [(each.is_heard, each.age_s, each.nodes, each.changes) for each in inspection.clusters()]
+
+    assert told() == [(False, 7.0, 0, ("one",)), (False, 7.0, 0, ())]
+    await server.poll()
+    await server.federation.clock.advance(3.0)
+    (east, west) = told()
+    assert east == (True, 3.0, 1, ("one",))
+    assert west == (False, 10.0, 0, ())

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from contextlib import asynccontextmanager
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -214,3 +215,66 @@ async def test_a_process_ends_when_nobody_hears_it():
     async with federation.running():
         process = federation.processes[0]
     assert process.task.done()
+
+
+class Lives:
+    """Processes that poll nothing and go after so many seconds each (None: one that cannot be begun)."""
+
+    pid = 4711
+
+    def __init__(self, lives_s):
+        self.clock, self.begun_s, self._lengths = FakeClock(), [], iter(lives_s)
+        self.stream = self
+
+    async def begin(self, _duty):
+        self.begun_s.append(self.clock.monotonic_s())
+        self.length_s = next(self._lengths, 1e9)
+        if self.length_s is None:
+            raise ValueError("no process can be begun")
+        return self
+
+    async def read(self):
+        await self.clock.sleep(self.length_s)
+        raise EOFError("nothing is read")
+
+    def write(self, _frame):
+        pass
+
+    async def drain(self):
+        pass
+
+    async def end(self):
+        return 1
+
+
+async def away_after(lives_s):
+    """Seconds that a process was away after each of its lives, and what was said of their ends."""
+    lives = Lives(lives_s)
+    view = FederationView([EAST], usual(ViewSettings, late_after_s=6.0))
+    pollers = WorkerPollers(view, lives.clock, lives.begin, 1, exchange=lambda *_: None)
+    with capture_logs() as logs:
+        pollers.start()
+        while len(lives.begun_s) <= len(lives_s):
+            await lives.clock.advance(0.5)
+    await pollers.stop()
+    away_s = [
+        later - sooner - (lived or 0.0) for (sooner, later), lived in zip(pairwise(lives.begun_s), lives_s, strict=True)
+    ]
+    return away_s, [(each["reason"], each["exit_code"]) for each in logs]
+
+
+@pytest.mark.parametrize(
+    ("lives_s", "away_s"),
+    [
+        ([1.0] * 8, [1, 2, 4, 8, 16, 30, 30, 30]),  # twice as long each time, up to half a minute
+        ([60.0, 60.0], [1, 2]),  # a minute is not yet to have lasted
+        ([60.5, 60.5], [0.5, 0.5]),
+        ([1.0, 1.0, 61.0, 1.0], [1, 2, 0.5, 1]),
+        ([None, None, None], [1, 2, 4]),
+    ],
+)
+async def test_a_process_is_away_longer_each_time_until_it_has_lasted(lives_s, away_s):
+    found_s, logs = await away_after(lives_s)
+    assert found_s == away_s
+    refused = ("ValueError: no process can be begun", None)
+    assert logs == [refused if each is None else ("it has gone: nothing is read", 1) for each in lives_s]

@@ -335,6 +335,24 @@ async def test_clock_skew_is_told_by_the_date(federation):
     assert federation.view.look(EAST, federation.clock.now_s()).clock_skew_s == pytest.approx(60.5)
 
 
+@pytest.mark.parametrize(("date", "skew_s"), [("08:01:00", 60.5), ("07:59:00", -59.5)])
+async def test_what_ended_is_asked_for_by_the_clock_of_its_resource_manager(federation, date, skew_s):
+    class IsOff:
+        async def __call__(self, manager, request, timeout_s):
+            answer = await AnswersProperly()(manager, request, timeout_s)
+            return replace(answer, headers=(*answer.headers, ("Date", f"Fri, 15 Jan 2027 {date} GMT")))
+
+    federation.manager.behave(IsOff())
+    began_s = federation.clock.now_s()
+    await federation.master.poll()
+    federation.clock.wall_s += 2.0
+    await federation.master.poll()
+    since_ms = [dict(each.parameters).get("finishedTimeBegin") for each in federation.manager.requests]
+    (told_ms,) = filter(None, since_ms)
+    overlap_s = PollSettings(timeout_s=1.0).overlap_s
+    assert int(told_ms) == pytest.approx((began_s + skew_s - overlap_s) * 1000, abs=1)
+
+
 async def test_a_bug_in_one_poll_does_not_end_the_polls(federation):
     class HasABug:
         async def __call__(self, *_):

@@ -463,3 +463,25 @@ def test_what_an_application_uses_elsewhere_is_shown_when_its_home_tells_again()
     raw = home.raw.replace(b'"memorySeconds": 10', b'"memorySeconds": 20')
     index.take(told_again(home, 102.0, raw))
     assert json.loads(index.find(ONE).raw)["memorySeconds"] == 25
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "FINISHED"])
+def test_only_what_ends_now_ends_by_a_document(state, monkeypatch):
+    monkeypatch.setattr(application_index, "MOST_LIVE_BYTES", 200)
+    index = an_index_of(first := a_told_document())
+    is_final = state == "FINISHED"
+    ended = a_document(1, "east", state, as_of_s=101.0)
+    told = [
+        told_again(first, 100.5),
+        told_again(first, 100.25),  # asked for before
+        replace(ended, summary=replace(ended.summary, tags=(SPAN_TAG,)), raw=b"{}"),
+        replace(ended, raw=b"x" * (LONGEST_DOCUMENT + 1)),
+    ]
+    assert [index.take(each) for each in told] == [False] * 4
+    assert index.take(ended) is is_final
+    assert not index.take(replace(ended, as_of_s=102.0))
+    assert not index.take(replace(ended, as_of_s=103.0, summary=replace(ended.summary, name="other")))
+    index.disown(a_document(2, "east", "KILLED"))
+    assert not index.take(a_document(2, "east", state, as_of_s=200.0))
+    assert not index.take(replace(a_document(3, "west"), raw=b"x" * 300))
+    assert not index.take(replace(a_document(4, "west"), raw=b"x" * 300)), "no room"
