@@ -9,6 +9,7 @@ from shim.protocol.rest.merges import join_list, without_members
 from shim.protocol.rest.negotiation import Representation
 from shim.protocol.rest.xml_writer import json_to_xml
 from shim.server.rest.application_lists import Form, ItemForms
+from tests.support.scripted_server import ScriptedServer
 
 ITEMS = [json.dumps({"id": number, "name": "a&b", "map": {"entry": []}}).encode() for number in range(500)]
 XML = Form(Representation.XML)
@@ -59,3 +60,32 @@ async def test_no_more_is_remembered_than_it_may():
         assert document.in_form(form.representation)[0] == in_one_piece(ITEMS, form)
         remembered = [(raw, made) for of_form in forms._made.values() for raw, made in of_form.items()]
         assert sum(len(raw) + len(made) for raw, made in remembered) == forms._bytes <= 2000
+
+
+async def test_what_xml_cannot_hold_is_left_out_and_counted():
+    items = [ITEMS[0], b'{"a b":1}', ITEMS[1], b"[1]", ITEMS[2]]
+    forms = ItemForms()
+    for _ in range(2):  # the second time from memory
+        document = await forms.write("apps", "app", items, XML)
+        assert document.left_out == 2
+        assert document.in_form(XML.representation)[0] == in_one_piece(ITEMS[:3], XML)
+    assert (await forms.write("apps", "app", ITEMS[:3], XML)).left_out == 0
+    assert (await forms.write("apps", "app", items[:2], FORMS[2])).left_out == 0
+
+
+@pytest.mark.parametrize(
+    ("kinds", "status"),
+    [
+        (("", ""), 400),
+        (("capacityScheduler", ""), 400),
+        (("fairScheduler", ""), 200),
+        (("fairScheduler", "capacityScheduler"), 400),
+        (("fifoScheduler", "fairScheduler"), 200),
+    ],
+)
+async def test_an_unknown_queue_is_an_error_where_a_capacity_scheduler_may_be(kinds, status, monkeypatch):
+    server = ScriptedServer(["east", "west"])
+    await server.poll()
+    told = dict(zip(("east", "west"), kinds, strict=True))
+    monkeypatch.setattr(type(server.use_cases.inspection.view), "scheduler", lambda _, home: told[home])
+    assert (await server.get("/apps?queue=nowhere")).status == status

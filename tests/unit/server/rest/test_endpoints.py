@@ -132,3 +132,19 @@ def test_the_scope_of_a_row_is_that_of_its_right(row):
     assert row.operates == (row.right is Right.OPERATE_CLUSTERS) == (row.scope is TokenScope.OPERATE)
     assert (row.scope is None) == (row.right is Right.OWN_TOKENS)
     assert row.scope is None or RIGHT_OF_SCOPE[row.scope] is row.right
+
+
+CHANGES_OF_ONE = {
+    "POST /scheduler/logs",
+    "POST /reservation/new-reservation",
+    "POST /replace-node-to-labels",
+    "POST /add-node-labels",
+    "POST /remove-node-labels",
+    "PUT /scheduler-conf",
+    "POST /scheduler-conf/validate",
+}
+
+
+@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
+def test_reads_and_changes_of_what_each_cluster_has_for_itself_may_be_sent_to_one(row):
+    assert row.may_be_carried is (row.method == "GET" or f"{row.method} {row.path}" in CHANGES_OF_ONE)

@@ -8,7 +8,7 @@ import pytest
 from shim.domain.access_lists import Viewer
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import NoUsableSubClusterError
-from shim.federation.core.federation_view import Part
+from shim.federation.core.federation_view import Part, PartDocument
 from shim.identity.service import Caller, IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.errors import JavaError
@@ -166,3 +166,21 @@ async def test_what_the_view_has_is_at_hand_and_what_is_old_or_unknown_is_not(se
     assert [made.is_at_hand(each, {}) for each in parts] == [True, True, False, True]
     await server.federation.clock.advance(60.0)
     assert not made.is_at_hand(Operation.APPLICATION, known)
+
+
+@pytest.mark.parametrize(
+    ("operation", "part"),
+    [(Operation.METRICS, Part.METRICS), (Operation.NODES, Part.NODES), (Operation.SCHEDULER, Part.SCHEDULER)],
+)
+async def test_what_cannot_be_merged_is_left_out_and_named(server, operation, part):
+    def odd(home):
+        server.view.note_part(SubClusterId(home), part, PartDocument(b"[1]", server.federation.clock.now_s()))
+
+    odd("west")
+    outcome = await run(server, operation)
+    assert isinstance(outcome.document, Document)
+    assert body(outcome)
+    assert (outcome.freshness.missing, outcome.part) == (("west",), None), "it is given to nobody else"
+    odd("east")
+    with pytest.raises(NoUsableSubClusterError, match="no sub-cluster's document"):
+        await run(server, operation)
