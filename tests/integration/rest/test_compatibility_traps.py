@@ -9,6 +9,7 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules, ProxyRule
+from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.negotiation import Representation
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.endpoints import ENDPOINTS
@@ -823,3 +824,43 @@ async def test_what_another_cluster_has_to_be_asked_for_is_not_answered_without_
     asyncio.get_running_loop().call_soon(lambda: found.set_result(server.server.answer_at_once(request)))
     assert await found is None
     assert (await server.server.answer(request)).status == 200
+
+
+async def test_a_change_for_all_is_answered_by_the_first_that_refuses_or_else_by_the_first():
+    body = b'{"nodeLabelInfo":[{"name":"gpu"}]}'
+
+    class Answers:
+        def __init__(self, status):
+            self.status = status
+
+        async def __call__(self, manager, request, timeout_s):
+            del timeout_s
+            if not request.path.endswith("/add-node-labels"):
+                return manager.take(request)
+            body = json.dumps({"by": manager.subcluster}).encode()
+            return RestAnswer(self.status, (("Content-Type", "application/json"),), body)
+
+    async def told(**statuses):
+        server = ScriptedServer(list(statuses))
+        await server.poll()
+        for name, status in statuses.items():
+            server.federation[name].behave(Answers(status))
+        answer = await server.ask("POST", f"{BASE}/add-node-labels", body=body, content_type="application/json")
+        return answer.status, body_of(answer)["by"]
+
+    assert await told(east=200) == (200, "east")
+    assert await told(east=200, west=200) == (200, "east")
+    assert await told(east=200, west=400) == (400, "west")
+    assert await told(east=403, west=400) == (403, "east")
+
+
+async def test_a_container_of_another_application_is_asked_for_at_the_home_of_the_one_that_is_named(server):
+    attempt = f"appattempt_{OLD.cluster_timestamp}_{OLD.sequence:04d}_000001"
+    other = f"container_{OLD.cluster_timestamp}_{OLD.sequence + 1:04d}_01_000001"
+    await server.get(f"/apps/{OLD}/appattempts/{attempt}/containers/{other}")
+    asked = {name: [each.path for each in manager.requests] for name, manager in server.federation.managers.items()}
+    tail = f"/appattempts/{attempt}/containers/{other}"
+    assert {name: any(path.endswith(tail) for path in paths) for name, paths in asked.items()} == {
+        "east": True,
+        "west": False,
+    }

@@ -570,3 +570,36 @@ async def test_an_answer_under_way_does_not_follow_a_refusal():
         writer.close()
     assert status(answer) == 413
     assert answer.count(b"HTTP/1.1 ") == 1
+
+
+async def test_a_head_is_read_up_to_its_last_byte():
+    limits = replace(LIMITS, max_header_bytes=100)
+    head = b"GET /x HTTP/1.1\r\nHost: a\r\nX: "
+    whole = head + b"x" * (97 - len(head)) + b"\r\n\r\n"
+    async with serving(EchoesRequests(), limits) as server:
+        assert status(await exchange(server, whole[:100], whole[100:])) == 200
+        assert status(await exchange(server, head + b"x" * (101 - len(head)))) == 431
+
+
+async def test_who_is_connected_when_it_stops_is_heard_once_more_if_it_lingers():
+    handler = EchoesRequests()
+    server = RestServer(handler, host="127.0.0.1", port=0, limits=LIMITS)
+    await server.start()
+    server.linger(60.0)
+    streams = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(2)]
+    for reader, writer in streams:  # both are known to the server
+        writer.write(GET)
+        assert (await reader.readuntil(b"GET ")).startswith(b"HTTP/1.1 200 OK")
+    stopping = asyncio.create_task(server.stop(grace_s=60.0))
+    with contextlib.suppress(ConnectionRefusedError):
+        while True:
+            _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.close()
+    for (_, writer), path in zip(streams, (b"/x", b"/ready"), strict=True):
+        writer.write(GET.replace(b"/x", path))
+    answers = [await reader.read() for reader, _ in streams]
+    assert [each.count(b"HTTP/1.1 200 OK") for each in answers] == [1, 1]
+    assert [b"connection: close" in each.lower() for each in answers] == [True, True]
+    for _, writer in streams:
+        writer.close()
+    await stopping

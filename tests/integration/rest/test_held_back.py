@@ -151,7 +151,7 @@ async def test_why_tells_of_the_waiting_after_the_start(server: ScriptedServer) 
     assert why["candidates"], "and of the home that it got then"
     assert body_of(await server.ask("GET", f"/heddle/v1/apps/{first}/why?user.name=queen"))["waited"] is None
     page = (await server.ask("GET", f"/cluster/app/{waits}?user.name=queen")).body.decode()
-    assert "It waited for its queue" in page
+    assert f"waited for its queue&#x27;s turn for {why['waited']['waited_s']:.1f} s, from 20" in page
 
 
 async def test_another_heddle_tells_the_same_time(server: ScriptedServer) -> None:

@@ -401,3 +401,14 @@ async def test_one_user_watches_so_many_documents(live, shelf):
     live.open(asked("watch=apps%3Fsearch%3Danother"), BOB)
     for each in readings:
         await each.aclose()
+
+
+async def test_a_stream_goes_on_for_2_s_while_nobody_can_tell_who_may_hear_it():
+    server = ScriptedServer()
+    await server.poll()
+    made = await server.api_tokens.create(ALICE, name="ci", owner="", scopes=set(), lifetime_s=10_000.0)
+    for for_s, goes_on in ((1.5, True), (3.0, False)):
+        server.federation.stores.api_tokens.is_away = False
+        stream = await opened_stream(server, authorization=f"Bearer {made.text}")
+        server.federation.stores.api_tokens.is_away = True
+        assert await server.goes_on(stream, for_s) is goes_on

@@ -160,3 +160,16 @@ async def test_a_retired_cluster_holds_nobodys_application():
     server.backend.view.retire(["west"])
     await server.submit(**{"reservation-id": f"reservation_{west.started_on_ms}_0001"})
     assert len(server.federation["east"].submissions) == 1, "whose ResourceManager says that it does not know it"
+
+
+async def test_a_change_of_a_reservation_goes_to_the_cluster_that_gave_it_and_without_one_to_any():
+    server = await a_server()
+    server.federation["west"].started_on_ms = 5  # as in the id
+    await server.poll()
+    for verb in ("update", "delete"):
+        await ask(server, verb, "alice", reservation_id=IN_DEV)
+        server.federation["west"].reservations[IN_DEV] = "dev"
+    told = {
+        name: [one.path for one in server.federation[name].taken if one.method == "POST"] for name in ("east", "west")
+    }
+    assert (told["east"], len(told["west"])) == ([], 2)

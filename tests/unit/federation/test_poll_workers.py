@@ -151,6 +151,7 @@ async def test_a_process_that_dies_is_begun_again_and_nothing_is_lost():
 async def test_a_life_is_newer_though_the_clock_went_back():
     federation = Federation(EAST)
     async with federation.running():
+        assert federation.duties[0].incarnation == int(1000 * federation.clock.now_s()), "above those of Heddles before"
         federation.clock.wall_s = 5.0
         federation.processes[0].die()
         await federation.comes(lambda: len(federation.duties) > 1, step_s=1.0)

@@ -94,6 +94,10 @@ def test_queues_have_beans_of_their_path_summed_over_clusters():
     assert bean["name"] == f"{PREFIX},name=QueueMetrics,q0=root,q1=prod,q2=etl"
     told = ("AllocatedMB", "AvailableMB", "PendingMB", "AppsRunning", "AppsPending")
     assert [bean[name] for name in told] == [2048, 6144, 2048, 4, 2]
+    cores = [bean[name] for name in ("AllocatedVCores", "AvailableVCores", "PendingVCores")]
+    assert cores == [2 * used.vcores, 2 * (size.vcores - used.vcores), 2 * used.vcores]
+    (full,) = queue_beans([{report.path: replace(report, used=ResourceVector(9000, 90))}])
+    assert (full["AvailableMB"], full["AvailableVCores"]) == (0, 0)
     (odd,) = queue_beans([{'root.a,b="c"': replace(report, path='root.a,b="c"')}])
     assert odd["name"].endswith('q0=root,q1="a,b=\\"c\\""')
 

@@ -12,7 +12,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Refusal, SubmitVerdict
 from shim.protocol.rest.bodies import MAX_DEPTH
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.submission_context import decode_submission, read_reply
+from shim.protocol.rest.submission_context import decode_submission, read_reply, resources_of
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 READABLE = ("application/json", "application/xml")
@@ -191,3 +191,14 @@ def test_words_that_cannot_be_read_are_no_exception_of_ours(body):
 
 def test_words_that_came_by_rpc_are_shown_without_a_status():
     assert Refusal("a.b.E", "too large").text == "a.b.E: too large"
+
+
+@pytest.mark.parametrize(
+    ("resource", "named"),
+    [("hdfs://nn:8020/x", ["hdfs://nn"]), (5, []), (None, []), ({"url": "hdfs://nn/x"}, []), ("/x", []), ("", [])],
+)
+def test_a_file_names_its_file_system_by_a_text_alone(resource, named):
+    entry = [{"key": "k", "value": {"resource": resource}}, {"key": "odd", "value": "text"}, "odd"]
+    body = json.dumps({"am-container-spec": {"local-resources": {"entry": entry}}}).encode()
+    with contextlib.suppress(JavaError):  # what is of another shape may be refused before
+        assert list(resources_of(body, media_type="application/json")) == named

@@ -358,3 +358,32 @@ def test_the_largest_container_is_what_every_sub_cluster_grants():
         for memory in (4096, 1024)
     ]
     assert json.loads(merge_schedulers(fifos))["scheduler"]["schedulerInfo"]["maxQueueMemoryCapacity"] == 1024
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        b"{}",
+        b'{"scheduler":null}',
+        b'{"scheduler":{}}',
+        b'{"scheduler":{"schedulerInfo":null}}',
+        b'{"scheduler":{"schedulerInfo":{}}}',
+    ],
+)
+def test_a_document_that_does_not_say_has_no_type_of_scheduler(document):
+    assert scheduler_type(document) == ""
+
+
+def test_what_a_queue_uses_of_its_share_counts_by_the_size_of_that_share():
+    def tree(share, used):
+        leaf = {"queueName": "a", "capacity": share, "usedCapacity": used, "maxCapacity": 100.0}
+        leaf |= {"absoluteCapacity": share, "absoluteMaxCapacity": 100.0, "absoluteUsedCapacity": share * used / 100}
+        root = {"type": "capacityScheduler", "queueName": "root", "capacity": 100.0, "usedCapacity": 0.0}
+        root |= {"maxCapacity": 100.0, "queues": {"queue": [leaf]}}
+        return json.dumps({"scheduler": {"schedulerInfo": root}}).encode()
+
+    merged = json.loads(merge_schedulers(parts(tree(50.0, 80.0), tree(25.0, 20.0), weights=(1.0, 4.0))))
+    (leaf,) = merged["scheduler"]["schedulerInfo"]["queues"]["queue"]
+    assert leaf["absoluteCapacity"] == pytest.approx(30.0)  # 50 of one, 25 of four
+    assert leaf["absoluteUsedCapacity"] == pytest.approx(12.0)
+    assert leaf["usedCapacity"] == pytest.approx(40.0)  # as 12 of 30: 80 by 50, 20 by 100
