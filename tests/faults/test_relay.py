@@ -114,7 +114,7 @@ def test_a_job_goes_on_when_heddle_is_killed_and_started_again(fault_lab, heddle
         heddle.start()
         job.allocates(2)  # of the new process: the same ApplicationMaster logged in again
     assert len(job.attempts) == 1
-    assert heddle.calls()["registerApplicationMaster"] == 0, "the home knew it all along: nothing to register again"
+    assert heddle.calls()["registerApplicationMaster"] == 1, "it tells all that it wants once more: YARN's own resync"
     assert not re.findall(r"attempt_\d+_\d+_[mr]_\d+_[1-9]", job.log()), "no task was started twice"
 
 
