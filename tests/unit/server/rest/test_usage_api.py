@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Response
 from fastapi.exceptions import RequestValidationError
 
 from shim.domain.credits import Credits
@@ -153,3 +153,14 @@ async def test_what_is_far_too_long_and_who_is_nobody_are_refused(ask):
 def test_a_share_is_of_the_scarcer_type_over_the_time_that_was_asked_for(from_ms, to_ms, capacity, share):
     total = UsageTotal(group=(), applications=1, memory_mib_s=500, vcore_s=2)
     assert shown_share(total, UsageQuestion((), from_ms, to_ms, to_ms), capacity) == share
+
+
+async def test_an_answer_has_the_status_of_its_endpoint():
+    app = FastAPI(openapi_url=None)
+    for status in (200, 201, 404):
+        app.add_api_route(f"/of/{status}", lambda status=status: Response(b"told", status), methods=["GET"])
+    hand_errors_out(app)
+    for status in (200, 201, 404):
+        for method in ("GET", "HEAD"):
+            request = Request(method, f"/of/{status}", "", (), b"", "127.0.0.1")
+            assert await ask_application(app, request, {}) == (status, b"told")
