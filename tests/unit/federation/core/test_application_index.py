@@ -420,8 +420,10 @@ def test_what_is_told_again_but_was_asked_for_before_does_not_stand():
     first = a_told_document()
     index = an_index_of(first)
     for as_of_s in (99.0, 100.0):
+        before = index.version
         index.take(told_again(first, as_of_s))
         assert index.find(ONE) is first
+        assert index.version == before
 
 
 def test_what_is_told_again_settles_what_was_written_and_forgotten_before_it_was_asked_for():

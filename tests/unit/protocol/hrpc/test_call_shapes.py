@@ -82,6 +82,14 @@ def test_a_call_is_known_by_its_headers_whatever_its_id_and_request() -> None:
         assert server.known_call(each) is None
 
 
+@pytest.mark.parametrize("call_id", [-1, -2, -5, -64, -65, -(2**20), -(2**31)])
+def test_a_negative_id_is_no_other_calls(call_id: int) -> None:
+    server = connected()
+    server.receive(a_call())
+
+    assert server.known_call(a_call(call_id)) is None
+
+
 @pytest.mark.parametrize("cut", [slice(0, -1), slice(0, 12), slice(0, 3), slice(0, 0)])
 def test_a_frame_that_is_not_whole_is_not_known(cut: slice) -> None:
     server = connected()
