@@ -387,3 +387,22 @@ def test_what_a_queue_uses_of_its_share_counts_by_the_size_of_that_share():
     assert leaf["absoluteCapacity"] == pytest.approx(30.0)  # 50 of one, 25 of four
     assert leaf["absoluteUsedCapacity"] == pytest.approx(12.0)
     assert leaf["usedCapacity"] == pytest.approx(40.0)  # as 12 of 30: 80 by 50, 20 by 100
+
+
+@pytest.mark.parametrize(
+    ("states", "told"),
+    [
+        (("RUNNING", "STOPPED"), "RUNNING"),
+        (("STOPPED", "RUNNING"), "RUNNING"),
+        (("STOPPED", "DRAINING"), "STOPPED"),
+        (("DRAINING", "STOPPED"), "DRAINING"),
+    ],
+)
+def test_a_queue_runs_if_it_takes_applications_anywhere_and_is_else_what_the_first_says(states, told):
+    def tree(state):
+        leaf = {"type": "capacitySchedulerLeafQueueInfo", "queueName": "a", "state": state, "absoluteCapacity": 100.0}
+        root = {"type": "capacityScheduler", "queueName": "root", "queues": {"queue": [leaf]}}
+        return json.dumps({"scheduler": {"schedulerInfo": root}}).encode()
+
+    merged = json.loads(merge_schedulers(parts(*map(tree, states))))
+    assert [each["state"] for each in merged["scheduler"]["schedulerInfo"]["queues"]["queue"]] == [told]
