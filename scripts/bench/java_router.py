@@ -29,7 +29,7 @@ from shim.lab.readiness import ask
 _ROUTER = "org.apache.hadoop.yarn.server.router"
 _BOOT_S = 180.0
 _STARTS = 5
-_SETTLES_S = 8.0
+_SETTLES_S = 20.0
 """A Router that has answered for so long and does not see all nodes has an old list in its cache."""
 _HEARTBEATS = {
     "yarn.federation.state-store.heartbeat.initial-delay": "2s",

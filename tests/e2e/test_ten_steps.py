@@ -1,4 +1,4 @@
-"""The ten steps of the page for operators, from one cluster and back, by Hadoop's own clients."""
+"""The ten steps of the page for operators, and back, by Hadoop's own clients: from one cluster, and from its Router."""
 
 import getpass
 import re
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from scripts.bench.java_router import JavaRouter
 from shim.lab import Lab
 from tests.support.heddle_process import until
 from tests.support.started import Started
@@ -128,3 +129,23 @@ def test_from_one_cluster_to_heddle_and_back(lab, tmp_path):
     listed = finished(as_before)
     assert {before, through, last} <= set(re.findall(r"application_\d+_\d+", listed))
     assert elsewhere in finished(StockClient(lab, tmp_path / "second", lab.cluster(second)))
+
+
+def test_from_the_router_to_heddle_and_back(fresh_lab, tmp_path):
+    lab = fresh_lab(clusters=2, hosts="loopback")  # the Router keeps its table at localhost
+    doors = Doors.of(lab)
+    (tmp_path / "router").mkdir()
+    (tmp_path / "heddle").mkdir()
+    with JavaRouter(lab, tmp_path / "router", base_port=free_ports("127.0.0.1", 1)[0]) as router:
+        by_router = StockClient(lab, tmp_path / "before")
+        for file in router.client_conf().iterdir():
+            (tmp_path / "before" / file.name).write_bytes(file.read_bytes())
+        before = pi(by_router)
+        with Started(tmp_path / "heddle", doors.configuration(tmp_path, lab, *lab.clusters)) as served:
+            client = StockClient(lab, tmp_path / "client", doors)
+            assert before in finished(client)
+            through = pi(client)
+            assert nodes(client) == len(lab.clusters)
+            assert served.ended(by=signal.SIGTERM) == 0
+        after = pi(by_router)
+        assert {before, through, after} <= set(re.findall(r"application_\d+_\d+", finished(by_router)))
