@@ -206,6 +206,11 @@ class ResourceManagerError(HeddleError):
         self.reason = message
 
 
+def reason_of(error: Exception) -> str:
+    """The message of an error, without the sub-cluster's id where that is told already."""
+    return error.reason if isinstance(error, ResourceManagerError) else str(error)
+
+
 class NeverReachedError(ResourceManagerError):
     """The connection was refused or could not be opened: the request has not been seen."""
 

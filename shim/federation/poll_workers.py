@@ -24,6 +24,7 @@ from shim.errors import (
     RemoteProtocolError,
     ResourceManagerError,
     StandbyError,
+    reason_of,
 )
 from shim.federation.core.federation_view import FederationView
 from shim.federation.fence import FencedResourceManager
@@ -300,8 +301,7 @@ class _Telling:
             await self.tell(frame)
 
     async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        reason = error.reason if isinstance(error, ResourceManagerError) else str(error)
-        await self.tell(PollTroubleFrame(subcluster, type(error).__name__, reason))
+        await self.tell(PollTroubleFrame(subcluster, type(error).__name__, reason_of(error)))
 
     async def tell(self, frame: PollFrame) -> None:
         try:

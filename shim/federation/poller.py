@@ -17,7 +17,7 @@ import structlog
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import HaState, SubClusterReport
-from shim.errors import HeddleError, InvariantViolationError, ResourceManagerError
+from shim.errors import HeddleError, InvariantViolationError, reason_of
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.federation.core.report import HeartbeatReporter, Poll
 from shim.federation.polling import Poller, PollSettings, ReadingPace, in_turns
@@ -109,8 +109,7 @@ class ViewIntake:
 
     async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
         """See `TakesReports`."""
-        reason = error.reason if isinstance(error, ResourceManagerError) else str(error)
-        self._view.note_failure(subcluster, reason, at_s=self._clock.now_s())
+        self._view.note_failure(subcluster, reason_of(error), at_s=self._clock.now_s())
         tell_listeners(self._listeners, lambda each: each.failed(subcluster, error))
 
 

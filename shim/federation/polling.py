@@ -40,8 +40,6 @@ from shim.protocol.rest.documents import (
 from shim.protocol.rest.queue_trees import open_scheduler
 
 _T = TypeVar("_T")
-_SLICE = 100
-"""Rows that are read before others have their turn: a few milliseconds of work."""
 _INDEXED = 1000
 """Rows that are put in a table before others have their turn: a millisecond of work."""
 
@@ -284,6 +282,6 @@ async def _in_slices(
     for number, row in enumerate(islice(unread, most), start=1):
         if is_bounded(row):
             taken.append(row)
-        if number % _SLICE == 0:
+        if number % ask.ROWS_A_TURN == 0:
             await asyncio.sleep(0)
     return taken, count - len(taken)

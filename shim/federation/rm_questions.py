@@ -33,7 +33,7 @@ _MOST_ODD = 2 * 1024 * 1024
 _MOST_OF = {Part.INFO: 256 * 1024, Part.METRICS: 256 * 1024}
 """Bytes of documents that are put together with others', member by member; a ResourceManager's have 4 KiB."""
 _MOST_ROWS = 1_000_000
-_ROWS_A_TURN = 100
+ROWS_A_TURN = 100
 """Rows that are read before others have their turn: a few milliseconds of work."""
 _T = TypeVar("_T")
 
@@ -234,7 +234,7 @@ async def _read_slices(
         for number, row in enumerate(rows[: max(0, most - count)], start=1):
             if (told := read(row)) is not None:
                 taken.append(told)
-            if number % _ROWS_A_TURN == 0:
+            if number % ROWS_A_TURN == 0:
                 await asyncio.sleep(0)
         count += len(rows)
         await asyncio.sleep(0)

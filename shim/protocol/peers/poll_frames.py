@@ -291,7 +291,10 @@ class ReportReader:
         applications, self._applications = self._applications, {}
         texts, self._texts = self._texts, {}
         told, self._told = self._told, {}
-        self._known = told if frame.head.is_complete else self._known | told if told else self._known
+        if frame.head.is_complete:
+            self._known = told
+        else:
+            self._known.update(told)
         return replace(
             frame.head,
             nodes=_whole(self._nodes, frame.nodes),

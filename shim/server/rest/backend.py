@@ -11,7 +11,7 @@ from shim.domain.queues import SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import SubmissionRecord
 from shim.domain.wishes import WorkLeft
-from shim.errors import HomeUnreachableError, ResourceManagerError
+from shim.errors import HomeUnreachableError, ResourceManagerError, reason_of
 from shim.federation.core.federation_view import FederationView, Part
 from shim.federation.deadline_outlook import DeadlineOutlook, outlook, outlook_of_waiting
 from shim.federation.documents import DocumentReading, PartRead
@@ -148,8 +148,7 @@ class Backend:
             async with asyncio.timeout(within_s):
                 return await (self._while_heard(subcluster, asking) if is_slow else asking)
         except (ResourceManagerError, TimeoutError) as exc:
-            told = exc.reason if isinstance(exc, ResourceManagerError) else str(exc)
-            reason = told or f"no answer within {within_s:g} s"
+            reason = reason_of(exc) or f"no answer within {within_s:g} s"
             raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {reason}") from exc
 
     async def _while_heard(self, subcluster: SubClusterId, asking: Coroutine[None, None, RestAnswer]) -> RestAnswer:

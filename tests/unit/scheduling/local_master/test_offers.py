@@ -226,32 +226,25 @@ def test_an_offer_ends_by_itself_and_the_next_best_has_the_room(desk):
 
 
 def test_whoever_leaves_offers_again_is_passed_over_for_longer_until_he_takes_one(desk):
-    waits = []
-    for _ in range(3):
-        desk.bid(B, 3, 6)
+    def wait():
         begun_s = desk.at_s
         while "gm/b 1" not in desk.offered():
             desk.at_s += 0.5
             desk.bid(A, 5, 1)
             desk.bid(B, 3, 6)
             desk.report(4)
-        waits.append(desk.at_s - begun_s)
+        return desk.at_s - begun_s
+
+    waits = []
+    for _ in range(3):
+        desk.bid(B, 3, 6)
+        waits.append(wait())
         desk.at_s += OFFER_S
     assert waits == [0.5, 2.5, 4.5]
-    while "gm/b 1" not in desk.offered():
-        desk.at_s += 0.5
-        desk.bid(A, 5, 1)
-        desk.bid(B, 3, 6)
-        desk.report(4)
+    wait()
     desk.propose(B, 2)
     desk.at_s += OFFER_S
-    begun_s = desk.at_s
-    while "gm/b 1" not in desk.offered():
-        desk.at_s += 0.5
-        desk.bid(A, 5, 1)
-        desk.bid(B, 3, 6)
-        desk.report(4)
-    assert desk.at_s - begun_s <= OFFER_S + 0.5
+    assert wait() <= OFFER_S + 0.5
 
 
 def test_of_equal_bids_each_has_its_part_of_the_nodes(desk):
