@@ -17,7 +17,7 @@ _HEAD = """# Errors and exit codes
 
 <!-- written by scripts/errors_page.py: change shim/errors.py or shim/cli/front.py instead -->
 
-What to do about a message that you met: [operations](operations.md#what-you-may-meet).
+What to do about a message that you met: [the runbook](runbook.md#what-you-may-meet).
 
 ## Exit codes of the commands
 

@@ -172,7 +172,7 @@ class StoreConfig:
         "sqlite:///heddle.db",
         about=Key(
             "`sqlite:///FILE` (relative to the working folder) or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`,"
-            " with `?sslmode=verify-full&sslrootcert=FILE` for TLS ([security/postgresql.md](security/postgresql.md)).",
+            " with `?sslmode=verify-full&sslrootcert=FILE` for TLS ([TLS](security/tls.md#to-postgresql)).",
             pattern=r"(sqlite|postgresql)(\+[a-z]+)?://.*",
             form='a store; write "sqlite:///heddle.db" or "postgresql+asyncpg://user:password@host/database"',
         ),

@@ -166,7 +166,7 @@ class SubClusterConfig:
         None,
         about=Key(
             "CAs of its web servers, ResourceManagers and nodes, in PEM form; the machine's without it. It, "
-            "`certificate` and `key` are read again when they change ([security/clusters.md](security/clusters.md))."
+            "`certificate` and `key` are read again when they change ([TLS](security/tls.md#to-clusters))."
         ),
     )
     certificate: Path | None = key(

@@ -148,7 +148,7 @@ def _of_cluster(tls: ClusterTLSFacts) -> Iterator[Finding]:
 def _of_masters(tls: MasterTLSFacts) -> Iterator[Finding]:
     for address in tls.plain:
         message = f"a master on another machine is reached at {address} without TLS: its calls can be read on the way"
-        yield Finding("tls", Level.WARNING, "", message, "write [masters.tls]; see docs/operators/security/masters.md")
+        yield Finding("tls", Level.WARNING, "", message, "write [masters.tls]; see docs/operators/security/tls.md")
     yield from _of_files(tls.trouble, tls.certificates, "")
     if tls.refused and all(each.ends_in_s > 0 for each in tls.certificates):  # else that is told
         message = f"other masters refuse the certificate of this one ({tls.file}): {tls.refused}"

@@ -95,7 +95,7 @@ EVENT_LOOP_LAG_SECONDS = MetricDefinition(
     (),
     "histogram",
     _LATE,
-    notes="whatever a client asks for waits as long: see [operations](../operations.md#look)",
+    notes="whatever a client asks for waits as long: see the [runbook](../runbook.md#nobody-is-answered)",
 )
 DOCTOR_FINDINGS = MetricDefinition(
     "heddle_doctor_findings",

@@ -33,6 +33,21 @@ def test_its_configuration_is_one_whose_clusters_all_take_jobs_from_other_machin
         assert "conf" in cluster or {"web", "client_rpc", "scheduler_rpc"} <= cluster.keys()
 
 
+def test_its_first_configuration_and_that_of_production_are_ones_that_start(tmp_path: Path) -> None:
+    for cluster in ("east", "west"):
+        (tmp_path / cluster).mkdir()
+        (tmp_path / cluster / "yarn-site.xml").write_text(
+            "<configuration><property><name>yarn.resourcemanager.hostname</name>"
+            f"<value>rm.{cluster}.example.org</value></property></configuration>"
+        )
+    production = (ROOT / "docs" / "operators" / "production.md").read_text("utf-8")
+    texts = [re.findall(r"```toml\n(.*?)```", each, re.DOTALL)[0] for each in (README, production)]
+    for text in texts:
+        file = tmp_path / "heddle.toml"
+        file.write_text(text.replace("/etc/hadoop", str(tmp_path)))
+        assert [each.id for each in load(file, {}).subclusters] == ["east", "west"]
+
+
 def test_it_names_each_property_that_a_client_changes() -> None:
     named = set(re.findall(r"`(yarn\.resourcemanager\.[\w.]*address)`", QUICK_START))
     assert named == {f"yarn.resourcemanager.{each}address" for each in ("webapp.", "", "scheduler.")}
