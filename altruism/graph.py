@@ -67,15 +67,12 @@ class StageGraph:
 
     @property
     def n_stages(self) -> int:
-        """Number of stages."""
         return len(self.tasks)
 
     def parents(self) -> list[list[int]]:
-        """The parents of each stage."""
         return [np.flatnonzero(row).tolist() for row in self.needs]
 
     def children(self) -> list[list[int]]:
-        """The children of each stage."""
         return [np.flatnonzero(column).tolist() for column in self.needs.T]
 
     def reversed(self) -> "StageGraph":

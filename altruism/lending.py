@@ -125,7 +125,6 @@ def adopt_plans(
 
 
 def _exchange(room: RoomProfile, before: PlannedJob, after: PlannedJob, now_s: float) -> None:
-    """Take one plan of a job out of the room, and put another one in."""
     nothing_runs = Progress.of(np.zeros(before.graph.n_stages))
     out_start, out_end, out = reserved(before.graph, nothing_runs, before.plan.seen_from(now_s))
     in_start, in_end, into = reserved(after.graph, nothing_runs, after.plan.seen_from(now_s))
@@ -233,7 +232,6 @@ class _Lender:
         self._start, self._stage, self._count = start[is_later], packing.stage[is_later], packing.count[is_later]
 
     def has_more(self, stage: int) -> bool:
-        """True if a task of a stage is put off."""
         return bool((self._stage == stage).any())
 
     def next_start(self, stage: int) -> float:

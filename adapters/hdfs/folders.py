@@ -36,9 +36,7 @@ class OpenFolder(Protocol):
 class Folder(Protocol):
     """A folder that may be opened."""
 
-    def opened(self) -> AbstractContextManager[OpenFolder]:
-        """Open it."""
-        ...
+    def opened(self) -> AbstractContextManager[OpenFolder]: ...
 
 
 def folder_at(place: str, access: WebAccess) -> Folder:

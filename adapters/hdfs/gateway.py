@@ -72,7 +72,6 @@ class WebAccess:
         user: Heddle's own there, which must be allowed to read what it is asked for; where a gateway takes tickets,
             whoever these are of.
         nodes: Hosts besides the gateway's that a redirect may lead to: names, or `.example.org` for all below.
-        connect_timeout_s: For opening a connection.
         limit_s: For everything that is asked while one gateway is open: less than its caller waits, who is then told
             which gateway takes so long.
         tls: The context for https of the moment; without it, what the machine trusts.
@@ -152,7 +151,6 @@ class Gateway:
         return body
 
     def _asked(self, operation: str, path: str, most: int, more: str = "") -> bytes | None:
-        """The body of an answer; None if there is no such file."""
         target = f"{_PREFIX}{quote(f'{self._root}/{path}', safe='/')}"
         answer = self._sent(f"{self._origin}{target}?op={operation}{more}", most, f"&user.name={self._user}")
         if answer.status_code in _REDIRECTS and operation == "OPEN":
@@ -227,7 +225,6 @@ def followed(location: str, target: str, scheme: str, allowed: tuple[str, ...]) 
     """The address that a redirect leads to, if it may be followed.
 
     Args:
-        location: As the gateway tells it.
         target: The path that was asked for, quoted.
         scheme: Of the gateway; no other is followed.
         allowed: Hosts, and `.example.org` for all hosts below.

@@ -61,8 +61,6 @@ class KerberosContext:
 
     Args:
         library: The module `gssapi`.
-        context: Of it, not yet begun.
-        attempt: What is tried with it.
     """
 
     def __init__(self, library: Any, context: Any, attempt: _Attempt) -> None:
@@ -74,28 +72,23 @@ class KerberosContext:
 
     @property
     def is_complete(self) -> bool:
-        """Return whether the context is established."""
         return bool(self._context.complete)
 
     @property
     def peer(self) -> str:
-        """Principal of the other side."""
         is_initiator = self._context.usage == "initiate"
         return str(self._context.target_name if is_initiator else self._context.initiator_name)
 
     def step(self, token: bytes) -> bytes:
-        """Take the peer's token, give the next; empty when there is none."""
         return self._attempt.run(self._library, lambda: self._context.step(token or None) or b"")
 
     def wrap(self, data: bytes, *, is_encrypted: bool) -> bytes:
-        """Protect a message."""
         wrapped = _PROTECTS.run(self._library, lambda: self._context.wrap(data, is_encrypted))
         if is_encrypted and not wrapped.encrypted:
             raise SASLError("GSSAPI: the context does not encrypt: both sides need an encryption type in common")
         return bytes(wrapped.message)
 
     def unwrap(self, data: bytes, *, is_encrypted: bool) -> bytes:
-        """Check and open a message; one that is not encrypted is refused where it has to be."""
         opened = _OPENS.run(self._library, lambda: self._context.unwrap(data))
         if is_encrypted and not opened.encrypted:
             raise SASLError("GSSAPI: Privacy not provided: the peer sent a message that is not encrypted")
@@ -107,7 +100,6 @@ class KerberosAcceptor:
 
     Args:
         principal: `service/host@REALM`.
-        keytab: File with its key.
         negotiates: Whether tickets come in tokens of SPNEGO, as at web services; else in Kerberos's own.
 
     Raises:
@@ -130,7 +122,6 @@ class KerberosAcceptor:
         )
 
     def context(self) -> SecurityContext:
-        """For one client."""
         context = self._library.SecurityContext(creds=self._credentials, usage="accept")
         return KerberosContext(self._library, context, self._attempt)
 

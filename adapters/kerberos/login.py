@@ -28,10 +28,6 @@ class KerberosLogin:
 
     What asks the KDC runs in threads of its own, few of them: a KDC that is silent holds up logins and nothing else.
 
-    Args:
-        principal: As whom.
-        keytab: File with its key.
-
     Raises:
         ConfigError: If the library is not installed.
     """
@@ -84,7 +80,6 @@ def host_of_this_machine() -> str:
 
 
 def with_host(principal: str, host: str) -> str:
-    """A principal with `_HOST` replaced."""
     service, slash, rest = principal.partition("/")
     named, at, realm = rest.partition("@")
     return f"{service}{slash}{host.lower() if named == _HOST else named}{at}{realm}"

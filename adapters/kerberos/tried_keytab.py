@@ -26,7 +26,6 @@ def open_acceptor(principal: str, keytab: Path, *, key: str = _KEY, negotiates: 
 
     Args:
         principal: `service/host@REALM`.
-        keytab: File with its key.
         key: Of the configuration: who named the file.
         negotiates: Whether it is for web services; see `KerberosAcceptor`.
 
@@ -64,7 +63,6 @@ def kdc_ahead_s(principal: str, keytab: Path, now_s: Callable[[], float]) -> flo
 
     Args:
         principal: Whose ticket is asked for; what it has already is left alone.
-        keytab: File with its key.
         now_s: This machine's clock.
 
     Raises:
@@ -108,7 +106,6 @@ class _Reader:
         return taken
 
     def number(self, form: str) -> int:
-        """A number in a form of `struct`."""
         (value,) = struct.unpack(f">{form}", self.take(struct.calcsize(form)))
         return int(value)
 
@@ -118,7 +115,6 @@ class _Reader:
 
     @property
     def is_done(self) -> bool:
-        """True if nothing is left."""
         return self.at >= len(self.data)
 
 

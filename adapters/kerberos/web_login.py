@@ -74,11 +74,7 @@ class WebProof:
     """A login at a web service that has to prove who it is, too. It speaks with the KDC, which blocks.
 
     Args:
-        initiator: Of the tickets.
         host: Of the service `HTTP@host`.
-
-    Attributes:
-        token: For one request.
 
     Raises:
         SASLError: If there is no ticket, and none can be had.

@@ -50,7 +50,6 @@ class DirectorySettings:
         bind_dn: Who Heddle is there; empty for nobody. `password` is its own.
         user_filter: Finds the entry of `{user}` below `user_base`.
         group_filter: Finds groups with the member `{dn}` or `{user}` below `group_base`.
-        group_name: Attribute that holds the name of a group.
         levels: How many levels of groups above the first count, too.
         timeout_s: For each of: connecting, an answer.
     """
@@ -276,7 +275,6 @@ class LimitedCalls:
     to do without blocking). Such a thread cannot be ended, so that their number has to be limited.
 
     Args:
-        limit_s: How long a caller waits.
         most: Calls under way at one time, those among them that nobody waits for any more.
     """
 

@@ -26,8 +26,6 @@ class Documents:
 
     Args:
         tls: By which the provider is verified.
-        within_s: For a whole answer.
-        most_bytes: Of an answer.
     """
 
     def __init__(
@@ -44,7 +42,6 @@ class Documents:
         self._most_bytes = most_bytes
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._client.aclose()
 
     async def get(self, url: str) -> Mapping[str, Any]:
@@ -62,8 +59,6 @@ class Documents:
         """The object that answers a form.
 
         Args:
-            url: Where it goes.
-            form: Its fields.
             login: Name and password of the client.
 
         Raises:

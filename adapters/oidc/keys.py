@@ -29,9 +29,7 @@ class PublicKey:
 
     Attributes:
         kind: RSA, EC or OKP.
-        curve: Of the last two.
         algorithm: The only one that it is for, if it says so.
-        key: As the library takes it.
     """
 
     kind: str
@@ -46,12 +44,7 @@ class PublicKey:
 
 
 class KeySet:
-    """The keys by their names.
-
-    Args:
-        read: Reads the document with all of them.
-        clock: Says when that is due.
-    """
+    """The keys by their names."""
 
     def __init__(self, read: Callable[[], Awaitable[Mapping[str, Any]]], clock: Clock) -> None:
         self._read = read

@@ -29,9 +29,6 @@ class ProviderSettings:
 
     Attributes:
         client_secret: Empty for a public client.
-        redirect_url: Where browsers come back to.
-        home_url: Where they come after a logout at the provider.
-        scopes: Asked for at a login.
         audiences: Of tokens that bearers may show; none for no bearers.
         hosts: Besides the issuer's own that endpoints may be at.
     """
@@ -47,13 +44,7 @@ class ProviderSettings:
 
 
 class OpenIDProvider:
-    """See the module; implements `shim.ports.identity_provider.IdentityProvider`.
-
-    Args:
-        settings: What is configured.
-        documents: Reads what it publishes.
-        clock: For what is kept.
-    """
+    """See the module; implements `shim.ports.identity_provider.IdentityProvider`."""
 
     def __init__(self, settings: ProviderSettings, documents: Documents, clock: Clock) -> None:
         self._settings = settings
@@ -64,11 +55,9 @@ class OpenIDProvider:
         self._keys = KeySet(self._read_keys, clock)
 
     async def close(self) -> None:
-        """Close its connections."""
         await self._documents.close()
 
     async def login_address(self, attempt: LoginAttempt) -> str:
-        """See `IdentityProvider.login_address`."""
         challenge = base64.urlsafe_b64encode(hashlib.sha256(attempt.verifier.encode()).digest()).rstrip(b"=").decode()
         asked = {
             "response_type": "code",
@@ -83,7 +72,6 @@ class OpenIDProvider:
         return _with_query((await self._known_endpoints())["authorization_endpoint"], asked)
 
     async def redeem(self, code: str, attempt: LoginAttempt) -> Claims:
-        """See `IdentityProvider.redeem`."""
         settings = self._settings
         form = {
             "grant_type": "authorization_code",
@@ -108,17 +96,14 @@ class OpenIDProvider:
         return claims
 
     def known(self, token: str) -> Claims | None:
-        """See `IdentityProvider.known`."""
         head = head_of(token, self._settings.rules)
         key = self._keys.at_hand(head.key_name)
         return None if key is None else verified(token, head, key, self._settings.rules, self._bearers())
 
     async def verify(self, token: str) -> Claims:
-        """See `IdentityProvider.verify`."""
         return await self._verified(token, self._bearers())
 
     async def logout_address(self) -> str:
-        """See `IdentityProvider.logout_address`."""
         address = (await self._known_endpoints()).get(_END, "")
         told = {"client_id": self._settings.client_id, "post_logout_redirect_uri": self._settings.home_url}
         return _with_query(address, told) if address else ""

@@ -24,7 +24,6 @@ class TokenRules:
     """Rules that a token must keep.
 
     Attributes:
-        algorithms: That may have signed it.
         leeway_s: How far the provider's clock may be off.
     """
 
@@ -68,11 +67,7 @@ def verified(
     """Claims of a token, once its signature, issuer, audience and times are good.
 
     Args:
-        token_untrusted: Its text.
-        head: Its head, see `head_of`.
         key: The provider's of the name that the head tells; None if it has none.
-        rules: What it must be.
-        audiences: It must be for one of these.
 
     Raises:
         BadTokenError: If anything is not as it must be.

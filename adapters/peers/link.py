@@ -39,7 +39,6 @@ class LinkSettings:
         handshake_s: One that is not authenticated by then is cut.
         send_within_s: So is one whose other end takes nothing for so long.
         max_frame_bytes: Largest frame that is read, from whichever end.
-        max_links: A listener takes no more at a time.
     """
 
     silent_after_s: float
@@ -61,9 +60,7 @@ class LinkTLS(Protocol):
         """For links that others make; the same object each time."""
         ...
 
-    def dialling(self) -> ssl.SSLContext:
-        """For a link that is made."""
-        ...
+    def dialling(self) -> ssl.SSLContext: ...
 
 
 class WebSocketLink:
@@ -79,11 +76,9 @@ class WebSocketLink:
         """Who proved to be at the other end; empty during the handshake."""
 
     async def send(self, frame: Frame) -> None:
-        """See `MasterLink`."""
         await self.send_encoded(encode_frame(frame))
 
     async def send_encoded(self, data: bytes) -> None:
-        """See `MasterLink`."""
         try:
             async with asyncio.timeout(self._settings.send_within_s):
                 await self._socket.send_bytes(data)
@@ -93,7 +88,6 @@ class WebSocketLink:
             raise MasterLinkError(f"the link to {self._named()} is broken: {exc}") from exc
 
     async def receive(self) -> Frame:
-        """See `MasterLink`."""
         try:
             message = await self._socket.receive()
         except (ClientError, OSError, RuntimeError) as exc:
@@ -109,7 +103,6 @@ class WebSocketLink:
                 raise MasterLinkError(f"{self._named()} ended the link{f': {reason}' if reason else ''}")
 
     async def close(self, reason: str = "") -> None:
-        """See `MasterLink`."""
         told = reason.encode()[:_LONGEST_REASON]
         code = _POLICY_VIOLATION if reason else 1000
         try:
@@ -131,8 +124,6 @@ class WebSocketDialer:
     """Implements `shim.ports.master_links.MasterDialer`.
 
     Args:
-        credentials: Who dials.
-        settings: Limits.
         tls: How both ends prove who they are; without it they do by the secret of the credentials.
     """
 
@@ -143,7 +134,6 @@ class WebSocketDialer:
         self._session: aiohttp.ClientSession | None = None
 
     async def dial(self, address: str, *, expected: str) -> WebSocketLink:
-        """See `MasterDialer`."""
         try:
             async with asyncio.timeout(self._settings.handshake_s):
                 return await self._dial(address, expected)
@@ -155,7 +145,6 @@ class WebSocketDialer:
             raise MasterLinkError(f"{expected} at {address}: {exc}") from exc
 
     async def close(self) -> None:
-        """See `MasterDialer`."""
         if self._session is not None:
             await self._session.close()
             self._session = None

@@ -78,11 +78,9 @@ class LinkListener:
     """Serves links on one address.
 
     Args:
-        credentials: Who listens.
         accept: What is done with each link that was authenticated.
         host: Address to bind.
         port: 0 takes a free one.
-        settings: Limits.
         tls: How both ends prove who they are; without it they do by the secret of the credentials.
     """
 
@@ -137,7 +135,6 @@ class LinkListener:
             )
 
     async def stop(self) -> None:
-        """Take no new links, and end those that there are."""
         if self._runner is None:
             return
         if self._server is not None:

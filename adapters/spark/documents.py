@@ -75,9 +75,7 @@ def spark_stages(
     """Build the graph of a job.
 
     Args:
-        job: Its number.
         rows: Id, name and tasks of each stage.
-        parents: Ids of the stages that each waits for.
         slots: Tasks that run at once in each executor; 0 if that is not known as yet.
         source: Where it was learnt, for people.
 
@@ -118,8 +116,6 @@ def stages_now(
     """Return what runs of an application.
 
     Args:
-        jobs: Those that run.
-        rows: Stages that run or wait.
         slots: Tasks that run at once in each executor.
         known: Of it, perhaps by its event log.
 

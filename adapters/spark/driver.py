@@ -33,18 +33,15 @@ class SparkStages:
 
     @property
     def engine(self) -> str:
-        """See `JobCounts`."""
         return "SPARK"
 
     @property
     def needs_plan(self) -> bool:
-        """See `JobCounts`: a driver tells of its stages itself."""
         return False
 
     async def counts(
         self, application: ApplicationId, home: SubClusterId, user: str, known: StagesOfJob | None
     ) -> CountedStages | str:
-        """See `JobCounts`: of the one job that the driver runs."""
         manager = self._managers[home]
         slots = self._slots.get(application, 0)
         if not slots:

@@ -57,10 +57,8 @@ class _Followed:
         path: Below its folder; empty as long as there is none.
         attempt: Of the application, whose log it is; 0 where its name tells none.
         offset: Bytes of it that were read.
-        rest: The begin of a line that was not written in full.
         skips: Whether that line is too long, and not kept.
         latest: The job that began last.
-        looks: Times that it was looked for.
     """
 
     path: tuple[str, ...] = ()
@@ -76,10 +74,6 @@ class SparkEventLogs:
     """Follows event logs; implements `JobPlans`. It blocks as long as the file system does.
 
     Paths are made of the configured folder, the application's id and names of Spark's own alone.
-
-    Args:
-        folders: Where event logs are (`spark.eventLog.dir`).
-        folder_at: Gives the folder at a place.
     """
 
     def __init__(self, folders: Sequence[str], folder_at: Callable[[str], Folder]) -> None:
@@ -88,7 +82,6 @@ class SparkEventLogs:
 
     @property
     def engine(self) -> str:
-        """See `JobPlans`."""
         return "SPARK"
 
     def read(self, application: ApplicationId, user: str, known: StagesOfJob | None = None) -> StagesOfJob | None:  # noqa: ARG002 - logs of all users lie in one folder

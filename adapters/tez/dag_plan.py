@@ -32,9 +32,6 @@ def read_dag_plan(data: bytes) -> JobGraph:
     distance from a root, as in Tez. A vertex of -1 tasks has an unknown number: its splits are computed in the
     ApplicationMaster.
 
-    Args:
-        data: The file.
-
     Raises:
         MalformedJobGraphError: If it is too large, no `DAGPlan`, or no graph.
 
@@ -101,7 +98,6 @@ def vertex_of_priority(priority: int, distances: Sequence[int]) -> int | None:
     """Return the vertex that an ask is for.
 
     Args:
-        priority: Of the ask.
         distances: Edges on the longest way from a root, of each vertex.
 
     Returns:

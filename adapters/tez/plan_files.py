@@ -43,7 +43,6 @@ class TezPlanFiles:
 
     Args:
         folders: Staging folders; `{user}` stands for the application's user.
-        folder_at: Gives the folder at a place.
     """
 
     def __init__(self, folders: Sequence[str], folder_at: Callable[[str], Folder]) -> None:
@@ -52,7 +51,6 @@ class TezPlanFiles:
 
     @property
     def engine(self) -> str:
-        """See `JobPlans`."""
         return "TEZ"
 
     def read(self, application: ApplicationId, user: str, known: StagesOfJob | None = None) -> StagesOfJob | None:
@@ -109,7 +107,6 @@ def stages_of_plan(graph: JobGraph, session_dag: int | None = None) -> StagesOfJ
     """Give a graph the priorities at which its vertices ask; those of attempts after a failed one are urgent.
 
     Args:
-        graph: Of a DAG.
         session_dag: Its number in its session; None for the one DAG of an application.
     """
     priorities = ask_priorities(graph.distances)

@@ -38,12 +38,10 @@ class TezVertexCounts:
 
     @property
     def engine(self) -> str:
-        """See `JobCounts`."""
         return "TEZ"
 
     @property
     def needs_plan(self) -> bool:
-        """See `JobCounts`: counts have no edges."""
         return True
 
     async def counts(
@@ -75,9 +73,7 @@ def read_vertex_counts(body: bytes, n_vertices: int, dag: int = 1) -> tuple[Task
     """Read a `verticesInfo` document, which is the application's own word.
 
     Args:
-        body: As it came.
         n_vertices: Of the DAG's plan.
-        dag: Its number.
 
     Raises:
         MalformedJobGraphError: It is too large, no such document, or not of exactly these vertices.

@@ -14,10 +14,8 @@ async def read_bounded(chunks: AsyncIterator[bytes], coding: str, *, limit: int,
     """Join and unpack a body.
 
     Args:
-        chunks: As they arrive.
         coding: `Content-Encoding`; empty or `identity` for none.
         limit: Most bytes, before and after unpacking.
-        subcluster: For messages.
 
     Raises:
         MalformedAnswerError: If it is larger, cut short inside, or packed in a way that was not asked for.

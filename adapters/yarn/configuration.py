@@ -108,7 +108,6 @@ class HadoopProperties:
 
     Args:
         folder: With `yarn-site.xml` and perhaps `core-site.xml`.
-        environment: For `${env.NAME}`.
 
     Attributes:
         named: Names that the folder gives a value, in a way that YARN's defaults do not hide.
@@ -249,7 +248,6 @@ class _Reader:
     is_in_fallback: bool = False
 
     def begin(self, element: "etree._Element") -> None:
-        """An element begins."""
         kind = etree.QName(element).localname
         if kind == "property":
             attributes = {etree.QName(name).localname: value for name, value in element.attrib.items()}

@@ -28,8 +28,6 @@ def translated(exc: Exception, subcluster: str, address: str, *, was_sent: bool)
 
     Args:
         exc: One of `FOREIGN_ERRORS`.
-        subcluster: Whose ResourceManager was asked.
-        address: Where.
         was_sent: Whether the head of the request was written to any connection.
     """
     story = _told(exc)

@@ -42,7 +42,6 @@ class LogFolder:
 
     @contextmanager
     def opened(self, user: str, application: ApplicationId) -> Iterator[Iterator[NodeLogs]]:
-        """See `LogArchive`."""
         with ExitStack() as stack:
             root = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             stack.callback(os.close, root)
@@ -120,7 +119,6 @@ class WebLogFolder:
 
     @contextmanager
     def opened(self, user: str, application: ApplicationId) -> Iterator[Iterator[NodeLogs]]:
-        """See `LogArchive`."""
         with self.access.opened(self.address) as gateway, closing(_files(gateway, user, application)) as files:
             yield files
 
@@ -150,7 +148,6 @@ class _ReadAhead:
         self._ahead = _LEAST_AHEAD
 
     def read(self, offset: int, count: int) -> bytes:
-        """See `ReadAt`."""
         count = min(count, self._size - offset)
         if count <= 0:
             return b""

@@ -124,8 +124,6 @@ class MasterPages(ResourceManager):
     Args:
         inner: The ResourceManager, whose web proxy has the other pages.
         settings: As of its web services.
-        source: Where pages may come from.
-        monotonic_s: A clock.
     """
 
     def __init__(
@@ -141,7 +139,6 @@ class MasterPages(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """See `ResourceManager`."""
         return self._inner.subcluster
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
@@ -162,7 +159,6 @@ class MasterPages(ResourceManager):
             raise translated(exc, self.subcluster, "the ApplicationMaster", was_sent=trail.was_sent) from exc
 
     async def close(self) -> None:
-        """See `ResourceManager`."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -343,7 +339,6 @@ def _step(here: str, location_untrusted: str) -> SplitResult:
 
 
 def _is_of_this_machine(host: str) -> bool:
-    """True if this machine has that address."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_STREAM) as probe:

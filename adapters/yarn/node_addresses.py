@@ -24,7 +24,6 @@ async def node_url(subcluster: SubClusterId, web_address: str, *, scheme: str, m
     """The URL of a NodeManager's pages, its host resolved, so that what was checked is what is asked.
 
     Args:
-        subcluster: Whose node it is.
         web_address: `host:port` as the ResourceManager lists it.
         scheme: Of the cluster's pages; with https the certificate is for the name, which therefore stays.
         manager_host: Host of the cluster's ResourceManager: only where it is on this machine, nodes may be, too.

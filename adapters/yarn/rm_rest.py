@@ -69,9 +69,7 @@ class RestResourceManager(ResourceManager):
         """Remember where to ask; nothing is opened before the first exchange.
 
         Args:
-            subcluster: Whose ResourceManager this is.
             addresses: `http://host:port` of each ResourceManager of the sub-cluster.
-            settings: How to talk to it.
             tickets: For web services that ask for them; without it they are not shown any.
 
         Raises:
@@ -89,12 +87,10 @@ class RestResourceManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster of this ResourceManager."""
         return self._subcluster
 
     @property
     def active_address(self) -> str:
-        """The address that was active last."""
         return self._active
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
@@ -111,7 +107,6 @@ class RestResourceManager(ResourceManager):
             raise
 
     async def close(self) -> None:
-        """Close every connection."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -149,7 +144,6 @@ class RestResourceManager(ResourceManager):
         raise failure or StandbyError(self._subcluster, "no ResourceManager is active")
 
     async def _send(self, address: str, request: RestRequest, trail: Trail) -> RestAnswer:
-        """Ask one address, with a ticket if it wants one."""
         tickets = self._tickets
         named = None if tickets is None else tickets.identity(address, request.user, self._settings.user)
         identity = self._identity(request.user) if named is None else named
@@ -171,7 +165,6 @@ class RestResourceManager(ResourceManager):
     async def _sent(
         self, address: str, request: RestRequest, trail: Trail, identity: Parameters, shown: Parameters
     ) -> tuple[RestAnswer, "CIMultiDictProxy[str]"]:
-        """An answer, and its headers as they came."""
         url = URL(f"{address}{target_of(request.path, identity, request.parameters)}", encoded=True)
         headers = [*sent_headers(request), *shown]
         try:

@@ -47,7 +47,6 @@ class RPCSettings:
     """Settings of calls to a ResourceManager.
 
     Attributes:
-        connect_timeout_s: For opening a connection.
         timeout_s: For a whole call, if the caller names none; and for a ticket before a connection is opened.
         idle_s: A connection without calls is closed after this time, as Java clients do.
         max_answer_bytes: A larger answer ends the connection.
@@ -80,8 +79,6 @@ class YarnRPC:
     """Implements `ResourceManagerRPC`; one connection for each user and protocol, to the active ResourceManager.
 
     Args:
-        target: Where to call.
-        settings: Time-outs and identity.
         initiator: How to log in; None where names are believed.
         log_in: The same where it takes time: it is told the host, and raises `SASLError`.
         budget: Bounds the connections of several clients together; None for those of this one alone.
@@ -117,16 +114,13 @@ class YarnRPC:
 
     @property
     def connections(self) -> int:
-        """Number of connections that are open or being opened."""
         return len(self._channels) + len(self._opening)
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster of this ResourceManager."""
         return self._target.subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
-        """Make a call; see `ResourceManagerRPC.call`."""
         limit_s = timeout_s if timeout_s is not None else self._settings.timeout_s
         is_sent = False
         key = (call.user, call.protocol)
@@ -217,17 +211,14 @@ class YarnRPC:
         return await asyncio.shield(opening)
 
     def idle_since_s(self) -> float | None:
-        """Time of the last use of the connection that has been idle for longest; None if none is idle."""
         return min((self._channels[key].last_used_s for key in self._idle()), default=None)
 
     def close_idle(self) -> None:
-        """Close the connection that has been idle for longest."""
         oldest = min(self._idle(), key=lambda key: self._channels[key].last_used_s, default=None)
         if oldest is not None:
             self._channels.pop(oldest).close()
 
     def wake(self) -> None:
-        """Wake all that wait for room."""
         self._ended.set()
 
     def _idle(self) -> list[tuple[str, str]]:
@@ -348,13 +339,11 @@ class DualResourceManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster of this ResourceManager."""
         return self._rest.subcluster
 
     async def submit(
         self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
     ) -> SubmitReply:
-        """Send a submission by the server that its body was made for; see `ResourceManager.submit`."""
         if submission.content_type != RPC_SUBMISSION:
             return await self._rest.submit(submission, timeout_s=timeout_s, accept=accept)
         call = RPCCall(APPLICATION_CLIENT.name, "submitApplication", submission.body, user=submission.user)
@@ -366,7 +355,6 @@ class DualResourceManager(ResourceManager):
         return await self._rest.forward(request, timeout_s=timeout_s)
 
     async def close(self) -> None:
-        """Give up the connections of both."""
         await self._rest.close()
         await self._rpc.close()
 
@@ -391,13 +379,11 @@ class TokenLogin:
         self._rpc = YarnRPC(target, settings, initiator=self._initiator)
 
     async def call(self, method: str, payload: bytes, *, timeout_s: float | None = None) -> RPCAnswer:
-        """Make a call; see `SchedulerLogin.call`."""
         return await self._rpc.call(
             RPCCall(APPLICATION_MASTER.name, method, payload, user=_NOBODY), timeout_s=timeout_s
         )
 
     async def close(self) -> None:
-        """Give up the connection."""
         await self._rpc.close()
 
     def _initiator(self) -> SASLInitiator:
@@ -410,7 +396,6 @@ class TokenLogins:
 
     Args:
         targets: Where the schedulers of each sub-cluster listen.
-        settings: Time-outs.
     """
 
     def __init__(self, targets: Mapping[SubClusterId, RPCTarget], settings: RPCSettings) -> None:
@@ -418,7 +403,6 @@ class TokenLogins:
         self._settings = settings
 
     def log_in(self, subcluster: SubClusterId, token: bytes) -> TokenLogin:
-        """A way to a scheduler; see `SchedulerLogins.log_in`."""
         target = self._targets.get(subcluster)
         if target is None:
             raise NeverReachedError(subcluster, "the address of its scheduler is not known")

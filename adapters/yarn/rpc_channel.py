@@ -66,12 +66,10 @@ class RPCChannel(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """True if a call may still be made."""
         return self.ended is None and self._transport is not None and not self._transport.is_closing()
 
     @property
     def pending(self) -> int:
-        """Number of calls that wait for their answers."""
         return len(self._pending)
 
     async def call(self, request: HadoopRequest, caller_context: CallerContext | None = None) -> HadoopAnswer:
@@ -149,7 +147,6 @@ class RPCChannel(asyncio.Protocol):
             self._has_room.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell all that still wait."""
         reason = str(exc) if exc is not None else "the ResourceManager closed the connection"
         self._end(ConnectionEnded(None, reason))
 
@@ -251,17 +248,11 @@ class HasConnections(Protocol):
         """Close the one that has been idle for longest."""
         ...
 
-    def wake(self) -> None:
-        """Look again whether there is room."""
-        ...
+    def wake(self) -> None: ...
 
 
 class ConnectionBudget:
-    """Connections of several clients together.
-
-    Args:
-        most: How many there may be.
-    """
+    """Connections of several clients together."""
 
     def __init__(self, most: int = 1024) -> None:
         self._most = most

@@ -36,7 +36,6 @@ class TrackedAtHeddle(ResourceManager):
     """A `ResourceManager` whose answers on applications name Heddle's proxy.
 
     Args:
-        inner: The ResourceManager.
         url: Of the proxy, without a slash at its end.
     """
 
@@ -46,17 +45,14 @@ class TrackedAtHeddle(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """See `ResourceManager`."""
         return self._inner.subcluster
 
     async def submit(
         self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
     ) -> SubmitReply:
-        """See `ResourceManager`."""
         return await self._inner.submit(submission, timeout_s=timeout_s, accept=accept)
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
-        """See `ResourceManager`."""
         answer = await self._inner.forward(request, timeout_s=timeout_s)
         if request.method != "GET" or not request.path.startswith(_APPS):
             return answer
@@ -68,7 +64,6 @@ class TrackedAtHeddle(ResourceManager):
         return replace(answer, body=b"".join(done))
 
     async def close(self) -> None:
-        """See `ResourceManager`."""
         await self._inner.close()
 
 
@@ -76,7 +71,6 @@ class TrackedByRPC:
     """A `ResourceManagerRPC` whose application reports name Heddle's proxy.
 
     Args:
-        inner: The RPC server.
         url: Of the proxy, without a slash at its end.
     """
 
@@ -86,11 +80,9 @@ class TrackedByRPC:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """See `ResourceManagerRPC`."""
         return self._inner.subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
-        """See `ResourceManagerRPC`."""
         answer = await self._inner.call(call, timeout_s=timeout_s)
         if call.method not in _REPORTING or answer.refusal is not None:
             return answer
@@ -102,7 +94,6 @@ class TrackedByRPC:
         return replace(answer, payload=b"".join(entries))
 
     async def close(self) -> None:
-        """See `ResourceManagerRPC`."""
         await self._inner.close()
 
 
@@ -130,7 +121,6 @@ def tracked_reports(url: str, payload: bytes) -> Iterator[bytes]:
 
     Args:
         url: Of the other proxy, without a slash at its end.
-        payload: The serialized answer.
     """
     for whole, report in reports_in(payload):
         yield _tracked(url, report) or whole if _MARK in report else whole

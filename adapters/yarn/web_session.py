@@ -58,7 +58,6 @@ class RestSettings:
         is_proxy: Whether others' requests go as Heddle's user with `doAs`, which needs `hadoop.proxyuser.USER.*` there;
             otherwise with `user.name`.
         max_page_bytes: The same of a page of an ApplicationMaster.
-        connections: Most connections at a time.
         tls: The context for https of the moment, which a connection that is opened then is made with; without it, what
             the machine trusts.
     """
@@ -87,7 +86,6 @@ def open_session(settings: RestSettings, *, local_address: str = "") -> aiohttp.
     """A pool of connections, none of them open yet; requests carry a `Trail`, and `settings.for_https()`.
 
     Args:
-        settings: How to connect.
         local_address: From which address of this machine; empty for the one that the way there suggests.
     """
     local = (local_address, 0) if local_address else None
@@ -156,7 +154,6 @@ class WebTicketLogin:
 
     Args:
         subcluster: Whose ResourceManager it is.
-        source: Of tickets.
     """
 
     def __init__(self, subcluster: str, source: TicketSource) -> None:
@@ -177,7 +174,6 @@ class WebTicketLogin:
         return (("Cookie", cookie),) if cookie is not None else ()
 
     def is_asked(self, address: str, status: int, headers: Mapping[str, str]) -> bool:
-        """True for an answer that asks for a ticket."""
         asked = headers.get("WWW-Authenticate", "").strip().lower()
         is_asked = status == _UNAUTHORIZED and asked.partition(" ")[0] == _NEGOTIATE
         if is_asked:

@@ -123,7 +123,6 @@ class Listening:
 
 
 def foundation_on(runtime: Runtime, global_master: GlobalMasterParts | None, overrides: Overrides) -> Foundation:
-    """Make what all other parts stand on."""
     view, clock, stores = runtime.view, runtime.clock, runtime.stores
     reading = reading_settings(runtime.config.server, runtime.clusters.guarded)
     administration = AdministrationService(view=view, store=stores.state, spans=stores.spans, clock=clock)
@@ -152,7 +151,6 @@ def foundation_on(runtime: Runtime, global_master: GlobalMasterParts | None, ove
 
 
 def submitting_on(base: Foundation) -> Submitting:
-    """Make the parts of submissions."""
     runtime, shares, overrides = base.runtime, base.shares, base.overrides
     view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
     remembered = RestoreGapSettings(records_s=runtime.config.history.records_s)
@@ -204,7 +202,6 @@ def containers_on(base: Foundation) -> Containers:
 
 
 def listening_on(base: Foundation) -> Listening:
-    """Make the parts that listen to reports, and have them listen."""
     view, decides = base.runtime.view, decider(base.global_master)
     lives = ApplicationLives()
     usage = UsageKeeping(

@@ -221,7 +221,6 @@ class Heddle:
 
         Args:
             hurry: Ends it: a second signal.
-            announce: See `run`.
         """
         assert self._health is not None  # noqa: S101 - made by the start
         self._health.is_ending = True
@@ -472,7 +471,6 @@ class Heddle:
             stack.push_async_callback(self._admins.stop, grace_s=runtime.config.server.shutdown_s)
 
     def _run_beside(self, name: str, work: Work, metrics: Metrics, stack: AsyncExitStack) -> None:
-        """Run a part until the stack is closed."""
         metrics.background_failure(name, 0)
         going = keep_going(name, work, self._clock, metrics.background_failure)
         stack.push_async_callback(_cancel, asyncio.create_task(going, name=name))

@@ -48,13 +48,6 @@ class ReadConfig(Protocol):
 class ClusterFollower:
     """Has this process begin anew when the store's list is another than the one that it serves.
 
-    Args:
-        config: What runs.
-        store: Versions of the list.
-        read: Reads what stands there now.
-        reloading: Begins anew.
-        clock: For pauses.
-
     Attributes:
         serves: The version that this process serves.
         trouble: Why it does not serve the newest one; empty if it does.
@@ -171,24 +164,19 @@ class InStore:
     follower: ClusterFollower
 
     async def newest(self) -> PolicyVersion:
-        """See `ListPlace.newest`."""
         return await self.store.newest() or _EMPTY
 
     async def history(self) -> Sequence[PolicyVersion]:
-        """See `ListPlace.history`."""
         return await self.store.history()
 
     async def served(self) -> tuple[int, str]:
-        """See `ListPlace.served`."""
         return max(self.follower.serves, 0), self.follower.trouble
 
     def edited(self, stands: PolicyVersion, edit: Callable[[str], str]) -> Edited:
-        """See `ListPlace.edited`."""
         text = edit(stands.text)
         return Edited(text, self.read(stored=lambda _: text))
 
     async def keep(self, stands: PolicyVersion, text: str, *, by: str, note: str) -> PolicyVersion:
-        """See `ListPlace.keep`."""
         try:
             return await self.store.apply(stands.version + 1, text, by=by, note=note)
         except VersionConflictError as exc:
@@ -197,28 +185,20 @@ class InStore:
 
 @dataclass(frozen=True, slots=True)
 class InFile:
-    """The configuration file of this process, whose version is a checksum of all that is in it.
-
-    Attributes:
-        config: What runs.
-        file: None where this process was given none.
-    """
+    """The configuration file of this process, whose version is a checksum of all that is in it."""
 
     config: Config
     file: ConfigFile | None
     reloading: Reloading
 
     async def newest(self) -> PolicyVersion:
-        """See `ListPlace.newest`."""
         file = self._writable()
         return await asyncio.to_thread(_version, file)
 
     async def history(self) -> Sequence[PolicyVersion]:
-        """See `ListPlace.history`: the one that stands there."""
         return [] if self.file is None else [await asyncio.to_thread(_version, self.file)]
 
     async def served(self) -> tuple[int, str]:
-        """See `ListPlace.served`."""
         if self.file is None:
             return 0, ""
         try:
@@ -230,7 +210,6 @@ class InFile:
         return (stands.version, "") if new.subclusters == self.config.subclusters else (0, "")
 
     def edited(self, stands: PolicyVersion, edit: Callable[[str], str]) -> Edited:
-        """See `ListPlace.edited`."""
         file = self._writable()
         whole = _whole(file)
         _refuse_other(whole, stands)
@@ -238,7 +217,6 @@ class InFile:
         return Edited(text, file(text=text))
 
     async def keep(self, stands: PolicyVersion, text: str, *, by: str, note: str) -> PolicyVersion:
-        """See `ListPlace.keep`; what cannot count after all is taken back."""
         file = self._writable()
 
         def write() -> str:
@@ -303,9 +281,6 @@ class ClusterList:
     """Use cases of the list; each but `versions` raises a `ConflictError` where this process may not change it.
 
     Args:
-        config: What runs.
-        place: Has the list.
-        reloading: Tells what would change.
         administration: Operators' words on sub-clusters.
         intended: Homes of submissions that are on their way.
         clock: The machine's.

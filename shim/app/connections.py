@@ -72,8 +72,6 @@ def resolve(
     """Find a sub-cluster's addresses: those of the configuration go before those of its folder.
 
     Args:
-        config: Its section.
-        poll: How it is asked.
         monotonic_s: The clock that tells when files of certificates are looked at again.
 
     Raises:
@@ -124,7 +122,6 @@ def resolve_all(config: Config) -> list[SubCluster]:
 
 
 def _of_cluster(mistake: ConfigError, id_: str) -> ConfigError:
-    """The mistake with the name of the sub-cluster whose it is."""
     whose = f"sub-cluster {id_}"
     key = mistake.key if whose in mistake.message else f"{whose}: {mistake.key}"
     return ConfigError(mistake.source, key, mistake.message)
@@ -160,7 +157,6 @@ def connect(config: Config, login: KerberosLogin | None = None) -> ReachableClus
     """Every configured sub-cluster; nothing is opened yet.
 
     Args:
-        config: Names them.
         login: How Heddle gets tickets, for those that ask for them.
 
     Raises:
@@ -262,11 +258,8 @@ def _connect_rpc(
     """An RPC server of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
 
     Args:
-        subcluster: Whose it is.
         listed: Where the ResourceManagers have that server, `host:port`.
-        poll: How it is asked.
         login: How Heddle gets tickets, for those that ask for them.
-        budget: Bounds the connections to all of them together.
     """
     addresses = addresses_of(listed)
     if not addresses:

@@ -58,7 +58,6 @@ class GroupDirectory:
         wait_s: How long somebody awaits an answer that was never had.
         most_kept: Users; the one that was asked for longest ago goes first.
         most_open: Questions under way or waiting.
-        threads: That ask.
     """
 
     def __init__(
@@ -85,7 +84,6 @@ class GroupDirectory:
         self._says_again_s = -math.inf
 
     def __len__(self) -> int:
-        """Users whose groups are kept."""
         return len(self._known)
 
     def __call__(self, user: str) -> frozenset[str]:
@@ -120,7 +118,6 @@ class GroupDirectory:
             return known.groups
 
     def _ask(self, user: str) -> _Question | None:
-        """Have it asked for; the question, if there is room for one."""
         with self._lock:
             if (question := self._open.get(user)) is not None:
                 return question
@@ -163,5 +160,4 @@ class GroupDirectory:
 
 @cache
 def group_directory() -> GroupDirectory:
-    """The one of this process."""
     return GroupDirectory()

@@ -12,16 +12,7 @@ from shim.federation.findings import LineResult, LineState
 
 @dataclass(frozen=True, slots=True)
 class HardeningLine:
-    """One line of the guide.
-
-    Attributes:
-        id: Short and stable.
-        what: What holds in a hardened Heddle.
-        why: What could happen else.
-        mend: What to do.
-        how: What the check looks at.
-        check: Yields what is wrong.
-    """
+    """One line of the guide."""
 
     id: str
     what: str

@@ -67,7 +67,6 @@ def anonymous(facts: HardeningFacts) -> Trouble:
 
 
 def host_names(facts: HardeningFacts) -> Trouble:
-    """Names by which browsers come."""
     names = facts.config.server.host_names
     if _ANY in names:
         yield "server.host_names has *"
@@ -120,7 +119,6 @@ def store_tls(facts: HardeningFacts) -> Trouble:
 
 
 def audit(facts: HardeningFacts) -> Trouble:
-    """Rights on the audit file."""
     if facts.config.log.audit_file is None:
         yield "log.audit_file is not set"
     elif facts.audit is None or facts.audit.trouble:
@@ -139,7 +137,6 @@ def masters(facts: HardeningFacts) -> Trouble:
 
 
 def clusters_in_clear(facts: HardeningFacts) -> Trouble:
-    """Clusters with Kerberos that are asked in clear text."""
     config = facts.config
     secured = {each.id for each in config.subclusters if config.security.kerberos.principal or each.principal}
     for id_, web in facts.webs.items():
@@ -168,7 +165,6 @@ def certificates(facts: HardeningFacts) -> Trouble:
 
 
 def proxy_users(facts: HardeningFacts) -> Trouble:
-    """Users that may act for too many."""
     for name, rule in facts.config.security.proxyuser.items():
         open_to = [key for key in ("hosts", "users", "groups") if _ANY in getattr(rule, key)]
         yield from (f"[security.proxyuser.{name}] {key} has *" for key in open_to)
@@ -187,7 +183,6 @@ def admins(facts: HardeningFacts) -> Trouble:
 
 
 def pages(facts: HardeningFacts) -> Trouble:
-    """Pages that everybody sees."""
     for id_, guards in facts.guards.items() if facts.config.server.proxy else ():
         if guards is None:
             yield f"?whether {id_} has yarn.acl.enable is not known: it has no conf"
@@ -225,6 +220,5 @@ def talkative(facts: HardeningFacts) -> Trouble:
 
 
 def root(facts: HardeningFacts) -> Trouble:
-    """Rights of the process."""
     if facts.uid == _ROOT:
         yield "Heddle runs as root"

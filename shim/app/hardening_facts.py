@@ -49,7 +49,6 @@ class HardeningFacts:
         unverified_store: Another machine's PostgreSQL that anybody on the way could pose as; empty if there is none.
         webs: Web addresses of each sub-cluster's ResourceManagers.
         guards: Whether each sub-cluster has view ACLs; None where its settings are not known.
-        masters: None where all masters are in one process.
         longest_token_s: Until the last API token ends; 0 without any, None if the store does not tell.
         trace_endpoint: Another machine to which traces go in clear text; empty if there is none.
     """
@@ -69,7 +68,6 @@ class HardeningFacts:
 
     @property
     def certificates(self) -> list[CertificateFacts]:
-        """Every certificate that is named."""
         web = [CertificateFacts("the certificate of the web services", self.web_tls.file, self.web_tls.ends_in_s)]
         of_masters = self.masters.certificates if self.masters is not None else ()
         of_clusters = [each for tls in self.cluster_tls for each in tls.certificates]
@@ -83,7 +81,6 @@ class HardeningFacts:
 
 
 def secret_files(config: Config) -> Iterator[tuple[str, Path]]:
-    """Key of the configuration, and file, of each secret that is in a file of its own."""
     security, masters, kerberos = config.security, config.masters, config.security.kerberos
     named = (
         ("security.secret_file", security.secret_file),
@@ -112,7 +109,6 @@ async def gather(runtime: Runtime, masters: MastersOverview | None) -> Hardening
     """Facts of now.
 
     Args:
-        runtime: Of the Heddle that answers.
         masters: What it knows of all masters; None where they are in one process.
     """
     config, now_s = runtime.config, runtime.clock.now_s()
@@ -141,7 +137,6 @@ async def gather(runtime: Runtime, masters: MastersOverview | None) -> Hardening
 
 
 def _look(file: Path) -> FileFacts | None:
-    """None for a file that does not exist."""
     try:
         status = file.stat()
     except FileNotFoundError:

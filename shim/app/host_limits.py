@@ -32,15 +32,12 @@ class SystemClock:
     """`shim.ports.Clock` by the machine's clocks."""
 
     def now_s(self) -> float:
-        """See `Clock`."""
         return time.time()
 
     def monotonic_s(self) -> float:
-        """See `Clock`."""
         return time.monotonic()
 
     async def sleep(self, duration_s: float) -> None:
-        """See `Clock`."""
         await asyncio.sleep(max(0.0, duration_s))
 
 
@@ -160,7 +157,6 @@ def _read_from(file: Path, key: str) -> tuple[bytes, str]:
 
 
 def _read_private(file: Path, key: str) -> bytes:
-    """Read a file that nobody else reads."""
     try:
         mode, secret = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
     except OSError as exc:

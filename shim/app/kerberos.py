@@ -78,7 +78,6 @@ def open_web_tickets(config: KerberosConfig) -> WebTickets | None:
 
 
 def principals_of(config: KerberosConfig) -> PrincipalRules:
-    """The rules that make users of principals."""
     return PrincipalRules(frozenset((config.principal.rpartition("@")[2], *config.realms)))
 
 

@@ -40,7 +40,6 @@ def doors_of(server: ServerConfig, clusters: Iterable[SubClusterDescription]) ->
     """Addresses to be listened on for clients, by their keys in the configuration.
 
     Args:
-        server: Where it says so.
         clusters: What there is to serve: without a cluster's address of a kind, there is nothing to listen for.
     """
     known = tuple(clusters)
@@ -125,7 +124,6 @@ def listening(address: str, key: str) -> Iterator[None]:
 
     Args:
         address: `host:port`.
-        key: Where the configuration has it.
 
     Raises:
         AddressTakenError: If the address cannot be listened on now.

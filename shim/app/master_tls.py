@@ -26,8 +26,6 @@ class MasterTLS:
 
     Args:
         files: Certificate, key, and the CA of all masters.
-        speaker: Whom the certificate has to name.
-        monotonic_s: The clock that tells when to look again.
 
     Raises:
         ConfigError: If the files cannot be used now, or the certificate names somebody else.
@@ -42,12 +40,10 @@ class MasterTLS:
         self._listens, self._dials = self._made()
 
     def listening(self) -> ssl.SSLContext:
-        """See `LinkTLS`."""
         self._look()
         return self._listens
 
     def dialling(self) -> ssl.SSLContext:
-        """See `LinkTLS`."""
         self._look()
         return self._dials
 

@@ -63,10 +63,6 @@ def open_spans(
     """Put it together; nothing runs yet, and nothing is asked.
 
     Args:
-        runtime: What it stands on.
-        managers: The homes.
-        admissions: Operators' words.
-        matching: Which sub-cluster is asked for what.
         policy: Which queues span, as it is now.
     """
     clock, view, stores = runtime.clock, runtime.view, runtime.stores

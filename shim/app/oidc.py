@@ -18,12 +18,7 @@ from shim.ports.clock import Clock
 
 @dataclass(frozen=True, slots=True)
 class ProviderLogin:
-    """An identity provider, and what Heddle makes of what it says.
-
-    Attributes:
-        claims: Make users of its claims.
-        sessions: Of browsers.
-    """
+    """An identity provider, and what Heddle makes of what it says."""
 
     provider: OpenIDProvider
     claims: ClaimRules
@@ -38,12 +33,6 @@ class ProviderLogin:
 
 def open_provider(config: OIDCConfig, roles: RolesConfig, clock: Clock, sessions: Sessions) -> ProviderLogin | None:
     """The identity provider that is configured; None for none. It is not asked before somebody logs in.
-
-    Args:
-        config: The section.
-        roles: Say which groups count.
-        clock: For what is kept of the provider.
-        sessions: Begins those of browsers.
 
     Raises:
         ConfigError: If the library is missing, or a file cannot be used.

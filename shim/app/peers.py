@@ -65,7 +65,6 @@ class GlobalMasterParts:
         roster: What the leases told last.
         ownership: Its leases; to be run.
         following: Keeps the view, in the place of polls.
-        overview: How this one sees all masters.
         addresses: Tells where this one takes ApplicationMasters; to be run with that address.
     """
 
@@ -117,7 +116,6 @@ class GlobalMasterParts:
 
     @property
     def are_several(self) -> bool:
-        """Tells whether another Global Master lives, too."""
         return len(self.roster.living(self._clock.monotonic_s())) > 1
 
     def server_address(self, bound: str) -> str:
@@ -149,9 +147,6 @@ async def open_global_master(
 
     Args:
         name: Among the Global Masters.
-        runtime: What it stands on.
-        stack: Ends what is opened.
-        observer: Told of what is passed on, and taken from others.
 
     Raises:
         AddressTakenError: The address cannot be had now.
@@ -178,8 +173,6 @@ class LocalMasterProcess:
     """A whole Local Master: an asynchronous context manager, or `run` until a signal.
 
     Args:
-        config: What to run.
-        subcluster: Whose Local Master it is.
         clock: The machine's, if None.
         read: As of `shim.app.bootstrap.Heddle`, which has `begins_anew`, too.
 
@@ -270,8 +263,6 @@ def local_master(
     Args:
         config: How often is polled, and how long leases and promises last.
         manager: Of its sub-cluster.
-        leases: Where its role is.
-        clock: For times and ages.
         random: Names its life, and spreads polls.
         address: Where Global Masters reach it.
     """
@@ -332,12 +323,7 @@ def _link_settings(masters: MastersConfig, max_frame_bytes: int) -> LinkSettings
 
 @dataclass(frozen=True, slots=True)
 class _Listening:
-    """Address where other masters reach this process.
-
-    Attributes:
-        bound: What it listens on.
-        told: What the others are told.
-    """
+    """Address where other masters reach this process."""
 
     bound: str
     told: str
@@ -351,7 +337,6 @@ async def _listen(
     stack: AsyncExitStack,
     tls: MasterTLS | None,
 ) -> _Listening:
-    """Listen for other masters."""
     host, port = split_address(masters.listen)
     listener = LinkListener(credentials, accept, host=host, port=port, settings=settings, tls=tls)
     with listening(masters.listen, "masters.listen"):

@@ -63,24 +63,19 @@ class FrameStream:
 
     @classmethod
     async def over(cls, end: socket.socket) -> "FrameStream":
-        """Frames over one end of a pair."""
         return cls(*await asyncio.open_connection(sock=end, limit=_BUFFERED))
 
     async def read(self) -> PollFrame:
-        """See `PollStream`."""
         length = poll_frame_length(await self._reader.readexactly(LENGTH_BYTES))
         return decode_poll_frame(await self._reader.readexactly(length))
 
     def write(self, frame: PollFrame) -> None:
-        """See `PollStream`."""
         self._writer.write(encode_poll_frame(frame))
 
     async def drain(self) -> None:
-        """See `PollStream`."""
         await self._writer.drain()
 
     def close(self) -> None:
-        """See `PollStream`."""
         self._writer.close()
 
 
@@ -127,8 +122,6 @@ class _Settings:
 
 
 def child_processes(config: Config) -> Callable[[PollDuty], Awaitable[_Child]]:
-    """What begins a process that polls clusters of a configuration."""
-
     async def begin(duty: PollDuty) -> _Child:
         ours, theirs = socket.socketpair()
         name = f"heddle-polls-{duty.number}"

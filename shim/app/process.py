@@ -34,7 +34,6 @@ def answer_signals(stop: Callable[[], None], read_anew: Callable[[], None]) -> N
 
     Args:
         stop: Called for SIGTERM and SIGINT, each time.
-        read_anew: Called for SIGHUP, each time.
     """
     loop = asyncio.get_running_loop()
     for each in _ENDS:
@@ -132,7 +131,6 @@ def _settle() -> None:
 
 
 def say(line: str) -> None:
-    """Print a line, to whoever may still read it."""
     with suppress(OSError, ValueError):
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

@@ -61,7 +61,6 @@ class SharesOfQueues:
     outlines: JobOutlines = field(default_factory=JobOutlines)
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
-        """Return a queue's name at a sub-cluster."""
         return self.policy().name_at(subcluster, queue)
 
     def container_order(self, queue: str) -> ContainerOrder:
@@ -94,7 +93,6 @@ class SharesOfQueues:
         return found is not None and _reads_graphs(found)
 
     def _queue(self, path: str) -> FederatedQueue | None:
-        """The queue of exactly this path."""
         found = self.policy().find(path)
         return found if found is not None and found.path == path else None
 
@@ -116,14 +114,12 @@ class SharesOfQueues:
         return {queue.path: queue.names for queue in self.policy().queues if queue.is_read}
 
     def policy(self) -> SharePolicy:
-        """The policy that holds, with the queues that it does not name."""
         return self._unnamed.completed(self.policies.current)
 
     def preemption(self, service: MultiClusterService, altruism: AltruismService) -> PreemptionService:
         """Make the service that withholds asks and takes containers back.
 
         Args:
-            service: Knows the attempts whose calls are read.
             altruism: Knows which containers were lent, and who needs them back: they go first.
         """
         return PreemptionService(
@@ -143,11 +139,7 @@ class SharesOfQueues:
         )
 
     def altruism(self, service: MultiClusterService) -> AltruismService:
-        """The service that has jobs put off what they do not need now.
-
-        Args:
-            service: Knows the attempts whose calls are read.
-        """
+        """The service that has jobs put off what they do not need now."""
         world = AltruismWorld(
             policy=self.policy,
             view=self._runtime.view,
@@ -161,11 +153,7 @@ class SharesOfQueues:
         return AltruismService(world, lambda: service.spans)
 
     def outline_reader(self, service: MultiClusterService) -> OutlineReader:
-        """The reader of the outlines of jobs whose policies go by graphs.
-
-        Args:
-            service: Knows the attempts whose calls are read.
-        """
+        """The reader of the outlines of jobs whose policies go by graphs."""
         world = OutlineWorld(
             goes_by_graphs=self.goes_by_graphs,
             view=self._runtime.view,
@@ -176,11 +164,7 @@ class SharesOfQueues:
         return OutlineReader(world, self.outlines, lambda: service.spans)
 
     def job_plans(self, service: MultiClusterService) -> JobPlanReader:
-        """The reader of the plans of jobs, where altruism or a policy goes by them.
-
-        Args:
-            service: Knows the attempts whose calls are read.
-        """
+        """The reader of the plans of jobs, where altruism or a policy goes by them."""
         config = self._runtime.config
         places = partial(folder_at, access=access_to_jobs(self._runtime))
         tez, spark = config.tez.staging, config.spark.event_logs
@@ -189,11 +173,7 @@ class SharesOfQueues:
         return JobPlanReader(self.graphs, sources, lambda: self._planned_for(service), self._runtime.clock)
 
     def job_counts(self, service: MultiClusterService) -> JobCountReader:
-        """The reader of their ApplicationMasters' counts.
-
-        Args:
-            service: Knows the attempts whose calls are read.
-        """
+        """The reader of their ApplicationMasters' counts."""
         config, managers = self._runtime.config, self._runtime.managers
         sources: list[JobCounts] = []
         sources += [TezVertexCounts(managers)] if config.tez.staging and config.tez.ask_masters else []
@@ -212,7 +192,6 @@ class SharesOfQueues:
         ]
 
     def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:
-        """Make the service that starts applications that wait."""
         return Starting(
             room=self.room,
             submissions=submissions,
@@ -248,8 +227,6 @@ def open_shares(
     """Put the parts together; nothing runs yet, and the policy of the configuration file holds.
 
     Args:
-        runtime: What they stand on.
-        admissions: Operators' words.
         policy: Holds whatever the configuration file and the store say; None for what they say.
     """
     config, stores = runtime.config, runtime.stores

@@ -69,14 +69,10 @@ class Reloading:
     """Finds out whether the configuration may be read anew, and says when it shall be.
 
     Args:
-        config: What runs.
-        read: Reads what stands there now.
         still_there: What runs at a sub-cluster; None where no applications are known.
         check: Has the program check what stands there, as it would at a start; returns what it says besides.
-        program_files: Tell whether the program is still the one that runs.
 
     Attributes:
-        since_ms: When what runs was read.
         agreed: Set once the process shall end what it has under way and run the program again.
     """
 
@@ -141,7 +137,6 @@ class Reloading:
         return plan
 
     async def plan(self) -> models.Reload:
-        """What would change; raises as `reload`."""
         return await self._planned(is_dry_run=True)
 
     async def _planned(self, *, is_dry_run: bool) -> models.Reload:
@@ -185,9 +180,7 @@ class Reloading:
         """Return how a configuration that could be served by differs from what runs.
 
         Args:
-            new: The other one.
             said: What its check said besides.
-            is_dry_run: What the answer says of itself.
 
         Raises:
             ConflictError: A sub-cluster would go where something runs.
@@ -223,8 +216,6 @@ def changed_keys(old: Any, new: Any, prefix: str = "") -> Iterator[str]:
 
     Args:
         old: A configuration, or a section of one.
-        new: Another of its kind.
-        prefix: What stands before the keys of this section.
     """
     for each in fields(old):
         before, after = getattr(old, each.name), getattr(new, each.name)

@@ -70,7 +70,6 @@ class WebLogins:
     Attributes:
         tickets: Takes theirs; None where names are believed.
         tokens: Heddle's delegation tokens.
-        api_tokens: What programs show.
         rates: How fast callers may call.
         provider: Logs browsers in; None where no identity provider does.
     """
@@ -100,11 +99,9 @@ async def serve_web(
 
     Args:
         use_cases: What it answers with, and the runtime that tells where to listen.
-        observer: Told of every answer.
         metrics: What `/metrics` shows.
         health: What `/ready` tells.
         logins: How callers prove who they are.
-        reloading: Reads the configuration anew.
         clusters: The list of sub-clusters, where the store has it.
 
     Raises:
@@ -127,14 +124,7 @@ async def serve_web(
 async def serve_pages(
     use_cases: UseCases, observer: RequestObserver, logins: WebLogins, rest: RestServer
 ) -> RestServer:
-    """Open the server of ApplicationMasters' pages; raises as `serve_web`.
-
-    Args:
-        use_cases: As of `serve_web`.
-        observer: As of `serve_web`.
-        logins: As of `serve_web`.
-        rest: The server of the web services.
-    """
+    """Open the server of ApplicationMasters' pages; raises as `serve_web`."""
     server = use_cases.runtime.config.server
     own_host = (urlsplit(server.proxy_url).hostname or "") if server.proxy_own_origin else ""
     pages = _pages(use_cases, logins, observer.tell, front_port=rest.port, own_host=own_host)

@@ -44,13 +44,10 @@ async def serve_clients(
     """Open the client RPC server; None if it is switched off, or no sub-cluster's client RPC address is known.
 
     Args:
-        server: Where to listen.
         backend: The use cases of the REST server.
-        identity: Who may act for whom.
         rpcs: The sub-clusters' RPC servers.
         tokens: Heddle's delegation tokens.
         kerberos: How clients log in by ticket; None where names are believed.
-        observer: Told of every answer.
         guarded: Sub-clusters with access lists.
         rates: How fast users may call; None for as they like.
 
@@ -100,7 +97,6 @@ async def open_service(
     """Listen.
 
     Args:
-        service: What answers.
         address: `host:port`.
         key: Name of the address in `[server]`.
         judge: Says whether what clients logged in with is still good.
@@ -133,12 +129,9 @@ async def serve_admins(
     """Open the admin RPC server; None if it is switched off, or no sub-cluster's admin address is known.
 
     Args:
-        server: Where to listen.
         backend: The use cases of the REST server.
-        identity: Who may act for whom.
         rpcs: The sub-clusters' admin RPC servers.
         kerberos: How operators log in by ticket; None where names are believed.
-        observer: Told of every answer.
 
     Raises:
         AddressTakenError, ConfigError: If the address cannot be listened on.
@@ -167,13 +160,10 @@ async def serve_masters(
     """Open the scheduler server; None if it is switched off, or no sub-cluster's scheduler address is known.
 
     Args:
-        server: Where to listen.
         addresses: Where the homes' schedulers listen.
         backend: The use cases of the REST server.
-        observer: Counts.
         service: Who understands the calls of applications in queues that span; None: all pass through.
         read: Queues whose ApplicationMasters' calls are read at this moment, each with its other names.
-        was_read: Whether those of an attempt were read before, and therefore still are.
         owner_address: `host:port` where the Heddle that owns a queue takes ApplicationMasters; empty if it is this one.
 
     Raises:

@@ -40,7 +40,6 @@ class ReachableClusters:
         logins: Schedulers, for sessions of applications with containers in several sub-clusters.
         rpcs: Client RPC, of those whose address is known.
         admins: Operators' RPC, likewise.
-        descriptions: What the configuration says of each.
         guarded: Those whose answers depend on who asks (`yarn.acl.enable`).
         own_users: As whom Heddle speaks to those that believe its `doAs`.
         ask_node: Web services of NodeManagers.
@@ -65,8 +64,6 @@ class PollsBeside:
     """Processes that poll.
 
     Attributes:
-        count: How many.
-        begin: Begins one.
         exchange: Told of their exchanges with ResourceManagers.
     """
 
@@ -82,7 +79,6 @@ class Runtime:
     Attributes:
         random: For intents' names and for the spread of polls; of a server also for nonces.
         view: What is known of the sub-clusters; nothing yet.
-        groups_of: The groups of a user.
         user: Whom this process runs as.
         secret: Signs cookies and tokens.
         other_secrets: What was signed with them is good, too: while a secret is changed there are two.

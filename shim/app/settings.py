@@ -84,7 +84,6 @@ def reconciliation_settings(history: HistoryConfig) -> ReconciliationSettings:
 
 
 def split_settings(config: Config) -> SplitSettings:
-    """Limits of a split of asks."""
     return SplitSettings(move_after_beats=config.span.move_after_beats, oldest_view_s=config.span.oldest_view_s)
 
 
@@ -119,18 +118,12 @@ def file_systems(config: Config) -> FileSystems:
 
 
 def home_settings(config: Config, name_at: Callable[[SubClusterId, str], str]) -> HomeSettings:
-    """Choice of homes.
-
-    Args:
-        config: What is configured.
-        name_at: What a sub-cluster calls a queue.
-    """
+    """Choice of homes."""
     worth = config.scheduling.home_with_data
     return HomeSettings(name_at=name_at, data_parts=data_parts(file_systems(config)), home_with_data=worth)
 
 
 def cycle_settings(config: Config) -> CycleSettings:
-    """Cycles of queues."""
     scheduling = config.scheduling
     return CycleSettings(
         cycle_s=scheduling.cycle_s,
@@ -173,7 +166,6 @@ def identity_rules(config: Config, user: str, own_users: frozenset[str] = frozen
     """Rules by which callers are known, and what they may do.
 
     Args:
-        config: Names them.
         user: Whom this process runs as, who is an administrator on this machine.
         own_users: As whom Heddle speaks to sub-clusters.
     """

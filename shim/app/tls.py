@@ -47,7 +47,6 @@ def check_tls_files(config: Config) -> None:
 
 
 def tls_facts(server: ServerConfig, now_s: float) -> TLSFacts:
-    """Facts of it now, by the files as they are."""
     files = _files_of(server)
     if files is None:
         return TLSFacts(plain_address="" if is_loopback(server.rest) else server.rest)
@@ -72,7 +71,6 @@ def cluster_tls_facts(config: SubClusterConfig, web: Sequence[str], now_s: float
     """Facts of https towards a sub-cluster, by its files as they are; None where it has none of it.
 
     Args:
-        config: Its section.
         web: Addresses of its ResourceManagers.
         now_s: Seconds since the epoch.
     """
@@ -95,8 +93,6 @@ def master_tls_facts(masters: MastersConfig, addresses: Iterable[str], now_s: fl
     """Facts of links to other masters, by the files as they are.
 
     Args:
-        masters: Their section.
-        addresses: Where the masters are reached, this one with them.
         now_s: Seconds since the epoch.
     """
     files = master_tls_files(masters)
@@ -114,7 +110,6 @@ def tls_warnings(config: Config, webs: Sequence[Sequence[str]], now_s: float) ->
     """Trouble with any certificate, now or soon, before Heddle runs.
 
     Args:
-        config: All of it.
         webs: Web addresses of each sub-cluster, in the order of the configuration.
         now_s: Seconds since the epoch.
     """

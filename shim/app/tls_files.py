@@ -96,7 +96,6 @@ class ClientTLSFiles:
 
     @property
     def names_any(self) -> bool:
-        """True if there is a file at all."""
         return any(file is not None for file in (self.ca, self.certificate, self.key))
 
     def context(self) -> ssl.SSLContext:
@@ -140,7 +139,6 @@ class ReloadedContext:
 
     Args:
         files: Where certificate, key and CA are.
-        monotonic_s: The clock that tells when to look again.
 
     Raises:
         ConfigError: If the files cannot be used now.
@@ -225,7 +223,6 @@ def _want_clients_of(context: ssl.SSLContext, ca: Path, key: str) -> None:
     """Let in only clients with a certificate of a CA; each proves it anew, as a ticket would outlive the CA's word.
 
     Args:
-        context: Of the server.
         ca: Certificates in PEM form.
         key: Of the configuration that names them, for messages.
 

@@ -80,7 +80,6 @@ class UseCases:
 
     Attributes:
         submissions: Of this process; `backend.submissions` may pass on what another one owns.
-        masters: What is known of all masters, where there are several.
     """
 
     runtime: Runtime
@@ -125,7 +124,6 @@ def assemble(
     """Put the use cases together; nothing of them runs yet.
 
     Args:
-        runtime: What they stand on.
         global_master: Where this Heddle is one of several; None where it has its Local Masters inside.
         overrides: Parts that are otherwise than in production.
     """

@@ -23,7 +23,6 @@ class AdminOutcome:
     """Outcome of a call, by sub-cluster in the configured order.
 
     Attributes:
-        payloads: Answers of those that did it.
         refusals: Exceptions of those that refused it.
         silent: Why there is no answer of the others, which may have done it.
     """
@@ -66,7 +65,6 @@ class AdminCalls:
         return tuple(self._view.subclusters)
 
     def looks(self) -> list[SubClusterView]:
-        """Present views of all sub-clusters."""
         now_s = self._clock.now_s()
         return [self._view.look(item, now_s) for item in self._view.subclusters]
 
@@ -113,7 +111,6 @@ class AdminCalls:
         """Make all these calls at once and wait for every answer.
 
         Args:
-            calls: By the sub-cluster that is called.
             touches: What is read anew afterwards, as it may have changed.
         """
         answers = await asyncio.gather(*(self._ask(item, call) for item, call in calls.items()))
@@ -129,7 +126,6 @@ class AdminCalls:
         )
 
     async def _ask(self, subcluster: SubClusterId, call: RPCCall) -> RPCAnswer | str:
-        """The answer, or why there is none."""
         rpc = self._rpcs.get(subcluster)
         if rpc is None:
             return "its admin RPC address is not known: set admin_rpc or conf in its [[subcluster]]"

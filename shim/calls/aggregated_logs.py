@@ -68,8 +68,6 @@ class AggregatedLogs:
         """List the aggregated logs of an application, node by node.
 
         Args:
-            application: Which.
-            caller: Who asks.
             user: Whose it is, for operators and those in its view ACL; the caller's own if it is empty.
 
         Raises:
@@ -100,12 +98,7 @@ class AggregatedLogs:
         """The end of a container's file, as `shown` makes an answer of it.
 
         Args:
-            container: Whose.
-            name: Of the file.
-            caller: Who asks.
-            user: As of `files`.
             node: As `files` names it; empty for whichever has the file.
-            most_bytes: So much of its end.
             shown: Runs on the thread.
 
         Raises:
@@ -187,7 +180,6 @@ class AggregatedLogs:
         return None
 
     def _shown(self, found: T | None, application: ApplicationId, right: "_Right") -> T:
-        """Return what was found; whoever has no right to it does not learn that there is nothing."""
         if found is not None:
             return found
         if not right.is_free:

@@ -46,7 +46,6 @@ class Gathered:
         payloads: Of those that did what was asked, in the configured order; for those that did not answer, what they
             last told.
         refusal: The first exception among the other answers.
-        missing: Sub-clusters that did not answer.
     """
 
     payloads: Mapping[SubClusterId, bytes]
@@ -103,7 +102,6 @@ class ClientCalls:
         """Ask everywhere where an attempt has containers.
 
         Args:
-            attempt: As its home calls it.
             call_for: The call about the attempt as another sub-cluster calls it.
 
         Returns:
@@ -161,7 +159,6 @@ class ClientCalls:
         """Ask every usable sub-cluster at once.
 
         Args:
-            call: What to ask.
             told_to: Who may be told again what a missing sub-cluster last answered: empty for all, None for nobody.
         """
         usable = self._routing.usable()
@@ -227,7 +224,6 @@ class ClientCalls:
 
         Args:
             reservation_id: Which; empty for none.
-            call: What is asked.
             queue: The queue that the call names; empty if it names none.
             checks: Whether the access lists of the policy hold for the caller.
 
@@ -275,7 +271,6 @@ class ClientCalls:
         return self._view.applications.columns.has_live_of(user)
 
     def last_known(self, application_id: ApplicationId, *, viewer: str) -> ApplicationDocument | None:
-        """Last document of an application, or that of its submission, if the viewer may see it."""
         document = self._view.applications.find(application_id)
         return document if document is not None and self._may_see(document, viewer) else None
 

@@ -99,9 +99,7 @@ class ContainerLogs:
         """The end of a file.
 
         Args:
-            container: Whose.
             file: Its name, as of `files`.
-            caller: Who asks.
             most_bytes: So much of its end, up to `MOST_TAIL_BYTES`.
 
         Raises:
@@ -117,7 +115,6 @@ class ContainerLogs:
         return told_by_node((await self._asked(place, node, container, request)).body, most)
 
     async def _node_of(self, container: ContainerId, caller: Caller) -> tuple[SubClusterId, str]:
-        """The sub-cluster and the node of a container, for those who may read its logs."""
         await self._check(container, caller)
         place = await self.routing.place_of_container(container)
         attempt = container.attempt

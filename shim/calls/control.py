@@ -45,7 +45,6 @@ class ControlService:
         """Send a changing request to an application's home; what is read afterwards is fetched first.
 
         Args:
-            application_id: Whom it is about.
             request: The ResourceManager's own request, as the caller's user.
 
         Raises:
@@ -92,11 +91,6 @@ class ControlService:
 
     async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
         """Refuse a move to a queue that the user may not make.
-
-        Args:
-            application_id: Which.
-            queue: As its home calls it.
-            user: Who moves it.
 
         Raises:
             ForbiddenError: The user may not submit to that queue.
@@ -149,7 +143,6 @@ class ControlService:
 
 
 def kill_request(application_id: ApplicationId, *, user: str) -> RestRequest:
-    """The request that kills an application."""
     return RestRequest(
         "PUT",
         f"/ws/v1/cluster/apps/{application_id}/state",

@@ -25,11 +25,9 @@ class RoundRobin(Generic[T]):
         self._count = 0
 
     def __len__(self) -> int:
-        """Entries that wait."""
         return self._count
 
     def put(self, address: str, user: bytes, entry: T) -> None:
-        """Let an entry wait."""
         self._addresses.setdefault(address, {}).setdefault(user, deque()).append(entry)
         self._count += 1
 
@@ -59,7 +57,6 @@ class FairTurns:
 
     Args:
         call_soon: Runs something in the loop's next pass.
-        each_pass: Pieces that begin in one pass.
     """
 
     def __init__(self, call_soon: Callable[[Callable[[], None]], object], *, each_pass: int = 8) -> None:
@@ -86,7 +83,6 @@ class FairTurns:
         self._left = max(0, self._left - pieces)
 
     def wait(self, address: str, user: bytes, work: Callable[[], None]) -> None:
-        """Call `work` when it is its turn."""
         self._waiting.put(address, user, work)
         self._pass_soon()
 

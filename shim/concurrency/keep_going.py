@@ -29,10 +29,8 @@ async def keep_going(name: str, work: Work, clock: Clock, failed: Callable[[str]
     everybody else, nor keep it from starting again.
 
     Args:
-        name: For the log and the count.
         work: What to do; called again after a failure, and after an end that it should not have. Pauses get longer.
         clock: The machine's.
-        failed: Told the name at each failure.
     """
     pause_s = _FIRST_PAUSE_S
     while True:

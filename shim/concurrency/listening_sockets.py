@@ -22,7 +22,6 @@ def listening_socket(host: str, port: int, *, family: socket.AddressFamily, back
     """Open a socket that listens, or take up the one of the program before.
 
     Args:
-        host: Address to bind.
         port: 0 takes a free one.
         family: IPv4 or IPv6; an IPv6 socket takes no IPv4 connections.
         backlog: Connections that wait for being accepted.

@@ -18,11 +18,9 @@ class SingleFlight(Generic[K, V]):
         self._flights: dict[K, asyncio.Future[V]] = {}
 
     def __len__(self) -> int:
-        """Calls that are under way."""
         return len(self._flights)
 
     def __contains__(self, key: object) -> bool:
-        """Return whether a call for a key is under way."""
         return key in self._flights
 
     async def do(self, key: K, call: Callable[[], Awaitable[V]]) -> V:

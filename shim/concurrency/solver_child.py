@@ -36,9 +36,6 @@ class SolverChild:
     Args:
         work: What the child runs: `serve_solvers` if nothing is said, or `serve_in_shadow`; tests hand in solvers that
             hang, die or answer rubbish.
-
-    Attributes:
-        killed: How many children were given up.
     """
 
     def __init__(self, work: Callable[[Connection], None] | None = None) -> None:
@@ -77,7 +74,6 @@ class SolverChild:
             process.kill()
 
     def close(self) -> None:
-        """End the child."""
         if self._process is not None:
             self._give_up()
             self.killed -= 1
@@ -124,7 +120,6 @@ class SolverBeside:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="heddle-solver")
 
     async def solve(self, name: str, arrays: Mapping[str, object], limit_s: float) -> object | None:
-        """See `shim.ports.solver.Solve`."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(limit_s):

@@ -19,11 +19,6 @@ _TABLE = "subcluster"
 def with_cluster(text: str, id_: str, keys: Mapping[str, Any]) -> str:
     """The text with one more `[[subcluster]]`, behind the last one.
 
-    Args:
-        text: Of a configuration file.
-        id_: Of the new cluster.
-        keys: Its other keys.
-
     Raises:
         ConfigError: The text is not TOML.
         ConflictError: There is such a cluster.
@@ -47,14 +42,7 @@ def with_cluster(text: str, id_: str, keys: Mapping[str, Any]) -> str:
 
 
 def with_cluster_changed(text: str, id_: str, keys: Mapping[str, Any], without: Sequence[str] = ()) -> str:
-    """The text with other keys of a cluster; raises as `without_cluster`, and a `NotFoundError` for a key that is not.
-
-    Args:
-        text: Of a configuration file.
-        id_: Of the cluster.
-        keys: Keys with their new values.
-        without: Keys that go.
-    """
+    """The text with other keys of a cluster; raises as `without_cluster`, and `NotFoundError` for a key that is not."""
     document = _parsed(text)
     table = _table(document, id_)
     table.update(_written(keys))

@@ -200,7 +200,6 @@ def load(
     """Read a configuration file and the variables that override it.
 
     Args:
-        path: The TOML file.
         environment: Variables; only those that begin with `HEDDLE_` and a section's name are looked at.
         stored: The list of sub-clusters, where the store has it; without it there are none then.
 
@@ -257,7 +256,6 @@ class ConfigFile:
 
         Args:
             stored: Tells another list of sub-clusters than the store's.
-            text: Would stand in the file.
 
         Raises:
             ConfigError: It cannot be used.
@@ -295,8 +293,6 @@ def cluster_tables(text: str, *, source: str) -> list[dict[str, Any]]:
 
 
 def _all_of(mistakes: Sequence[ConfigError], lines: dict[str, int], source: str) -> ConfigError:
-    """One error that tells all mistakes with their lines, in the order of the file."""
-
     def placed(mistake: ConfigError) -> tuple[int, ConfigError]:
         line = line_of(lines, mistake.key) if mistake.source == source else 0
         return line, ConfigError(f"{source}:{line}", mistake.key, mistake.message) if line else mistake
@@ -332,7 +328,6 @@ def _check_subclusters(config: Config, source: str) -> Iterator[ConfigError]:
 
 
 def _missing_folders(config: Config, source: str) -> Iterator[ConfigError]:
-    """Configuration folders that are not there: for whoever reads the configuration to serve by it, an error, too."""
     for number, each in enumerate(config.subclusters):
         if isinstance(each.conf, Path) and not each.conf.is_dir():
             yield ConfigError(source, f"subcluster[{number}].conf", f"{each.conf} is no folder")

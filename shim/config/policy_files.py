@@ -32,12 +32,6 @@ def parse_policy(
 ) -> SharePolicy:
     """Read a policy file, the whole or nothing.
 
-    Args:
-        text: TOML.
-        source: What messages call it.
-        subclusters: Those that `names` may name.
-        defaults: What a queue does that does not say otherwise.
-
     Raises:
         ConfigError: Naming the line, the key and what is allowed.
     """
@@ -90,7 +84,6 @@ def bounded_tables(text: str, source: str) -> dict[str, Any]:
 
 
 def policy_text(tables: PolicyConfig) -> str:
-    """A policy file that says the same."""
     parts: list[str] = []
     for name, items in tables_of(tables):
         for item in items:

@@ -349,7 +349,6 @@ def check_policy(tables: PolicyConfig, subclusters: Sequence[str], source: str) 
 
 
 def tables_of(tables: PolicyConfig) -> Sequence[tuple[str, Sequence[object]]]:
-    """What a policy has of each kind of table, by its name."""
     return (
         ("queue", tables.queues),
         ("mapping", tables.mappings),

@@ -35,7 +35,6 @@ class RolesConfig:
 
     @property
     def by_role(self) -> Mapping[Role, tuple[str, ...]]:
-        """The same by role."""
         return {
             Role.VIEWER: self.viewers,
             Role.USER: self.users,

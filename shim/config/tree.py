@@ -105,7 +105,6 @@ class Origin:
     mistakes: list[ConfigError] | None = None
 
     def note(self, mistake: ConfigError) -> None:
-        """Keep a mistake, or raise it."""
         if self.mistakes is None:
             raise mistake
         self.mistakes.append(mistake)

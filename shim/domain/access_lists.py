@@ -20,12 +20,7 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApplicationACLs:
-    """The lists that a submission states, each `user,user group,group` or `*`; empty for nobody else.
-
-    Attributes:
-        view: Who may see the application.
-        modify: Who may change it.
-    """
+    """The lists that a submission states, each `user,user group,group` or `*`; empty for nobody else."""
 
     view: str = ""
     modify: str = ""
@@ -37,7 +32,6 @@ class ApplicationACLs:
         return cls(view=told.get(Access.VIEW.value, ""), modify=told.get(Access.MODIFY.value, ""))
 
     def of(self, access: Access) -> str:
-        """The list for a kind of access."""
         return self.view if access is Access.VIEW else self.modify
 
 
@@ -49,8 +43,6 @@ def grants(acl: str, user: str, groups: Callable[[], Collection[str]]) -> bool:
     """Return whether a list names a user.
 
     Args:
-        acl: The list.
-        user: Whom it may name.
         groups: Tells the user's groups; asked only where the list names groups.
     """
     if acl.strip() == _EVERYBODY:

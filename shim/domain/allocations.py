@@ -46,8 +46,6 @@ class TagBound:
     """Bounds of how many other containers with a tag the node, or the rack, of a container may hold.
 
     Attributes:
-        most: None for no bound.
-        is_rack: Whether the whole rack is looked at, not the node.
         whose: Which applications' containers count: `self`, `all`, `not-self`, or `app-id/` with an id.
     """
 
@@ -63,7 +61,6 @@ class PlacementConstraint:
     """Tags of the containers of a `SchedulingRequest`, and where these may be.
 
     Attributes:
-        tags: Of the containers.
         constraint: Serialized `PlacementConstraintProto`, with the one that was registered for these tags.
         needs: Tags that containers of the application must have there already (affinity).
         most_a_node: Most containers with these tags on one node, as far as the constraint bounds them.
@@ -100,7 +97,6 @@ class AskKey:
         priority: Of the containers; smaller goes first.
         allocation_request_id: Drawn by the ApplicationMaster; -1 if it draws none.
         is_opportunistic: Whether the containers may queue at a node.
-        resource: Of each container.
         label: Node label expression; empty for none.
         placement: Of a `SchedulingRequest`; None for a `ResourceRequest`.
     """
@@ -128,7 +124,6 @@ class Ask:
 
     Attributes:
         place: A host, a rack (`/rack`) or `ANY`.
-        count: How many containers are wanted there, in all.
         relaxes: Whether the scheduler may grant them elsewhere than at this place.
         raw: The serialized `ResourceRequestProto`, or `SchedulingRequestProto` without its count.
     """
@@ -140,7 +135,6 @@ class Ask:
     raw: bytes = b""
 
     def at_most(self, count: int) -> "Ask":
-        """The same row for no more than so many containers."""
         return self if self.count <= count else Ask(self.key, self.place, count, self.relaxes, self.raw)
 
 
@@ -161,7 +155,6 @@ class AllocateCall:
     """One `allocate` request of an ApplicationMaster.
 
     Attributes:
-        response_id: Of the last answer that it has.
         rest: Progress, tracking address and what nobody here knows: for its home alone.
     """
 
@@ -216,7 +209,6 @@ class RejectedAsk:
     """Containers that a scheduler has found no place for; it tries no more.
 
     Attributes:
-        reason: Number of a `RejectionReasonProto`.
         raw: The serialized `SchedulingRequestProto`.
     """
 
@@ -297,15 +289,12 @@ class AllocateAnswer:
     """A scheduler's answer to one `allocate`.
 
     Attributes:
-        headroom: What the application could still get.
-        nodes: How many nodes the cluster has.
         joined: Serialized parts that go to the ApplicationMaster from any scheduler: node reports, preemption,
             changes of containers. Such bytes of several schedulers, one after the other, are all of them.
         rest: Everything else, serialized: only the home's concerns the ApplicationMaster.
         news: Nodes that are lost or back with their sub-cluster.
         asked_back: Containers that Heddle asks back; what a scheduler itself asks back is in `joined`.
         am_rm_token: A new token of this scheduler for the session, serialized; empty if there is none.
-        rejected: Asks with a placement that found none.
     """
 
     response_id: int
@@ -339,36 +328,27 @@ class SpokenFor:
         self._amounts: dict[SubClusterId, ResourceVector] = {}
 
     def add(self, key: AskKey, targets: Mapping[SubClusterId, int], sign: int = 1) -> None:
-        """Add what sub-clusters are asked for, or take it off."""
         tags = frozenset() if key.placement is None else key.placement.tags
         for name, count in targets.items():
             self._tags.setdefault(name, Counter())[tags] += sign * count
             self._amounts[name] = self.amount(name) + key.resource.times(sign * count)
 
     def tagged(self, subcluster: SubClusterId, tags: frozenset[str]) -> int:
-        """Count the containers with all of these tags that a sub-cluster is asked for."""
         return count_tagged(self._tags.get(subcluster, {}), tags)
 
     def amount(self, subcluster: SubClusterId) -> ResourceVector:
-        """Return what a sub-cluster is asked for, in all."""
         return self._amounts.get(subcluster, ResourceVector())
 
 
 @dataclass(frozen=True, slots=True)
 class TagCounts:
-    """Containers that a constraint looks at.
-
-    Attributes:
-        held: What the application has.
-        spoken: What its other asks are asked for.
-    """
+    """Containers that a constraint looks at."""
 
     held: HeldTags = field(default_factory=dict)
     spoken: SpokenFor = field(default_factory=SpokenFor)
 
 
 def count_tagged(counts: Mapping[frozenset[str], int], tags: frozenset[str]) -> int:
-    """Count the containers that have all of the tags."""
     return sum(count for each, count in counts.items() if tags <= each)
 
 
@@ -394,10 +374,8 @@ class PendingRequest:
     other request for the cycle, and is not compared.
 
     Attributes:
-        wanted: How many may be had now.
         named: How many are wanted at each host and rack that the asks name; in a cycle, what is left of that.
         is_strict: Whether they may be at those places alone; `places` are then the hosts, and the racks that will do.
-        standing: How many each session is asked for by now.
         starved: For how many beats each session has granted none of them.
         refused: Sub-clusters whose scheduler refused such an ask.
         rejected: Sub-clusters that found no place for containers with this placement.
@@ -408,7 +386,6 @@ class PendingRequest:
             itself.
         tentative: Those of them with a tentative allocation, by sub-cluster; verdicts that are on their way count.
         queued: Those that a scheduler is asked for without one.
-        may_use: Sub-clusters that can be asked at all.
         avoided: Sub-clusters that granted nothing for too long: nothing new starts there.
         unresponsive: Sub-clusters that grant nothing although there is capacity: this request goes before no other
             there.
@@ -466,7 +443,6 @@ class RequestPlan:
         at_most: Containers that such a scheduler may be asked for without a tentative allocation; all of the rest where
             it has no entry.
         behind: Applications that go first somewhere, the first of them first.
-        capacity: Containers that each sub-cluster had capacity for.
         reason: For people; empty where `behind` and `capacity` say it all.
         made_by: `exact`, `bounded` or `greedy`.
         estimate: What the order expects of the attempt, if it goes by learnt durations.

@@ -153,7 +153,6 @@ class ApplicationColumns:
         return found
 
     def has_any_word(self, column: str, words: AbstractSet[str]) -> Mask:
-        """The rows whose word is one of these."""
         known = self._words[column]
         return self._is_one_of(column, [known.find(word) for word in words], len(known))
 
@@ -164,29 +163,23 @@ class ApplicationColumns:
         return found
 
     def has_live_of(self, user: str) -> bool:
-        """True if a user has an application that has not ended."""
         if self._words["user"].find(user) < 0:
             return False
         return bool((self.has_word("user", user) & self.all() & ~self.is_final()).any())
 
     def ids(self) -> AbstractSet[ApplicationId]:
-        """Every application that is known."""
         return self._row_of.keys()
 
     def words(self, column: str) -> Iterator[str]:
-        """The distinct words of a column."""
         return iter(self._words[column].numbers)
 
     def has_any_state(self, states: AbstractSet[YarnApplicationState]) -> Mask:
-        """The rows in one of the states."""
         return self._is_one_of("state", [_STATES[state] for state in states], len(_STATES))
 
     def is_final(self) -> Mask:
-        """The rows whose application has ended."""
         return self.has_any_state(_FINAL)
 
     def has_final_status(self, status: FinalStatus) -> Mask:
-        """The rows that ended so."""
         ended: Mask = self._columns["final_status"] == _FINAL_STATUSES[status]
         return ended
 
@@ -221,7 +214,6 @@ class ApplicationColumns:
         return found
 
     def _rows_by_time(self, column: str) -> tuple[NDArray[np.int64], Rows]:
-        """Times, the smallest first, and the row of each."""
         known = self._by_time.get(column)
         if known is None:
             rows = np.flatnonzero(self.all())
@@ -258,7 +250,6 @@ class ApplicationColumns:
         return (places[self._columns[column]],)
 
     def _texts(self, column: str) -> Mapping[str, int]:
-        """The number of each text that rows of the column have."""
         return _FIXED[column] if column in _FIXED else self._words[column].numbers
 
     def _most_numbers(self, column: str) -> int:
@@ -274,7 +265,6 @@ class ApplicationColumns:
         return table[self._columns["home"]]
 
     def count_states(self, mask: Mask) -> Mapping[YarnApplicationState, int]:
-        """Number of the rows that `mask` names, by state."""
         states = self._columns["state"][mask & self.all()]
         counts = np.bincount(states, minlength=len(_STATES)).tolist()
         return {state: counts[number] for state, number in _STATES.items()}
@@ -320,7 +310,6 @@ class ApplicationColumns:
         return map(self._raws.__getitem__, rows.tolist())
 
     def _is_one_of(self, column: str, numbers: list[int], known: int) -> Mask:
-        """The rows with one of these numbers, out of so many that rows can have."""
         is_wanted = np.zeros(known + 1, np.bool_)
         is_wanted[numbers] = True
         is_wanted[-1] = False  # of unused rows, and of words that no row has
@@ -337,12 +326,10 @@ class ApplicationColumns:
 
 
 def _words_of(summary: ApplicationSummary) -> tuple[str, ...]:
-    """In the order of `_WORDS`."""
     return summary.user, summary.queue, summary.application_type.lower(), summary.name, summary.home_subcluster
 
 
 def _numbers_of(summary: ApplicationSummary) -> tuple[int, ...]:
-    """In the order of `_NUMBERS`."""
     id_ = summary.application_id
     times = summary.started_at_ms, summary.finished_at_ms, id_.cluster_timestamp, id_.sequence
     return tuple(max(-_LARGEST, min(_LARGEST, number)) for number in times)
@@ -360,11 +347,9 @@ class WordNumbers:
         self._free: list[int] = []
 
     def __len__(self) -> int:
-        """The smallest number that no word has ever had."""
         return len(self._uses)
 
     def take(self, word: str) -> int:
-        """The number of a word that one more row has."""
         number = self._numbers.get(word)
         if number is None:
             number = self._free.pop() if self._free else len(self._uses)
@@ -375,7 +360,6 @@ class WordNumbers:
         return number
 
     def give_back(self, word: str) -> None:
-        """One row less has the word."""
         number = self._numbers[word]
         self._uses[number] -= 1
         if not self._uses[number]:
@@ -388,5 +372,4 @@ class WordNumbers:
 
     @property
     def numbers(self) -> Mapping[str, int]:
-        """The words that rows have, each with its number."""
         return self._numbers

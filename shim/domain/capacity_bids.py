@@ -14,7 +14,6 @@ class CapacityBidLine:
 
     Attributes:
         rank: Urgency of the most urgent of them.
-        count: How many wait.
         queue: The federation's queue in which they wait; `kind` has the sub-cluster's word for it.
         term: Fence of the lease by which the bidder owns that queue; 0 if it has none.
     """
@@ -47,7 +46,6 @@ class CapacityOffer:
 
     Attributes:
         to: Who proposes, in which life, as a proposal's sender is named.
-        count: How many of them are left.
         for_s: How much longer they are kept, in seconds.
     """
 
@@ -59,11 +57,7 @@ class CapacityOffer:
 
 @dataclass(frozen=True, slots=True)
 class UnreportedContainers:
-    """Containers that somebody was promised, or granted, and that no report shows yet.
-
-    Attributes:
-        to: Whose proposal it was.
-    """
+    """Containers that somebody was promised, or granted, and that no report shows yet."""
 
     to: str
     kind: ContainerKind
@@ -88,7 +82,6 @@ class OfferCounts:
     """Containers that a Local Master has offered to one Global Master, in this life of both.
 
     Attributes:
-        made: Those that were offered.
         taken: Those of them that it proposed in time, and was promised.
         returned: Those that it did not want any more, by a later bid, or that had no room any more.
         expired: Those that it left until their time was over.

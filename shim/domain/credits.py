@@ -7,9 +7,8 @@ from dataclasses import dataclass
 class Credits:
     """Amounts that were given and received; they only grow.
 
-    Attributes:
-        given_s, received_s: Seconds of the whole share of a queue.
-        given_mib_s, received_mib_s: The same times the memory of that share, so that queues of different sizes add up.
+    given_s, received_s: Seconds of the whole share of a queue.
+    given_mib_s, received_mib_s: The same times the memory of that share, so that queues of different sizes add up.
     """
 
     given_s: float = 0.0
@@ -18,7 +17,6 @@ class Credits:
     received_mib_s: float = 0.0
 
     def __add__(self, other: "Credits") -> "Credits":
-        """Add amounts."""
         return Credits(
             self.given_s + other.given_s,
             self.received_s + other.received_s,
@@ -27,7 +25,6 @@ class Credits:
         )
 
     def __sub__(self, other: "Credits") -> "Credits":
-        """Take amounts off."""
         return Credits(
             self.given_s - other.given_s,
             self.received_s - other.received_s,

@@ -30,11 +30,7 @@ def file_system_of(url_untrusted: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileSystems:
-    """Sub-clusters' own file systems.
-
-    Attributes:
-        of: Names as `file_system_of` gives them, by sub-cluster.
-    """
+    """Sub-clusters' own file systems."""
 
     of: Mapping[SubClusterId, frozenset[str]] = field(default_factory=dict)
 
@@ -47,11 +43,7 @@ class FileSystems:
         return frozenset(name for name, theirs in self.of.items() if name != subcluster and not own.isdisjoint(theirs))
 
     def parts_of(self, named: Sequence[str]) -> Mapping[SubClusterId, float]:
-        """Part of the named files that lies in each sub-cluster's own file systems, of those that are anybody's.
-
-        Args:
-            named: File systems, one entry for each file.
-        """
+        """Part of the named files that lies in each sub-cluster's own file systems, of those that are anybody's."""
         known = [each for each in named if any(each in own for own in self.of.values())]
         counts = {name: sum(each in own for each in known) for name, own in self.of.items()}
         return {name: count / len(known) for name, count in counts.items() if count}

@@ -99,7 +99,6 @@ class ContainerId:
     """Id of a container.
 
     Attributes:
-        attempt: The attempt that the container belongs to.
         number: int64; the low 40 bits count, the bits above are the epoch of the ResourceManager
             (`yarn.resourcemanager.epoch`, one more for each restart).
     """

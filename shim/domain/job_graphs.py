@@ -32,8 +32,6 @@ class JobGraph:
     """Stages in the order of their engine's numbers; build with `of`, which checks.
 
     Attributes:
-        name: As the engine shows it.
-        stages: The stages.
         distances: Edges on the longest way from a root, of each stage.
     """
 
@@ -60,7 +58,6 @@ class StagesOfJob:
     """The stages of a job, and which of them an ask is for.
 
     Attributes:
-        by_priority: Position of the stage, by the asks' priority.
         urgent: Priorities of tasks that failed before: they are never put off.
         source: Where it was learnt, for people.
         reuses_containers: Whether the engine runs further tasks in a container, those of the smallest priority number
@@ -83,7 +80,6 @@ class StagesOfJob:
     slots: int = 0
 
     def is_same_as(self, other: "StagesOfJob") -> bool:
-        """True if both are of the same part, with the same stages."""
         return self.part == other.part and self.graph == other.graph and self.slots == other.slots
 
 
@@ -93,7 +89,6 @@ class TaskCounts:
 
     Attributes:
         total: All of them; None as long as the engine has not decided.
-        running: In containers now.
         succeeded: Ended well.
     """
 
@@ -104,11 +99,7 @@ class TaskCounts:
 
 @dataclass(frozen=True, slots=True)
 class CountedStages:
-    """Stages with their counts.
-
-    Attributes:
-        counts: Of each stage.
-    """
+    """Stages with their counts."""
 
     stages: StagesOfJob
     counts: tuple[TaskCounts, ...]

@@ -40,7 +40,6 @@ class HomeVerdict:
     """A Local Master's answer to a proposal.
 
     Attributes:
-        reason: For people.
         score: By the Local Master's knowledge; None if the sub-cluster may not have the application at all.
         age_s: Of that knowledge; None if nobody said.
         placed: With a rejection: everything that is on its way there, whoever sent it. Newer than any report.
@@ -91,7 +90,6 @@ class LaunchNews:
 
     Attributes:
         honoured: Containers that the ResourceManager has granted.
-        withdrawn: Those that nobody waits for any more.
     """
 
     number: int
@@ -128,7 +126,6 @@ class LaunchVerdict:
 
     Attributes:
         accepted: How many containers there is room for; they are promised from now on.
-        reason: For people.
         age_s: Of the report that it rests on; None if nobody said.
         promised: With a rejection: everything that others were promised there. No report shows it.
         conflict: With a rejection: what is in the way. None where what became of it came before the proposal.
@@ -153,7 +150,6 @@ class WorkEstimate:
         container_s: How long one is expected to run.
         ended: Containers of the attempt that have ended, and `running` those that run.
         alike: Applications of the same user, type and name that have taught something.
-        others: All applications that have.
     """
 
     work_s: float

@@ -35,8 +35,6 @@ class Limit:
 
     Attributes:
         most_bytes: Longest text, as UTF-8.
-        most_count: Most of them in one request.
-        forbidden: Characters that may not stand in it.
     """
 
     most_bytes: int
@@ -71,12 +69,7 @@ _SHOWN = 80  # characters of a text that a message repeats
 
 
 def objection(kind: TextKind, text: str) -> str:
-    """Reason why a text cannot be taken; empty if it can.
-
-    Args:
-        kind: What it names.
-        text: As it was understood.
-    """
+    """Reason why a text cannot be taken; empty if it can."""
     limit = LIMITS[kind]
     # a character has four bytes at most: a short text need not be encoded
     if len(text) * 4 > limit.most_bytes and len(text.encode("utf-8", "replace")) > limit.most_bytes:
@@ -101,7 +94,6 @@ def count_objection(kind: TextKind, texts: Iterable[str | bytes]) -> str:
     """Reason why a list of texts cannot be taken; empty if it can.
 
     Args:
-        kind: What they name.
         texts: As they were understood; bytes where one is not UTF-8. No more are read than there may be, and one.
     """
     most = LIMITS[kind].most_count

@@ -91,7 +91,6 @@ class BidLine:
 
     Attributes:
         rank: Urgency of the most urgent of them.
-        count: How many wait.
         is_long: Whether they run long: they leave some room free for short ones.
     """
 
@@ -134,7 +133,6 @@ class LaunchRequest:
         heard_to: Sequence of the last report that was applied.
         declined: Offers that are not (or only partly) used.
         starts: Held launches whose gang is complete.
-        cancels: Held launches whose gang is not.
         bid: The current bid, riding along.
         learnt: Seconds that the first finished task of some jobs ran: news for the other Global Masters.
         wants_verdict: Whether acceptance shall be answered at once; a rejection always is.

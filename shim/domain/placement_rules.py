@@ -33,13 +33,7 @@ _FORM = 'write it as "0 hb in node", "1.. hb+mem in rack" or "..2 web in node an
 
 @dataclass(frozen=True, slots=True)
 class CountWish:
-    """How many other containers with some tags a container wants in a set of its nodes.
-
-    Attributes:
-        tags: A container counts if it has all of these.
-        most: None for no bound.
-        group: Name of the node group.
-    """
+    """How many other containers with some tags a container wants in a set of its nodes."""
 
     tags: frozenset[str]
     least: int
@@ -54,7 +48,6 @@ class OperatorConstraint:
     Attributes:
         subject: Tags that a container has, all of them, whose place it is about.
         any_of: Conjunctions, of which one shall hold.
-        weight: How much it counts beside others where not all can hold.
         is_hard: Whether a container rather waits than breaks it.
     """
 

@@ -62,12 +62,8 @@ class PreemptionAct:
 
     Attributes:
         at_ms: When; milliseconds since the epoch.
-        application: Whose asks or container it was.
-        queue: Path of its queue.
         stage: What was done; None if asks go out again.
-        reason: For people.
         container: Which; None where it concerns asks.
-        subcluster: Where that is.
         taker: The queue that waits for its share, or the job that a lent one goes back to; empty where it concerns
             asks.
         room: Names the containers that go together, to make room for one of the taker's.
@@ -85,7 +81,6 @@ class PreemptionAct:
 
     @property
     def done(self) -> str:
-        """In one or two words."""
         return "passed on again" if self.stage is None else self.stage.value
 
 
@@ -122,7 +117,6 @@ class AskingAttempt:
     """An attempt whose calls Heddle reads.
 
     Attributes:
-        wants: What it asks for and has not got, held back or not.
         places: Sub-clusters that it may be given containers of.
     """
 
@@ -155,9 +149,7 @@ class QueueShare:
 
     Attributes:
         entitled: What it is entitled to now of what is scarce, over all sub-clusters.
-        used: What its containers hold of it.
         waiting: What it waits for, by sub-cluster, with every one on which it could be had.
-        may_be_taken_from: Whether its asks are held back and its containers asked back.
         budget: Containers of it that may be taken in a minute.
     """
 

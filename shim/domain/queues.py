@@ -35,9 +35,7 @@ class PartitionReport:
     Attributes:
         label: Of the partition; empty for the nodes without one.
         maximum: Most that the queue may hold of it; None where that is not told.
-        used: What it holds of it.
         masters: Most that its ApplicationMasters may hold together; empty where that is not told.
-        masters_used: What they hold.
     """
 
     label: str
@@ -52,9 +50,7 @@ class QueueUser:
     """One user's part of a leaf of a capacity scheduler.
 
     Attributes:
-        applications: How many the user has there.
         used: What they hold; `most` is the limit, empty where it is not told: who holds more is given nothing more.
-        masters_used: What the ApplicationMasters of them hold.
     """
 
     name: str
@@ -72,8 +68,6 @@ class QueueReport:
         path: Full path, `root.prod`.
         is_leaf: Whether applications can be submitted to it.
         capacity: Guaranteed amount, in the resources of the whole sub-cluster.
-        maximum: Most that it may hold.
-        used: What it holds.
         pending: Asked for and not granted; `pending_containers` is how many containers that are, 0 if it is not told.
         labels: Node labels that the queue may ask for; `*` for all.
         applications: How many applications it holds; `maximum_applications` is the limit, 0 for none.
@@ -81,9 +75,7 @@ class QueueReport:
         creates_children: Whether a leaf below it is made when an application asks for one.
         maximum_allocation: Largest container that it grants; empty where that is not told.
         partitions: Its parts of the node partitions; empty where only `maximum` and `used` are told.
-        default_label: Partition of what names none.
         most_running: How many of its applications may run at once, the rest waits; None for no limit.
-        users: Those who have applications there.
         maximum_applications_of_user: How many one user may have there; 0 for no limit.
         masters_of_user: Most that one user's ApplicationMasters may hold together; empty where that is not told.
         counts_all: Whether its limits are of every resource type, or of memory alone; None where that is not told.
@@ -215,18 +207,15 @@ class FederatedQueue:
 
     @property
     def no_effect(self) -> str:
-        """What to say where `acts_on_nothing`."""
         policy = self.containers.partition(":")[0]
         told = f'containers = "{policy}" of queue {self.path} would act on nothing'
         return f"{told}, as no ApplicationMaster of it is read: set span = true for it, or leave containers out"
 
     @property
     def is_sharing(self) -> bool:
-        """True if the queue takes part in the shares."""
         return self.weight is not None
 
     def name_at(self, subcluster: SubClusterId) -> str:
-        """Name of the queue at a sub-cluster."""
         return self.names.get(subcluster, self.path)
 
 
@@ -244,7 +233,6 @@ class QueueDefaults:
     reads_asks: bool = False
 
     def queue(self, path: str) -> FederatedQueue:
-        """A queue of which nothing else is said."""
         return FederatedQueue(path, **asdict(self))
 
 
@@ -260,7 +248,6 @@ class QueueMapping:
 
     Attributes:
         application: Name of the application, with `*` and `?`.
-        overrides: Whether it counts also for submissions that name a queue.
     """
 
     queue: str
@@ -287,16 +274,13 @@ class _QueuesByName:
         self._longest = max(map(len, self._last), default=0)
 
     def exact(self, name: str) -> FederatedQueue | None:
-        """The first queue of exactly this name."""
         found = self._first.get(name)
         return None if found is None else found[1]
 
     def last(self, name: str) -> FederatedQueue | None:
-        """The last queue of exactly this name."""
         return self._last.get(name)
 
     def above(self, path: str) -> FederatedQueue | None:
-        """The nearest queue above a path."""
         return self._last.get(_nearest_above(path, self._last, self._longest))
 
     def same(self, told: str) -> FederatedQueue | None:
@@ -331,7 +315,6 @@ class SharePolicy:
 
     @property
     def sharing(self) -> tuple[FederatedQueue, ...]:
-        """Queues that take part in the shares."""
         return tuple(queue for queue in self.queues if queue.is_sharing)
 
     @property

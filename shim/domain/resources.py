@@ -41,7 +41,6 @@ class ResourceVector:
         return self + ResourceVector(-other.memory_mib, -other.vcores, negated)
 
     def times(self, count: int) -> "ResourceVector":
-        """So many of this vector together."""
         others = {name: amount * count for name, amount in self.others.items()}
         return ResourceVector(self.memory_mib * count, self.vcores * count, others)
 
@@ -85,5 +84,4 @@ class Need:
         return bool(self.requires or self.avoids)
 
     def admits(self, properties: frozenset[str]) -> bool:
-        """True if a node with these properties will do."""
         return self.requires <= properties and self.avoids.isdisjoint(properties)

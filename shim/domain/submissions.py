@@ -51,9 +51,7 @@ class Refusal:
 
     Attributes:
         java_class: Binary name of the exception; empty if none was told.
-        message: Its first line.
         status: Of the web services; 0 if the words came by RPC, and then without headers and body.
-        headers: As received.
         body: In the representation that the client accepts.
     """
 
@@ -153,7 +151,6 @@ class Candidate:
     Attributes:
         score: Higher is better; None when it was not eligible.
         reason: Why not, or what the score is made of; for people.
-        age_s: How old the view of it was.
         for_data: The part of the score that is for the application's files: what lies there.
         room: The score by free shares alone, which whoever knows nothing of work can compare; None where that is
             `score`.
@@ -172,7 +169,6 @@ class HomeDecision:
     """The choice of a home and everything that it rested on: what `heddle app why` prints.
 
     Attributes:
-        reason: For people, also when there is no home.
         is_lasting: There is no home, and waiting will not bring one: no sub-cluster, usable or not, has such a
             queue or so much room. The submission is wrong, not unlucky.
         verdicts: What Local Masters said to the proposals that led here, in that order; empty if none were asked.
@@ -228,8 +224,6 @@ class Waited:
     """Waiting of an application for its queue's turn; times in milliseconds since the epoch by Heddle's clock.
 
     Attributes:
-        since_ms: When it was submitted.
-        until_ms: When its turn had come.
         reason: Why it had to wait when it was submitted.
     """
 
@@ -253,7 +247,6 @@ class SubmissionRecord:
         rejection: What the home answered when it refused; empty otherwise.
         intent_id: Drawn at random for each intent: two Heddles that write the same thing at the same moment can
             tell whose it is. Only its writer sends for an intent.
-        waited: None for one that did not wait, or waits yet.
     """
 
     submission: Submission
@@ -290,9 +283,6 @@ class DeliveryFailure:
         intent_id: The intent that failed last: every send has one of its own, so a later one may be on its way.
         open_ms: When something was sent before that may still be on its way; None if nothing is.
         failures: So many, in the life of the home that `home_started_on_ms` tells.
-        failed_since_ms: When the first of them was.
-        next_at_ms: When it is tried again.
-        reason: Of the last one.
     """
 
     application_id: ApplicationId

@@ -72,7 +72,6 @@ def are_amounts(*numbers: int) -> bool:
 
 
 def amounts_of(queue: QueueReport) -> Iterator[ResourceVector | None]:
-    """Every amount that a queue's report has."""
     yield from (queue.capacity, queue.maximum, queue.used, queue.pending)
     yield from (queue.maximum_allocation, queue.masters_of_user)
     for part in queue.partitions:
@@ -94,7 +93,6 @@ class LiveBudget:
 
         Args:
             told: Applications that the ResourceManager has told of.
-            live: Those that were live before.
         """
         untold = set(self._sizes).difference(told)  # by the hashes that both know
         sizes = {name: self._sizes[name] for name in untold if name in live}

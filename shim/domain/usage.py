@@ -38,7 +38,6 @@ class PartUsage:
     Attributes:
         seen: The largest counters of this life.
         lost: What earlier lives had counted, and the ResourceManager has forgotten.
-        holds: As told last.
         as_of_s: When that was; seconds since the epoch.
     """
 

@@ -209,7 +209,6 @@ class WorkLeft:
     Attributes:
         containers: That have not ended, those that it has not asked for yet included if former runs tell of them.
         container_s: How long one is expected to run.
-        running: Containers that it has.
         runs: Former runs that this was learnt from; 0 for its own containers alone.
     """
 

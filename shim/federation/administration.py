@@ -34,7 +34,6 @@ class Drainage:
 
     @property
     def is_drained(self) -> bool:
-        """True if nothing runs there and nothing new will."""
         return self.admission is not Admission.OPEN and not self.still_running
 
 
@@ -42,15 +41,11 @@ class AdministrationService:
     """Keeps operators' words in the store, and in memory for the choice of homes.
 
     Args:
-        view: What polls told.
-        store: Where the words are kept.
         spans: Which applications have ApplicationMasters and containers beyond their homes.
-        clock: For waiting.
 
     Attributes:
         current: Every sub-cluster that is not OPEN; the same object for ever, its content follows the store. Without
             the store the last known words hold.
-        words: The same, with who said it, when and why.
     """
 
     def __init__(self, *, view: FederationView, store: StateStore, spans: MultiClusterStore, clock: Clock) -> None:
@@ -141,12 +136,6 @@ class AdministrationService:
         self._adopt({**self.current, subcluster: admission})
 
     async def drainage(self, subcluster: SubClusterId) -> Drainage:
-        """Applications and containers that still run in a sub-cluster.
-
-        Raises:
-            NotFoundError: No such sub-cluster.
-            UnavailableError: The store does not tell of applications that span.
-        """
         self.check(subcluster)
         admission = self.current.get(subcluster, Admission.OPEN)
         homed = {
@@ -182,7 +171,6 @@ class AdministrationService:
                 listener()
 
     def check(self, subcluster: SubClusterId) -> None:
-        """Raise `NotFoundError` for a sub-cluster that is not configured; it names those that are."""
         if subcluster not in self._view.subclusters:
             known = ", ".join(self._view.subclusters)
             raise NotFoundError(f"there is no sub-cluster {subcluster!r}; there are: {known}")

@@ -44,12 +44,8 @@ class ApplicationAccess:
     """The rules, and the rows of those who may not see.
 
     Args:
-        book: Lists of applications.
-        view: What applications there are.
         administers: Knows the policy's queues.
         groups_of: The groups of a user on this machine.
-        guarded: Sub-clusters with access lists of their own.
-        is_on: Whether anything is hidden at all.
     """
 
     def __init__(
@@ -116,18 +112,15 @@ class ApplicationAccess:
         return mask
 
     def shown(self, document: ApplicationDocument, viewer: Viewer) -> ApplicationDocument:
-        """A document as a viewer sees it."""
         return document if self.judge(viewer)(document.summary) else self.hidden(document)
 
     def all_shown(self, documents: Sequence[ApplicationDocument], viewer: Viewer) -> Sequence[ApplicationDocument]:
-        """Documents as a viewer sees them."""
         if viewer.sees_all:
             return documents
         sees = self.judge(viewer)
         return [document if sees(document.summary) else self.hidden(document) for document in documents]
 
     def hidden(self, document: ApplicationDocument) -> ApplicationDocument:
-        """A document as it is for those who may not see."""
         summary = replace(document.summary, started_at_ms=0, finished_at_ms=0)
         return replace(document, raw=self.hidden_raw(document.raw), summary=summary)
 

@@ -23,13 +23,7 @@ _log = structlog.get_logger("heddle")
 
 
 class ApplicationACLBook:
-    """Knows who may see and change which application beside its user.
-
-    Args:
-        view: Tells which applications there are.
-        store: Keeps the lists.
-        clock: Says when to look again.
-    """
+    """Knows who may see and change which application beside its user."""
 
     def __init__(self, view: FederationView, store: StateStore, clock: Clock) -> None:
         self._view = view
@@ -39,7 +33,6 @@ class ApplicationACLBook:
         self._by_view_list: defaultdict[str, set[ApplicationId]] = defaultdict(set)
 
     def note(self, application_id: ApplicationId, acls: ApplicationACLs) -> None:
-        """Keep the lists of an application."""
         self._forget(application_id)
         self._known[application_id] = acls
         if acls.view:
@@ -77,7 +70,6 @@ class ApplicationACLBook:
                 self.note(application_id, NO_ACLS if described is None else described.acls)
 
     async def run(self) -> None:
-        """Refresh for ever."""
         while True:
             try:
                 await self.refresh()

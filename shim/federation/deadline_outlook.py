@@ -28,7 +28,6 @@ class DeadlineOutlook:
         left_s: Until then; negative when it is over.
         met: `yes`, `no`, or `not known`; of what has not ended, as things stand.
         expected_end_s: Seconds since the epoch; None if it is not known.
-        source: What that is known from.
         takes: What it would take to meet it; empty if nothing is known of that.
     """
 

@@ -84,8 +84,6 @@ class FederationFacts:
         has_acls: Whether Heddle shows and changes applications by their access lists.
         scheduler_rpc: Where Heddle takes ApplicationMasters; empty if it does not.
         spanning: Queues whose applications may hold containers of several sub-clusters.
-        policy: Queues that the configuration, or the policy that holds, names.
-        kerberos: None where names are believed.
         directory_trouble: Why the directory of groups cannot be asked; empty if it can, None if there is none.
         tls: Of the web services.
         cluster_tls: Of https towards sub-clusters that have it, or have files for it.

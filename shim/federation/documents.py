@@ -17,11 +17,7 @@ from shim.ports.resource_manager import ResourceManager
 
 @dataclass(frozen=True, slots=True)
 class PartRead:
-    """One part of every sub-cluster that ever told it, in the configured order.
-
-    Attributes:
-        version: The same number means the same documents.
-    """
+    """One part of every sub-cluster that ever told it, in the configured order."""
 
     documents: Mapping[SubClusterId, PartDocument]
     version: int

@@ -24,25 +24,21 @@ class FencedResourceManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """See `ResourceManager`."""
         return self._inner.subcluster
 
     async def submit(
         self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
     ) -> SubmitReply:
-        """See `ResourceManager`."""
         if self._is_retired(self.subcluster):
             raise NeverReachedError(self.subcluster, _RETIRED)
         return await self._inner.submit(submission, timeout_s=timeout_s, accept=accept)
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
-        """See `ResourceManager`."""
         if self._is_retired(self.subcluster):
             raise NeverReachedError(self.subcluster, _RETIRED)
         return await self._inner.forward(request, timeout_s=timeout_s)
 
     async def close(self) -> None:
-        """See `ResourceManager`."""
         await self._inner.close()
 
 
@@ -55,15 +51,12 @@ class FencedRPC:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """See `ResourceManagerRPC`."""
         return self._inner.subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
-        """See `ResourceManagerRPC`."""
         if self._is_retired(self.subcluster):
             raise NeverReachedError(self.subcluster, _RETIRED)
         return await self._inner.call(call, timeout_s=timeout_s)
 
     async def close(self) -> None:
-        """See `ResourceManagerRPC`."""
         await self._inner.close()

@@ -19,7 +19,6 @@ class Finding:
     """Result of one check.
 
     Attributes:
-        check: Name of the check.
         subject: Sub-cluster that it is about; empty for the federation.
         advice: What to do; empty when there is nothing to do.
     """
@@ -44,9 +43,6 @@ class LineResult:
     """Verdict on one line of the hardening guide.
 
     Attributes:
-        id: Of the line.
-        what: The promise that the line asks for.
-        found: What is so, or not.
         mend: What to do; empty where it is so.
     """
 

@@ -28,7 +28,6 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        """True if requests may come."""
         return not self.reasons
 
 

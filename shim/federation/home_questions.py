@@ -44,7 +44,6 @@ class HomeKnows:
     """Answer of one life of a home about some ids.
 
     Attributes:
-        applications: Summary of each that it knows.
         unanswered: Ids for which the question failed, and why. An id that is in neither is unknown to it.
     """
 
@@ -77,8 +76,6 @@ async def ask_home(
     An answer counts only if the home was ACTIVE, and the same life of itself, before and after.
 
     Args:
-        manager: The home's.
-        application_ids: What is asked for.
         timeout_s: Seconds for each exchange.
         partly: Whether the answers for some of the ids are of use though the questions for others failed.
     """

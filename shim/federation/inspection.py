@@ -77,7 +77,6 @@ class ClusterStatus:
         age_s: Of the newest heartbeat; if there was none, since this process began.
         running: Applications that are not final.
         failure: Why the newest poll failed; empty if it did not.
-        is_heard: Whether there was any heartbeat.
         word: Who said, when and why, that it takes no applications; None if it is open.
         changes: Of its state, the newest last, since this process began.
     """
@@ -117,7 +116,6 @@ class QueueStatus:
     parts: tuple[QueuePart, ...]
 
     def total(self, amount: Callable[[QueuePart], ResourceVector]) -> ResourceVector:
-        """The sum of an amount over the parts."""
         return sum((amount(part) for part in self.parts), start=ResourceVector())
 
 
@@ -135,9 +133,7 @@ class InspectionSettings:
         directory: Asks the directory of groups; says why that cannot be asked, empty if it can.
         overtaken: Applications that others of their queue have overtaken elsewhere.
         stopped: Ways between sub-clusters that applications do not take by themselves any more.
-        ticket_user: Who Heddle is by its ticket.
         with_logs: Sub-clusters whose logs of ended containers can be read.
-        answer_within_s: For each daemon that is asked for its settings.
     """
 
     wildcard_proxy_users: tuple[str, ...] = ()
@@ -169,7 +165,6 @@ class Inspection:
 
     Attributes:
         admissions: Operators' words as last read from the store; a sub-cluster that is not in here is OPEN.
-        words: The same, with who said it.
         unfenced: Reach what is retired, too: whether it is back.
         by_ticket: Client RPC of those where Heddle logs in by ticket.
         ask_node: Web services of each sub-cluster's NodeManagers.
@@ -479,7 +474,6 @@ class DoctorRounds:
 
     Args:
         inspection: Gathers the facts.
-        clock: For the time between rounds.
 
     Attributes:
         counts: How many findings there were in the newest round, by check and level: warnings and errors.
@@ -492,7 +486,6 @@ class DoctorRounds:
         self._ends_at_s: Mapping[tuple[str, str], float] = {}
 
     async def run(self) -> None:
-        """Go round for ever."""
         while True:
             await self.round()
             await self._clock.sleep(_EVERY_S)
@@ -529,13 +522,7 @@ _MOST_CHANGES = 100
 
 
 class ClusterEvents:
-    """Compares how clusters are with how they were.
-
-    Args:
-        statuses: How each cluster is now.
-        clock: For waiting, and for when it was.
-        changes: Where they are remembered, by cluster.
-    """
+    """Compares how clusters are with how they were."""
 
     def __init__(
         self,
@@ -550,7 +537,6 @@ class ClusterEvents:
         self._absent = set[SubClusterId]()  # told of already
 
     async def run(self) -> None:
-        """Look until cancelled."""
         while True:
             self.look()
             await self._clock.sleep(_LOOK_EVERY_S)

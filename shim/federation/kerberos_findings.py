@@ -17,9 +17,7 @@ class KerberosFacts:
     """Facts of Kerberos at Heddle's own servers.
 
     Attributes:
-        principal: As configured.
         trouble: Why nobody can log in by ticket; empty if clients can.
-        allow_simple: Whether names are believed all the same.
         web: Address of the web services, which believe names, if other machines reach it; else empty.
         ticket_trouble: Why the KDC gives Heddle no ticket; empty if it does.
         kdc_ahead_s: How far the KDC's clock is ahead of Heddle's; None if it is not known.

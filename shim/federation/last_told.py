@@ -15,11 +15,7 @@ _Key = tuple[SubClusterId, str, bytes, str]
 
 
 class LastTold:
-    """The last answers, the least lately given forgotten first.
-
-    Args:
-        most_bytes: Of all answers and questions together.
-    """
+    """The last answers, the least lately given forgotten first."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -30,11 +26,8 @@ class LastTold:
         """Remember an answer.
 
         Args:
-            subcluster: Who gave it.
-            method: What was asked.
             request: The serialized question.
             user: For whom; empty if everybody is told the same.
-            answer: Serialized.
         """
         if len(request) > _LONGEST_REQUEST:
             return

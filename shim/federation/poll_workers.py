@@ -81,9 +81,7 @@ class PollStream(Protocol):
         """
         ...
 
-    def close(self) -> None:
-        """Be gone for the other end."""
-        ...
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +89,6 @@ class PollDuty:
     """What a process is to poll.
 
     Attributes:
-        number: Of the process.
         incarnation: Larger than that of every life before.
         live: Applications that are known to live, by sub-cluster: each of its share.
         retired: Sub-clusters that nothing is sent to.
@@ -107,14 +104,10 @@ class PollProcess(Protocol):
     """A process that polls."""
 
     @property
-    def pid(self) -> int | None:
-        """Its number."""
-        ...
+    def pid(self) -> int | None: ...
 
     @property
-    def stream(self) -> PollStream:
-        """What it tells, and hears."""
-        ...
+    def stream(self) -> PollStream: ...
 
     async def end(self) -> int | None:
         """End it, whatever it does; how it ended."""
@@ -123,13 +116,7 @@ class PollProcess(Protocol):
 
 @dataclass(slots=True)
 class PollWorker:
-    """State of one of the processes.
-
-    Attributes:
-        share: Sub-clusters that it polls.
-        pid: None while it does not run.
-        begun: How often it was begun.
-    """
+    """State of one of the processes."""
 
     number: int
     share: tuple[SubClusterId, ...]
@@ -143,15 +130,10 @@ class WorkerPollers:
     """Processes that poll, in the place of `SubClusterPollers`.
 
     Args:
-        view: What reports go into.
         clock: The machine's.
-        begin: Begins a process.
         count: How many; no more than there are sub-clusters.
         exchange: Told of their exchanges with ResourceManagers.
         listeners: Told of every report and failure.
-
-    Attributes:
-        workers: All of them.
     """
 
     def __init__(
@@ -180,7 +162,6 @@ class WorkerPollers:
         self._intake.listen(listener)
 
     def start(self) -> None:
-        """Begin to poll."""
         self._tasks = [
             asyncio.create_task(self._keep(worker), name=f"polls of process {worker.number}") for worker in self.workers
         ]
@@ -323,12 +304,7 @@ async def serve_polls(
     """Poll until the other end of the stream has gone.
 
     Args:
-        duty: What to poll.
-        managers: Those of its share.
-        stream: To who serves.
         clock: The machine's.
-        schedule: When is polled.
-        random: For the jitter.
         exchanges: Where whoever observes the managers notes what they did; emptied each second.
     """
     retired = set(duty.retired)
@@ -346,7 +322,6 @@ async def serve_polls(
 
 
 async def _until_gone(stream: PollStream, retired: set[SubClusterId]) -> None:
-    """Keep up with what is retired until the other end has gone, or says what it should not."""
     try:
         while isinstance(frame := await stream.read(), FenceFrame):
             retired.clear()

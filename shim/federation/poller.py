@@ -34,7 +34,6 @@ class PollSchedule:
 
     Attributes:
         interval_s: From the start of one poll to the start of the next.
-        poll: How they are asked.
         jitter: Largest part of the interval that is added or taken by chance, so that polls do not march in step.
     """
 
@@ -46,13 +45,9 @@ class PollSchedule:
 class PollListener(Protocol):
     """Listener to heartbeats beside the view."""
 
-    def reported(self, report: SubClusterReport, applied: Applied) -> None:
-        """A report was applied."""
-        ...
+    def reported(self, report: SubClusterReport, applied: Applied) -> None: ...
 
-    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """A poll failed."""
-        ...
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None: ...
 
 
 def tell_listeners(listeners: Iterable[PollListener], tell: Callable[[PollListener], None]) -> None:
@@ -65,7 +60,6 @@ def tell_listeners(listeners: Iterable[PollListener], tell: Callable[[PollListen
 
 
 async def apply_in_turns(view: FederationView, report: SubClusterReport) -> Applied:
-    """Have a view take a report in, and others have their turn meanwhile."""
     return await in_turns(view.apply_steps(report))
 
 
@@ -76,9 +70,7 @@ class TakesReports(Protocol):
         """Take a report in; whoever polls waits for it."""
         ...
 
-    async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """A poll failed."""
-        ...
+    async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None: ...
 
 
 class ViewIntake:
@@ -100,7 +92,6 @@ class ViewIntake:
         self._listeners = (*self._listeners, listener)
 
     async def take(self, report: SubClusterReport) -> None:
-        """See `TakesReports`."""
         applied = await apply_in_turns(self._view, report)
         if applied.has_restarted:
             restarted = {"subcluster": report.subcluster, "started_on_ms": report.started_on_ms}
@@ -108,7 +99,6 @@ class ViewIntake:
         tell_listeners(self._listeners, lambda each: each.reported(report, applied))
 
     async def fail(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `TakesReports`."""
         self._view.note_failure(subcluster, reason_of(error), at_s=self._clock.now_s())
         tell_listeners(self._listeners, lambda each: each.failed(subcluster, error))
 
@@ -130,12 +120,7 @@ class SubClusterPoller:
         """Begin a life; nothing is asked before the first poll.
 
         Args:
-            manager: What is polled.
-            intake: Where reports go.
-            clock: For times and ages.
-            settings: When is polled.
             incarnation: Larger than that of every life before; the time in milliseconds if None.
-            pace: That of all that are polled together.
             live: Applications that an earlier life told of: one that is absent now is asked for by id.
         """
         self._intake = intake
@@ -150,7 +135,6 @@ class SubClusterPoller:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster whose ResourceManager is polled."""
         return self._poller.subcluster
 
     def poll_soon(self) -> None:
@@ -158,11 +142,7 @@ class SubClusterPoller:
         self._wake.set()
 
     async def run(self, random: RandomSource) -> None:
-        """Poll for ever.
-
-        Args:
-            random: For the jitter.
-        """
+        """Poll for ever."""
         while True:
             began_s = self._clock.monotonic_s()
             try:
@@ -257,7 +237,6 @@ class SubClusterPollers:
         self._intake.listen(listener)
 
     def start(self) -> None:
-        """Begin to poll."""
         self._tasks = [
             asyncio.create_task(master.run(self._random), name=f"heartbeats-{subcluster}")
             for subcluster, master in self.masters.items()
@@ -268,7 +247,6 @@ class SubClusterPollers:
         await asyncio.gather(*(master.has_polled.wait() for master in self.masters.values()))
 
     def poll_soon(self, subcluster: SubClusterId) -> None:
-        """Have a sub-cluster polled now."""
         self.masters[subcluster].poll_soon()
 
     async def stop(self) -> None:

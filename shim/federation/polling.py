@@ -49,7 +49,6 @@ class PollSettings:
     """Limits and intervals of questions to a ResourceManager.
 
     Attributes:
-        timeout_s: For the answer to one question.
         info_timeout_s: For the answer to `/info`, which says whether it is there at all.
         busy_share: A question that took longer than this share of the time since it was last asked waits.
         most_fetches: How many applications are asked for by id in one poll.
@@ -77,7 +76,6 @@ class ReadingPace:
         """Held while a list is read. All would be there late if all were read by turns."""
 
     def note(self, part: Part, subcluster: SubClusterId, rows: int) -> None:
-        """A sub-cluster's list has so many rows."""
         self.all[part] += rows - self._rows[part].get(subcluster, 0)
         self._rows[part][subcluster] = rows
 
@@ -104,7 +102,6 @@ class Poller:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster whose ResourceManager is asked."""
         return self._manager.subcluster
 
     async def ask_info(self) -> Poll:
@@ -130,10 +127,6 @@ class Poller:
 
     async def ask_everything(self, info: Poll, live: frozenset[ApplicationId]) -> Poll:
         """Ask a ResourceManager that has just said that it is active for everything that is due.
-
-        Args:
-            info: What it said.
-            live: Applications that were live when last told of.
 
         Returns:
             A poll that may be believed as far as its `ha_state` says.
@@ -198,7 +191,6 @@ class Poller:
         return replace(poll, live=live, ended=ended, forgotten=forgotten, left_out=+(Counter(poll.left_out) + left_out))
 
     async def _list(self, parameters: Parameters) -> tuple[dict[ApplicationId, ApplicationDocument], int]:
-        """The applications of a list, and how many more it has than are taken."""
         as_of_s, began_s = self._clock.now_s(), self._clock.monotonic_s()
         timeout_s = self._settings.timeout_s
         answer = await ask.ask_rows(self._manager, Part.APPLICATIONS, parameters, timeout_s=timeout_s)
@@ -226,7 +218,6 @@ class Poller:
     async def _look_for(
         self, missed: tuple[ApplicationId, ...]
     ) -> tuple[dict[ApplicationId, ApplicationDocument], tuple[ApplicationId, ...]]:
-        """Ask by id for applications that a list should have had; the next poll asks for the rest."""
         found: dict[ApplicationId, ApplicationDocument] = {}
         forgotten: list[ApplicationId] = []
         for application_id in missed:

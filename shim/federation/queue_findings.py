@@ -49,7 +49,6 @@ class QueueFacts:
     """A leaf queue, and the newest of the applications that ended in it.
 
     Attributes:
-        maximum_mib: Memory that it may hold.
         masters: Most that its ApplicationMasters may hold together; empty where that is not told.
         master_mib: What one of them holds at present; 0 where none runs.
         most_running: How many of its applications may run at once; None for no limit.

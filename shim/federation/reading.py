@@ -103,11 +103,7 @@ _DEFAULT_QUEUE = "default"
 
 
 class ApplicationReading:
-    """Use cases that read applications.
-
-    Attributes:
-        access: Who sees what of them.
-    """
+    """Use cases that read applications."""
 
     def __init__(
         self,
@@ -137,7 +133,6 @@ class ApplicationReading:
         """The document of one application, no older than the staleness bound if its home answers in time.
 
         Args:
-            application_id: Which.
             viewer: Who asks; matters where access lists are on.
 
         Raises:
@@ -204,7 +199,6 @@ class ApplicationReading:
         return home in self._settings.guarded
 
     def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
-        """List an application as SUBMITTED from now on, until its home tells of it."""
         self.access.book.note(submission.application_id, submission.acls)
         if home == NOWHERE:
             return  # it waits at another Heddle, and is listed when the store tells of it
@@ -318,7 +312,6 @@ class ApplicationReading:
         raise _not_found(application_id)
 
     async def _ask_quietly(self, application_id: ApplicationId, subcluster: SubClusterId) -> bool:
-        """Ask a sub-cluster if it knows an application; True if it could say."""
         if subcluster in self._view.late(self._clock.now_s()):
             return False
         as_of_s, timeout_s = self._clock.now_s(), self._settings.answer_within_s
@@ -517,7 +510,6 @@ class GuardedReading:
     async def applications(
         self, viewer: str, *, late: Iterable[SubClusterId]
     ) -> tuple[list[ApplicationDocument], tuple[SubClusterId, ...]]:
-        """Documents of every guarded sub-cluster as `viewer` may see them, and those that could not be asked."""
         seen: list[ApplicationDocument] = []
         missing: list[SubClusterId] = []
         silent = frozenset(late)
@@ -531,7 +523,6 @@ class GuardedReading:
         return seen, tuple(missing)
 
     def version(self, viewer: str, view_version: int) -> int:
-        """A number that no other viewer, list or version of the view has."""
         lists = (self._lists.get((viewer, subcluster)) for subcluster in self._managers)
         key = (viewer, view_version, *(kept.as_of_s if kept is not None else None for kept in lists))
         number = self._versions.get(key)

@@ -27,11 +27,7 @@ _log = structlog.get_logger("heddle.span")
 
 
 class ContainerPlaces:
-    """Reads what Heddle keeps of spanning applications. Without the store, every container is taken for its home's.
-
-    Args:
-        store: Where their live containers are written down.
-    """
+    """Reads what Heddle keeps of spanning applications. Without the store, every container is taken for its home's."""
 
     def __init__(self, store: MultiClusterStore) -> None:
         self._store = store
@@ -110,11 +106,7 @@ class RoutingSettings:
 
 
 class Routing:
-    """From an id to its sub-cluster: by the view, by the store, and by asking every sub-cluster once.
-
-    Attributes:
-        reservations: Who issued those.
-    """
+    """From an id to its sub-cluster: by the view, by the store, and by asking every sub-cluster once."""
 
     def __init__(
         self,
@@ -190,7 +182,6 @@ class Routing:
         raise NotFoundError(f"nodeId, {node}, is not found")
 
     def is_told(self, application_id: ApplicationId) -> bool:
-        """Return whether its home itself has told of an application."""
         known = self._view.applications
         return known.find(application_id) is not None and not known.is_synthetic(application_id)
 

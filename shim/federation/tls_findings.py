@@ -20,9 +20,7 @@ class TLSFacts:
         plain_address: Where other machines reach them without it; else empty.
         trouble: Why the files cannot be used now; empty if they can.
         ends_in_s: Until the certificate expires; negative if it has.
-        file: With it.
         refused: Why clients that believe its CA refuse the certificate; empty if they do not.
-        is_for: Names that it is for.
         asked_for: Names that clients may write; empty if one of them is among those.
     """
 
@@ -46,7 +44,6 @@ class CertificateFacts:
 
     Attributes:
         what: Whose they are, for messages.
-        file: Its path.
         ends_in_s: Until the certificate expires, of several CAs the last; negative if it has.
     """
 
@@ -63,7 +60,6 @@ class ClusterTLSFacts:
         is_verified: Whether its servers have to prove who they are.
         plain: Its addresses without https, though files for https are named.
         trouble: Why the files cannot be used now; empty if they can.
-        certificates: Those that are named.
     """
 
     id: str
@@ -80,8 +76,6 @@ class MasterTLSFacts:
     Attributes:
         plain: Addresses of masters on other machines that are reached without TLS.
         trouble: Why the files cannot be used now; empty if they can, or there are none.
-        certificates: Those that are named.
-        file: That of this master.
         refused: Why other masters refuse it, as one that dials or that listens; empty if they do not.
     """
 
@@ -95,7 +89,6 @@ class MasterTLSFacts:
 def tls_findings(
     web: TLSFacts, clusters: Sequence[ClusterTLSFacts], masters: MasterTLSFacts | None
 ) -> Iterator[Finding]:
-    """All of it."""
     yield from _of_web(web)
     for each in clusters:
         yield from _of_cluster(each)

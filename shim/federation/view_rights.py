@@ -15,7 +15,6 @@ class ViewRights:
 
     Args:
         applications: Knows the sub-clusters and lists that guard.
-        identity: Knows the administrators.
     """
 
     def __init__(self, applications: ApplicationReading, identity: IdentityService) -> None:
@@ -25,7 +24,6 @@ class ViewRights:
 
     @property
     def are_on(self) -> bool:
-        """True if Heddle has view rights of its own."""
         return self._access.is_on
 
     def viewer(self, caller: Caller) -> Viewer:

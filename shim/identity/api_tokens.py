@@ -47,10 +47,7 @@ class APITokenLimits:
     """Lives and numbers of tokens.
 
     Attributes:
-        longest_s: Longest life of one.
         seen_within_s: How old what was read of one may be: a revoked one is refused by every Heddle after this time.
-        of_owner: Tokens of one owner.
-        in_all: Tokens of all owners.
         remembered: Tokens that are kept in memory; as many ids that are none, apart from them.
         unknown_at_once: Unknown ids that the store is asked for at one time.
         unknown_waiting: Such that wait for their turn; more are refused.
@@ -67,11 +64,7 @@ class APITokenLimits:
 
 @dataclass(frozen=True, slots=True)
 class NewAPIToken:
-    """A token and its text, which is told once.
-
-    Attributes:
-        text: What a program shows.
-    """
+    """A token and its text, which is told once."""
 
     text: str
     token: APIToken
@@ -89,11 +82,7 @@ class APITokens:
     """Creates, lists, revokes and recognizes.
 
     Args:
-        identity: Who may do so for others.
-        clock: For expiry.
-        store: Where they are.
         random_bytes: So many bytes that nobody can guess.
-        limits: How long they are good, and how many there may be.
         needs_proof: Whether only tokens count whose creator had a Kerberos ticket, or a login at an identity provider.
     """
 
@@ -127,11 +116,9 @@ class APITokens:
         """A new token, and its text.
 
         Args:
-            caller: Who asks.
             name: What it is for: letters, digits, blanks and `._/-`.
             owner: The user that it stands for; empty for the caller.
             scopes: What it lets its holder do; it reads in any case.
-            lifetime_s: From now on.
 
         Raises:
             BadRequestError: If a value is none.
@@ -204,7 +191,6 @@ class APITokens:
         """The token of a text.
 
         Args:
-            text_untrusted: What was shown.
             within_s: How old the store's word may be; None for what the limits say.
 
         Raises:

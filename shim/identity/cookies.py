@@ -32,12 +32,10 @@ class Cookies:
 
     Args:
         secret: Key of the signatures, 32 bytes or more.
-        clock: For the expiry.
         validity_s: How long a cookie is good.
         is_secure: Whether browsers are to send it over TLS only.
         kind: How the users that it names were known. Cookies of another kind are not good: names that were believed
             once are not after Kerberos is switched on.
-        other_secrets: Cookies that were signed with them are good, too.
     """
 
     def __init__(

@@ -53,8 +53,6 @@ class TokenLimits:
         renewal_s: How long it is good from issue, and from each renewal.
         seen_within_s: How old what was read of a token's state may be: a cancelled one is refused by every Heddle
             after this time.
-        of_owner: Tokens of one owner that are good at one time.
-        in_all: The same of all owners.
         remembered: Tokens whose state is kept in memory.
     """
 
@@ -71,7 +69,6 @@ class TokenOwner:
     """For whom a token speaks.
 
     Attributes:
-        user: Its owner.
         real_user: Who asked for it; the owner, unless a proxy user did.
     """
 
@@ -92,11 +89,7 @@ class DelegationTokens:
 
     Args:
         secret: Key of the federation; tokens of another secret are refused.
-        clock: For expiry.
-        store: Where their state is.
-        limits: How long tokens are good.
         needs_ticket: Whether only tokens count that a caller with a Kerberos ticket asked for.
-        other_secrets: Tokens that were issued with them are good, too.
     """
 
     def __init__(
@@ -124,7 +117,6 @@ class DelegationTokens:
         """A new token.
 
         Args:
-            owner: For whom it speaks.
             renewer: Who may renew it, in any form of the name; empty for nobody.
             real_user: Who asked for it on the owner's behalf, else empty.
             is_proven: Whether whoever asks has a Kerberos ticket.
@@ -206,7 +198,6 @@ class DelegationTokens:
         return _password(self._keys[0], identifier_untrusted)
 
     def other_passwords_of(self, identifier_untrusted: bytes) -> Sequence[bytes]:
-        """As `password_of`, of tokens of the other secrets."""
         self._decoded(identifier_untrusted)
         return [_password(key, identifier_untrusted) for key in self._keys[1:]]
 
@@ -226,7 +217,6 @@ class DelegationTokens:
         """See whether a proven token is good.
 
         Args:
-            identifier: Of the token.
             within_s: How old the store's word may be; None for what the limits say.
 
         Raises:

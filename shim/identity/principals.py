@@ -24,11 +24,7 @@ class ForeignPrincipalError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class PrincipalRules:
-    """Rules on principals that are users.
-
-    Attributes:
-        realms: Theirs.
-    """
+    """Rules on principals that are users."""
 
     realms: frozenset[str]
 

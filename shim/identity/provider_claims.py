@@ -29,9 +29,7 @@ class ClaimRules:
     """Meaning of claims.
 
     Attributes:
-        user_claim: Names the user.
         groups_claim: Lists groups; empty for none.
-        groups_prefix: Stands before each.
         user_domains: Cut off a name; any other domain, host or realm makes it none.
         known_groups: The groups that roles are given to: all others are left out.
     """

@@ -22,7 +22,6 @@ class RatedCall:
     """The outcome of a call at a bucket.
 
     Attributes:
-        full_at_s: The bucket after it.
         wait_s: 0 for a call that is let in; else from when on one would be, in seconds from now.
     """
 
@@ -44,7 +43,6 @@ class Rate:
 
     @property
     def is_limited(self) -> bool:
-        """False where any number of calls is let in."""
         return self.per_s > 0
 
     def take(self, full_at_s: float | None, now_s: float) -> RatedCall:
@@ -92,7 +90,6 @@ class CallRates:
     """Lets calls in, or says when to come again.
 
     Args:
-        limits: How many.
         clock: A time that never goes back.
         tell: Told of each call that is not let in: `user`, `address` or `user_calls`.
     """
@@ -107,7 +104,6 @@ class CallRates:
 
     @property
     def buckets(self) -> int:
-        """Buckets that are remembered."""
         return len(self._users) + len(self._addresses)
 
     def from_address(self, address: str) -> None:

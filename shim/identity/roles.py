@@ -29,7 +29,6 @@ class RoleRules:
         return any(self.listed.values())
 
     def of_everybody(self) -> Role:
-        """The highest role that everybody has."""
         return max((role for role, names in self.listed.items() if _ANY in names), default=Role.NOBODY)
 
     def of_user(self, user: str, groups: Groups) -> Role:

@@ -80,13 +80,9 @@ class IdentityRules:
     """Settings that say which identities are believed.
 
     Attributes:
-        static_user: Whom a call without a user counts as.
-        cookie_validity_s: How long a cookie is good.
-        allow_anonymous: Whether such a call may change something.
         admins: Administrators, whatever roles say; `*` for all.
         local_admin: Whom this process runs as: an administrator, too, of what is asked on this machine under that name.
             Who is called so elsewhere, or by an identity provider, is somebody else. Empty for nobody.
-        roles: Who has which role.
         own_users: Users that Heddle itself is at ResourceManagers, where they may have rights that callers have not.
         is_encrypted: Whether the web services are reached by TLS alone.
         asks_for_tickets: Whether they believe no names: cookies are of those who had a Kerberos ticket.
@@ -152,8 +148,6 @@ async def with_groups(work: Callable[[], Awaitable[_T]]) -> _T:
 
 
 async def in_time(work: Callable[[], _T]) -> _T:
-    """As `with_groups`, of what does not wait itself."""
-
     async def done() -> _T:
         return work()
 
@@ -164,7 +158,6 @@ class IdentityService:
     """Names the caller of a request, and says what he may do with Heddle itself.
 
     Args:
-        rules: What is believed.
         secret: Key of the cookies' signatures, 32 bytes or more.
         clock: For the cookies' expiry.
         groups_of: The groups of a user on this machine.
@@ -214,8 +207,6 @@ class IdentityService:
             user_name: Parameter `user.name`, None if absent.
             do_as: Parameter `doAs`, None if absent.
             cookie: Value of the cookie `hadoop.auth`, None if absent.
-            address: Where the request came from.
-            has_token: Whether it shows a delegation token, or asks for one.
             is_forwarded: Whether a gateway says that it came from elsewhere before.
 
         Raises:
@@ -273,7 +264,6 @@ class IdentityService:
         return needed is Role.NOBODY or self.role_of(caller) >= needed
 
     def needed(self, right: Right) -> Role:
-        """The least role that has a right."""
         return (NEEDED if self._rules.roles.are_configured else NEEDED_WITHOUT_ROLES)[right]
 
     def role_of(self, caller: Caller) -> Role:
@@ -439,7 +429,6 @@ def require_scope(caller: Caller, scope: TokenScope | None) -> None:
     """See whether a caller's token lets it do what has a scope.
 
     Args:
-        caller: With or without a token.
         scope: None for what no token lets anybody do: to make tokens of whatever kind, which would live on.
 
     Raises:

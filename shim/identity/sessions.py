@@ -56,10 +56,7 @@ class Sessions:
 
     Args:
         secret: Of the configuration, 32 bytes or more.
-        clock: For their ends.
         random_bytes: So many bytes that nobody can guess.
-        lasts_s: How long a session is good.
-        other_secrets: What was sealed with them is good, too.
     """
 
     def __init__(
@@ -93,7 +90,6 @@ class Sessions:
         return None if found is None or found.id in self._ended else found
 
     def end(self, session: BrowserSession) -> None:
-        """Take it for good no more, at this Heddle."""
         self._keep(self._ended, session.id, session.until_s)
 
     def _keep(self, over: OrderedDict[str, float], id_: str, until_s: float) -> None:
@@ -108,12 +104,7 @@ class Sessions:
     # -- logins ------------------------------------------------------------------------------------------------------
 
     def attempt(self, back_to: str, *, browser: str = "") -> tuple[LoginAttempt, str]:
-        """A login that begins, and the text of a cookie that is good for ten minutes of it.
-
-        Args:
-            back_to: Where the browser goes after it.
-            browser: What tells the browser from others.
-        """
+        """A login that begins, and the text of a cookie that is good for ten minutes of it."""
         state, nonce, verifier = (_text(self._random_bytes(_SECRET_BYTES)) for _ in range(3))
         attempt = LoginAttempt(state, nonce, verifier, back_to)
         sealed = _Attempt(attempt=attempt, browser=_digest(browser), until_s=self._clock.now_s() + _ATTEMPT_S)

@@ -105,7 +105,6 @@ def _claim_hosts(spec: LabSpec, folder: Path, registry: Path, hosts: HostNetwork
 
 
 def release_slot(folder: Path, registry: Path, hosts: HostNetworks | None = None) -> None:
-    """Give back the slot of the lab in `folder`, if it has one, and take away its hosts."""
     for claim in registry.glob("slot-*"):
         held = _read(claim)
         if held is not None and held[1] == folder:

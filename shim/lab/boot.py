@@ -22,8 +22,6 @@ class BootStep:
     """One step of starting a lab, for whoever shows progress.
 
     Attributes:
-        message: What has just happened, or begins.
-        ready: Daemons that are ready by now.
         total: Daemons of the lab.
         elapsed_s: Since the start.
     """
@@ -51,11 +49,9 @@ class BootProgress:
         self._began = time.monotonic()
 
     def say(self, message: str) -> None:
-        """Tell what begins."""
         self.step(message, 0)
 
     def step(self, message: str, ready: int) -> None:
-        """Tell that `ready` more daemons are ready."""
         self._ready += ready
         self._watch(BootStep(message, self._ready, self.total, time.monotonic() - self._began))
 
@@ -64,9 +60,7 @@ class BootWatch:
     """Watches starting clusters until each has an active ResourceManager and all its nodes.
 
     Args:
-        clusters: By id.
         daemons: Of all of them; one that ends is an error.
-        progress: Told of each step.
         activate: Makes the first ResourceManager of a pair the active one; called when all of a pair stand by.
     """
 

@@ -39,7 +39,6 @@ class JavaRuntime:
     """Command of Hadoop's programs in a lab.
 
     Attributes:
-        java: The `java` to use.
         lab: The lab's folder; its file `hosts` is all that the programs know of host names.
         tuning: What the JVMs are tuned for.
     """

@@ -22,13 +22,7 @@ class DistributedShell:
     """One application.
 
     Attributes:
-        name: Its name.
         command: What each container runs; `$YARN_SHELL_ID` counts them from 1.
-        containers: How many.
-        folder: Where what its master reads is written.
-        kind: Its application type.
-        master_mib: Memory of its master.
-        container_mib: Memory of each container.
         attempts: How often its master may be started.
     """
 
@@ -54,8 +48,6 @@ class DistributedShell:
         """The submission, as the REST interface of a ResourceManager takes it.
 
         Args:
-            application_id: As issued by `new-application`.
-            queue: Leaf queue.
             jars: Hadoop jars on the nodes, with DistributedShell's.
             conf: The folder in which its master finds the address of its scheduler: the node's own, or a client's.
         """

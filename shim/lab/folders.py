@@ -74,9 +74,7 @@ def write_lab(
     """Write everything that a lab's daemons and clients read, and its state.
 
     Args:
-        folder: The lab's.
         front: Where Heddle will listen.
-        spec: The lab.
         layouts: Of its clusters, in order.
         jars: Folder of Hadoop's jars, by version.
     """
@@ -168,9 +166,6 @@ def write_heddle_toml(
     """Write a configuration of Heddle in front of `clusters`, whose folders lie beside `path`, and its secret.
 
     Args:
-        path: Of the file.
-        front: Where Heddle listens.
-        clusters: Their ids.
         login: Heddle's own, where some of them are secured.
     """
     secret = path.parent / _SECRET
@@ -180,7 +175,6 @@ def write_heddle_toml(
 
 
 def heddle_toml(folder: Path, front: FrontAddresses, clusters: Sequence[str], login: HeddleLogin | None = None) -> str:
-    """The text of that configuration."""
     addresses = [getattr(front, each.name) for each in fields(front)]
     remote = "" if all(address.startswith("127.") for address in addresses if address) else _REMOTE
     operators = _OPERATORS.format(users=[getpass.getuser()]) if remote else ""

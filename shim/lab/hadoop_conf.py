@@ -74,7 +74,6 @@ class Surroundings:
         proxy_hosts: Where they may; `*` for anywhere.
         more: Properties of Kerberos and of HDFS by file name; they go before the rest.
         sharing: Options by which the JVMs of containers share an archive of the jars' classes.
-        tuning: What its daemons are tuned for.
     """
 
     folder: Path
@@ -100,7 +99,6 @@ class FrontAddresses:
     proxy: str = ":8089"
 
     def at(self, host: str) -> "FrontAddresses":
-        """The same with that address of this machine."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         return FrontAddresses(**{key: f"{host}{value}" if value[:1] == ":" else value for key, value in named.items()})
 
@@ -109,8 +107,6 @@ def cluster_files(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings
     """The configuration of a cluster by file name: its ResourceManager's, and what Heddle and clients read.
 
     Args:
-        spec: What the cluster is.
-        layout: Its addresses.
         around: Its place on the machine.
         ha_id: Which of a pair of ResourceManagers this folder is for.
     """

@@ -14,11 +14,8 @@ class DaemonStatus:
 
     Attributes:
         name: Unique in the lab.
-        cluster: Id of its cluster.
         state: `running`, `paused` or `dead`.
-        pid: `None` if it is dead.
         web: `host:port` of its web server.
-        resident_mib: Memory that it holds.
         log: What it printed and logged.
     """
 
@@ -32,7 +29,6 @@ class DaemonStatus:
 
     @classmethod
     def of(cls, daemon: DaemonRecord) -> "DaemonStatus":
-        """Look at `daemon` now."""
         process = daemon.process
         letter = None if process is None else state_of(process)
         if process is None or letter is None:
@@ -56,8 +52,6 @@ class Cluster:
     """One running cluster: addresses and folders.
 
     Attributes:
-        id: Its sub-cluster id.
-        record: How it was made.
         folder: Everything of it lies here.
     """
 
@@ -102,10 +96,8 @@ class Cluster:
 
     @property
     def jars(self) -> Path:
-        """The jars that it runs."""
         return Path(self.record.jars)
 
     @property
     def version(self) -> str:
-        """Hadoop version of the cluster."""
         return self.record.spec.version

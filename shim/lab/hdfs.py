@@ -68,10 +68,7 @@ def server_properties(servers: Sequence[FileServerLayout], realms: Sequence[str]
     """Properties of both servers, by file name.
 
     Args:
-        servers: Both.
         realms: Of the lab; the first is theirs. Empty where names are believed.
-        folder: In which they keep what they have.
-        keytab: File with their keys.
     """
     name_node, data_node = servers
     hdfs = {
@@ -143,7 +140,6 @@ def write_certificate(folder: Path, java: Path, servers: Sequence[FileServerLayo
     """Make the key and the certificate of the servers' pages.
 
     Args:
-        folder: Of the servers.
         java: The `java` beside which `keytool` lies.
         servers: Both; the certificate is good for their hosts.
 

@@ -43,15 +43,12 @@ class HostNetworks:
     """Networks of labs, `198.18.NUMBER`: a bridge, this machine at .1, and hosts from .2 on."""
 
     def network(self, number: int) -> str:
-        """The network of a slot."""
         return f"{_BLOCK}.{number}"
 
     def number_of(self, network: str) -> int:
-        """The slot of a network."""
         return int(network.rpartition(".")[2])
 
     def raised(self) -> set[str]:
-        """Networks that are there."""
         return {name.rpartition(".")[0] for name in _names()}
 
     def unused(self) -> dict[str, bool]:
@@ -139,9 +136,6 @@ def on_host(address: str, name: str, hosts: Path, command: Sequence[str]) -> lis
 
     Args:
         address: `host:port`.
-        name: What the machine is called there.
-        hosts: What stands there for /etc/hosts.
-        command: With its arguments.
     """
     namespace = _NAMESPACES / f"{_PREFIX}{address.rpartition(':')[0]}"
     if not namespace.exists():

@@ -24,9 +24,7 @@ class JarSet:
 
     Attributes:
         name: For people, with the version.
-        pom: The file for Maven.
         checksums: File with the SHA-256 of each jar.
-        target: Folder in which they are kept.
         arguments: Further ones for Maven.
     """
 
@@ -95,10 +93,6 @@ def ensure_jars(version: str, say: Callable[[str], None]) -> Path:
 
 def ensure(jars: JarSet, say: Callable[[str], None]) -> Path:
     """The folder with some jars, fetched first if the cache has none.
-
-    Args:
-        jars: Which.
-        say: Told what takes long.
 
     Raises:
         LabError: If Maven is missing or fails, or a jar is not the one that the checksum list names.

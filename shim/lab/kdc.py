@@ -69,7 +69,6 @@ class KDC:
         return self.krb5_conf_of(self.realms[0])
 
     def krb5_conf_of(self, realm: str) -> Path:
-        """The same of clients in any of the realms."""
         return self.folder / conf_name(realm)
 
     @property
@@ -109,8 +108,6 @@ class KDC:
         """A new file with keys; principals are made if need be, else they get new keys.
 
         Args:
-            principals: Of one realm.
-            name: Of the file.
             most_s: How long a ticket of theirs lasts at most; None for a day.
 
         Raises:

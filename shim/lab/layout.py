@@ -43,7 +43,6 @@ class ResourceManagerLayout:
         return self.web.rpartition(":")[0]
 
     def addresses(self) -> tuple[str, ...]:
-        """All that it listens on."""
         return (self.web, self.client_rpc, self.scheduler_rpc, self.tracker_rpc, self.admin_rpc)
 
 
@@ -75,7 +74,6 @@ class FileServerLayout:
     data: str = ""
 
     def addresses(self) -> tuple[str, ...]:
-        """All that it listens on."""
         return (self.rpc, self.web, *filter(None, (self.data,)))
 
 
@@ -102,7 +100,6 @@ class ClusterLayout:
 
     @property
     def primary(self) -> ResourceManagerLayout:
-        """The ResourceManager that is active first."""
         return self.resource_managers[0]
 
     def addresses(self) -> tuple[str, ...]:
@@ -112,7 +109,6 @@ class ClusterLayout:
 
 
 def has_hosts(clusters: Sequence[ClusterLayout]) -> bool:
-    """True if daemons have hosts of their own."""
     return not clusters[0].primary.host.startswith("127.")
 
 
@@ -142,8 +138,6 @@ def lay_out(spec: LabSpec, *, base_port: int, first_octet: int, network: str = "
     client, 30 scheduler, 31 tracker, 33 admin).
 
     Args:
-        spec: The lab.
-        base_port: Its first port.
         first_octet: Cluster `i` has the loopback network `127.0.(first_octet + i).*`, if there is no `network`.
         network: First three numbers of the addresses of hosts of their own; empty for none.
     """

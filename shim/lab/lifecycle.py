@@ -189,7 +189,6 @@ class Lab:
         return getpass.getuser()
 
     def status(self) -> list[DaemonStatus]:
-        """List the state of each daemon."""
         return [DaemonStatus.of(daemon) for daemon in self._state().daemons]
 
     def reports(self, cluster: str) -> dict[str, ResourceManagerReport]:
@@ -197,7 +196,6 @@ class Lab:
         return {layout.name: ask(layout.web) for layout in self.cluster(cluster).record.layout.resource_managers}
 
     def log(self, daemon: str) -> Path:
-        """Log of one daemon."""
         return self._daemon(daemon).log
 
     def up(
@@ -213,8 +211,6 @@ class Lab:
         What an earlier lab left in the folder is removed. A failed start leaves no process, and keeps the logs.
 
         Args:
-            spec: The clusters.
-            watch: Told of each step.
             meanwhile: What can be done as soon as all daemons have been started; processes of `attach` end with a
                 start that fails.
             timeout_s: How long it may take once the jars are there.
@@ -285,7 +281,6 @@ class Lab:
         self._signal(daemon, signal.SIGSTOP, until=lambda state: state == ProcessState.STOPPED)
 
     def resume(self, daemon: str) -> None:
-        """Let a paused daemon go on."""
         self._signal(daemon, signal.SIGCONT, until=lambda state: state != ProcessState.STOPPED)
 
     def kill(self, daemon: str) -> None:

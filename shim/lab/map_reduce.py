@@ -24,7 +24,6 @@ class MapReduceWordCount:
     """One job that counts words; each text is a map of its own.
 
     Attributes:
-        name: Its name, and that of its folder.
         texts: What is counted; readable as UTF-8.
         folder: Where its input, its output and what its client printed lie.
     """
@@ -34,7 +33,6 @@ class MapReduceWordCount:
     folder: Path
 
     def prepare(self) -> None:
-        """Write its input."""
         (self.folder / "in").mkdir(parents=True)
         for number, text in enumerate(self.texts, start=1):
             (self.folder / "in" / str(number)).write_bytes(text.read_bytes())
@@ -45,7 +43,6 @@ class MapReduceWordCount:
         Args:
             conf: The client's configuration folder.
             jars: Hadoop's jars, with the examples.
-            queue: Leaf queue.
 
         Raises:
             LabError: If the examples are not among the jars, or there is no Java.
@@ -60,7 +57,6 @@ class MapReduceWordCount:
         return [str(find_java()), *_JVM, *sharing(jars), "-cp", class_path(jars, conf), *job]
 
     def counted(self) -> Counter[str]:
-        """Words that the job has counted."""
         total: Counter[str] = Counter()
         for part in sorted((self.folder / "out").glob("part-r-*")):
             # a word may hold what Python takes for the end of a line
@@ -70,18 +66,12 @@ class MapReduceWordCount:
         return total
 
     def expected(self) -> Counter[str]:
-        """The same, counted here."""
         words = (_SPACE.split(text.read_bytes().decode()) for text in self.texts)
         return Counter(word for each in words for word in each if word)
 
 
 class StockJob:
-    """A job whose client runs beside us.
-
-    Args:
-        job: What it counts.
-        command: Its client.
-    """
+    """A job whose client runs beside us."""
 
     def __init__(self, job: MapReduceWordCount, command: Sequence[str]) -> None:
         self.job = job
@@ -136,7 +126,6 @@ def containers_by_cluster(folders: Mapping[str, Path], application: str) -> dict
 
     Args:
         folders: The clusters' own folders, by id: their nodes keep a folder for each container.
-        application: Its id.
     """
     counts = {id_: len(list(folder.glob(f"*/containers/{application}/container_*"))) for id_, folder in folders.items()}
     return {id_: count for id_, count in counts.items() if count}

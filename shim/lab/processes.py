@@ -23,7 +23,6 @@ class ProcessIdentity:
     """One process, this one and no later one with the same pid.
 
     Attributes:
-        pid: Process id.
         started: Its start, in clock ticks since the machine booted (field 22 of /proc/PID/stat).
     """
 
@@ -75,7 +74,6 @@ def _shows_environment(pid: int) -> bool:
 
 
 def identity_of(pid: int) -> ProcessIdentity:
-    """The process that has this id now."""
     return ProcessIdentity(pid, _stat(pid)[1])
 
 

@@ -16,7 +16,6 @@ class ResourceManagerReport:
 
     Attributes:
         ha_state: `ACTIVE`, `STANDBY`, `INITIALIZING`; empty when it does not answer.
-        version: Its Hadoop version.
         usable_nodes: Nodes that are RUNNING and whose capacity the scheduler has taken in.
     """
 

@@ -43,7 +43,6 @@ def kdc_of(lab: Path, state: LabState) -> KDC:
 
 
 def kdc_daemon(lab: Path, address: str) -> DaemonRecord:
-    """The KDC as one of the lab's daemons."""
     return DaemonRecord("kdc", "", KEY_CENTRE, folder=str(kerberos_folder(lab)), web=address)
 
 
@@ -129,10 +128,6 @@ _FOLDERS = {
 
 def write_native_library(folder: Path, say: Callable[[str], None]) -> None:
     """Put the library of this machine into a folder, for `java.library.path`.
-
-    Args:
-        folder: Made if need be.
-        say: Told what takes long.
 
     Raises:
         LabError: As `ensure`; or if there is no library for this machine.

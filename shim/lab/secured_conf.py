@@ -35,8 +35,6 @@ class SecuredCluster:
     """Kerberos in a cluster's configuration.
 
     Attributes:
-        id: Of the cluster.
-        realm: Of its daemons.
         realms: All realms of the lab; a principal of another is the user that its first part names.
         protection: `hadoop.rpc.protection`.
         keytab: File with the keys of its daemons.
@@ -71,8 +69,6 @@ class HeddleLogin:
     """Kerberos in Heddle's configuration.
 
     Attributes:
-        principal: Heddle's own.
-        keytab: File with its key.
         realms: Of the lab; the first is Heddle's.
         managers: Principals of the ResourceManagers of secured clusters, by cluster.
     """

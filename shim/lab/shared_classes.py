@@ -12,7 +12,6 @@ from shim.lab.java_options import find_java
 
 
 def class_path(jars: Path, *more: Path | str) -> str:
-    """A class path that begins with a folder of jars."""
     return ":".join((f"{jars}/*", *map(str, more)))
 
 

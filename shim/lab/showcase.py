@@ -20,9 +20,7 @@ _POLL_S = 0.5
 class Rest(Protocol):
     """The web services of a Heddle, called in the name of one user."""
 
-    def ask(self, call: Call[Any]) -> Any:
-        """The document that a call is answered with."""
-        ...
+    def ask(self, call: Call[Any]) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,7 @@ def run_word_counts(
     """Submit jobs, each with its queue, wait for their end, and compare what was counted with a count of our own.
 
     Args:
-        rest: Heddle.
-        jobs: What to run, and in which queue.
         jars: Hadoop's jars on the nodes.
-        timeout_s: For all of it.
         watch: Told the rows whenever one has changed.
         begun: Rows of the first jobs, if they have been submitted already.
 
@@ -132,11 +127,8 @@ def finish_stock_job(
     """Wait for a stock client's job, and compare what it counted with a count of our own.
 
     Args:
-        rest: Heddle.
         job: Whose client runs.
-        queue: Where it was submitted.
         folders: The clusters' own folders, by id.
-        timeout_s: For all of it.
 
     Raises:
         LabError: If it does not finish well, or has counted wrongly.

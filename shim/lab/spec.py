@@ -75,7 +75,6 @@ class LabNode:
     Attributes:
         memory_mib: What it offers; `vcores` too.
         properties: Further ones of its `yarn-site.xml`.
-        label: Its node label.
         condition: What becomes of it once it has run.
     """
 
@@ -91,9 +90,7 @@ class ClusterSpec:
     """One YARN cluster to be.
 
     Attributes:
-        id: Its sub-cluster id.
         version: Hadoop version, one of `SUPPORTED_VERSIONS`.
-        nodes: Number of NodeManagers.
         scheduler: Its ResourceManager's scheduler.
         standby: Whether a second ResourceManager stands by (manual failover).
         overrides: Properties to add or replace, by file name (`yarn-site.xml`, `core-site.xml`,
@@ -136,8 +133,6 @@ class LabSpec:
     Attributes:
         clusters: At least one, ids unique.
         base_port: First port of the lab's block of 100 ports per cluster; `None` finds a free block.
-        tuning: What the daemons are tuned for.
-        hosts: Where they run.
         hdfs: Whether they share an HDFS, with Kerberos if they have it; else their files are this machine's.
     """
 
@@ -194,18 +189,11 @@ class LabSpec:
         """A lab of equal clusters with the usual names.
 
         Args:
-            clusters: How many.
-            nodes: NodeManagers of each.
-            scheduler: Of each.
             hadoop: One version, or `east=3.3.6,west=3.5.0`; clusters that are not named get the default.
             standby: Whether each has a standby ResourceManager.
-            base_port: See `LabSpec`.
-            tuning: See `Tuning`.
             overrides: See `ClusterSpec`; the same for each.
             realm: One Kerberos realm, or `east=ONE.LAB,west=OTHER.LAB`; clusters that are not named stay unsecured.
             protection: One, or `east=integrity,west=privacy`.
-            hosts: See `HostKind`.
-            hdfs: See `LabSpec`.
 
         Raises:
             LabError: If a number, version or name is not allowed.
@@ -248,10 +236,7 @@ def parse_by_cluster(
     """The value of each cluster from `VALUE`, for all of them, or `CLUSTER=VALUE,...`.
 
     Args:
-        text: As written.
-        ids: Of the clusters.
         option: For the message: where it was written.
-        default: Of clusters that are not named.
         form: For the message: what stands for a value.
 
     Raises:

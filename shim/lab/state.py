@@ -23,11 +23,9 @@ class DaemonRecord:
 
     Attributes:
         name: Unique in the lab, such as `east-rm` or `west-nm2`.
-        cluster: Id of its cluster.
         main_class: The Java class that it runs.
         folder: Its own folder, with `conf/` and `daemon.log`.
         web: `host:port` of its web server.
-        process: `None` before the first start.
     """
 
     name: str
@@ -44,7 +42,6 @@ class DaemonRecord:
 
     @property
     def log(self) -> Path:
-        """Log file of the daemon, of all its starts."""
         return Path(self.folder) / "daemon.log"
 
 
@@ -68,13 +65,11 @@ class LabState:
 
     @property
     def spec(self) -> LabSpec:
-        """The lab as it was asked for."""
         has_files = bool(self.clusters[0].layout.file_servers)
         return LabSpec(tuple(record.spec for record in self.clusters), tuning=self.tuning, hdfs=has_files)
 
 
 def write_state(folder: Path, state: LabState) -> None:
-    """Replace the state file of the lab in `folder`, whole or not at all."""
     data = msgspec.json.format(msgspec.json.encode(state), indent=2)
     descriptor, scratch = tempfile.mkstemp(dir=folder, prefix=f".{STATE_FILE}-")
     with os.fdopen(descriptor, "wb") as file:

@@ -64,7 +64,6 @@ def find_texts(limit: int) -> list[Path]:
 
 
 def share_out(texts: Sequence[Path], applications: int) -> list[tuple[Path, ...]]:
-    """Deal `texts` to so many applications, one after the other."""
     return [tuple(texts[first::applications]) for first in range(applications) if texts[first::applications]]
 
 
@@ -73,8 +72,6 @@ class WordCount:
     """One application that counts words.
 
     Attributes:
-        name: Its name, and that of its folder.
-        texts: A container for each.
         folder: Where its script, its input list and its counts lie.
     """
 
@@ -83,7 +80,6 @@ class WordCount:
     folder: Path
 
     def prepare(self) -> None:
-        """Write what the containers read."""
         (self.folder / "counts").mkdir(parents=True)
         # whoever a node runs containers as
         (self.folder / "counts").chmod(0o777)
@@ -95,8 +91,6 @@ class WordCount:
         """The submission, as the REST interface of a ResourceManager takes it.
 
         Args:
-            application_id: As issued by `new-application`.
-            queue: Leaf queue.
             jars: Hadoop jars on the nodes, with DistributedShell's.
         """
         return self._shell.context(application_id, queue=queue, jars=jars)
@@ -124,7 +118,6 @@ class WordCount:
         return total
 
     def expected(self) -> Counter[str]:
-        """The same, counted here."""
         total: Counter[str] = Counter()
         for text in self.texts:
             total.update(word.decode("ascii").lower() for word in _WORD.findall(text.read_bytes()))

@@ -25,8 +25,6 @@ class AskLog:
 
     Args:
         matching: Knows the newest decisions of those that span here.
-        store: Where they are kept.
-        clock: For waiting.
         shown: Decisions as plain JSON objects.
     """
 
@@ -44,7 +42,6 @@ class AskLog:
         self._written: dict[ApplicationId, int] = {}
 
     async def run(self) -> None:
-        """Write what is new until cancelled."""
         while True:
             await self.write()
             await self._clock.sleep(_EVERY_S)
@@ -69,7 +66,6 @@ class AskLog:
         return len(due) > len(chosen)
 
     async def close(self) -> None:
-        """Write everything that is new."""
         while await self.write():
             pass
 

@@ -19,7 +19,6 @@ _MOST_SEARCHES = 8
 
 
 async def never_read(_attempt_id: ApplicationAttemptId) -> bool:
-    """Of no attempt were calls read before."""
     return False
 
 
@@ -27,11 +26,9 @@ class AttemptDirectory:
     """Finds attempts.
 
     Args:
-        routing: Knows homes.
         view: What homes told of their applications.
         managers: The homes, for applications that none has told of yet.
         clock: For the age of documents.
-        answer_within_s: For a home that is asked.
         read: Full paths of the queues whose ApplicationMasters' calls are read at this moment, each with what
             sub-clusters call it that call it otherwise: their applications may hold containers of several
             sub-clusters, or their asks may be held back.
@@ -84,7 +81,6 @@ class AttemptDirectory:
         return Attempt(attempt_id, home, queue, document.summary.user, is_read=is_read, gang=gang)
 
     def _path_of(self, told: str, home: SubClusterId) -> str:
-        """The full path of a queue whose calls are read, by what its home calls it; of others what the home tells."""
         named = ((path, names.get(home, path)) for path, names in self._read().items())
         return next((path for path, name in named if is_same_queue(name, told)), told)
 

@@ -45,12 +45,8 @@ class ClusterCapacities:
     """Looks at the view.
 
     Args:
-        view: What polls told.
-        admissions: Operators' words.
-        clock: For ages.
         policy: Which queues span, as it is now.
         may_span: Whether a sub-cluster can hold containers of other homes' applications (its epoch is its own).
-        constraints: How a sub-cluster takes asks with a placement constraint.
         reach: Sub-clusters to which applications of a home may cross by themselves, each with whether one container is
             to try first.
     """
@@ -78,7 +74,6 @@ class ClusterCapacities:
         """The queue's own path in a sub-cluster; None if it is not there.
 
         Args:
-            subcluster: Where.
             told: The queue as the application's home tells it.
         """
         seen = self._view.look(subcluster, self._clock.now_s())
@@ -94,9 +89,7 @@ class ClusterCapacities:
         while its queue spans.
 
         Args:
-            home: Of the application.
             told: Its queue, as its home tells it.
-            sessions: Where it has some, and whether they can be used now.
             is_served: Whether its home gives it what it wants: it does not leave by itself then.
         """
         queue = self._queue(told)
@@ -190,7 +183,6 @@ def _positive(amount: ResourceVector) -> ResourceVector:
 
 
 def _largest(maximum: ResourceVector, node: ResourceVector) -> ResourceVector:
-    """Whichever is smaller of what may be asked for and what a node has."""
     return _least(maximum, node) if maximum.memory_mib > 0 else node
 
 
@@ -201,12 +193,7 @@ _HANDLINGS = {handling.value: handling for handling in ConstraintHandling}
 
 
 class Epochs:
-    """Asks ResourceManagers for their configured epochs and handlers of constraints, each until it has told.
-
-    Args:
-        managers: The sub-clusters.
-        answer_within_s: For one answer.
-    """
+    """Asks ResourceManagers for their configured epochs and handlers of constraints, each until it has told."""
 
     def __init__(self, managers: Mapping[SubClusterId, ResourceManager], answer_within_s: float = 2.0) -> None:
         self._managers = managers
@@ -239,7 +226,6 @@ class Epochs:
         return self._handlings.get(subcluster)
 
     async def ask(self) -> None:
-        """Ask those that have not told."""
         missing = [name for name in self._managers if name not in self._known]
         for name, epoch in zip(missing, await asyncio.gather(*map(self._ask, missing)), strict=True):
             if epoch is not None:

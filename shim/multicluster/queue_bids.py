@@ -13,12 +13,10 @@ class QueueBids:
     """Bids for what waits after a cycle.
 
     Args:
-        bidder: Knows what was bid before.
         subclusters: Whose Local Masters are told.
         standing_of: How a queue stands against what it is entitled to, by its path.
         term_of: Fence of the lease by which it is owned here; 0 for none.
         are_several: Whether there are other Global Masters: without, there is nobody to bid against.
-        clock: For the times that are told.
     """
 
     def __init__(
@@ -42,7 +40,6 @@ class QueueBids:
         """Name the sub-clusters for whose room another Global Master waits whose queue has less for its share.
 
         Args:
-            queue: Its full path.
             launches: Knows what Local Masters told.
         """
         standing = self._standing_of(queue)
@@ -59,8 +56,6 @@ class QueueBids:
         """Bid for what waits in a queue now.
 
         Args:
-            queue: Its full path.
-            table: What waits in it.
             queue_at: What a sub-cluster calls it; None if it has no such queue.
             launches: The way to Local Masters.
         """

@@ -78,9 +78,7 @@ class CyclesOfQueues(Protocol):
     def has_more(self) -> None:
         """Capacity came free that no queue's cycle has looked at."""
 
-    def plan_alone(self, plans: "AttemptPlans") -> tuple[RequestPlan, ...]:
-        """Plan what one attempt asks for by itself, between two cycles."""
-        ...
+    def plan_alone(self, plans: "AttemptPlans") -> tuple[RequestPlan, ...]: ...
 
     def leave(self, attempt: Attempt) -> None:
         """Take an attempt out: it wants nothing any more."""
@@ -92,7 +90,6 @@ class _Live:
 
     Attributes:
         accepted: How many of its containers the Local Master has accepted, as far as is known.
-        withdrawn: How many of them nobody waits for any more.
     """
 
     number: int
@@ -272,9 +269,6 @@ class QueueCycles:
         launches: Proposals to Local Masters, and what is believed of their books.
         order_of: The order of containers that a queue has now, by its full path.
         view: What is known of applications, by which recurring ones are recognised.
-        clock: For the times that tables are told.
-        rng: What policies draw from.
-        settings: How cycles run.
         runs: Takes what runs of recurring jobs have taught; others may read it.
         solve: Reaches solvers; without, policies that ask one go by their greedy plans.
         shadow_solve: The same for policies in the shadow, which must not keep those in force waiting.
@@ -285,8 +279,6 @@ class QueueCycles:
         rules_of: What operators want of places now.
 
     Attributes:
-        rules_of: The same.
-        cycles: Cycles that were run.
         shadows: How policies in the shadow differ from those in force.
         solves: What solvers were asked; None where there are none.
     """
@@ -343,7 +335,6 @@ class QueueCycles:
         """Let an attempt take part in the cycles of its queue.
 
         Args:
-            attempt: Whose requests they are.
             queue_at: What a sub-cluster calls its queue; None if it has no such queue.
             tell: Takes plans and verdicts; their effects are carried out before it returns.
         """
@@ -366,7 +357,6 @@ class QueueCycles:
         return plans
 
     def leave(self, attempt: Attempt) -> None:
-        """An attempt wants nothing any more: what it waited for is another's."""
         self._attempts.get(attempt.queue, {}).pop(attempt.id, None)
         self.is_due(attempt.queue)
 
@@ -395,19 +385,16 @@ class QueueCycles:
         """See `PollListener`: nothing is known better."""
 
     def has_more(self) -> None:
-        """Capacity came free that no queue's cycle has looked at."""
         for queue in self._tables:
             self._has_more.add(queue)
             self.is_due(queue)
 
     def is_due(self, queue: str) -> None:
-        """Note a change that a cycle of the queue could act on."""
         if queue in self._tables and queue not in self._due:
             self._due[queue] = None
             self._wake.set()
 
     async def run(self) -> None:
-        """Run cycles until cancelled."""
         try:
             while True:
                 await self._something_due()
@@ -533,7 +520,6 @@ class QueueShadows:
 
     Args:
         shadow_of: The policy that a queue has in its shadow, by its full path; empty for none.
-        clock: For what a plan takes, and for when.
         solve: Reaches solvers that nobody else asks; without, policies are compared by their greedy plans.
         limit_s: Seconds for each problem.
     """
@@ -559,11 +545,7 @@ class QueueShadows:
         """Compare one cycle, before anything of it is carried out.
 
         Args:
-            queue: Its full path.
-            table: What waits there.
             capacity: What the cycle began with.
-            order: The policy in force.
-            in_force: Its plans.
         """
         shadow = self._shadow_of(queue)
         if shadow_objection(shadow) or queue_policy(shadow) is None or shadow == order:
@@ -581,7 +563,6 @@ class QueueShadows:
         self._rests_until_s = ended_s + _RESTS_FOR * (ended_s - began_s)
 
     def close(self) -> None:
-        """Wait for no solver any more."""
         self._solves.close()
 
     def _compare(

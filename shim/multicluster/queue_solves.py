@@ -27,7 +27,6 @@ class QueueSolves:
         is_due: The queue's cycle goes on: there is an answer, or there will be none.
 
     Attributes:
-        solved: Problems with an answer.
         unsolved: Problems without one in time.
     """
 
@@ -45,7 +44,6 @@ class QueueSolves:
 
     @property
     def solving(self) -> int:
-        """Queues whose cycles wait for an answer now."""
         return len(self._busy)
 
     def is_busy(self, queue: str) -> bool:
@@ -65,7 +63,6 @@ class QueueSolves:
         return left > 0
 
     def begin(self, queue: str, stated: StatedProblems) -> None:
-        """Have the problems of a queue solved."""
         self._busy[queue] = asyncio.create_task(self._run(queue, stated), name=f"solve {queue}")
 
     def take(self, queue: str) -> StatedProblems | None:
@@ -77,7 +74,6 @@ class QueueSolves:
         return found
 
     def close(self) -> None:
-        """Wait for no answer any more."""
         for each in self._busy.values():
             each.cancel()
         self._busy.clear()

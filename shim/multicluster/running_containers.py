@@ -23,9 +23,7 @@ class RunningContainers:
 
     Args:
         rpcs: The client RPC servers of the sub-clusters.
-        clock: For waiting.
         retry_s: From one question without an answer to the next.
-        answer_within_s: For one call.
     """
 
     def __init__(

@@ -77,11 +77,7 @@ _NOTED_WITHIN_S = 2.0
 
 
 class MultiClusterAttempt:
-    """One attempt: its ledger and its workers.
-
-    Attributes:
-        follows: The attempt before it, until that is stopped.
-    """
+    """One attempt: its ledger and its workers."""
 
     def __init__(self, attempt: Attempt, tools: SessionTools) -> None:
         self.attempt = attempt
@@ -118,7 +114,6 @@ class MultiClusterAttempt:
         self._tell(event)
 
     async def register(self, payload: bytes, home: HomeSession) -> RPCAnswer:
-        """Register at home, or, if the home knows it already, say again what the home said."""
         async with self._lock:
             self._constraints = read_constraints(payload)
             self._imposed = imposed_constraints(self._tools.matching.rules)  # a request may not change but in count
@@ -453,15 +448,12 @@ class MultiClusterCalls:
         self._home = home
 
     async def register(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `AttemptCalls.register`."""
         return await self._span.register(payload_untrusted, self._home)
 
     async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `AttemptCalls.allocate`."""
         return await self._span.allocate(payload_untrusted, self._home)
 
     async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `AttemptCalls.finish`."""
         return await self._span.finish(payload_untrusted, self._home)
 
     def leave(self) -> None:

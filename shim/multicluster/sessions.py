@@ -67,9 +67,7 @@ class SessionSettings:
     """Settings of sessions.
 
     Attributes:
-        beat_s: From one call to the next, if nothing is urgent.
         lost_after_s: A sub-cluster that is silent for longer is given up, with its containers.
-        answer_within_s: For one call.
         retry_s: From one failed opening to the next.
     """
 
@@ -82,15 +80,8 @@ class SessionSettings:
 class SessionWorker:
     """Holds a session. Start with `start`; everything that happens is told to the ledger through `tell`.
 
-    Attributes:
-        is_usable: Whether containers may be asked for there.
-
     Args:
-        subcluster: Where.
         open_: Registers Heddle's own ApplicationMaster.
-        tell: Takes events for the ledger.
-        keep: Stores tokens.
-        clock: For waiting.
         settings: Beats and patience.
         known: Containers that the ApplicationMaster, or the attempt before it, was given.
         hands_over: Whether a new attempt is told of those that are listed as the session is opened first.
@@ -126,11 +117,9 @@ class SessionWorker:
         self._node_tokens: dict[NodeId, NodeToken] = {}
 
     def start(self) -> None:
-        """Begin."""
         self._task = asyncio.create_task(self._run(), name=f"span to {self._subcluster}")
 
     def say(self, request: SessionRequest) -> None:
-        """Say the next request at once."""
         self._request = request
         self._wake.set()
 
@@ -203,7 +192,6 @@ class SessionWorker:
         self._tell(SessionLost(self._subcluster, reason))
 
     async def _talk(self, opened: Opened) -> None:
-        """Speak until the session has to be opened again."""
         heard_s = self._clock.monotonic_s()
         while True:
             request = self._next_request()
@@ -292,13 +280,7 @@ class SessionTools:
 
 
 class AttemptSessions:
-    """The sessions of one attempt beyond its home.
-
-    Args:
-        attempt: Whose they are.
-        tools: What every span needs.
-        tell: Takes what the schedulers say.
-    """
+    """The sessions of one attempt beyond its home."""
 
     def __init__(self, attempt: Attempt, tools: SessionTools, tell: Callable[[LedgerEvent], None]) -> None:
         self._attempt = attempt

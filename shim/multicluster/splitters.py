@@ -91,8 +91,6 @@ class AttemptMatching:
         """A splitter for an attempt, and what carries out the effects that concern its queue's cycle.
 
         Args:
-            attempt: Whose.
-            queue_at: What a sub-cluster calls its queue.
             tell: Takes plans and verdicts; their effects are carried out before it returns.
         """
         if self._cycles is None:
@@ -118,7 +116,6 @@ class AttemptMatching:
         return {application: splitter.decided for application, (splitter, _) in self._planned.items()}
 
     def status(self) -> MatchingStatus:
-        """Return the counts so far."""
         live, before = [splitter for splitter, _ in self._planned.values()], self._before
         solves = None if self._cycles is None else self._cycles.solves
         return MatchingStatus(
@@ -143,12 +140,10 @@ class AttemptMatching:
         await asyncio.get_running_loop().create_future()
 
     async def close(self) -> None:
-        """Say nothing more."""
         if self._launches is not None:
             await self._launches.close()
 
     def _remember(self, application: ApplicationId, splitter: PlannedSplitter, plans: AttemptPlans) -> None:
-        """Remember the counts of an attempt, which outlive it."""
         gone = [self._planned.pop(application)] if application in self._planned else []
         self._planned[application] = splitter, plans
         if len(self._planned) > _MOST_REMEMBERED:

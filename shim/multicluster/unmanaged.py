@@ -42,9 +42,7 @@ class UnmanagedSettings:
     """Patience.
 
     Attributes:
-        answer_within_s: For one call.
         token_within_s: For a ResourceManager to accept a submission and to show its token.
-        poll_s: From one look at the report to the next.
         tries: How often an end is asked for before the next sweep does it.
     """
 
@@ -59,9 +57,7 @@ class Opened:
     """An ApplicationMaster that has registered.
 
     Attributes:
-        session: With its token.
         live: Containers that run there for the application.
-        node_tokens: For their nodes.
     """
 
     session: RemoteSession
@@ -75,10 +71,6 @@ class UnmanagedAMs:
 
     Args:
         rpcs: The sub-clusters' client RPC servers.
-        logins: Their scheduler servers.
-        store: Keeps tokens.
-        clock: For waiting.
-        settings: Patience.
     """
 
     def __init__(
@@ -139,7 +131,6 @@ class UnmanagedAMs:
         """End an ApplicationMaster in good order, as its application ended; else by force.
 
         Args:
-            session: Whose.
             login: Its connection; closed afterwards.
             payload: How the application says that it ended: a `FinishApplicationMasterRequestProto`.
         """

@@ -29,12 +29,8 @@ class SessionWatch:
 
     Args:
         spanning: Whose ApplicationMasters are logged in here.
-        unmanaged_ams: Ends sessions.
-        store: Knows all sessions.
         view: Knows which applications have ended.
         managers: The homes, for applications that the view does not know.
-        epochs: Asked again for what they have not told.
-        clock: For waiting.
     """
 
     def __init__(
@@ -56,7 +52,6 @@ class SessionWatch:
         self._clock = clock
 
     async def run(self) -> None:
-        """Watch until cancelled."""
         turn = 0
         while True:
             try:

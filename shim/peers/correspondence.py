@@ -18,7 +18,6 @@ class Correspondence:
         self._why_ended = ""
 
     def next_number(self) -> int:
-        """A number for the next question."""
         return next(self._numbers)
 
     async def ask(self, question: Question, *, timeout_s: float) -> Answer:

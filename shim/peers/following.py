@@ -79,12 +79,10 @@ class UnsaidNews:
             self._news.popitem(last=False)
 
     def take(self) -> tuple[LaunchNews, ...]:
-        """Give what was not said on this link, to be said now."""
         on_way = {each for some in self._on_way.values() for each in some}
         return tuple(each for each in self._news.values() if each not in on_way)
 
     def sent(self, frame: int, news: Iterable[LaunchNews]) -> None:
-        """Note the number of the frame that has these."""
         self._on_way[frame] = tuple(news)
 
     def heard(self, frame: int) -> None:
@@ -94,7 +92,6 @@ class UnsaidNews:
                 del self._news[each.number]
 
     def link_ended(self) -> None:
-        """All that was not answered is to be said again."""
         self._on_way.clear()
 
 
@@ -102,7 +99,6 @@ class Follower:
     """Follows the Local Master of one sub-cluster, whoever that is.
 
     Attributes:
-        heard: Set when something was heard.
         questions: The correspondence over the present link; None while there is none.
         bid: What goes with the next launches; None if it was said.
         on_capacity: Told what is spoken for, right after each report.
@@ -248,7 +244,6 @@ class ClockOffset:
 
 
 def shifted(report: SubClusterReport, by_s: float) -> SubClusterReport:
-    """A report with its times by another clock."""
     if by_s == 0:
         return report
     applications = {
@@ -300,16 +295,11 @@ class Following:
     """Follows every sub-cluster's Local Master; in a Global Master it stands in the place of `SubClusterPollers`.
 
     Args:
-        me: Name of this Global Master.
-        view: What reports go into.
-        dialer: Makes the links.
         roster: Says where Local Masters are.
         clock: The machine's.
-        settings: How they are followed.
         listeners: Told of every report and failure.
 
     Attributes:
-        me: Name of this Global Master.
         verdicts: How often Local Masters said what.
         repairs: How many homes were chosen again after a rejection.
     """
@@ -353,7 +343,6 @@ class Following:
 
     @property
     def sender(self) -> str:
-        """See `TakesBids`."""
         return proposer(global_master_role(self.me), self._life)
 
     def bid(self, subcluster: SubClusterId, bid: CapacityBid) -> None:
@@ -361,7 +350,6 @@ class Following:
         self._followers[subcluster].bid = bid
 
     def start(self) -> None:
-        """Begin to follow."""
         self._tasks = [
             asyncio.create_task(self._follow_for_ever(follower), name=f"following-{subcluster}")
             for subcluster, follower in self._followers.items()
@@ -393,7 +381,6 @@ class Following:
         ]
 
     def repaired(self) -> None:
-        """See `VerifiesHomes`."""
         self.repairs += 1
 
     async def verify(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
@@ -419,7 +406,6 @@ class Following:
     async def verify_launches(
         self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
     ) -> Sequence[LaunchVerdict]:
-        """See `VerifiesLaunches`: a Local Master that says nothing stands in nobody's way."""
         verdicts: list[LaunchVerdict] = []
         unsaid = self._followers[subcluster].unsaid
         unsaid.add(news)

@@ -68,12 +68,9 @@ class LaunchVerification:
     """A Local Master's word on proposals: its book of tentative allocations, kept up with its view.
 
     Args:
-        subcluster: Whose.
         view: Of this sub-cluster, among others or alone.
-        clock: For times.
         lasts_s: How long a tentative allocation holds.
         offer_s: How long an offer to the best bidder stands; 0 makes none.
-        bids_last_s: How long a bid counts.
     """
 
     def __init__(
@@ -129,12 +126,10 @@ class LaunchVerification:
         return tuple(verdicts if self._offers.knows(sender) else map(_without_offers, verdicts))
 
     def hear_bid(self, bid: CapacityBid) -> None:
-        """Hear what a Global Master would have of room that comes free."""
         _ = self.book
         self._offers.place(bid, self._clock.now_s())
 
     def spoken_for(self) -> CapacityNotice:
-        """Room that reports show as free and that is spoken for."""
         return self._offers.told(self._clock.now_s())
 
 
@@ -155,11 +150,8 @@ class LaunchService:
     """Every attempt's proposals.
 
     Args:
-        view: What polls told.
-        clock: For times.
         lasts_s: How long a tentative allocation holds.
         elsewhere: The Local Masters, if they are processes of their own.
-        bids: The same, where they take bids.
 
     Attributes:
         verdicts: How often Local Masters said what.
@@ -190,7 +182,6 @@ class LaunchService:
         self.conflicts: Counter[tuple[SubClusterId, ConflictKind]] = Counter()
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
-        """See `PollListener`."""
         self._books[report.subcluster].reported(report, applied)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
@@ -274,7 +265,6 @@ class LaunchService:
         return rank if told_at_s + _BIDS_TOLD_LAST_S >= self._clock.now_s() else None
 
     async def close(self) -> None:
-        """Say nothing more."""
         for task in tuple(self._sending):
             task.cancel()
         await asyncio.gather(*self._sending, return_exceptions=True)

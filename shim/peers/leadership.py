@@ -21,11 +21,8 @@ class LeaseKeeper:
     """Tries to hold one lease for ever.
 
     Args:
-        store: Where leases are.
-        clock: Of this process.
         name: The role, see `shim.ports.lease_store.Lease`.
         holder: This process' life.
-        address: Where others reach the holder.
         for_s: Length of the lease: another takes over this long after the holder died.
     """
 

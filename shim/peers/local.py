@@ -90,8 +90,6 @@ class ReportService:
     Args:
         subcluster: Whose Local Master it is.
         life: Of the Local Master; no other has the same.
-        verify: Answers proposals.
-        clock: For the times that are told.
         verify_launches: Answers proposals for containers; the first argument is who proposes, in which life.
         room: Hears bids, and tells with each report and verdict what is spoken for; None for what tells nothing.
     """
@@ -115,13 +113,11 @@ class ReportService:
 
     @property
     def followers(self) -> tuple[str, ...]:
-        """Names of the present followers."""
         return tuple(sorted(follower.link.peer for follower in self._followers))
 
     # -- heartbeats --------------------------------------------------------------------------------------------------
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
-        """See `PollListener`."""
         del applied
         frame = self._publisher.publish(report, now_s=self._clock.now_s())
         frame = msgspec.structs.replace(frame, room=self._spoken_for())
@@ -130,7 +126,6 @@ class ReportService:
             follower.offer(data)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `PollListener`."""
         del subcluster
         data = (encode_frame(TroubleFrame(str(error), self._clock.now_s())),)
         for follower in self._followers:
@@ -212,7 +207,6 @@ class LocalMasterSettings:
 
     Attributes:
         heartbeats: How its ResourceManager is polled.
-        view: Limits of its own view.
         promise_s: How long promised room is kept.
         offer_s: How long room is kept for the best bid among Global Masters; 0 keeps none.
         tells: Whether it tells with each report what is spoken for; for measurements of what that is worth.
@@ -241,7 +235,6 @@ class StandingLocalMaster:
         manager: Of the sub-cluster.
         keeper: Of the lease `lm/<sub-cluster>`.
         clock: The machine's.
-        settings: How it works.
         life: Of this process; the fence is added for each life of the role.
         random: Spreads polls.
         listeners: Told of polls beside the Global Masters.
@@ -269,7 +262,6 @@ class StandingLocalMaster:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster of this Local Master."""
         return self._manager.subcluster
 
     @property

@@ -73,7 +73,6 @@ class PassedOnCounts:
         self.counts: Counter[str] = Counter({"sent": 0, "taken": 0, "failed": 0})
 
     def tell(self, passed: PassedOn) -> None:
-        """See `passing_on.ForwardingObserver`."""
         if passed.outcome is None:
             self.counts["failed"] += 1
         else:

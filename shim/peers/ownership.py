@@ -27,7 +27,6 @@ class Owner:
 
     Attributes:
         address: Where it is reached by other masters.
-        is_me: Whether that is this process.
     """
 
     master: GlobalMasterId
@@ -42,7 +41,6 @@ class OwnershipSettings:
     Attributes:
         holder: Life of this process.
         address: Where other masters reach it.
-        lease_s: Length of its leases.
     """
 
     master: GlobalMasterId
@@ -55,11 +53,8 @@ class QueueOwnership:
     """Keeps this Global Master's leases, and the roster.
 
     Args:
-        store: Where leases are.
         roster: Told of everybody's at each round.
-        queues: The queues that there are now.
         clock: The machine's.
-        settings: Who this is.
     """
 
     def __init__(
@@ -81,7 +76,6 @@ class QueueOwnership:
 
     @property
     def me(self) -> GlobalMasterId:
-        """Name of this Global Master."""
         return self._settings.master
 
     @property
@@ -180,13 +174,10 @@ class SchedulerAddresses:
     """Tells the others of the own server, and of theirs whoever asks.
 
     Args:
-        store: Where leases are.
         roster: The leases as last read.
         owner_of: Who owns the queue that an application names.
         clock: The machine's.
-        me: This Global Master.
         life: Of this process; no other has the same.
-        lease_s: Length of its leases.
     """
 
     def __init__(

@@ -55,8 +55,6 @@ class PassedOn:
     Attributes:
         number: Of the question on its link.
         owner: Who took it, or was asked in vain.
-        outcome: None if the owner could not be asked.
-        address: Where the other one is.
     """
 
     number: int
@@ -90,9 +88,6 @@ class PassingOn:
         me: Role of this Global Master, `gm/<id>`.
         listing: Shows what was passed on here, too, until its home tells of it.
         owner_of: Who owns the queue of a submission; None if nobody knows.
-        dialer: Makes links to the others.
-        answer_within_s: How long an owner is waited for.
-        observer: Told of everything that was passed on, or could not be.
     """
 
     def __init__(
@@ -117,7 +112,6 @@ class PassingOn:
         self._dialling: dict[str, asyncio.Lock] = {}
 
     async def submit(self, submission: Submission, *, accept: str = "application/json") -> Accepted | Rejected:
-        """See `SubmissionService.submit`."""
         owner = self._owner_of(submission.queue)
         if owner is None or owner.is_me:
             return await self._local.submit(submission, accept=accept)
@@ -186,9 +180,7 @@ class ForwardedSubmissionService:
     """Takes submissions that other Global Masters pass on; never passes them on again.
 
     Args:
-        local: What takes them.
         me: Role of this Global Master, `gm/<id>`.
-        observer: Told of each.
     """
 
     def __init__(self, local: TakesSubmissions, *, me: str, observer: ForwardingObserver = lambda _: None) -> None:

@@ -44,14 +44,12 @@ class Roster:
         """Take what the store told.
 
         Args:
-            leases: All of them.
             read_at_s: Monotonic time at which the store was asked.
         """
         self._leases = {lease.name: lease for lease in leases}
         self._read_at_s = read_at_s
 
     def all(self) -> Sequence[Lease]:
-        """Every lease as last read."""
         return tuple(self._leases.values())
 
     def local_master(self, subcluster: SubClusterId) -> Lease | None:
@@ -71,7 +69,6 @@ class Roster:
         }
 
     def owner(self, queue: str, now_s: float) -> tuple[GlobalMasterId, Lease] | None:
-        """The living Global Master that owns a queue."""
         lease = self._leases.get(queue_role(queue))
         if lease is None or not self.is_live(lease, now_s):
             return None
@@ -79,11 +76,9 @@ class Roster:
         return next(((master, its) for master, its in masters if its.holder == lease.holder), None)
 
     def queues(self) -> dict[str, Lease]:
-        """The lease of each queue, ended ones too."""
         return {name.removeprefix(_QUEUE): lease for name, lease in self._leases.items() if name.startswith(_QUEUE)}
 
     def is_live(self, lease: Lease, now_s: float) -> bool:
-        """True if a lease has not ended by now."""
         return lease.holder != "" and self.remaining_s(lease, now_s) > 0
 
     def remaining_s(self, lease: Lease, now_s: float) -> float:

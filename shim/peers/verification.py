@@ -24,8 +24,6 @@ class HomeVerification:
     Args:
         subcluster: Whose Local Master this is.
         view: Of this sub-cluster alone, kept by this Local Master's polls.
-        clock: For the ages.
-        settings: How homes are chosen.
     """
 
     def __init__(

@@ -107,7 +107,6 @@ def rows_in_slices(raw: bytes, head: bytes) -> Iterator[list[msgspec.Raw]]:
 
     Args:
         raw: A document that was told to be text, and plain.
-        head: Its beginning, up to the list.
 
     Raises:
         RemoteProtocolError: If it is no such document, or one that cannot be cut so: it is to be read in one go.
@@ -164,7 +163,6 @@ def plain_pieces(body: bytes) -> Iterator[bytes]:
 
 
 def _tokens_end(body: bytes, begin: int, most: int) -> int:
-    """Where whole texts, numbers and words end."""
     found = _TOKENS.match(body, begin, most)
     end = begin if found is None else found.end()
     rest = _REST_OF_WORD.match(body, end) if end >= most else None

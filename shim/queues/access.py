@@ -17,10 +17,7 @@ class QueueAccess:
     """The access lists of the policy.
 
     Args:
-        policy: As it is now.
         view: Tells what a name means at a sub-cluster: its scheduler takes the last part of a path for the whole.
-        groups_of: The groups of a user.
-        clock: For the view.
     """
 
     def __init__(
@@ -101,9 +98,6 @@ class QueueAccess:
         """Return whether a user administers a queue, as a sub-cluster calls it, or one above it.
 
         Args:
-            subcluster: Whose name of the queue it is.
-            queue: Its name there.
-            user: Who.
             groups: Tells his groups; asked only where a queue names groups.
         """
         policy = self._policy()

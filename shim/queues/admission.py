@@ -49,7 +49,6 @@ class WaitingPlace:
 
     Attributes:
         position: From 1.
-        count: How many wait there.
         expected_s: Seconds until its turn, at the present rate of starts; None while there is none.
     """
 
@@ -94,16 +93,10 @@ class AdmissionQueue:
     """Applications that wait for their queues; implements `Gate`.
 
     Args:
-        policy: The policy as it is now.
         view: What is known of the sub-clusters.
-        admissions: Operators' words.
-        store: Where what waits is kept.
         clock: The machine's.
-        groups_of: The groups of a user.
-        settings: How shares are enforced.
 
     Attributes:
-        access: Who may submit to which queue.
         meter: What queues hold and want, as last measured.
     """
 
@@ -138,7 +131,6 @@ class AdmissionQueue:
     # -- the gate ----------------------------------------------------------------------------------------------------
 
     def queue_of(self, submission: Submission) -> str:
-        """See `Gate`."""
         policy = self._policy()
         return self._path_of(policy, submission) if policy.queues or policy.mappings else submission.queue
 
@@ -157,7 +149,6 @@ class AdmissionQueue:
         return self.access.full_path(mapped)
 
     def enter(self, submission: Submission) -> Submission:
-        """See `Gate`."""
         policy = self._policy()
         if not policy.queues and not policy.mappings:
             return submission
@@ -195,7 +186,6 @@ class AdmissionQueue:
             raise ForbiddenError(message)
 
     def objection(self, submission: Submission) -> str:
-        """See `Gate`."""
         queue = self._queue_named(submission.queue)
         if queue is None or not (
             queue.is_sharing or queue.max_running or queue.max_user_running or queue.order == "work"
@@ -218,7 +208,6 @@ class AdmissionQueue:
         return ""
 
     def note_waiting(self, record: SubmissionRecord) -> None:
-        """See `Gate`."""
         self._take(record)
         queue = self._queue_of(record)
         ahead = 1 if queue is None else self._waiting_in(queue)
@@ -388,11 +377,9 @@ class AdmissionQueue:
         return self._queue_named(record.submission.queue)
 
     def _queue_named(self, name: str) -> FederatedQueue | None:
-        """As the policy finds it."""
         return self._policy().find(name or DEFAULT_QUEUE)
 
     def _applications(self, most: int) -> list[PendingApplication]:
-        """The first of each queue."""
         counts: dict[str, int] = {}
         found = []
         for record in self._records.values():

@@ -45,11 +45,9 @@ class AltruismAccount:
     """State of a job.
 
     Attributes:
-        latest: What it puts off now.
         has_given: Whether anything of its share was ever free for others.
         is_shadow: Whether it is only told so.
         stages: Its graph; None if that is not known.
-        seen: What is known of each stage.
     """
 
     queue: str
@@ -67,9 +65,7 @@ def shown_account(
     """Give an account as a plain JSON object.
 
     Args:
-        account: Of a job.
         parts: What it gave and received.
-        lent: Those of its containers that it was lent, and when.
     """
     latest, stages = account.latest, account.stages
     credits_ = sum((part.credits for part in parts), start=NO_CREDITS)
@@ -120,7 +116,6 @@ def _shown_stage(stage: Stage, graph: tuple[Stage, ...], seen: StageSeen) -> dic
 
 
 def _sureness(seen: StageSeen) -> str:
-    """Say how much of a stage is known."""
     counted = "tasks counted by its ApplicationMaster; " if seen.is_counted else ""
     times = counted + f"times of {seen.times_from} ({seen.n_times})" if seen.times_from else "no times as yet"
     return times if seen.waiting is not None else f"{times}; tasks left not known"
@@ -139,9 +134,7 @@ _PAUSE = 9.0
 class AltruisticAttempt(SeenAttempt, Protocol):
     """The part of `MultiClusterAttempt` that is used here."""
 
-    def tell(self, event: Recall) -> None:
-        """Take in what is wanted of it."""
-        ...
+    def tell(self, event: Recall) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +142,7 @@ class AltruismWorld:
     """Collaborators of altruism.
 
     Attributes:
-        policy: As it is now.
-        room: Knows the queues' shares.
         credits: Takes down what jobs give and receive.
-        interval_s: From one look to the next.
     """
 
     policy: Callable[[], SharePolicy]
@@ -167,11 +157,7 @@ class AltruismWorld:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """Findings of one look, by queue.
-
-    Attributes:
-        step_s: Since the look before.
-    """
+    """Findings of one look, by queue."""
 
     at_s: float
     step_s: float
@@ -182,12 +168,7 @@ class _Looked:
 
 
 class AltruismService:
-    """Looks, for ever. `run` does it until cancelled; `look` once.
-
-    Args:
-        world: What it stands on.
-        spans: The attempts whose calls are read here.
-    """
+    """Looks, for ever. `run` does it until cancelled; `look` once."""
 
     def __init__(self, world: AltruismWorld, spans: Callable[[], Sequence["AltruisticAttempt"]]) -> None:
         self._world = world
@@ -214,7 +195,6 @@ class AltruismService:
             await clock.sleep(max(self._world.interval_s, _PAUSE * spent_s))
 
     def look(self) -> None:
-        """Look once, and say what is to be held back."""
         looked = self._gather()
         self._tell(looked, self._plan(looked))
 
@@ -351,7 +331,6 @@ class AltruismService:
         """Give what is known of a job's altruism as a plain JSON object; None for a job of no altruistic queue.
 
         Args:
-            application: The job.
             parts: What it gave and received; None for what was counted here.
         """
         known = self._world.credits.parts(application) if parts is None else parts

@@ -14,13 +14,7 @@ MOST_USERS = 50
 
 
 class AltruismReports:
-    """Answers what jobs put off, gave and received.
-
-    Args:
-        policy: As it is now.
-        service: Knows the jobs whose calls are read here.
-        keeping: Knows debits and credits.
-    """
+    """Answers what jobs put off, gave and received."""
 
     def __init__(self, policy: Callable[[], SharePolicy], service: AltruismService, keeping: CreditKeeping) -> None:
         self._policy = policy

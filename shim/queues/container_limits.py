@@ -26,8 +26,6 @@ class ContainerLimits:
     Args:
         view: What is known of the sub-clusters.
         admissions: Operators' words: what takes no applications does not count.
-        clock: For the view.
-        policy: The policy as it is now.
         queue_of_user: Path of the queue of a user's applications that name none.
     """
 

@@ -30,11 +30,7 @@ Sums = dict[tuple[str, str], Credits]
 
 @dataclass(slots=True)
 class _Part:
-    """A part as it grows.
-
-    Attributes:
-        written: What the store has of it.
-    """
+    """A part as it grows."""
 
     row: CreditRow
     written: Credits = NO_CREDITS
@@ -103,13 +99,7 @@ class CreditBook:
 
 
 class CreditKeeping:
-    """Writes a book and knows the sums of all. `run` does it for ever, `turn` once.
-
-    Args:
-        book: Is written.
-        store: Where credits are kept.
-        clock: For times.
-    """
+    """Writes a book and knows the sums of all. `run` does it for ever, `turn` once."""
 
     def __init__(self, book: CreditBook, store: CreditStore, clock: Clock) -> None:
         self._book = book
@@ -121,7 +111,6 @@ class CreditKeeping:
         self._forget_at_s = float("-inf")
 
     async def run(self) -> None:
-        """Write until cancelled."""
         while True:
             await self.turn()
             await self._clock.sleep(_TURN_S)

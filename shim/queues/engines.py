@@ -48,14 +48,12 @@ class EngineGraphs:
             self._counts.popitem(last=False)
 
     def counts(self, application: ApplicationId, now_s: float) -> tuple[TaskCounts, ...] | str:
-        """See `JobGraphs`."""
         at_s, counts = self._counts.get(application, (0.0, ""))
         if isinstance(counts, str):
             return counts
         return counts if now_s - at_s <= _COUNTS_LAST_S else "its ApplicationMaster has not counted its tasks for long"
 
     def stages(self, application: ApplicationId, engine: str) -> StagesOfJob | str:
-        """See `JobGraphs`."""
         found = self._read.get(application)
         if found is None and engine == "MAPREDUCE":
             found = _MAPREDUCE

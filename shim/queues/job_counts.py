@@ -46,7 +46,6 @@ class JobCountReader(JobReader[JobCounts]):
         self._silent: dict[ApplicationId, _Silence] = {}
 
     async def look(self) -> None:
-        """Ask every job that is due, a few at a time."""
         jobs = self._readable()
         here = {job.application for job in jobs}
         self._silent = {id_: silence for id_, silence in self._silent.items() if id_ in here}

@@ -46,7 +46,6 @@ class JobPlanReader(JobReader[JobPlans]):
         self._work = OffLoop(limit_s=_LIMIT_S)
 
     async def look(self) -> None:
-        """Read the plans of jobs that have none as yet, a few at a time."""
         self._turn += 1
         readable = self._readable()
         here = {job.application for job in readable}

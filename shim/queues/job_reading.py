@@ -12,13 +12,7 @@ from shim.queues.engines import EngineGraphs
 
 @dataclass(frozen=True, slots=True)
 class PlannedFor:
-    """A job whose stages are wanted.
-
-    Attributes:
-        engine: Its application type.
-        user: Whose it is.
-        home: Its sub-cluster.
-    """
+    """A job whose stages are wanted."""
 
     application: ApplicationId
     engine: str
@@ -38,11 +32,7 @@ class JobReader(ABC, Generic[Source]):
     """Reads, for ever. `run` does it until cancelled; `look` once.
 
     Args:
-        graphs: Take what was read.
-        sources: By whom it is read, one for each engine.
         jobs: Jobs of altruistic queues, as they are now.
-        clock: Says when to look next.
-        interval_s: From one look to the next.
     """
 
     def __init__(

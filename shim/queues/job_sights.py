@@ -22,14 +22,10 @@ class SeenAttempt(Protocol):
     """The part of `MultiClusterAttempt` that is looked at."""
 
     @property
-    def attempt(self) -> Attempt:
-        """The owner of the calls."""
-        ...
+    def attempt(self) -> Attempt: ...
 
     @property
-    def holdings(self) -> AttemptHoldings:
-        """Containers and asks of it."""
-        ...
+    def holdings(self) -> AttemptHoldings: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +34,6 @@ class JobObservation:
 
     Attributes:
         tasks: Its containers but for its ApplicationMaster's own.
-        stages: Of it, or why they are not known.
         seen: Findings on each stage, as far as they go; none where stages are not known.
         facts: The same where they are enough to plan the job; else why they are not.
         is_current: Whether the stages are known to be of what runs now.
@@ -56,7 +51,6 @@ class JobObservations:
 
     Args:
         view: Tells of each application of which engine it is, and by what it is known again.
-        graphs: Of jobs.
     """
 
     def __init__(self, view: FederationView, graphs: JobGraphs) -> None:
@@ -75,12 +69,7 @@ class JobObservations:
         return None if status is FinalStatus.UNDEFINED else status is FinalStatus.SUCCEEDED
 
     def look(self, span: SeenAttempt, now_s: float) -> JobObservation:
-        """Look at a job.
-
-        Args:
-            span: Its attempt.
-            now_s: Now.
-        """
+        """Look at a job."""
         attempt, asks = span.attempt, span.holdings.asks
         document = self._view.applications.find(attempt.id.application)
         # runs may be numbered: jobs of one name that are others have other stages

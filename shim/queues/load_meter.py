@@ -66,7 +66,6 @@ class MeterSnapshot:
     """Input of a measurement, as it was at one moment: safe to measure on another thread.
 
     Attributes:
-        looks: The sub-clusters.
         unfinished: Applications that have a home and have not ended.
         on_the_way: Those that were let through and that the view does not show.
         withheld: What queues ask for and no scheduler has been told, by path.
@@ -115,7 +114,6 @@ class LoadMeter:
 
     Args:
         view: What is known of the sub-clusters.
-        admissions: Operators' words.
         clock: The machine's.
         absent_after_s: What a sub-cluster has that told nothing for this long does not count.
 
@@ -152,7 +150,6 @@ class LoadMeter:
         return self._load
 
     def renew(self, policy: SharePolicy) -> FederationLoad:
-        """Measured now, and from now on the current one."""
         self._load, self._measured_s = self.measure(policy), self._clock.monotonic_s()
         return self._load
 
@@ -261,8 +258,6 @@ class UnnamedQueues:
     """Completes policies by the queues that sub-clusters have and a policy does not name.
 
     Args:
-        view: Tells what queues there are.
-        clock: For the view.
         defaults: What these do; where nothing is held, spanned or ordered, policies stay as they are.
     """
 

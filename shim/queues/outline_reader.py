@@ -53,13 +53,7 @@ class OutlineWorld:
 
 
 class OutlineReader:
-    """Looks, for ever. `run` does it until cancelled; `look` once.
-
-    Args:
-        world: What it stands on.
-        outlines: Take what was found.
-        spans: The attempts whose calls are read here.
-    """
+    """Looks, for ever. `run` does it until cancelled; `look` once."""
 
     def __init__(self, world: OutlineWorld, outlines: JobOutlines, spans: Callable[[], Sequence[SeenAttempt]]) -> None:
         self._world = world
@@ -70,7 +64,6 @@ class OutlineReader:
         self._work = OffLoop()
 
     async def run(self) -> None:
-        """Look until cancelled."""
         clock = self._world.clock
         while True:
             seen, began_s = self._seen(), clock.monotonic_s()

@@ -27,9 +27,7 @@ class PolicyDifference:
     """Difference between the policy that holds and that of the configuration file.
 
     Attributes:
-        version: The one that holds.
         queues: Paths of queues that one of the two lacks, or that differ.
-        has_other_mappings: Whether who is put into which queue differs.
         has_other_rules: Whether operators' constraints or node groups differ.
     """
 
@@ -39,7 +37,6 @@ class PolicyDifference:
     has_other_rules: bool = False
 
     def __str__(self) -> str:
-        """For people."""
         what = [f"queues {', '.join(self.queues)}"] if self.queues else []
         what += ["[[mapping]]"] if self.has_other_mappings else []
         what += ["[[constraint]] and [[node_group]]"] if self.has_other_rules else []
@@ -62,14 +59,11 @@ class PolicyService:
     """Use cases of the policy.
 
     Args:
-        store: Where versions are kept.
         first: The policy of the configuration file, version 0, as text: what holds until one is applied.
-        parse: Reads a policy.
         clock: The machine's.
         work: Where policies are read: a large one takes longer than the event loop may be held.
 
     Attributes:
-        work: The same.
         current: The policy that holds, as last read from the store.
     """
 
@@ -86,7 +80,6 @@ class PolicyService:
 
     @property
     def newest(self) -> PolicyVersion:
-        """The same as it was applied."""
         return self._newest
 
     def difference(self) -> PolicyDifference | None:
@@ -139,10 +132,6 @@ class PolicyService:
         """Keep a policy and let it hold from now on, here, and within seconds in every other Heddle.
 
         Args:
-            text: The policy file.
-            source: What messages call it.
-            by: Who applies it.
-            note: Why.
             expected: The version that it replaces; None for whichever holds.
 
         Raises:

@@ -39,14 +39,9 @@ class PreemptionWorld:
     """Collaborators of preemption.
 
     Attributes:
-        policy: As it is now.
         view: What is known of the sub-clusters.
-        room: Knows what queues hold and are entitled to.
-        log: Where every act is written down.
         clock: The machine's.
-        interval_s: From one look to the next.
         lent: Containers that jobs were lent by others of their queue.
-        needs: What such others need back now.
         shares: What each job of such a queue may have by its share of it.
     """
 
@@ -62,13 +57,7 @@ class PreemptionWorld:
 
 
 class PreemptionService:
-    """Looks, for ever. `run` does it until cancelled; `round` once.
-
-    Args:
-        world: What it stands on.
-        spans: The attempts whose calls are read here.
-        settings: Patience.
-    """
+    """Looks, for ever. `run` does it until cancelled; `round` once."""
 
     def __init__(
         self, world: PreemptionWorld, spans: Callable[[], Sequence[MultiClusterAttempt]], settings: PreemptionSettings
@@ -83,7 +72,6 @@ class PreemptionService:
         world.room.count_withheld(self._withheld)
 
     async def run(self) -> None:
-        """Look until cancelled."""
         while True:
             await self.round()
             await self._world.clock.sleep(self._world.interval_s)

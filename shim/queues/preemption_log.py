@@ -22,11 +22,7 @@ _MINUTE_MS = 60_000
 
 
 class PreemptionLog:
-    """The newest acts of each application, and counts of all.
-
-    Args:
-        store: Where acts are kept.
-    """
+    """The newest acts of each application, and counts of all."""
 
     def __init__(self, store: ActStore) -> None:
         self._store = store
@@ -56,12 +52,7 @@ class PreemptionLog:
         return True
 
     async def recall(self, applications: Iterable[ApplicationId], at_ms: int) -> Memory | None:
-        """Earlier preemption of some applications, and all that was taken within the minute; None if nobody knows.
-
-        Args:
-            applications: Of which nothing is in memory.
-            at_ms: Now.
-        """
+        """Earlier preemption of some applications, and all that was taken within the minute; None if nobody knows."""
         try:
             found = {name: await self._store.of(name) for name in applications}
             lately = await self._store.since(at_ms - _MINUTE_MS)

@@ -21,8 +21,6 @@ class ReservationAccess:
     """Checks requests about reservations.
 
     Args:
-        access: The access lists.
-        managers: The ResourceManagers.
         answer_within_s: Seconds for one question.
     """
 
@@ -40,7 +38,6 @@ class ReservationAccess:
             subcluster: Where the request goes.
             queue: The queue that it names; empty if it names none.
             reservation: The id that it names; empty if it names none.
-            user: Who asks.
 
         Raises:
             ForbiddenError: It is in a queue that the user may not submit to.
@@ -65,7 +62,6 @@ class ReservationAccess:
                 raise ForbiddenError(f"User {user} does not have permission to change {reservation} of queue {path}")
 
     async def _is_in(self, subcluster: SubClusterId, path: str, reservation: str) -> bool:
-        """True if a reservation is in a queue."""
         untold = f"sub-cluster {subcluster} does not tell in which queue {reservation} is"
         manager, timeout_s = self._managers[subcluster], self._answer_within_s
         try:

@@ -47,7 +47,6 @@ class ShareHistory:
     """Keeps 1,440 samples of at most 1,000 queues, those that are entitled to most: at most 12 MB.
 
     Args:
-        statuses: How queues stand by the last look at them.
         clock: The machine's.
     """
 
@@ -86,7 +85,6 @@ class ShareHistory:
         return [each.at_ms for each in self._since(since_ms)]
 
     def of(self, queues: Sequence[str], since_ms: int = 0) -> list[ShareSeries]:
-        """Some queues, at `times_ms`."""
         samples = self._since(since_ms)
         return [
             ShareSeries(

@@ -18,7 +18,6 @@ class SharePreview:
     """Pure, so that a thread may reckon while the event loop goes on.
 
     Attributes:
-        meter: What queues hold.
         waiting: What waits for its queue's turn.
     """
 
@@ -36,7 +35,6 @@ class SharePreview:
         return share_status_of(policy, self.load(policy), applications, self.settings)
 
     def load(self, policy: SharePolicy) -> FederationLoad:
-        """Holdings of the queues of a policy."""
         return self.meter.measure(policy)
 
 
@@ -51,7 +49,6 @@ def pending_application_of(
     is_released: bool = False,
     waited_s: float = 0.0,
 ) -> PendingApplication:
-    """An application that waits for the turn of a queue."""
     return PendingApplication(
         submission.application_id,
         queue.path,

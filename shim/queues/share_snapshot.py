@@ -37,10 +37,6 @@ class FederationNow:
 
     Attributes:
         at_s: Now; seconds since the epoch.
-        load: What queues hold.
-        division: What they are entitled to.
-        looks: The sub-clusters.
-        late: Those that do not tell how they are at this moment.
     """
 
     at_s: float
@@ -63,14 +59,7 @@ def take_snapshot(
     seen_s: Mapping[ContainerId, float],
     lent: Collection[ContainerId] = frozenset(),
 ) -> ShareSnapshot:
-    """Put it together.
-
-    Args:
-        now: What reports say.
-        relayed: What is known of attempts.
-        seen_s: When each of their containers was first seen.
-        lent: Those of them that were lent.
-    """
+    """Put it together."""
     usable = {seen.subcluster for seen in now.usable}
     found = [(each, queue) for each in relayed if (queue := now.policy.find(each.attempt.queue)) is not None]
     return ShareSnapshot(
@@ -129,8 +118,6 @@ class _Pending:
 
     Attributes:
         unit: Size of the largest kind of container.
-        count: How many there are.
-        within: How many of them the scheduler there lets it have.
     """
 
     unit: ResourceVector
@@ -199,7 +186,6 @@ def _free(seen: SubClusterView, unit: ResourceVector) -> int:
 
 
 def _containers_of(report: QueueReport) -> tuple[ResourceVector, int]:
-    """The mean size of the containers that a queue waits for, and how many they are."""
     pending, count = report.pending, report.pending_containers
     if count == 0:
         return _ASSUMED, max(1, count_fitting(pending, _ASSUMED, slack=0.0))

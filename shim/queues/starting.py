@@ -29,12 +29,7 @@ class Starting:
     """Looks at who waits, for ever.
 
     Args:
-        room: Who waits.
-        submissions: Starts them.
-        store: Where what waits is kept, with its body.
-        view: Where refusals are shown.
         clock: The machine's.
-        interval_s: From the end of one look to the next.
         is_mine: Whether this Heddle decides who starts in a queue: of several one does.
     """
 
@@ -59,7 +54,6 @@ class Starting:
         self._attempts = DeliveryAttempts()
 
     async def run(self) -> None:
-        """Look until cancelled."""
         while True:
             try:
                 await self.round()

@@ -48,11 +48,7 @@ class UsageKeeping:
     """Writes what reports tell; a listener of heartbeats. `run` does it for ever, `turn` once.
 
     Args:
-        view: Knows applications.
         accounts: Knows what they use beyond their homes.
-        form: Reads documents.
-        store: Where usage is kept.
-        clock: For times.
         is_mine: Whether this Heddle writes the applications of a queue.
         ended: Told of each application that has ended, with the memory times time that it has used (MiB x s).
     """
@@ -81,7 +77,6 @@ class UsageKeeping:
         self._forget_at_s = 0.0
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
-        """See `PollListener`."""
         self._due |= dict.fromkeys(report.applications)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
@@ -106,7 +101,6 @@ class UsageKeeping:
             self._accounts.restore(application, user, home, {row.subcluster: row.part for row in parts})
 
     async def run(self) -> None:
-        """Write until cancelled."""
         while True:
             await self._clock.sleep(_TURN_S)
             await self.turn()
@@ -184,10 +178,7 @@ class UsageReports:
     """Answers what was used: administrators everything, everybody else what their own applications used.
 
     Args:
-        store: Knows it.
         credits_: Knows what jobs of altruistic queues gave and received.
-        clock: For what lives.
-        is_admin: Whether a caller may see everything.
     """
 
     def __init__(

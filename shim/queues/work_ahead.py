@@ -46,10 +46,7 @@ class WorkAhead:
     """Measures the work of live applications, at most once a second and sub-cluster.
 
     Args:
-        view: What is known of applications.
         clock: The machine's.
-        of_live: Work that a live application is expected to be.
-        of_submission: The same of one that is submitted.
     """
 
     def __init__(

@@ -27,11 +27,7 @@ Places = dict[int, int]
 
 
 class NodeCapacity:
-    """int64 arrays of shape (n_nodes, n_resources): memory in MiB, virtual cores, then the other types by name.
-
-    Args:
-        subcluster: Whose nodes.
-    """
+    """int64 arrays of shape (n_nodes, n_resources): memory in MiB, virtual cores, then the other types by name."""
 
     def __init__(self, subcluster: SubClusterId) -> None:
         self._subcluster = subcluster
@@ -43,7 +39,6 @@ class NodeCapacity:
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """Room left on each node; not to be written."""
         return self._left
 
     @property
@@ -66,15 +61,12 @@ class NodeCapacity:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all that was counted on."""
         self._left = self._reported.copy()
 
     def count(self, kind: ContainerKind) -> int:
-        """Number of containers of a kind that the nodes could hold."""
         return int(self.slots(kind).sum())
 
     def could_hold(self, kind: ContainerKind) -> bool:
-        """Return whether a node could hold one of a kind if it were empty."""
         need, columns = self._need(kind)
         rows = np.flatnonzero(self._mask(kind))
         totals = (self._amounts(self._nodes[row].total) for row in rows.tolist())  # mostly the first one could
@@ -88,7 +80,6 @@ class NodeCapacity:
         return self._slots(kind, need, columns)
 
     def slots_on(self, row: int, kind: ContainerKind) -> int:
-        """Number of containers of a kind that one node could hold."""
         need, columns = self._need(kind)
         if not columns or not self._mask(kind)[row]:
             return 0
@@ -105,7 +96,6 @@ class NodeCapacity:
         return {int(row): int(taken[row]) for row in rows}
 
     def give_back(self, kind: ContainerKind, places: Mapping[int, int]) -> None:
-        """Count on these no longer."""
         need, _ = self._need(kind)
         for row, count in places.items():
             self._left[row] += need * count
@@ -132,12 +122,10 @@ class NodeCapacity:
         return [vector.memory_mib, vector.vcores, *(vector.others.get(name, 0) for name in self._types[2:])]
 
     def _need(self, kind: ContainerKind) -> tuple[NDArray[np.int64], list[int]]:
-        """Amounts of each type in a container, and the types that it takes something of."""
         need = np.array(self._amounts(kind.resource), dtype=np.int64)
         return need, [int(column) for column in np.flatnonzero(need > 0)]
 
     def _slots(self, kind: ContainerKind, need: NDArray[np.int64], columns: list[int]) -> NDArray[np.int64]:
-        """Number of such containers that each node could hold."""
         slots = np.min(self._left[:, columns] // need[columns], axis=1)
         return np.where(self._mask(kind), np.maximum(slots, 0), 0)
 
@@ -190,9 +178,7 @@ class NamedPlaces:
     Racks of one name in two sub-clusters are two racks: most are called `/default-rack`.
 
     Attributes:
-        nodes: Rows of the nodes of each host.
         racks: int64 array of shape (n_nodes,): number of each node's rack.
-        numbers: Numbers of the racks of each name.
     """
 
     nodes: Mapping[str, Sequence[int]]
@@ -279,7 +265,6 @@ class NodeRows:
         """Index of the nodes' present room.
 
         Args:
-            capacity: Of every sub-cluster.
             types: Resource types, by column.
             weights: How much the queue prefers each sub-cluster; 1 for those that are not in here.
         """
@@ -313,7 +298,6 @@ class NodeRows:
         return tuple(node.node for reports in self._reports for node in reports)
 
     def host(self, row: int) -> str:
-        """The host of a node."""
         cell = self._base.cells[self._base.cell_of(row)]
         return self._reports[cell.cluster][row - cell.start].node.host
 
@@ -336,10 +320,8 @@ def need_of(resource: ResourceVector, label: str, places: Sequence[str], types: 
     """Requirements of a container, in the words of the index.
 
     Args:
-        resource: Of one container.
         label: Node label; empty for nodes without one, which no other request may have.
         places: Hosts and racks that alone will do; empty for any.
-        types: Resource types, by column.
     """
     requires = {_LABEL + label}
     if places:
@@ -348,7 +330,6 @@ def need_of(resource: ResourceVector, label: str, places: Sequence[str], types: 
 
 
 def amounts_of(resource: ResourceVector, types: Sequence[str]) -> tuple[int, ...]:
-    """Amounts by column."""
     others = resource.others
     return (resource.memory_mib, resource.vcores, *(others.get(name, 0) for name in types[len(FIRST_TYPES) :]))
 

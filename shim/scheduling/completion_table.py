@@ -103,7 +103,6 @@ class JobForecast:
     """Prediction for a job from its former runs.
 
     Attributes:
-        stages: Of a former run.
         table: C(p, a); None where nothing was simulated: Amdahl's estimate then.
         indicator: A name of `INDICATORS`, which the table was made with.
     """

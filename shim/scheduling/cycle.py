@@ -198,14 +198,12 @@ def partial_gangs(plan: Plan, snapshot: Snapshot) -> frozenset[int]:
 
 
 def without_gangs(snapshot: Snapshot, gangs: Collection[int]) -> Snapshot:
-    """A snapshot in which some gangs do not wait."""
     requests = snapshot.requests
     is_in = np.isin(requests.numbers[RequestColumn.GANG][requests.live], list(gangs))
     return replace(snapshot, requests=replace(requests, live=requests.live[~is_in], distinct=None))
 
 
 def without_grants(plan: Plan, snapshot: Snapshot, gangs: Collection[int]) -> Plan:
-    """A plan that grants nothing of some gangs, and says so."""
     if not gangs:
         return plan
     numbers, granted = snapshot.requests.numbers, plan.granted()
@@ -288,7 +286,6 @@ class Standings:
         return (self.excess[queue] + share) / share if order is QueueOrder.MOST_OWED_FIRST else 0.0
 
     def hold(self, queue: int, need: Need, count: int) -> None:
-        """Count so many containers more as held by a queue."""
         self.excess[queue] += count * self.part_of(need)
 
     def move(self, need: Need, *, giver: int, taker: int) -> None:
@@ -351,7 +348,6 @@ def _ask_back(
 
 
 def _count_grants(snapshot: Snapshot, granted: Mapping[int, int], standings: Standings) -> None:
-    """Count what this plan grants as held."""
     for request, count in granted.items():
         job = snapshot.requests.numbers[RequestColumn.JOB, request]
         queue = int(snapshot.jobs[Column.QUEUE, job])

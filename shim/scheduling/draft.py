@@ -40,8 +40,6 @@ class Draft:
 
     Args:
         snapshot: What the cycle starts from.
-        policy: How it places.
-        state: Of the cycle.
         turns: The requests in their order.
     """
 
@@ -164,7 +162,6 @@ class Draft:
         return kept
 
     def _place_gang(self, members: Sequence[int]) -> None:
-        """Place all that waits of a gang, or undo what was placed."""
         mark, found = self._matcher.mark(), list[PlannedGrant]()
         for request in members:
             found += self._matcher.fill(request, self._needs[request], self.left(request))
@@ -182,7 +179,6 @@ class Draft:
         self._granted[grant.request] = self._granted.get(grant.request, 0) + grant.count
 
     def hold(self, request: int, code: ReasonCode) -> None:
-        """Let a request wait, and say why."""
         queue = int(self._snapshot.jobs[Column.QUEUE, self._snapshot.requests.numbers[RequestColumn.JOB, request]])
         name = self._snapshot.queues.names[queue] if queue >= 0 else ""
         self._holds.append(Hold(request, self.left(request), Reason(code, (("queue", name),))))
@@ -253,7 +249,6 @@ class _Supply:
     """Room for one need.
 
     Attributes:
-        demand: The types that it takes something of, and how much.
         room: int64 array of shape (K,): containers that fit at most, by cell.
         cursor: int64 array of shape (K,): rows before it have no room any more.
         mask: bool array of shape (N + 1,): nodes that will do; None for all.
@@ -323,7 +318,6 @@ class Sweep:
         return supply is not None and not supply.room.any()
 
     def mark(self) -> object:
-        """See `Matcher`."""
         supplies = {
             key: replace(supply, room=supply.room.copy(), cursor=supply.cursor.copy())
             for key, supply in self._supplies.items()
@@ -333,7 +327,6 @@ class Sweep:
         return _Mark(free, cell_free, supplies, held)
 
     def undo(self, mark: object) -> None:
-        """See `Matcher`."""
         assert isinstance(mark, _Mark)  # noqa: S101 - its own mark
         self._free, self._cell_free, self._supplies, self._queue_held = (
             mark.free,
@@ -498,7 +491,6 @@ class Sweep:
         return supply
 
     def _mask(self, need: Need, allowed: int) -> NDArray[np.bool_] | None:
-        """Nodes that will do; None for all."""
         cells = self._snapshot.nodes.cells
         if not need.is_constrained and allowed == ANY_CLUSTER:
             return None
@@ -528,7 +520,6 @@ class Sweep:
 
 
 def _first(amounts: IntArray, most: int) -> IntArray:
-    """So much of the amounts, in their order, that they sum up to `most`."""
     before = amounts.cumsum() - amounts
     first: IntArray = np.clip(most - before, 0, amounts)
     return first

@@ -81,7 +81,6 @@ class Resemblance:
         Args:
             n_tasks: How many tasks it had; of one that had a single one nothing is learnt.
             log2_sum: Sum over its tasks of `log2_of`.
-            log2_squares: Sum of the squares of the same.
         """
         if n_tasks < 2.0:  # noqa: PLR2004 - a single one differs from none
             return
@@ -438,12 +437,10 @@ _MOST_JOB_KEY = 1024
 
 
 def recurring_key(summary: ApplicationSummary) -> str:
-    """By what an application is known again."""
     return recurring_key_of(summary.user, summary.application_type, summary.name)
 
 
 def recurring_key_of(user: str, application_type: str, name: str) -> str:
-    """By what an application of that user, type and name is known again."""
     return f"{user} {application_type} {_DATE.sub('#', name[:_LONGEST_NAME])}"
 
 
@@ -497,11 +494,7 @@ def work_left(ended: int, ended_s: float, running: int, asked: int, run: FormerR
     """Estimate what is left of a run: by the mean of its containers that ended, and by the last run while few have.
 
     Args:
-        ended: Its containers that ended.
         ended_s: How long they ran in all.
-        running: Containers that it has.
-        asked: Those, and what it asks for.
-        run: Its last run, if it is known.
 
     Returns:
         None where nothing has taught anything.
@@ -520,13 +513,7 @@ def work_left(ended: int, ended_s: float, running: int, asked: int, run: FormerR
 
 
 class RecurringJobModels:
-    """The models of one queue.
-
-    Args:
-        everything: The model of all queues.
-        queue: Its path.
-        runs: Former runs of all queues.
-    """
+    """The models of one queue."""
 
     def __init__(self, everything: DurationModel, queue: str = "", runs: FormerRuns | None = None) -> None:
         self._name = queue

@@ -20,7 +20,6 @@ class FormerStage:
 
     Attributes:
         durations_s: What its tasks took, failed ones not counted: a sample, of one at least.
-        n_tasks: How many it has.
         queued_s: How long its tasks were ready and waited, in all.
         begins_s: From the begin of the run to that of the stage; `ends_s` likewise to its end.
         parents: Numbers of the stages that end before it begins; smaller than its own.
@@ -35,12 +34,10 @@ class FormerStage:
 
     @property
     def work_s(self) -> float:
-        """Time of all of its tasks."""
         return self.n_tasks * sum(self.durations_s) / len(self.durations_s)
 
     @property
     def longest_s(self) -> float:
-        """Time of its longest task."""
         return max(self.durations_s)
 
 

@@ -190,7 +190,6 @@ class FreeCapacity:
         return Plan(self.grants, self.holds, self.reservations, self.take_backs)
 
     def undo(self, n_grants: int) -> None:
-        """Give back all grants but the first so many."""
         while len(self.grants) > n_grants:
             grant = self.grants.pop()
             demand = np.array(self._snapshot.requests.needs[grant.request].demand, dtype=np.int64) * grant.count

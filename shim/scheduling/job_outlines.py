@@ -18,7 +18,6 @@ class JobOutline:
     Attributes:
         stages: Parents before their children; demands are of `FIRST_TYPES`.
         finished: Ended tasks of each stage.
-        by_priority: Number of the stage, by the priority of asks.
         weights: How early each stage is wanted; see `Knowledge.stage_weights`.
     """
 
@@ -50,7 +49,6 @@ class JobOutlines:
             self._outlines[attempt] = outline
 
     def keep(self, attempts: Collection[ApplicationAttemptId]) -> None:
-        """Forget the attempts that are not here any more."""
         self._outlines = {each: known for each, known in self._outlines.items() if each in attempts}
 
     def of(self, attempt: ApplicationAttemptId) -> JobOutline | None:
@@ -61,7 +59,6 @@ class JobOutlines:
 def outlines_of(
     outline_of: OutlineOf, attempts: Iterable[ApplicationAttemptId]
 ) -> Mapping[ApplicationAttemptId, JobOutline]:
-    """Give the outlines of those attempts whose are known."""
     found = ((attempt, outline_of(attempt)) for attempt in attempts)
     return {attempt: outline for attempt, outline in found if outline is not None}
 
@@ -70,7 +67,6 @@ def known_graphs(outlines: Mapping[int, JobOutline], n_types: int) -> Knowledge:
     """Put outlines into the form that policies read.
 
     Args:
-        outlines: By the row of the job.
         n_types: How many resource types demands have there; stages need nothing of those beyond `FIRST_TYPES`.
     """
     more = (0,) * (n_types - len(FIRST_TYPES))

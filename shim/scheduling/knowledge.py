@@ -18,7 +18,6 @@ class StageOutline:
     """A stage as far as it is known before it ran.
 
     Attributes:
-        n_tasks: How many tasks it has.
         expected_s: How long one is expected to run.
         demand: Amount of each resource type for one of them.
         parents: Numbers of the stages that end before it begins.

@@ -30,9 +30,6 @@ class Cell:
     """Nodes of one cluster that are searched together.
 
     Attributes:
-        cluster: Row of the cluster.
-        start: First row.
-        size: Number of rows.
         weight: How much placements that spread prefer it; 0 closes it to them.
         vectors: For each property, the bits of the nodes that have it.
         fits: For each shape, the bits of the nodes where it fits.
@@ -47,12 +44,10 @@ class Cell:
 
     @property
     def all_bits(self) -> int:
-        """One bit for each node."""
         return (1 << self.size) - 1
 
     @property
     def rows(self) -> slice:
-        """The rows of its nodes."""
         return slice(self.start, self.start + self.size)
 
     def eligible(self, need: Need) -> int:
@@ -70,9 +65,6 @@ CellT_co = TypeVar("CellT_co", bound=Cell, covariant=True)
 
 class NodeIndex(Generic[CellT_co]):
     """Nodes by resources, in cells, with bit-vectors for matching.
-
-    Args:
-        n_resources: Number of resource types.
 
     Attributes:
         free: int64 array of shape (n_nodes, n_resources): what may still be allocated.
@@ -96,7 +88,6 @@ class NodeIndex(Generic[CellT_co]):
         self._flat = memoryview(b"").cast("q")
 
     def __len__(self) -> int:
-        """Number of nodes."""
         return len(self._cell_of)
 
     @property
@@ -105,7 +96,6 @@ class NodeIndex(Generic[CellT_co]):
         return self._shape_list
 
     def cell_of(self, row: int) -> int:
-        """Index of a row's cell."""
         return self._cell_of[row]
 
     def free_of(self, row: int) -> tuple[int, ...]:
@@ -128,7 +118,6 @@ class NodeIndex(Generic[CellT_co]):
         return shape
 
     def count_fitting(self, demand: tuple[int, ...]) -> int:
-        """Count the nodes where a demand fits."""
         shape = self.shape_of(demand)
         return sum([cell.fits[shape].bit_count() for cell in self.cells])  # a list: a generator costs a third more
 

@@ -131,10 +131,7 @@ def pack(
 
     Args:
         snapshot: What the cycle starts from.
-        memory: Of the policy.
         turns: The requests in their order.
-        rules: How packing is weighed.
-        weights: Of requests, by row.
     """
     room, size = FreeCapacity(snapshot), node_size(snapshot, memory)
     served = list(islice((turn for turn in turns if room.has_room(turn.request)), _MOST_CANDIDATES))
@@ -175,11 +172,7 @@ def rank(
 
     Args:
         snapshot: What the cycle started from.
-        memory: Of the policy.
         turns: The requests in their order.
-        plan: By `pack`.
-        rules: How packing is weighed.
-        weights: Of requests, by row.
     """
     waiting = list(islice(waiting_after(snapshot, turns, plan), _MOST_CANDIDATES))
     if not waiting:
@@ -197,7 +190,6 @@ def rank(
 
 
 def _neediest(candidates: IntArray, jobs: IntArray, shares: FloatArray, fairness: float) -> IntArray:
-    """Candidates of the jobs that have least, without the part `fairness` of the jobs that have most."""
     if not candidates.size or fairness <= 0.0:
         return candidates
     of_jobs = {int(jobs[each]): float(shares[each]) for each in candidates.tolist()}

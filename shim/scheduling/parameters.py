@@ -32,7 +32,6 @@ class PolicyParameter:
         unit: `s`, `quanta`, ...; empty for a number of nothing in particular.
         least: Smallest value allowed; `most` is the largest, infinity included where there is none.
         section: Where the paper has it; empty for what is Heddle's own.
-        meaning: A sentence or two.
     """
 
     name: str
@@ -46,7 +45,6 @@ class PolicyParameter:
 
     @property
     def range(self) -> str:
-        """What is allowed, in words."""
         if isinstance(self.default, bool):
             return "true or false"
         what = "a whole number" if isinstance(self.default, int) else "a number"
@@ -67,7 +65,6 @@ class PolicyParameter:
         return value
 
     def _converted(self, raw: object) -> ParameterValue | None:
-        """The value in the parameter's type; None for what is none of it."""
         if isinstance(self.default, bool):
             return raw if isinstance(raw, bool) else _TRUTHS.get(raw.lower()) if isinstance(raw, str) else None
         if isinstance(raw, bool) or not isinstance(raw, int | float | str):
@@ -101,9 +98,7 @@ class Parametrised(Protocol):
     """What has a name, and rules as a dataclass."""
 
     @property
-    def name(self) -> str:
-        """Of the policy."""
-        ...
+    def name(self) -> str: ...
 
     @property
     def rules(self) -> Any:

@@ -31,7 +31,6 @@ class CycleState:
     """State that one cycle hands on to the next.
 
     Attributes:
-        rng: Where searches begin.
         memory: A policy's own, such as skip counts or the last plan, by the policy's name.
     """
 
@@ -118,11 +117,9 @@ class CellSearch:
         return not self._was_near_data
 
     def mark(self) -> object:
-        """See `Matcher`."""
         return len(self._journal)
 
     def undo(self, mark: object) -> None:
-        """See `Matcher`."""
         assert isinstance(mark, int)  # noqa: S101 - its own mark
         while len(self._journal) > mark:
             row, demand = self._journal.pop()

@@ -34,18 +34,13 @@ class ReasonCode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Reason of a decision.
-
-    Attributes:
-        facts: What the text names.
-    """
+    """Reason of a decision."""
 
     code: ReasonCode
     facts: tuple[tuple[str, object], ...] = ()
 
     @property
     def text(self) -> str:
-        """For people."""
         return self.code.value.format_map(_Facts(self.facts))
 
 
@@ -68,8 +63,6 @@ class PlannedGrant:
     """Containers of one request that may start; never changed, and not frozen, as that takes three times as long.
 
     Attributes:
-        request: Row of the request.
-        count: How many.
         scope: How closely the place is named; `place` is then a row of nodes or clusters, or a rack's number.
         is_borrowed: Whether the room belongs to another Global Master's partition.
         offer: Number of the offer that is used; 0 for none.
@@ -120,10 +113,7 @@ class TakeBack:
     """Capacity that goes from one queue to another.
 
     Attributes:
-        victim: Row of the queue that gives.
-        cluster: Row of the cluster.
         need: What has to fit where something was taken back.
-        request: Row of the request that it is for.
         rank: Urgency of that request.
         containers: Rows of running containers; empty when the Local Master picks.
     """
@@ -170,7 +160,6 @@ class Plan:
     Attributes:
         grants: In the order in which they were decided.
         declined: Numbers of offers that are left, or used only partly.
-        used_offers: How many offers something is granted on.
         turns: The order; empty when nothing could be placed at all, so that none was needed.
         shares: Containers that a job may count on, by its row; empty where no policy promises any.
         objective: What a solver maximised, and `bound` the most that is possible; None where nothing is maximised.

@@ -121,7 +121,6 @@ class Ordering:
         learns_durations: Whether the kernel reads `Column.EXPECTED_S`, `COUNTED_S` or `TRIAL_S`.
         has_horizon: Whether the kernel reads `Column.COUNTED_S` within a horizon, by how long somebody has waited
             (`horizon_of`). Local Masters know that by their bids.
-        reads_shares: Whether it reads `Column.SHARE`.
         beliefs: What is taken for granted of durations, if it learns them.
     """
 
@@ -207,7 +206,6 @@ class Commitment:
     kept_for_short: float = 0.0
 
     def kept_of(self, n_nodes: int) -> int:
-        """Count the nodes, of so many, that are kept for short tasks."""
         return round(self.kept_for_short * n_nodes)
 
 
@@ -225,8 +223,6 @@ class Problem:
 
     Attributes:
         solver: A name of `shim.scheduling.solvers.SOLVERS`.
-        greedy: What is carried out meanwhile.
-        arrays: By the names that the solver knows.
         notes: What `finish` has to know, and no solver.
     """
 
@@ -253,10 +249,8 @@ class Policy:
     """Ordering x placement x commitment x reallocation.
 
     Attributes:
-        summary: What it is, in one line.
         source: Where it was published; empty for Heddle's own.
         needs: Facts that it cannot do without.
-        uses: Facts that it goes by where they are told.
         solver: Plans beside the cycle, if it does.
         solves_gangs: Whether the solver knows gangs; while one waits, the greedy plans of other solvers stand.
         is_solved_apart: Whether only services wait for the solver, in a queue: its cycles go on without them.
@@ -286,7 +280,6 @@ class Policy:
             raise ValueError(f"policy {self.name} has a horizon, but bids for nothing: it is known by bids alone")
 
     def goes_by(self, fact: Fact) -> bool:
-        """Return whether it looks at a fact where that is told."""
         return fact in self.needs or fact in self.uses
 
     def with_parameters(self, raw: Mapping[str, object]) -> "Policy":
@@ -303,10 +296,8 @@ def refusal(name: str, needs: frozenset[Fact], world: World, known: frozenset[Fa
     """Say why a policy cannot run in a world on a workload; empty if it can.
 
     Args:
-        name: Of the policy.
         needs: What it cannot do without.
         world: Where it shall run.
-        known: What the workload tells.
     """
     lacking = sorted(fact.value for fact in needs - known - WORLD_FACTS[world])
     return f"{name} cannot run in {world.value} on this workload: it needs {'; '.join(lacking)}" if lacking else ""

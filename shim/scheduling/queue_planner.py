@@ -67,11 +67,9 @@ class ComingFree:
 
     @property
     def is_any(self) -> bool:
-        """Return whether anything comes free anywhere."""
         return any(int(count) for count in self.soon.values())
 
     def is_left(self, place: _Place) -> bool:
-        """Return whether those in line want less than comes free."""
         return self.before.get(place, 0.0) < int(self.soon.get(place[0], 0.0))
 
     def join(self, place: _Place, count: float) -> None:
@@ -105,7 +103,6 @@ class FirstInLine:
     scheduler that serves by arrival even before ApplicationMasters that could start. The first in line asks for one.
 
     Attributes:
-        soon: As of `ComingFree`.
         waiting: Attempts in their order, with where each waits for something.
     """
 
@@ -156,7 +153,6 @@ class FirstInLine:
         return {place[0]: self._most.get((attempt, place)) or max(1, self._line.left(place)) for place in places}
 
     def names(self, attempt: ApplicationAttemptId, spot: Spot) -> tuple[str, ...]:
-        """Applications that go before an attempt somewhere, the first of them first."""
         names = self._names.get(spot)
         if names is None:
             matching = (
@@ -208,9 +204,6 @@ def asked_ahead(
 
     Args:
         policy: A policy with any placement; nothing is asked for ahead where it has no kernel.
-        snapshot: What the cycle started from.
-        state: What the cycle handed on.
-        plan: What the cycle decided.
         coming: What comes free; what is asked for is taken from it.
         place_of: Where a request is in line, by its row; None for what no single place that comes free will do for.
     """
@@ -243,10 +236,6 @@ class QueuePlanner:
 
     Args:
         attempts: Who waits; brought up to date here, and otherwise not written.
-        rows: What they wait for.
-        rng: What a policy draws from.
-        starvation_s: As of `QueueTable`.
-        outline_of: The same.
         soon_of: How many containers come free at each sub-cluster before whoever is next could be told, by the time.
         rules_of: What operators want of places now.
 
@@ -282,9 +271,7 @@ class QueuePlanner:
         """State what a solver may answer before the next cycle; None where the policy asks none, or has no choice.
 
         Args:
-            capacity: What is free.
             order: A policy of `queue_policy`.
-            at_s: Now.
         """
         policy = queue_policy(order)
         if policy is None or policy.solver is None:
@@ -317,7 +304,6 @@ class QueuePlanner:
         Args:
             capacity: What is free; None where nothing new is to start.
             order: A policy of `queue_policy`; anything else leaves the order to the sub-clusters.
-            at_s: Now.
             only: The attempt to plan for, by itself; None for all of them. Who goes before it was last cycle's to say.
             stated: Problems with the answers of solvers; those of another order, or other nodes, are not looked at.
             is_solving: Whether services wait for a solver, where a policy lets the others go on.
@@ -558,9 +544,6 @@ class PlacedRows:
     """Placements of a cycle, by row.
 
     Attributes:
-        starts: Containers by sub-cluster.
-        hosts: Those of them at hosts that the asks name.
-        capacities: Containers that there is capacity for, by sub-cluster.
         reasons: Why the rest of a request waits on purpose.
         made_by: What the plan of the row is worth.
         on_purpose: Rows that wait for a time, or for a solver, and not for room.
@@ -581,15 +564,7 @@ class PlacedRows:
         named: Mapping[int, Mapping[str, int]],
         host_of: Callable[[int], str],
     ) -> None:
-        """Take in a plan.
-
-        Args:
-            plan: Of a cycle.
-            snapshot: What it started from.
-            names: Of the sub-clusters, by their rows.
-            named: The places that each row names.
-            host_of: The host of a node, by its row.
-        """
+        """Take in a plan."""
         cells = snapshot.nodes.cells
         for grant in plan.grants:
             at_node = grant.scope is Scope.NODE
@@ -622,7 +597,6 @@ def partial_rows(
     """Rows of an attempt's gang if only a part of it would start: by a solver, or on nodes of one label alone.
 
     Args:
-        rows: Of the attempt.
         starts: Containers by row and sub-cluster, of all cycles of the queue together.
     """
     gang = [(request, row) for request, row in rows if request.gang]

@@ -45,7 +45,6 @@ class ProbeRules:
 
 
 def sparrow_over_clusters(rules: ProbeRules) -> Policy:
-    """Sparrow with other numbers of probes."""
     return Policy(
         "sparrow",
         Ordering(first_come),

@@ -45,7 +45,6 @@ class DataWait:
     """A request waits for room near its data.
 
     Attributes:
-        near: Where it may start meanwhile.
         until_s: When it may start in one sub-cluster more.
         text: The same, for people.
     """
@@ -70,7 +69,6 @@ class NearData:
 
     Args:
         subclusters: In the order of their rows.
-        rules: What operators say.
     """
 
     def __init__(self, subclusters: Sequence[SubClusterId], rules: DataRules) -> None:
@@ -87,7 +85,6 @@ class NearData:
         return self._preferred(request, costs)
 
     def forget(self, row: int) -> None:
-        """The row is another's."""
         self._noted.pop(row, None)
 
     def _costs_of(self, request: PendingRequest) -> IntArray | None:
@@ -175,7 +172,6 @@ class HeldContainer(NamedTuple):
 
     Attributes:
         job: The attempt's row in the table of jobs.
-        since_s: Since when it has it.
         node: Where; None where no scheduler has told.
     """
 
@@ -194,9 +190,7 @@ def running_of(
     """Containers of the queue's attempts.
 
     Args:
-        containers: They.
         container_s: How long those of each job run. One of which it tells nothing does not end.
-        types: Of resources.
         nodes: Rows of nodes; a container on another, or on one that is not known, is on -1.
     """
     of_job, since_s, resources, places = [list(each) for each in zip(*containers, strict=True)] or ([], [], [], [])
@@ -250,11 +244,9 @@ class QueueRows:
 
     @property
     def attempts(self) -> Iterable[ApplicationAttemptId]:
-        """Attempts that wait for something."""
         return self._requests.keys()
 
     def others_wait(self, attempt: ApplicationAttemptId) -> bool:
-        """Return whether another attempt waits for something."""
         return any(name != attempt for name in self.attempts)
 
     def others_lack(self, attempt: ApplicationAttemptId) -> bool:
@@ -263,11 +255,9 @@ class QueueRows:
         return any(request.unallocated for each in others for request in each)
 
     def of(self, attempt: ApplicationAttemptId) -> Iterable[PendingRequest]:
-        """Yield the requests of an attempt."""
         return self._requests.get(attempt, {}).values()
 
     def with_rows(self, attempt: ApplicationAttemptId) -> Sequence[tuple[PendingRequest, int]]:
-        """Return the requests of an attempt, with their rows."""
         known = self._with_rows.get(attempt)
         if known is None:  # kept until one of them changes: a cycle of thousands asks several times
             requests = self._requests.get(attempt, {})
@@ -321,7 +311,6 @@ class QueueRows:
         return True
 
     def leave(self, attempt: ApplicationAttemptId) -> None:
-        """Forget an attempt."""
         for key in tuple(self._requests.get(attempt, ())):
             self.drop(attempt, key)
         self._with_rows.pop(attempt, None)
@@ -390,7 +379,6 @@ class QueueRows:
 
     @property
     def n_types(self) -> int:
-        """Number of resource types that rows have."""
         return len(self._types)
 
     @property
@@ -511,6 +499,5 @@ class QueueRows:
         return found
 
     def _usable(self, request: PendingRequest, counts: Sequence[int]) -> Mapping[SubClusterId, int]:
-        """Counts of the sub-clusters that a request may use."""
         by_place = zip(self._subclusters, counts, strict=True)
         return {name: count for name, count in by_place if count and name in request.may_use}

@@ -48,7 +48,6 @@ class QueueTable:
         starvation_s: An attempt that was overtaken for longer goes before those that were not.
         durations: What applications of the queue have taught.
         recurring_key: By what an application is recognised; empty if that is not known (yet).
-        rng: What a policy draws from.
         times_of: When an application was submitted, and its deadline; None if that is not known.
         outline_of: The graphs of jobs.
         data: What it costs to read data across sub-clusters.
@@ -82,11 +81,9 @@ class QueueTable:
 
     @property
     def is_waiting(self) -> bool:
-        """Return whether anybody waits for anything."""
         return bool(self._rows)
 
     def others_wait(self, attempt: ApplicationAttemptId) -> bool:
-        """Return whether another attempt waits for something."""
         return self._rows.others_wait(attempt)
 
     def put(
@@ -134,7 +131,6 @@ class QueueTable:
         return self._attempts.work_left(attempt)
 
     def leave(self, attempt: ApplicationAttemptId) -> None:
-        """An attempt wants nothing any more."""
         self._rows.leave(attempt)
         self._attempts.leave(attempt)
 
@@ -145,11 +141,6 @@ class QueueTable:
 
         What the newest cycle did not plan is left out, as offers of room for it would idle: its ApplicationMaster is
         silent.
-
-        Args:
-            names: What sub-clusters call the queue.
-            standing: How the queue stands, see `standing_of`.
-            at_s: Now.
         """
         found: dict[SubClusterId, list[WaitingDemand]] = {name: [] for name in names}
         for attempt in self._rows.attempts:
@@ -271,7 +262,6 @@ class Turnover:
         self._grants.setdefault(subcluster, _Lately()).note(at_s)
 
     def ended(self, at_s: float) -> None:
-        """A container ended."""
         self._ends.note(at_s)
 
     def soon(self, at_s: float) -> Mapping[SubClusterId, float]:

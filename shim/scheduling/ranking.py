@@ -22,7 +22,6 @@ def in_turn(
     turns: Sequence[Turn],
     plan: Plan,
 ) -> Iterator[tuple[int, int]]:
-    """Yield requests in their turn."""
     return ((turn.request, left) for turn, left in waiting_after(snapshot, turns, plan))
 
 

@@ -22,9 +22,7 @@ def is_worth_renewing(policy: Policy, told: Rank, rank: Rank, rival: Rank | None
     be out of date: a large job becomes more urgent with each of its launches, and so step by step until none is left.
 
     Args:
-        policy: Says how much that is.
         told: What the Local Master knows.
-        rank: What it should know.
         rival: Of the best other bid there, as far as it is known.
     """
     if rank >= told:  # most often

@@ -95,7 +95,6 @@ def policy_for(name: str, world: World, known: frozenset[Fact] = frozenset()) ->
     Args:
         name: Of the registry, with values of parameters if others are wanted: `delay:node_s=3`.
         world: Where it shall run.
-        known: What the workload tells.
 
     Raises:
         BadRequestError: If there is none, or it cannot run there, or has no such parameter.

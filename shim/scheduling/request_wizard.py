@@ -31,7 +31,6 @@ class PlanHorizon:
     Attributes:
         starts: Quanta in which something may start; the first is now.
         n_quanta: Up to the end of the window.
-        quantum_s: Length of one.
         deadline_value: Worth of a deadline that is met, as a multiple of what is worth 1 without one.
         ends_s: When the worth of what has no deadline has fallen to nothing, from now; 0 where time does not count:
             then a place is worth its speed (alsched).
@@ -53,10 +52,7 @@ class SpaceTimeRequest:
     """A request, in the words of the language.
 
     Attributes:
-        tag: Whose it is.
         count: Containers, at most as many as the window could ever hold at once.
-        size: Of each, by resource type.
-        is_gang: Whether all start together.
         duration_s: Of each at a preferred place.
         slowdown: Run time elsewhere, as a multiple of that.
         preferred: Partitions; empty if all are alike.
@@ -110,7 +106,6 @@ def expression_of(request: SpaceTimeRequest, horizon: PlanHorizon) -> Expression
 
 
 def _at(request: SpaceTimeRequest, start: int, horizon: PlanHorizon) -> Iterable[Expression]:
-    """What it would take from one start on."""
     fast, slow = request.duration_s, request.duration_s * request.slowdown
     if not request.is_gang:
         near = request.preferred or request.anywhere
@@ -179,5 +174,4 @@ def _leaf(
 
 
 def _even(count: int, parts: int) -> Sequence[int]:
-    """Divide a count as evenly as can be."""
     return [count // parts + (number < count % parts) for number in range(parts)]

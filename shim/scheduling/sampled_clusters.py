@@ -21,9 +21,6 @@ class SampledClusters:
 
     A sub-cluster that cannot be asked any more, or that granted nothing for too long, gives its place to another one if
     there is one. Those that have data of the request's are drawn before the others.
-
-    Args:
-        rng: What is drawn from.
     """
 
     def __init__(self, rng: PolicyRandom) -> None:
@@ -39,8 +36,6 @@ class SampledClusters:
         """Return the sub-clusters of a request.
 
         Args:
-            attempt: Whose request it is.
-            request: What it is.
             since_s: Since when it waits; a later time is a later request with the same key.
             number: How many there are to be; fewer, if no more can be asked.
         """

@@ -143,7 +143,6 @@ class ServiceRound:
 
     @property
     def n_nodes(self) -> int:
-        """Nodes of the snapshot."""
         return len(self.free)
 
     def sets_of(self, group: str) -> IntArray:
@@ -156,7 +155,6 @@ class ServiceRound:
         return self._sets[group]
 
     def n_sets(self, group: str) -> int:
-        """Count the sets of a group."""
         return self.n_nodes if self.is_each_node(group) else len(self.sets_of(group))
 
     def _membership(self, group: str) -> IntArray:
@@ -205,17 +203,14 @@ class ServiceRound:
         return self._by_node(count.group, extents_of(count, others))
 
     def _totals(self, group: str, by_node: IntArray) -> IntArray:
-        """Sums of the sets of a group."""
         found: IntArray = by_node if self.is_each_node(group) else self.sets_of(group) @ by_node
         return found
 
     def _by_node(self, group: str, by_set: FloatArray) -> FloatArray:
-        """Sums, for each node, of the sets that it is in."""
         found: FloatArray = by_set if self.is_each_node(group) else by_set @ self.sets_of(group)
         return found
 
     def is_each_node(self, group: str) -> bool:
-        """Return whether each node is a set of the group by itself, and its row the set's number."""
         return group == "node" and group not in self._named
 
     def added_extent(self, count: TagCount, placed: IntArray) -> FloatArray:
@@ -250,7 +245,6 @@ class ServiceRound:
         return any(float(self.cost_by_node(each, tags, placed) @ placement[row]) > 0.0 for each in wanted)
 
     def placement_in(self, plan: Plan) -> IntArray:
-        """The placement that a plan grants."""
         placement = np.zeros((len(self.groups), self.n_nodes), dtype=np.int64)
         rows = {request: row for row, group in enumerate(self.groups) for request in group.requests}
         for grant in plan.grants:
@@ -339,7 +333,6 @@ class ServiceCap:
     Attributes:
         amounts: int64 array of shape (n_groups,): what one container of each takes; 0 for groups that it is not about.
         nodes: bool array of shape (N,).
-        most: Of the sum.
     """
 
     amounts: IntArray
@@ -395,5 +388,4 @@ def without_cap_room(caps: Sequence[ServiceCap], group: int, placement: IntArray
 
 
 def fit_in_caps(caps: Sequence[ServiceCap], placement: IntArray) -> bool:
-    """Return whether a placement keeps to all caps."""
     return all(cap.taken(placement) <= cap.most for cap in caps)

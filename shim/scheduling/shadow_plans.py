@@ -19,11 +19,7 @@ class ShadowPlans:
     """Plans that a solver may better.
 
     Attributes:
-        greedy: Without its answers.
         stated: What it is asked; the snapshots are kept.
-        solver: Reads the answers.
-        waiting: The requests of each attempt, with their rows.
-        clusters: The sub-clusters, by their rows.
     """
 
     greedy: QueuePlans
@@ -36,15 +32,7 @@ class ShadowPlans:
     def of(
         cls, planner: QueuePlanner, rows: QueueRows, capacity: Capacity, order: str, at_s: float
     ) -> "ShadowPlans | None":
-        """Plan what waits; None where the policy asks no solver, or has no choice to make.
-
-        Args:
-            planner: Of the shadow.
-            rows: What waits.
-            capacity: What is free.
-            order: The policy, by its name.
-            at_s: Now.
-        """
+        """Plan what waits; None where the policy asks no solver, or has no choice to make."""
         policy, stated = queue_policy(order), planner.state_problems(capacity, order, at_s)
         if stated is None or policy is None or policy.solver is None:
             return None
@@ -54,11 +42,7 @@ class ShadowPlans:
         return cls(greedy, replace(stated, snapshots=kept), policy.solver, waiting, tuple(capacity.nodes))
 
     def answered(self, stated: StatedProblems) -> QueuePlans:
-        """Give the plans with the answers of a solver, as far as it has given any.
-
-        Args:
-            stated: The same problems, with answers.
-        """
+        """Give the plans with the answers of a solver, as far as it has given any."""
         placed, planned = PlacedRows(), set[int]()
         for has_label, answer in stated.answers.items():
             snapshot, problem = self.stated.snapshots[has_label], self.stated.problems[has_label]

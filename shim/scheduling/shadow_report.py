@@ -61,12 +61,9 @@ class ShadowReport:
 
     Attributes:
         in_force: The policy whose plans are carried out.
-        shadow: The other one.
         since_s: Since when, in seconds since the epoch.
-        cycles: Cycles that both planned.
         skipped: Cycles that only the policy in force planned, as the other had taken its part of the time, or its
             solver was busy.
-        counts: Differences, by kind.
         newest: The newest of them, the oldest first.
         solved: Cycles that were compared by what a solver answered.
         unsolved: Those for which it was asked and had no answer in time: the greedy plan was compared.
@@ -84,7 +81,6 @@ class ShadowReport:
     _standing: set[_What] = field(default_factory=set)
 
     def compare(self, in_force: QueuePlans, shadow: QueuePlans, at_s: float) -> None:
-        """Take in what both would do in one cycle."""
         self.cycles += 1
         found = list(differences(in_force, shadow, at_s))
         for each in found:
@@ -117,7 +113,6 @@ def _kind(plan: RequestPlan, another: RequestPlan) -> DifferenceKind | None:
 
 
 def _why(plan: RequestPlan) -> str:
-    """Return why a plan is as it is."""
     if plan.reason:
         return plan.reason
     if plan.behind:

@@ -108,16 +108,13 @@ class JobTable:
         return row
 
     def remove(self, row: int) -> None:
-        """Give a row back."""
         self._free_rows.append(row)
         self.set_waiting(row, is_waiting=False)
 
     def get(self, column: Column, row: int) -> float:
-        """One number."""
         return self._flat[column * self._width + row]
 
     def put(self, column: Column, row: int, value: float) -> None:
-        """Write one number."""
         self._flat[column * self._width + row] = value
 
     def shift(self, column: Column, row: int, change: float) -> float:
@@ -178,7 +175,6 @@ class JobTable:
 
     @property
     def width(self) -> int:
-        """Number of rows, those of no job included."""
         return self._width
 
     @property
@@ -187,16 +183,13 @@ class JobTable:
         return self._columns
 
     def columns(self, rows: NDArray[np.intp]) -> JobColumns:
-        """Copies of the columns for some rows."""
         return self._columns.take(rows, axis=1)
 
     def column(self, column: Column) -> FloatArray:
-        """One number of every row, by row."""
         numbers: FloatArray = self._columns[column]
         return numbers
 
     def write(self, column: Column, rows: NDArray[np.intp], values: FloatArray) -> None:
-        """Write one number of some rows."""
         self._columns[column, rows] = values
 
     def _grow(self) -> None:
@@ -347,11 +340,9 @@ class Requests:
         return bool(self.numbers[RequestColumn.GANG][self.live].any())
 
     def distinct_needs(self) -> Collection[Need]:
-        """The distinct needs of the live rows."""
         return {self.needs[row] for row in self.live.tolist()} if self.distinct is None else self.distinct
 
     def of(self, column: RequestColumn, rows: NDArray[np.intp]) -> IntArray:
-        """One number of some rows."""
         numbers: IntArray = self.numbers[column][rows]
         return numbers
 
@@ -367,7 +358,6 @@ class Requests:
         )
 
     def prefers(self, row: int) -> tuple[Preferred, ...]:
-        """Preferred places of one row."""
         return self.preferred[row] if self.preferred else ()
 
 
@@ -431,7 +421,6 @@ class Running:
     """Running containers, by row; all arrays of shape (n_running,) but for the demands.
 
     Attributes:
-        since_s: When each was granted.
         expected_s: How long it was expected to run when it was granted; 0 where nothing was known. Nothing says when it
             will end.
     """
@@ -449,8 +438,6 @@ class OfferedCapacity:
     """Room that a Local Master keeps for this Global Master until it answers.
 
     Attributes:
-        number: Of the offer.
-        node: Row of the node.
         room: Free amount of each resource type that is kept.
         runner_up: Rank of the next best bidder: who needs it less should leave it. None when there is none.
         is_for_short: Whether tasks that run long are to leave it.
@@ -494,7 +481,6 @@ class Snapshot:
     knowledge: Knowledge = NOTHING_KNOWN
 
     def of_job(self, column: Column, rows: NDArray[np.intp]) -> FloatArray:
-        """One number of the jobs of some requests."""
         numbers: FloatArray = self.jobs[column][self.requests.numbers[RequestColumn.JOB][rows]]
         return numbers
 
@@ -563,19 +549,12 @@ class RequestTable:
         return row
 
     def prefer(self, row: int, places: Sequence[Preferred], *, is_strict: bool = False) -> None:
-        """Name the places where a request's containers are wanted.
-
-        Args:
-            row: Of the request.
-            places: They take the place of those that were named before.
-            is_strict: Whether no other place will do.
-        """
+        """Name the places where a request's containers are wanted."""
         self._n_preferring += bool(places) - bool(self._preferred[row])
         self._preferred[row] = tuple(places)
         self._numbers[RequestColumn.STRICT, row] = is_strict
 
     def remove(self, row: int) -> None:
-        """Give a row back."""
         self.set_count(row, 0)
         self.prefer(row, ())
         self._needs[row] = _NOTHING
@@ -583,11 +562,9 @@ class RequestTable:
 
     @property
     def needs(self) -> Sequence[Need]:
-        """Needs of each row."""
         return self._needs
 
     def count(self, row: int) -> int:
-        """Number of waiting containers of a request."""
         return self._flat[RequestColumn.COUNT * self._width + row]
 
     def set_count(self, row: int, count: int) -> None:

@@ -19,9 +19,6 @@ def run_solved_cycle(
     """Run a cycle, and let the policy's solver look for a better plan.
 
     Args:
-        snapshot: What is known now.
-        policy: With or without a solver.
-        state: Of the cycles.
         solve: Reaches a solver; it gives None when there is no answer in time, whatever became of it.
         limit_s: Seconds that it has.
     """
@@ -39,9 +36,6 @@ def improve(now: Snapshot, solver: Solver, problem: Problem, answer: object | No
 
     Args:
         now: What is known now, which may be later than the problem.
-        solver: Whose problem it is.
-        problem: Its greedy plan is one of `now`.
-        answer: None if there is none.
     """
     greedy, plan = problem.greedy, solver.finish(now, problem, answer)
     if plan is greedy:
@@ -63,8 +57,6 @@ class StatedProblems:
         problems: Of nodes without a label (False), and of those with labels.
         snapshots: What they were stated on, likewise; good until the next change of the queue's rows.
         rows: What each row stood for: by the time of the answer it may stand for something else.
-        nodes: By their rows, likewise.
-        answers: As far as there are any, in time.
     """
 
     order: str
@@ -78,7 +70,6 @@ class StatedProblems:
     def of(
         cls, order: str, problems: Mapping[bool, Problem], snapshots: Mapping[bool, Snapshot], rows: QueueRows
     ) -> "StatedProblems":
-        """Note what the rows of problems stand for."""
         return cls(order, problems, snapshots, rows.by_row(), rows.node_names())
 
     def answers_for(self, rows: QueueRows) -> "AnswersNow | None":
@@ -88,31 +79,19 @@ class StatedProblems:
 
 @dataclass(frozen=True, slots=True)
 class AnswersNow:
-    """Answers to problems that were stated a while ago.
-
-    Attributes:
-        rows: What each row stands for at present.
-    """
+    """Answers to problems that were stated a while ago."""
 
     stated: StatedProblems
     rows: Mapping[int, RowKey]
 
     def improve(self, snapshot: Snapshot, solver: Solver, greedy: Plan, *, has_label: bool) -> Plan:
-        """Give the better of a greedy plan and what an answer is worth now.
-
-        Args:
-            snapshot: What is known now.
-            solver: Of the policy that asked.
-            greedy: Its plan of `snapshot`.
-            has_label: Which of the problems it is.
-        """
+        """Give the better of a greedy plan and what an answer is worth now."""
         if has_label not in self.stated.answers:
             return greedy
         problem = replace(self.stated.problems[has_label], greedy=greedy)
         return improve(self._as_stated(snapshot), solver, problem, self.stated.answers[has_label])
 
     def _as_stated(self, snapshot: Snapshot) -> Snapshot:
-        """A snapshot in which rows want nothing that stand for something else by now, or are not to be planned."""
         requests = snapshot.requests
         live = set(requests.live.tolist())
         others = [row for row, key in self.stated.rows.items() if row not in live or self.rows.get(row) != key]

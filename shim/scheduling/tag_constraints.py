@@ -45,7 +45,6 @@ class TagCount:
     """Bounds of a number of containers in a set of nodes.
 
     Attributes:
-        tags: A container counts if it has all of these.
         group: Name of the node group: `node`, `rack`, or one of `ServiceFacts.node_groups`.
     """
 
@@ -86,7 +85,6 @@ class ServiceFacts:
 
     Attributes:
         tags: Of the containers of a waiting request, by its row; a request without an entry is of a task.
-        running: Services' containers that run.
         node_groups: Sets of node rows, by name; `node` and `rack` are known without.
         keep_free: What a node should keep free for tasks, by resource type; empty for nothing.
     """
@@ -128,7 +126,6 @@ class TagBounds:
     """Bounds of one request.
 
     Attributes:
-        kin: Number that it shares with its kin.
         at_cluster: int64 array of shape (n_clusters,): containers that each cluster may have beyond those it has.
         at_node: int64 array of shape (N,): the same of nodes.
     """
@@ -177,7 +174,6 @@ class TagHeadroom:
         return np.minimum(room, self.at_clusters(request)[clusters]) if request in self._bounds else room
 
     def take_of_cells(self, request: int, clusters: IntArray, taken: IntArray) -> None:
-        """Note what was taken of each cell, whose clusters are named."""
         for cluster, count in zip(clusters.tolist(), taken.tolist(), strict=True) if request in self._bounds else ():
             self.take(request, cluster, count)
 
@@ -213,11 +209,7 @@ def _slots_on(nodes: SharedNodes, need: Need) -> IntArray:
 
 
 class TentativeByTags:
-    """Counts of what is tentatively allocated to an attempt's requests, by the tags that their containers shall have.
-
-    Args:
-        requests_of: The requests of an attempt.
-    """
+    """Counts of what is tentatively allocated to an attempt's requests, by the tags that its containers shall have."""
 
     def __init__(self, requests_of: Callable[[ApplicationAttemptId], Iterable[PendingRequest]]) -> None:
         self._requests_of = requests_of
@@ -247,9 +239,6 @@ class TagBook:
 
     Args:
         subclusters: In the order of their rows.
-        nodes: What is free.
-        names: Of the nodes, by their rows.
-        tagged: Where each attempt has containers with tags.
     """
 
     def __init__(
@@ -274,9 +263,6 @@ class TagBook:
         """Bounds of a request whose constraint bounds it.
 
         Args:
-            attempt: Whose it is.
-            request: What it is.
-            need: What its row needs.
             promised: What is allocated tentatively to its kin.
         """
         placement = _placement(request)
@@ -337,10 +323,7 @@ def service_facts(
     left to the ResourceManagers, and so is what is asked of attributes.
 
     Args:
-        requests: What waits, with the attempt and its row.
         tagged: Where each attempt has containers with tags.
-        names: Of the nodes, by their rows.
-        rules: What operators want.
         cells: Where the nodes of each sub-cluster are.
     """
     rows = {name: row for row, name in enumerate(names)}

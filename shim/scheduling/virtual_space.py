@@ -63,7 +63,6 @@ class VirtualSpace:
         return next((index for index in ordered if self._is_full(index, amounts)), None)
 
     def _forwards(self, amounts: list[float], length_s: float, from_s: float) -> float:
-        """Begin at a time; what stands in the way is passed as a whole."""
         begin_s = from_s
         while (index := self._full(amounts, begin_s, begin_s + length_s, first=False)) is not None:
             begin_s = self._times[index + 1]  # the last segment is empty for ever
@@ -213,7 +212,6 @@ def _longest_paths_s(graph: Sequence[StageOutline]) -> list[float]:
 
 
 def _may_place(group: set[int], above: Sequence[set[int]], spans: dict[int, _Interval], *, backwards: bool) -> bool:
-    """True if nothing that is placed already stands on the other side of what comes now."""
     if backwards:
         return not any(above[each] & set(spans) for each in group)
     return not any(above[each] & group for each in spans)

@@ -22,12 +22,7 @@ G = TypeVar("G", bound=TrackedConnection)
 
 
 class ConnectionRegistry(Generic[G]):
-    """The connections of one server.
-
-    Args:
-        most: How many there may be.
-        most_of_one: How many of them from one address.
-    """
+    """The connections of one server."""
 
     def __init__(self, most: int, most_of_one: int) -> None:
         self._most = most
@@ -39,7 +34,6 @@ class ConnectionRegistry(Generic[G]):
         return len(self._address_of)
 
     def __iter__(self) -> Iterator[G]:
-        """All present connections, whatever becomes of them meanwhile."""
         return iter(tuple(self._address_of))
 
     def enter(self, connection: G, address: str) -> None:

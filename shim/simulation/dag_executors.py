@@ -32,7 +32,6 @@ class ExecutorSettings:
     """Assumptions of the model.
 
     Attributes:
-        moving_ms: From one job to another.
         warming_ms: Added where no task of a fresh executor was measured.
     """
 
@@ -231,7 +230,6 @@ class _Run:
         self._idle.append(executor)
 
     def _park(self, executor: _Executor, job: RunningJob) -> None:
-        """Let an executor wait in its job; it has to warm up again."""
         executor.stage = None
         self._at_job[job.index].append(executor)
 

@@ -39,7 +39,6 @@ class QueryStage:
     """One stage of a query.
 
     Attributes:
-        needs: Stages that must have ended before.
         mean_ms: Mean over everything that was measured: what a scheduler that knows durations is told.
     """
 

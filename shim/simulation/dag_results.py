@@ -19,7 +19,6 @@ class DagOutcome:
 
     Attributes:
         completions_s: From arrival to end, in the order of the jobs.
-        arrivals_s: Of the same jobs.
         makespan_s: When the last one ended.
         jain: Jain's index of what those jobs hold that want more, averaged over time.
         workload: What was run; this and what follows is filled by who ran it.

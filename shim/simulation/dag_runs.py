@@ -40,7 +40,6 @@ class DagSettings:
     """Settings of a run.
 
     Attributes:
-        first_jobs: At most so many jobs of each input.
         draw: Which of the arrivals of a TPC-H file; None for its first.
         executors: What queries run on.
         machines: What batch jobs run on.
@@ -60,14 +59,7 @@ class _Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DagWorkload:
-    """Jobs, and a cluster for them.
-
-    Attributes:
-        name: What tables call it.
-        n_jobs: How many jobs it has.
-        orderings: Those that it can be run with.
-        run: Runs it.
-    """
+    """Jobs, and a cluster for them."""
 
     name: str
     n_jobs: int

@@ -42,7 +42,6 @@ class Engine:
 
     Attributes:
         now_s: Simulated time in seconds; the time of the action that runs now, or of the last one.
-        actions_run: How many actions have run so far.
     """
 
     __slots__ = ("_queue", "_sequence", "_stopped", "actions_run", "now_s")
@@ -55,7 +54,6 @@ class Engine:
         self._stopped = False
 
     def __len__(self) -> int:
-        """Number of actions that wait."""
         return len(self._queue)
 
     def at(self, at_s: float, action: Callable[..., object], *arguments: object) -> None:

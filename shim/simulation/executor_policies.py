@@ -13,7 +13,6 @@ class RunningStage:
     """Progress of a stage.
 
     Attributes:
-        expected: Executors that are on their way to it, or will be.
         holders: Executors that run a task of it.
         plans: Where those go that run out of its tasks, first come first served.
     """
@@ -28,7 +27,6 @@ class RunningStage:
 
     @property
     def has_tasks(self) -> bool:
-        """True if some of its tasks are not launched."""
         return self.launched < self.spec.tasks
 
     @property
@@ -44,13 +42,7 @@ class RunningStage:
 
 @dataclass(slots=True, eq=False)
 class RunningJob:
-    """Progress of a job.
-
-    Attributes:
-        executors: Those that it has.
-        coming: How many are on their way to it.
-        granted: How many it ever got.
-    """
+    """Progress of a job."""
 
     index: int
     spec: DagJob
@@ -108,7 +100,6 @@ def _fair(jobs: Sequence[RunningJob], executors: int) -> Sequence[tuple[RunningJ
 
 
 def _fifo(jobs: Sequence[RunningJob], executors: int) -> Sequence[tuple[RunningJob, int]]:
-    """All for the first, as far as it can use them."""
     return [(job, executors) for job in jobs]
 
 
@@ -118,7 +109,6 @@ def _least_share(jobs: Sequence[RunningJob], executors: int) -> Sequence[tuple[R
 
 
 def _least_work(jobs: Sequence[RunningJob], executors: int) -> Sequence[tuple[RunningJob, int]]:
-    """All for the one with the least work left, which is known."""
     return [(job, executors) for job in sorted(jobs, key=lambda job: job.left_ms)]
 
 

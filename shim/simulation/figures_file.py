@@ -30,13 +30,7 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True)
 class JobBar:
-    """One job of a run; seconds from the first arrival.
-
-    Attributes:
-        from_s: Its arrival.
-        start_s: When it first had something that runs.
-        to_s: Its end.
-    """
+    """One job of a run; seconds from the first arrival."""
 
     name: str
     from_s: float
@@ -49,9 +43,7 @@ class FiguresFile:
     """Figures as they are gathered, before they are written.
 
     Attributes:
-        title: Of all.
         columns: Heading and key of each column of the table.
-        rows: Its rows.
         distributions: As they are written; `over_time` and `jobs` likewise.
     """
 

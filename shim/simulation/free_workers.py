@@ -18,9 +18,7 @@ class FreeWorkers:
         """Start with every slot free.
 
         Args:
-            workers: Numbers of the workers.
             bits: The constraints that each of all workers satisfies, by its number; empty when there are none.
-            slots_per_worker: Slots of each worker.
         """
         own = [bits[worker] for worker in workers] if bits else []
         self._stack = [worker for worker in reversed(workers) for _ in range(slots_per_worker)] if not bits else []

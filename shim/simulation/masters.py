@@ -74,11 +74,9 @@ class Faults:
 
     Attributes:
         kill_global_master_at_s: A Global Master dies and its successor starts with nothing; infinite for never.
-        global_master: Which one, by number.
         local_master_away_at_s: A Local Master dies; infinite for never. Its standby, which has received everything
             that happened on the nodes and of every request that arrived, takes over.
         local_master_away_for_s: How long that takes: until then every message to and from it is lost.
-        local_master: Which one, by number.
     """
 
     kill_global_master_at_s: float = math.inf
@@ -131,7 +129,6 @@ class Masters:
         return LocalMaster(name, nodes, self._gm_ids, n_resources=1, commitment=self._policy.commitment)
 
     def simulate(self) -> RunOutcome:
-        """Run the whole workload."""
         run = self._run
         self._introduce()
         for name in self.local_masters:
@@ -291,7 +288,6 @@ def _request_of(job: TraceJob, tasks: Iterable[int]) -> gm_events.JobRequest:
 
 
 def megha(run: Run) -> RunOutcome:
-    """Megha as published."""
     return Masters(run, MEGHA).simulate()
 
 

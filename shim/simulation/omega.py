@@ -75,7 +75,6 @@ class CellState:
         return CellState(self.free.copy(), self.sequence.copy())
 
     def claim(self, node: int, demand: NDArray[np.int64]) -> None:
-        """Take the demand from a node."""
         self.free[node] -= demand
         self.sequence[node] += 1
 
@@ -97,7 +96,6 @@ class Commit:
     """Outcome of a transaction.
 
     Attributes:
-        accepted: Claims that hold.
         conflicts: How many claims failed by themselves; with all or nothing the search ends at the first.
     """
 
@@ -109,8 +107,6 @@ def place(state: CellState, n_tasks: int, demand: NDArray[np.int64], rng: Policy
     """Place as many tasks as fit, each on a random node that still has room.
 
     Args:
-        state: The private copy.
-        n_tasks: Tasks of equal demand.
         demand: int64 array of shape (n_resources,), positive somewhere.
         rng: Where nodes are drawn from.
     """

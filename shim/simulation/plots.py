@@ -80,7 +80,6 @@ def draw_figures(figures: FiguresFile, path: Path) -> None:
     (Gantt): thin from arrival to first start, thick to the end.
 
     Args:
-        figures: As they were gathered.
         path: Ends in one of `FORMATS`.
 
     Raises:

@@ -29,7 +29,6 @@ class Scheduler:
 
     Attributes:
         simulate: Runs the whole workload of a run and gives what was measured.
-        summary: What it is, in one line.
         needs_cut: Whether it treats short jobs and long ones apart: a workload must say where the cut is.
         survives_loss: Whether it goes on when messages are lost; the published ones take the network for perfect.
     """
@@ -133,8 +132,6 @@ def sweep(
     """Make all runs, and give their results in the order of the plan.
 
     Args:
-        planned: The runs.
-        workload: What each of them runs.
         n_processes: How many processes run at the same time; with 1 everything runs in this one.
         on_jobs_end: Is told how many more jobs have ended: one by one in this process, else a run at a time.
     """

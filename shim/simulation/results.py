@@ -47,9 +47,6 @@ class RunOutcome:
     """The result of one run of one policy.
 
     Attributes:
-        policy: Name in the registry.
-        workload: What was run.
-        n_slots: Slots of all workers.
         delays_s: For each job: completion - arrival - its longest task, in seconds.
         responses_s: For each job: completion - arrival, in seconds.
         utilisation: Task-seconds run per slot-second between the first arrival and the last completion, in [0, 1].
@@ -84,7 +81,6 @@ class RunOutcome:
 
     @property
     def messages_per_task(self) -> float:
-        """Messages of every kind for each task."""
         return self.messages.total() / self.workload.n_tasks
 
     def delay(self, *, short: bool | None = None) -> Summary:
@@ -120,7 +116,6 @@ class JobLedger:
 
     @property
     def is_done(self) -> bool:
-        """Return whether every job has ended."""
         return not self._jobs_left
 
     def start(self, job: int, task: int, at_s: float) -> float:

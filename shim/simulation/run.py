@@ -47,7 +47,6 @@ class Network:
     Attributes:
         hop_s: Latency of a hop in seconds.
         loss: Probability in [0, 1) that a message never arrives.
-        traffic: The counts so far.
     """
 
     __slots__ = ("_engine", "_rng", "hop_s", "loss", "traffic")
@@ -142,7 +141,6 @@ class Setting:
 
     @property
     def n_slots(self) -> int:
-        """Slots of all workers."""
         return self.n_workers * self.slots_per_worker
 
 
@@ -150,7 +148,6 @@ class Run:
     """The parts of one run, wired together.
 
     Attributes:
-        workload: The jobs.
         setting: Sizes, seed and the rules of the network.
         engine: The queue of actions.
         network: Delivers and counts messages.

@@ -54,8 +54,6 @@ class SparrowRules:
     """The choices that the paper compares; the defaults are Sparrow.
 
     Attributes:
-        probe_ratio: Probes for each task.
-        sampling: Which nodes are asked.
         late_binding: Whether a node's queue holds reservations instead of tasks.
         cancellation: Whether left-over reservations are withdrawn.
         distinct_nodes: Whether the probes of a batch go to different nodes.
@@ -117,7 +115,6 @@ def least_loaded(rules: SparrowRules, n_tasks: int, nodes: Sequence[int], loads:
 
     Args:
         rules: Per-task or batch sampling.
-        n_tasks: How many tasks there are.
         nodes: The probed nodes in the order of drawing; per-task sampling takes them in groups of `probe_ratio`.
         loads: Tasks queued at each probed node, less its free slots.
     """
@@ -138,9 +135,7 @@ class SparrowScheduler:
         """Draw the nodes that get the reservations of a batch (late binding), probes or tasks (early binding).
 
         Args:
-            batch: The tasks.
             candidates: The nodes that satisfy the batch's constraints; at least one.
-            rng: Where the draw comes from.
         """
         rules = self._rules
         probes_per_task = 1 if rules.sampling is Sampling.NONE else rules.probe_ratio
@@ -178,7 +173,6 @@ class ReservationQueue:
         return len(self._queue) - self.n_free
 
     def reserve(self, batch: Batch) -> None:
-        """Append a reservation."""
         self._queue.append(batch)
 
     def cancel(self, batch: Batch) -> None:

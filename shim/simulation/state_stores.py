@@ -51,13 +51,11 @@ class InMemoryStateStore:
     _words: dict[SubClusterId, AdmissionWord] = field(default_factory=dict)
 
     async def federation_timestamp_ms(self) -> int:
-        """The time of the first call ever."""
         if self._timestamp_ms is None:
             self._timestamp_ms = self._now_ms()
         return self._timestamp_ms
 
     async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
-        """A time stamp that no earlier epoch has."""
         is_first = self._timestamp_ms is None
         known = {await InMemoryStateStore.federation_timestamp_ms(self), *self._epochs}
         now_ms = self._now_ms()
@@ -67,14 +65,12 @@ class InMemoryStateStore:
         return stamp
 
     async def reserve_sequences(self, count: int) -> range:
-        """The next numbers."""
         await self.federation_timestamp_ms()
         start = self._next_sequence
         self._next_sequence += count
         return range(start, self._next_sequence)
 
     async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
-        """Insert unless the id is known and not REJECTED."""
         application_id = record.submission.application_id
         kept = self._kept.get(application_id)
         if kept is None or kept.record.state is SubmissionState.REJECTED:
@@ -82,7 +78,6 @@ class InMemoryStateStore:
         return kept.record
 
     async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
-        """Move an INTENDED record on."""
         kept = self._kept.get(application_id)
         if kept is not None and kept.record.state is SubmissionState.INTENDED:
             is_final = state is SubmissionState.REJECTED
@@ -93,14 +88,12 @@ class InMemoryStateStore:
             raise VersionConflictError(f"{application_id} cannot become {state.value}")
 
     async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
-        """Move INTENDED records on."""
         for application_id in application_ids:
             kept = self._kept.get(application_id)
             if kept is not None and kept.record.state is SubmissionState.INTENDED:
                 kept.record = replace(kept.record, state=SubmissionState.SUBMITTED)
 
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
-        """Replace a record that stands as it was."""
         kept = self._kept.get(was.application_id)
         if kept is not None and kept.finished_at_ms is None and kept.record.progress == was:
             kept.record = replace(
@@ -119,41 +112,33 @@ class InMemoryStateStore:
     async def confirm(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
     ) -> None:
-        """Write the life that knows these."""
         for kept in self._submitted(application_ids):
             if kept.record.home_subcluster == subcluster:
                 kept.record = replace(kept.record, home_started_on_ms=started_on_ms)
 
     async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
-        """The record of an id."""
         kept = self._kept.get(application_id)
         return None if kept is None else kept.record
 
     async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
-        """Submissions under these ids, without the bodies."""
         found = {each: self._kept[each].record.submission for each in application_ids if each in self._kept}
         return {each: replace(submission, body=b"") for each, submission in found.items()}
 
     async def intended(self) -> Sequence[SubmissionRecord]:
-        """Every INTENDED record, without its body; oldest first."""
         progress = (kept.record for kept in self._unfinished() if kept.record.state is SubmissionState.INTENDED)
         return [replace(record, submission=replace(record.submission, body=b"")) for record in progress]
 
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
-        """Standings of a home; oldest first."""
         return [kept.record.progress for kept in self._unfinished() if kept.record.home_subcluster == subcluster]
 
     async def waiting(self) -> Sequence[SubmissionProgress]:
-        """Records that wait; oldest first."""
         return [kept.record.progress for kept in self._unfinished() if kept.record.state is SubmissionState.WAITING]
 
     async def waited(self) -> dict[ApplicationId, int]:
-        """Submit times of those that waited and have started."""
         records = sorted((kept.record for kept in self._kept.values()), key=lambda record: record.intended_at_ms)
         return {each.submission.application_id: each.waited.since_ms for each in records if each.waited is not None}
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
-        """End one that waits."""
         kept = self._kept.get(application_id)
         if kept is not None and kept.record.state is SubmissionState.WAITING:
             submission = replace(kept.record.submission, body=b"")
@@ -174,7 +159,6 @@ class InMemoryStateStore:
             raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
 
     async def give_up(self, progress: SubmissionProgress, *, reason: str) -> None:
-        """End one that its home had."""
         kept = self._kept.get(progress.application_id)
         stands = None if kept is None else kept.record
         is_mine = stands is not None and stands.home_subcluster == progress.home_subcluster
@@ -192,20 +176,16 @@ class InMemoryStateStore:
             kept.record = replace(kept.record, submission=replace(kept.record.submission, body=b""))
 
     async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
-        """Keep it."""
         self._failures[failure.application_id] = failure
 
     async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
-        """Failures that are kept."""
         return [self._failures[each] for each in application_ids if each in self._failures]
 
     async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
-        """Drop them."""
         for application_id in application_ids:
             self._failures.pop(application_id, None)
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
-        """Forget old final records."""
         moments = {an_id: kept.finished_at_ms for an_id, kept in self._kept.items() if kept.finished_at_ms is not None}
         newest_first = sorted(moments.values(), reverse=True)
         limit_ms = newest_first[keep] if len(newest_first) > keep else -1
@@ -215,41 +195,34 @@ class InMemoryStateStore:
         return len(gone)
 
     async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = "") -> None:
-        """Keep a word."""
         self._admissions.pop(subcluster, None)
         if admission is not Admission.OPEN:
             self._admissions[subcluster] = admission
             self._words[subcluster] = AdmissionWord(admission, by, self._now_ms(), reason)
 
     async def admissions(self) -> dict[SubClusterId, Admission]:
-        """Every word that is kept."""
         return dict(self._admissions)
 
     async def admission_words(self) -> dict[SubClusterId, AdmissionWord]:
-        """The same, with who said it."""
         return {subcluster: self._words[subcluster] for subcluster in self._admissions}
 
     async def close(self) -> None:
         """Close nothing, as nothing is open."""
 
     def history(self) -> StoreHistory:
-        """The past, as far as it is known."""
         ends = (kept.finished_at_ms for kept in self._kept.values() if kept.finished_at_ms is not None)
         founded = () if self._timestamp_ms is None else (self._timestamp_ms,)
         epochs = frozenset([*founded, *self._epochs])
         return StoreHistory(epochs, self._restored_at_ms, min(ends, default=0))
 
     def records(self) -> Mapping[ApplicationId, SubmissionRecord]:
-        """Every record."""
         return {application_id: kept.record for application_id, kept in self._kept.items()}
 
     def note_restored(self) -> None:
-        """Mark the contents as doubtful from now."""
         self._restored_at_ms = self._now_ms()
         self._failures.clear()
 
     def backup(self) -> "InMemoryStateStore":
-        """A copy of what is in it now."""
         copied = (deepcopy(getattr(self, name)) for name in _CONTENTS)
         return InMemoryStateStore(self.now_s, *copied)
 
@@ -281,13 +254,11 @@ class InMemoryHistoryStore:
     store: InMemoryStateStore
 
     async def history(self) -> StoreHistory:
-        """See `HistoryStore`."""
         return self.store.history()
 
     async def lost(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
     ) -> frozenset[ApplicationId]:
-        """See `HistoryStore`."""
         not_sent = (SubmissionState.WAITING, SubmissionState.INTENDED)
         known = {
             application_id
@@ -297,13 +268,10 @@ class InMemoryHistoryStore:
         return frozenset(application_ids) - known
 
     async def disputed(self) -> Sequence[SubmissionRecord]:
-        """See `HistoryStore`."""
         return [record for record in self.store.records().values() if record.rejection.startswith(DISPUTED)]
 
     async def note_restored(self) -> None:
-        """See `HistoryStore`."""
         self.store.note_restored()
 
     async def note_lineage(self) -> bool:
-        """Note no lineage, as there is none."""
         return False

@@ -49,7 +49,6 @@ class InMemoryActStore(_CanBeAway):
     _counts: Counter[tuple[str, PreemptionStage]] = field(default_factory=Counter)
 
     async def add(self, acts: Sequence[PreemptionAct]) -> None:
-        """See `ActStore`."""
         self._check()
         for act in acts:
             if _key(act) in {_key(known) for known in self._acts}:
@@ -62,17 +61,14 @@ class InMemoryActStore(_CanBeAway):
             self._acts = [act for act in self._acts if act.at_ms >= oldest_ms]
 
     async def of(self, application: ApplicationId) -> Sequence[PreemptionAct]:
-        """See `ActStore`."""
         self._check()
         return [act for act in self._acts if act.application == application][-MOST_OF_ONE:]
 
     async def since(self, at_ms: int) -> Sequence[PreemptionAct]:
-        """See `ActStore`."""
         self._check()
         return [act for act in self._acts if act.at_ms >= at_ms]
 
     async def counts(self) -> Mapping[tuple[str, PreemptionStage], int]:
-        """See `ActStore`."""
         self._check()
         return dict(self._counts)
 
@@ -83,23 +79,17 @@ def _key(act: PreemptionAct) -> tuple[object, ...]:
 
 @dataclass(slots=True)
 class InMemoryAskStore(_CanBeAway):
-    """Implements `AskStore`.
-
-    Attributes:
-        writes: How often something was kept.
-    """
+    """Implements `AskStore`."""
 
     writes: int = 0
     _asks: dict[ApplicationId, ShownAsks] = field(default_factory=dict)
 
     async def keep(self, asks: Mapping[ApplicationId, ShownAsks]) -> None:
-        """See `AskStore`."""
         self._check()
         self.writes += 1
         self._asks.update(asks)
 
     async def of(self, application: ApplicationId) -> ShownAsks:
-        """See `AskStore`."""
         self._check()
         return self._asks.get(application, ())
 
@@ -112,7 +102,6 @@ class InMemoryLeaseStore(_CanBeAway):
     _kept: dict[str, tuple[Lease, float]] = field(default_factory=dict)
 
     async def acquire(self, name: str, *, holder: str, address: str, for_s: float) -> Lease | None:
-        """Take or prolong a lease; None if another one holds it."""
         self._check()
         now_s = self.clock.monotonic_s()
         known, ends_at_s = self._kept.get(name, (Lease(name, "", "", 0, 0.0), float("-inf")))
@@ -124,24 +113,20 @@ class InMemoryLeaseStore(_CanBeAway):
         return lease
 
     async def acquire_all(self, names: Collection[str], *, holder: str, address: str, for_s: float) -> Sequence[Lease]:
-        """Take or prolong those of many leases that can be had."""
         asked = [await self.acquire(name, holder=holder, address=address, for_s=for_s) for name in sorted(names)]
         return [lease for lease in asked if lease is not None]
 
     async def release(self, name: str, *, holder: str) -> None:
-        """Give a lease back, if it is this holder's."""
         self._check()
         known = self._kept.get(name)
         if known is not None and known[0].holder == holder:
             self._kept[name] = replace(known[0], holder=""), float("-inf")
 
     async def release_all(self, *, holder: str) -> None:
-        """Give back every lease of this holder."""
         for name in tuple(self._kept):
             await self.release(name, holder=holder)
 
     async def leases(self, prefix: str = "") -> Sequence[Lease]:
-        """Every lease whose name begins with `prefix`."""
         self._check()
         now_s = self.clock.monotonic_s()
         return [
@@ -159,7 +144,6 @@ class InMemoryPolicyStore:
     _versions: list[PolicyVersion] = field(default_factory=list)
 
     async def apply(self, version: int, text: str, *, by: str, note: str) -> PolicyVersion:
-        """Keep a new one."""
         stands = self._versions[-1] if self._versions else None
         if stands is not None and (stands.version, stands.text, stands.applied_by) == (version, text, by):
             return stands
@@ -169,28 +153,20 @@ class InMemoryPolicyStore:
         return self._versions[-1]
 
     async def newest(self) -> PolicyVersion | None:
-        """The one that holds."""
         return self._versions[-1] if self._versions else None
 
     async def history(self) -> Sequence[PolicyVersion]:
-        """All, newest first."""
         return self._versions[::-1]
 
 
 @dataclass(slots=True)
 class InMemoryTokenStore(_CanBeAway):
-    """Keeps tokens in this process.
-
-    Attributes:
-        tokens: By key.
-        reads: How often `find` was asked.
-    """
+    """Keeps tokens in this process."""
 
     tokens: dict[str, StoredToken] = field(default_factory=dict)
     reads: int = 0
 
     async def insert(self, token: StoredToken, *, now_ms: int, most_of_owner: int, most: int) -> None:
-        """Keep a new token."""
         self._check()
         if token.key in self.tokens:
             return
@@ -200,38 +176,29 @@ class InMemoryTokenStore(_CanBeAway):
         self.tokens = live | {token.key: token}
 
     async def find(self, key: str) -> StoredToken | None:
-        """The token."""
         self._check()
         self.reads += 1
         return self.tokens.get(key)
 
     async def renew(self, key: str, *, good_until_ms: int) -> bool:
-        """Let it be good for longer."""
         self._check()
         if key in self.tokens:
             self.tokens[key] = replace(self.tokens[key], good_until_ms=good_until_ms)
         return key in self.tokens
 
     async def remove(self, key: str) -> bool:
-        """Forget it."""
         self._check()
         return self.tokens.pop(key, None) is not None
 
 
 @dataclass(slots=True)
 class InMemoryAPITokenStore(_CanBeAway):
-    """Keeps API tokens in this process.
-
-    Attributes:
-        tokens: By id.
-        reads: How often `find` was asked.
-    """
+    """Keeps API tokens in this process."""
 
     tokens: dict[str, APIToken] = field(default_factory=dict)
     reads: int = 0
 
     async def insert(self, token: APIToken, *, most_of_owner: int, most: int) -> None:
-        """Keep a new token."""
         self._check()
         if token.id in self.tokens:
             return
@@ -241,7 +208,6 @@ class InMemoryAPITokenStore(_CanBeAway):
         self.tokens = live | {token.id: token}
 
     async def find(self, token_id: str) -> APIToken | None:
-        """The token."""
         self._check()
         self.reads += 1
         return self.tokens.get(token_id)
@@ -253,7 +219,6 @@ class InMemoryAPITokenStore(_CanBeAway):
         return sorted(found, key=lambda each: (-each.created_at_ms, each.id))
 
     async def remove(self, token_id: str, owner: str | None) -> bool:
-        """Forget it."""
         self._check()
         token = self.tokens.get(token_id)
         if token is None or owner not in (None, token.owner):
@@ -293,11 +258,7 @@ _SUMS = ("memory_mib_s", "vcore_s", "preempted_memory_mib_s", "preempted_vcore_s
 
 
 class InMemoryUsageStore(_CanBeAway):
-    """Implements `UsageStore`.
-
-    Attributes:
-        writes: How many rows were written.
-    """
+    """Implements `UsageStore`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -305,7 +266,6 @@ class InMemoryUsageStore(_CanBeAway):
         self.rows: dict[tuple[ApplicationId, SubClusterId], UsageRow] = {}
 
     async def keep(self, rows: Sequence[UsageRow]) -> None:
-        """See `UsageStore`."""
         self._check()
         for row in rows:
             self.writes += 1
@@ -314,13 +274,11 @@ class InMemoryUsageStore(_CanBeAway):
                 self.rows[row.application, row.subcluster] = row
 
     async def spanning(self, most: int) -> Sequence[UsageRow]:
-        """See `UsageStore`."""
         self._check()
         beyond = {row.application for row in self.rows.values() if not row.is_home}
         return [row for _, row in sorted(self.rows.items()) if row.application in beyond][:most]
 
     async def totals(self, question: UsageQuestion) -> Sequence[UsageTotal]:
-        """See `UsageStore`."""
         self._check()
         counts: dict[tuple[str, ...], int] = defaultdict(int)
         sums: dict[tuple[str, ...], list[float]] = defaultdict(lambda: [0.0] * len(_SUMS))
@@ -341,7 +299,6 @@ class InMemoryUsageStore(_CanBeAway):
         return sorted(found, key=lambda each: (-each.memory_mib_s, each.group))[: MOST_GROUPS + 1]
 
     async def forget(self, ended_before_ms: int) -> None:
-        """See `UsageStore`."""
         self._check()
         self.rows = {key: row for key, row in self.rows.items() if not 0 < row.ended_at_ms < ended_before_ms}
 
@@ -360,7 +317,6 @@ class InMemoryCreditStore(_CanBeAway):
 
     Attributes:
         loses_answers: Whether rows are kept, and whoever wrote them is told that they are not.
-        writes: How many rows were written.
     """
 
     def __init__(self) -> None:
@@ -370,7 +326,6 @@ class InMemoryCreditStore(_CanBeAway):
         self.rows: dict[tuple[ApplicationId, str], CreditRow] = {}
 
     async def keep(self, rows: Sequence[CreditRow]) -> None:
-        """See `CreditStore`."""
         self._check()
         for row in rows:
             self.writes += 1
@@ -381,12 +336,10 @@ class InMemoryCreditStore(_CanBeAway):
             raise StoreUnavailableError("the answer is lost, as a test wants it")
 
     async def of(self, application: ApplicationId) -> Sequence[CreditRow]:
-        """See `CreditStore`."""
         self._check()
         return [row for _, row in sorted(self.rows.items()) if row.application == application]
 
     async def totals(self, question: CreditQuestion) -> Sequence[tuple[tuple[str, ...], Credits]]:
-        """See `CreditStore`."""
         self._check()
         found: dict[tuple[str, ...], Credits] = {}
         for row in self.rows.values():
@@ -401,7 +354,6 @@ class InMemoryCreditStore(_CanBeAway):
         return sorted(found.items(), key=lambda each: (-each[1].given_mib_s, each[0]))[:MOST_GROUPS]
 
     async def forget(self, before_ms: int, most: int = MOST_CREDITS) -> None:
-        """See `CreditStore`."""
         self._check()
         newest = sorted(self.rows.items(), key=lambda each: (-each[1].to_ms, each[0]))[:most]
         self.rows = {key: row for key, row in newest if row.to_ms >= before_ms}
@@ -426,33 +378,27 @@ class InMemoryMultiClusterStore(_CanBeAway):
         self._containers: dict[ApplicationId, dict[SubClusterId, dict[ContainerId, str]]] = defaultdict(dict)
 
     async def save_session(self, session: RemoteSession) -> None:
-        """See `MultiClusterStore`."""
         self._check()
         self._sessions[session.application, session.subcluster] = session
 
     async def sessions(self, application: ApplicationId | None = None) -> Sequence[RemoteSession]:
-        """See `MultiClusterStore`."""
         self._check()
         return [each for (owner, _), each in sorted(self._sessions.items()) if application in (None, owner)]
 
     async def remove_session(self, application: ApplicationId, subcluster: SubClusterId) -> None:
-        """See `MultiClusterStore`."""
         self._check()
         self._sessions.pop((application, subcluster), None)
         self._containers[application].pop(subcluster, None)
 
     async def save_attempt(self, attempt: RegisteredAttempt) -> None:
-        """See `MultiClusterStore`."""
         self._check()
         self._attempts[attempt.attempt] = attempt
 
     async def find_attempt(self, attempt: ApplicationAttemptId) -> RegisteredAttempt | None:
-        """See `MultiClusterStore`."""
         self._check()
         return self._attempts.get(attempt)
 
     async def remove_attempts(self, application: ApplicationId) -> None:
-        """See `MultiClusterStore`."""
         self._check()
         self._attempts = {name: each for name, each in self._attempts.items() if name.application != application}
         given = self._containers[application]
@@ -462,13 +408,11 @@ class InMemoryMultiClusterStore(_CanBeAway):
     async def give(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId], answer: str
     ) -> None:
-        """See `MultiClusterStore`."""
         self._check()
         for container in containers:
             self._containers[application].setdefault(subcluster, {}).setdefault(container, answer)
 
     async def withdraw(self, application: ApplicationId, answer: str) -> None:
-        """See `MultiClusterStore`."""
         self._check()
         for subcluster, known in self._containers[application].items():
             heard = {container: given_in for container, given_in in known.items() if given_in != answer}
@@ -477,13 +421,11 @@ class InMemoryMultiClusterStore(_CanBeAway):
     async def take(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
     ) -> None:
-        """See `MultiClusterStore`."""
         self._check()
         known = self._containers[application].get(subcluster, {})
         for container in containers:
             known.pop(container, None)
 
     async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
-        """See `MultiClusterStore`."""
         self._check()
         return {name: frozenset(kept) for name, kept in self._containers[application].items() if kept}

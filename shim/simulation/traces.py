@@ -42,7 +42,6 @@ class TraceJob:
 
     @property
     def n_tasks(self) -> int:
-        """Count of tasks."""
         return len(self.durations_s)
 
     @property
@@ -78,11 +77,9 @@ class Workload:
 
     @property
     def n_tasks(self) -> int:
-        """Tasks of all jobs."""
         return sum(job.n_tasks for job in self.jobs)
 
     def is_short(self, job: TraceJob) -> bool:
-        """Return whether the job counts as short."""
         return job.estimate_s < self.cutoff_s
 
 
@@ -103,7 +100,6 @@ def read_trace(
     """Read a `.tr` trace.
 
     Args:
-        path: The file.
         first_jobs: Read only so many lines.
         whole_seconds: Cut task durations to whole seconds, as every published simulator of these traces does.
         cutoff_s: Jobs with a shorter mean task time are short; None for what was published for a trace of this name.
@@ -126,7 +122,6 @@ def read_trace(
 
 
 def _job_of(line: str, index: int, where: str, *, whole_seconds: bool) -> TraceJob:
-    """One line of a trace as a job."""
     try:
         arrival_s, n_tasks, mean_s, *durations = line.split()
         values = tuple(float(duration) for duration in durations)

@@ -97,15 +97,12 @@ class VirtualClock:
         self.step_s = 0.0
 
     def now_s(self) -> float:
-        """Seconds since 1970, as the machine's wall clock shows them."""
         return self._epoch_s + self.step_s + self.monotonic_s()
 
     def monotonic_s(self) -> float:
-        """Seconds of virtual time."""
         return asyncio.get_running_loop().time()
 
     async def sleep(self, duration_s: float) -> None:
-        """Wait; a duration of 0 or less lets others run once."""
         await asyncio.sleep(max(0.0, duration_s))
 
 
@@ -119,14 +116,7 @@ _OWNER: ContextVar["ProcessGate | None"] = ContextVar("owner", default=None)
 
 
 class ProcessGate:
-    """One life of one process.
-
-    Args:
-        name: For messages.
-
-    Attributes:
-        is_dead: Whether it was killed.
-    """
+    """One life of one process."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -147,7 +137,6 @@ class ProcessGate:
         return asyncio.get_running_loop().create_task(work, name=name, context=context)
 
     def adopt(self, task: "asyncio.Task[Any]") -> None:
-        """Know a task as one of the process."""
         self._tasks[task] = None
         task.add_done_callback(self._forget)
         if self.is_dead:
@@ -173,7 +162,6 @@ class ProcessGate:
             self._goes.clear()
 
     def resume(self) -> None:
-        """Let it go on (SIGCONT)."""
         self._goes.set()
 
     def kill(self) -> None:
@@ -215,11 +203,9 @@ class GatedClock:
         self.step_s = 0.0
 
     def now_s(self) -> float:
-        """Seconds since 1970 by this machine."""
         return self._clock.now_s() + self.step_s
 
     def monotonic_s(self) -> float:
-        """Seconds of virtual time."""
         return self._clock.monotonic_s()
 
     async def sleep(self, duration_s: float) -> None:

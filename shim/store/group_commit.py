@@ -120,7 +120,6 @@ class GroupCommitExecutor:
         self._thread.start()
 
     async def write(self, operation: Callable[[Connection], T]) -> T:
-        """Run an operation in the next group; return when that is on the disk."""
         if self._is_closed:
             raise StoreUnavailableError(f"the state store {self.path} is closed")
         loop = asyncio.get_running_loop()
@@ -129,13 +128,11 @@ class GroupCommitExecutor:
         return await future
 
     async def read(self, operation: Callable[[Connection], T]) -> T:
-        """Run an operation on the last commit."""
         if self._is_closed:
             raise StoreUnavailableError(f"the state store {self.path} is closed")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._read, operation)
 
     async def close(self) -> None:
-        """Commit what waits, then close."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -150,7 +147,6 @@ class GroupCommitExecutor:
             return operation(connection)
 
     def _write_groups(self) -> None:
-        """The writer thread."""
         while (group := self._next_group()) is not None:
             self._commit(group)
             for loop in {write.loop for write in group}:

@@ -140,7 +140,6 @@ def confirm(
 
 
 def find(connection: Connection, *, application_id: ApplicationId) -> SubmissionRecord | None:
-    """The record of an id."""
     row = connection.execute(sql.FIND, _key(application_id)).mappings().first()
     return None if row is None else rows.read(row, rows.record_of_row)
 
@@ -158,7 +157,6 @@ def described(connection: Connection, *, application_ids: Collection[Application
 
 
 def intended(connection: Connection) -> Sequence[SubmissionRecord]:
-    """Every sql.INTENDED record."""
     return rows.readable(connection.execute(sql.INTENDED).mappings(), rows.record_of_row)
 
 
@@ -168,7 +166,6 @@ def unfinished(connection: Connection, *, subcluster: SubClusterId) -> Sequence[
 
 
 def waiting(connection: Connection) -> Sequence[SubmissionProgress]:
-    """Standings of what waits."""
     return rows.readable(connection.execute(sql.WAITING).mappings(), rows.progress_of_row)
 
 
@@ -223,7 +220,6 @@ def set_admission(
 
 
 def list_admissions(connection: Connection) -> dict[SubClusterId, Admission]:
-    """Every word that is kept."""
     found = connection.execute(select(admissions.c.subcluster, admissions.c.admission))
     return {SubClusterId(subcluster): _admission(admission) for subcluster, admission in found}
 
@@ -234,7 +230,6 @@ def _admission(word: str) -> Admission:
 
 
 def list_admission_words(connection: Connection) -> dict[SubClusterId, AdmissionWord]:
-    """Every word that is kept, with who said it."""
     return {
         SubClusterId(row.subcluster): AdmissionWord(
             _admission(row.admission), row.said_by, row.said_at_ms, row.reason or ""
@@ -281,7 +276,6 @@ def note_failure(connection: Connection, *, failure: DeliveryFailure) -> None:
 
 
 def failures_of(connection: Connection, *, application_ids: Sequence[ApplicationId]) -> list[DeliveryFailure]:
-    """Failures that are kept of these applications."""
     found: list[DeliveryFailure] = []
     for start in range(0, len(application_ids), _BATCH):
         pairs = [(each.cluster_timestamp, each.sequence) for each in application_ids[start : start + _BATCH]]
@@ -305,7 +299,6 @@ def failures_of(connection: Connection, *, application_ids: Sequence[Application
 
 
 def forget_failures(connection: Connection, *, application_ids: Collection[ApplicationId]) -> None:
-    """Forget what is kept of these."""
     # in one order everywhere, as in `operations.note_taken`
     keys = [
         {"key_timestamp": each.cluster_timestamp, "key_sequence": each.sequence} for each in sorted(application_ids)

@@ -40,9 +40,7 @@ class StoreTLS:
     Attributes:
         sslmode: `disable`; `prefer`, TLS if the server has it; `require`, TLS or nothing; `verify-ca`, the server's
             certificate is of our CA, too; `verify-full`, and names the host that we connected to.
-        sslrootcert: File with the CAs.
         sslcert: File with our own certificate.
-        sslkey: File with its key.
     """
 
     sslmode: str = "prefer"
@@ -234,7 +232,6 @@ class PooledExecutor:
         )
 
     async def write(self, operation: Callable[[Connection], T]) -> T:
-        """Run an operation and commit."""
         with translated(self._name):
             try:
                 return await self._run(operation)
@@ -244,11 +241,9 @@ class PooledExecutor:
             return await self._run(operation)
 
     async def read(self, operation: Callable[[Connection], T]) -> T:
-        """Run an operation that changes nothing."""
         return await self.write(operation)
 
     async def close(self) -> None:
-        """Close the pool."""
         await self._engine.dispose()
 
     async def _run(self, operation: Callable[[Connection], T]) -> T:

@@ -49,7 +49,6 @@ def key_beside(database: Path) -> bytes:
 
 
 def has_key(database: Path) -> bool:
-    """True if a key was ever made for this database."""
     return _key_file(database).exists()
 
 

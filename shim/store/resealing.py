@@ -35,7 +35,6 @@ class Resealed:
         sealed: Values that were sealed anew; with a dry run those that would be.
         kept: Values that had the newest secret, or that a Heddle changed meanwhile.
         unreadable: Values that no secret opens; they stay as they are.
-        places: Of the first few of these.
     """
 
     sealed: int = 0
@@ -67,7 +66,6 @@ class _SealedColumn:
         return [dict(row) for row in rows.mappings()]
 
     def key_of(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
-        """The key of a row."""
         return tuple(row[column.name] for column in self.table.primary_key.columns)
 
     def replace(self, connection: Connection, row: Mapping[str, Any], value: bytes) -> bool:
@@ -83,7 +81,6 @@ async def reseal_store(url: str, secrets: Sequence[bytes], *, dry_run: bool) -> 
     Args:
         url: As `open_state_store` takes it.
         secrets: The one to seal with, then others that open.
-        dry_run: Count only.
 
     Raises:
         ConfigError: If the URL is not one of these.

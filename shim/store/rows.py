@@ -92,7 +92,6 @@ def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
 
 
 def record_of_row(row: Row) -> SubmissionRecord:
-    """The record that `row_of_record` made a row of."""
     return SubmissionRecord(
         submission=submission_of_row(row),
         content_hash=row["content_hash"],
@@ -108,7 +107,6 @@ def record_of_row(row: Row) -> SubmissionRecord:
 
 
 def submission_of_row(row: Row) -> Submission:
-    """The submission in a row."""
     return Submission(
         application_id=id_of_row(row),
         user=row["user_name"],
@@ -151,7 +149,6 @@ def progress_of_row(row: Row) -> SubmissionProgress:
 
 
 def id_of_row(row: Row) -> ApplicationId:
-    """The application id of a row of `submissions`."""
     return ApplicationId(row["cluster_timestamp"], row["sequence"])
 
 

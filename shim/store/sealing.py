@@ -94,11 +94,9 @@ class SealedBodies:
 
     @property
     def is_sealing(self) -> bool:
-        """True if there is a key."""
         return self._sealer is not None
 
     def sealed(self, record: SubmissionRecord) -> SubmissionRecord:
-        """The record as it is stored."""
         body = record.submission.body
         if self._sealer is None or not body or body.startswith(_MARK):
             return record

@@ -44,27 +44,22 @@ class SqlHistoryStore:
         self._now_s = now_s
 
     async def history(self) -> StoreHistory:
-        """The store's past, as far as it is known."""
         return await self._executor.read(history_of)
 
     async def lost(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
     ) -> frozenset[ApplicationId]:
-        """Return those of the ids that a sub-cluster has although the store does not tell that they were sent there."""
         return await self._executor.read(
             partial(lost_of, application_ids=tuple(application_ids), subcluster=subcluster)
         )
 
     async def disputed(self) -> Sequence[SubmissionRecord]:
-        """Acknowledged submissions whose ids belong to other applications."""
         return await self._executor.read(_disputed)
 
     async def note_restored(self) -> None:
-        """Mark the contents of the store as doubtful from now."""
         await self._executor.write(partial(mark_restored, at_ms=self._now_ms()))
 
     async def note_lineage(self) -> bool:
-        """Remember which copy of the database this is; return whether it is another one."""
         return await self._executor.write(partial(_note_lineage, at_ms=self._now_ms()))
 
     def _now_ms(self) -> int:
@@ -87,7 +82,6 @@ def mark_restored(connection: Connection, *, at_ms: int) -> None:
 
 
 def history_of(connection: Connection) -> StoreHistory:
-    """See `HistoryStore.history`."""
     row = connection.execute(select(federation.c.timestamp_ms, federation.c.restored_at_ms)).first()
     epochs = frozenset(connection.execute(select(id_epochs.c.timestamp_ms)).scalars())
     oldest = connection.execute(select(func.min(_C.finished_at_ms))).scalar_one_or_none()
@@ -99,7 +93,6 @@ def history_of(connection: Connection) -> StoreHistory:
 def lost_of(
     connection: Connection, *, application_ids: Sequence[ApplicationId], subcluster: SubClusterId
 ) -> frozenset[ApplicationId]:
-    """See `HistoryStore.lost`."""
     known: set[ApplicationId] = set()
     for start in range(0, len(application_ids), _BATCH):
         batch = application_ids[start : start + _BATCH]

@@ -25,25 +25,20 @@ class SqlLeaseStore:
         self._executor = executor
 
     async def acquire(self, name: str, *, holder: str, address: str, for_s: float) -> Lease | None:
-        """Take or prolong a lease; None if another one holds it."""
         return await self._executor.write(partial(acquire, name=name, holder=holder, address=address, for_s=for_s))
 
     async def acquire_all(self, names: Collection[str], *, holder: str, address: str, for_s: float) -> Sequence[Lease]:
-        """Take or prolong those of many leases that can be had."""
         return await self._executor.write(
             partial(acquire_all, names=tuple(names), holder=holder, address=address, for_s=for_s)
         )
 
     async def release(self, name: str, *, holder: str) -> None:
-        """Give a lease back, if it is this holder's."""
         await self._executor.write(partial(release, name=name, holder=holder))
 
     async def release_all(self, *, holder: str) -> None:
-        """Give back every lease of this holder."""
         await self._executor.write(partial(release_all, holder=holder))
 
     async def leases(self, prefix: str = "") -> Sequence[Lease]:
-        """Every lease whose name begins with `prefix`."""
         return await self._executor.read(partial(list_leases, prefix=prefix))
 
 
@@ -108,7 +103,6 @@ def acquire(connection: Connection, *, name: str, holder: str, address: str, for
 def acquire_all(
     connection: Connection, *, names: Collection[str], holder: str, address: str, for_s: float
 ) -> Sequence[Lease]:
-    """Take or prolong those of many leases that can be had."""
     # always in the same order: two that want the same leases at once then wait, instead of each for the other
     asked = (acquire(connection, name=name, holder=holder, address=address, for_s=for_s) for name in sorted(names))
     return [lease for lease in asked if lease is not None]
@@ -125,6 +119,5 @@ def release_all(connection: Connection, *, holder: str) -> None:
 
 
 def list_leases(connection: Connection, *, prefix: str) -> Sequence[Lease]:
-    """Every lease with this prefix."""
     rows = connection.execute(_LIST[connection.dialect.name], {"prefix": prefix, "prefix_length": len(prefix)}).all()
     return [Lease(row.name, row.holder, row.address, row.fence, float(row.remaining_s)) for row in rows]

@@ -19,11 +19,7 @@ _C = ask_decisions.c
 
 
 class SqlAskStore:
-    """Decisions on asks in SQL; implements `shim.ports.AskStore`. Closing the state store closes it.
-
-    Args:
-        most: Applications that are kept.
-    """
+    """Decisions on asks in SQL; implements `shim.ports.AskStore`. Closing the state store closes it."""
 
     def __init__(self, executor: Executor, *, now_s: Callable[[], float], most: int = MOST_KEPT) -> None:
         self._executor = executor
@@ -31,7 +27,6 @@ class SqlAskStore:
         self._most = most
 
     async def keep(self, asks: Mapping[ApplicationId, ShownAsks]) -> None:
-        """Keep the newest decisions of applications."""
         if asks:
             at_ms = int(self._now_s() * 1000)
             await self._executor.write(partial(_keep, asks=dict(asks), at_ms=at_ms, most=self._most))
@@ -77,7 +72,6 @@ class SqlMultiClusterStore:
         self._sealer = Sealer(secret, others=others)
 
     async def save_session(self, session: RemoteSession) -> None:
-        """Keep a session."""
         place = session_place(session.application, session.subcluster)
         row = _key(session.application) | {
             "subcluster": session.subcluster,
@@ -114,11 +108,9 @@ class SqlMultiClusterStore:
         )
 
     async def remove_session(self, application: ApplicationId, subcluster: SubClusterId) -> None:
-        """Forget a session and its containers."""
         await self._executor.write(partial(_remove_session, application=application, subcluster=subcluster))
 
     async def save_attempt(self, attempt: RegisteredAttempt) -> None:
-        """Keep an attempt."""
         row = _key(attempt.attempt.application) | {
             "attempt": attempt.attempt.attempt,
             "sealed_registration": self._sealer.seal(attempt.registration, str(attempt.attempt)),
@@ -128,7 +120,6 @@ class SqlMultiClusterStore:
         await self._executor.write(partial(_put, table=span_attempts, row=row))
 
     async def find_attempt(self, attempt: ApplicationAttemptId) -> RegisteredAttempt | None:
-        """An attempt that has registered."""
         row = await self._executor.read(partial(_attempt, attempt=attempt))
         if row is None:
             return None
@@ -136,29 +127,24 @@ class SqlMultiClusterStore:
         return RegisteredAttempt(attempt, registration, row["home_response_id"], row["registrations"])
 
     async def remove_attempts(self, application: ApplicationId) -> None:
-        """Forget the attempts of an application, and what they were given at home."""
         await self._executor.write(partial(_remove_attempts, application=application))
 
     async def give(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId], answer: str
     ) -> None:
-        """Keep what the ApplicationMaster is given."""
         same = _key(application) | {"subcluster": subcluster, "answer": answer}
         await self._executor.write(partial(_give, rows=[same | {"container": str(name)} for name in containers]))
 
     async def withdraw(self, application: ApplicationId, answer: str) -> None:
-        """Forget what was given by an answer that has not arrived."""
         await self._executor.write(partial(_withdraw, application=application, answer=answer))
 
     async def take(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
     ) -> None:
-        """Forget what it knows to have ended."""
         names = [str(name) for name in containers]
         await self._executor.write(partial(_take, application=application, subcluster=subcluster, names=names))
 
     async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
-        """Return the containers that were given and not taken."""
         found: dict[SubClusterId, set[ContainerId]] = defaultdict(set)
         for subcluster, name in await self._executor.read(partial(_containers, application=application)):
             found[SubClusterId(subcluster)].add(ContainerId.parse(name))

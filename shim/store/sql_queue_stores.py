@@ -57,7 +57,6 @@ class SqlCreditStore:
         self._executor = executor
 
     async def keep(self, rows: Sequence[CreditRow]) -> None:
-        """Keep rows."""
         for start in range(0, len(rows), _BATCH):
             batch = [_values(row) for row in rows[start : start + _BATCH]]
             await self._executor.write(partial(_keep_credits, rows=batch))
@@ -67,11 +66,9 @@ class SqlCreditStore:
         return await self._executor.read(partial(_of_credits, application=application))
 
     async def totals(self, question: CreditQuestion) -> Sequence[tuple[tuple[str, ...], Credits]]:
-        """Sums by group."""
         return await self._executor.read(partial(_totals_credits, question=question))
 
     async def forget(self, before_ms: int, most: int = MOST_CREDITS) -> None:
-        """Forget what is old, and what is too much."""
         await self._executor.write(partial(_forget_credits, before_ms=before_ms, most=most))
 
 
@@ -147,7 +144,6 @@ class SqlActStore:
         self._executor = executor
 
     async def add(self, acts: Sequence[PreemptionAct]) -> None:
-        """Keep acts that are not known."""
         if acts:
             await self._executor.write(partial(_add, acts=tuple(acts)))
 
@@ -156,11 +152,9 @@ class SqlActStore:
         return await self._executor.read(partial(_of, application=application))
 
     async def since(self, at_ms: int) -> Sequence[PreemptionAct]:
-        """Acts from a moment on, whomever they concern."""
         return await self._executor.read(partial(_since, at_ms=at_ms))
 
     async def counts(self) -> Mapping[tuple[str, PreemptionStage], int]:
-        """Acts by queue and stage."""
         return await self._executor.read(_counts)
 
 
@@ -252,21 +246,17 @@ class SqlUsageStore:
         self._executor = executor
 
     async def keep(self, rows: Sequence[UsageRow]) -> None:
-        """Keep rows."""
         for start in range(0, len(rows), _BATCH):
             batch = [_row(row) for row in rows[start : start + _BATCH]]
             await self._executor.write(partial(_keep, rows=batch))
 
     async def spanning(self, most: int) -> Sequence[UsageRow]:
-        """Rows of applications that have used more than their homes."""
         return await self._executor.read(partial(_spanning, most=most))
 
     async def totals(self, question: UsageQuestion) -> Sequence[UsageTotal]:
-        """Sums."""
         return await self._executor.read(partial(_totals, question=question))
 
     async def forget(self, ended_before_ms: int) -> None:
-        """Forget what ended before then."""
         await self._executor.write(partial(_forget, ended_before_ms=ended_before_ms))
 
 
@@ -374,9 +364,7 @@ class SqlPolicyStore:
     """Policies in SQL; implements `shim.ports.PolicyStore`. Closing the state store closes it.
 
     Args:
-        executor: Of the database.
         now_s: Seconds since the epoch.
-        table: Of policies, or one of their form.
     """
 
     def __init__(self, executor: Executor, *, now_s: Callable[[], float], table: Table = policies) -> None:
@@ -390,11 +378,9 @@ class SqlPolicyStore:
         return await self._executor.write(partial(_apply, table=self._table, new=new))
 
     async def newest(self) -> PolicyVersion | None:
-        """The one that holds."""
         return await self._executor.read(partial(newest_of, table=self._table))
 
     async def history(self) -> Sequence[PolicyVersion]:
-        """All, newest first."""
         return await self._executor.read(partial(_history, table=self._table))
 
 

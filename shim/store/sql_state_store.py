@@ -41,7 +41,6 @@ async def open_state_store(
         url: `sqlite:///FILE` or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`.
         now_s: Seconds since the epoch.
         secret: Seals submission contexts; without one, SQLite has a key in a file beside it, and PostgreSQL none.
-        other_secrets: Open what was sealed with them.
 
     Raises:
         ConfigError: If the URL is not one of these.
@@ -142,25 +141,20 @@ class SqlStateStore:
         return sql_stores(self, self._executor, self._now_s, secret, other_secrets)
 
     async def federation_timestamp_ms(self) -> int:
-        """Founding time of this federation; fixed at the first call ever."""
         return await self._executor.write(partial(operations.federation_timestamp_ms, now_ms=self._now_ms()))
 
     async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
-        """Begin an epoch of ids; return its cluster time stamp."""
         return await self._executor.write(partial(operations.begin_epoch, listed=tuple(listed), now_ms=self._now_ms()))
 
     async def reserve_sequences(self, count: int) -> range:
-        """Take the next `count` sequence numbers."""
         return await self._executor.write(partial(operations.reserve_sequences, count=count, now_ms=self._now_ms()))
 
     async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
-        """Insert unless the id is known and not REJECTED; return what is in the store afterwards."""
         sealed = self._bodies.sealed(record)
         known = await self._executor.write(partial(operations.insert_intent, record=sealed))
         return record if known is sealed else self._bodies.opened(known)
 
     async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
-        """Move an INTENDED record on."""
         await self._executor.write(
             partial(
                 operations.settle,
@@ -176,13 +170,11 @@ class SqlStateStore:
         await self._executor.write(partial(operations.note_taken, application_ids=tuple(application_ids)))
 
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
-        """Put a new intent in the place of a record that stands as it was."""
         await self._executor.write(partial(operations.rehome, record=record, was=was))
 
     async def confirm(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
     ) -> None:
-        """Remember which life of the home knows these applications."""
         await self._executor.write(
             partial(
                 operations.confirm,
@@ -193,32 +185,25 @@ class SqlStateStore:
         )
 
     async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
-        """The record of an application."""
         record = await self._executor.read(partial(operations.find, application_id=application_id))
         return None if record is None else self._bodies.opened(record)
 
     async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
-        """Submissions under these ids, without the bodies."""
         return await self._executor.read(partial(operations.described, application_ids=tuple(application_ids)))
 
     async def intended(self) -> Sequence[SubmissionRecord]:
-        """Records that are INTENDED, without their bodies; oldest first."""
         return await self._executor.read(operations.intended)
 
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
-        """Submissions of a home that are INTENDED, or SUBMITTED and never seen final; oldest first."""
         return await self._executor.read(partial(operations.unfinished, subcluster=subcluster))
 
     async def waiting(self) -> Sequence[SubmissionProgress]:
-        """Submissions that wait for their queue's turn; oldest first."""
         return await self._executor.read(operations.waiting)
 
     async def waited(self) -> dict[ApplicationId, int]:
-        """Submit times of the newest that waited and have started; oldest first."""
         return await self._executor.read(operations.waited)
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
-        """End a WAITING submission."""
         await self._executor.write(
             partial(operations.withdraw, application_id=application_id, reason=reason, now_ms=self._now_ms())
         )
@@ -228,33 +213,26 @@ class SqlStateStore:
         await self._executor.write(partial(operations.reject, was=was, reason=reason, now_ms=self._now_ms()))
 
     async def give_up(self, progress: SubmissionProgress, *, reason: str) -> None:
-        """End a SUBMITTED one as LOST."""
         await self._executor.write(partial(operations.give_up, progress=progress, reason=reason, now_ms=self._now_ms()))
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
-        """Remember that these were seen in a final state."""
         await self._executor.write(
             partial(operations.mark_final, application_ids=tuple(application_ids), now_ms=self._now_ms())
         )
 
     async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
-        """Keep how an application fails."""
         await self._executor.write(partial(operations.note_failure, failure=failure))
 
     async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
-        """Failures of these applications, as far as any are kept."""
         return await self._executor.read(partial(operations.failures_of, application_ids=tuple(application_ids)))
 
     async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
-        """Forget how these failed."""
         await self._executor.write(partial(operations.forget_failures, application_ids=tuple(application_ids)))
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
-        """Forget old final records; return how many."""
         return await self._executor.write(partial(operations.purge, final_before_ms=final_before_ms, keep=keep))
 
     async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = "") -> None:
-        """Keep an operator's word on a sub-cluster."""
         await self._executor.write(
             partial(
                 operations.set_admission,
@@ -267,15 +245,12 @@ class SqlStateStore:
         )
 
     async def admissions(self) -> dict[SubClusterId, Admission]:
-        """Every sub-cluster that is not OPEN."""
         return await self._executor.read(operations.list_admissions)
 
     async def admission_words(self) -> dict[SubClusterId, AdmissionWord]:
-        """The same, with who said it, when and why."""
         return await self._executor.read(operations.list_admission_words)
 
     async def close(self) -> None:
-        """Give up the connections."""
         await self._executor.close()
 
     def _now_ms(self) -> int:

@@ -35,16 +35,13 @@ class SqlTokenStore:
         return await self._executor.read(partial(_find, key=key))
 
     async def renew(self, key: str, *, good_until_ms: int) -> bool:
-        """Let a token be good for longer."""
         return await self._executor.write(partial(_renew, key=key, good_until_ms=good_until_ms))
 
     async def remove(self, key: str) -> bool:
-        """Forget a token."""
         return await self._executor.write(partial(_remove, key=key))
 
 
 def _insert(connection: Connection, *, token: StoredToken, now_ms: int, most_of_owner: int, most: int) -> None:
-    """Count before anything is written: what raises has written nothing."""
     if _find(connection, key=token.key) is not None:
         return  # as after an answer of the database that was lost
     live = _C.good_until_ms > now_ms
@@ -88,7 +85,6 @@ class SqlAPITokenStore:
         self._executor = executor
 
     async def insert(self, token: APIToken, *, most_of_owner: int, most: int) -> None:
-        """Keep a new token, and forget those that are over."""
         await self._executor.write(partial(_insert_api, token=token, most_of_owner=most_of_owner, most=most))
 
     async def find(self, token_id: str) -> APIToken | None:
@@ -100,12 +96,10 @@ class SqlAPITokenStore:
         return await self._executor.read(partial(_of, owner=owner))
 
     async def remove(self, token_id: str, owner: str | None) -> bool:
-        """Forget a token."""
         return await self._executor.write(partial(_remove_api, token_id=token_id, owner=owner))
 
 
 def _insert_api(connection: Connection, *, token: APIToken, most_of_owner: int, most: int) -> None:
-    """Count before anything is written: what raises has written nothing."""
     if _find_api(connection, token_id=token.id) is not None:
         return  # as after an answer of the database that was lost
     live = _API.good_until_ms > token.created_at_ms

@@ -48,7 +48,6 @@ def sql_stores(
 
     Args:
         state: The store of submissions there; closing it closes all.
-        executor: Of the database.
         now_s: Seconds since the epoch.
         secret: Of the configuration: seals tokens.
         other_secrets: Open what was sealed with them.

@@ -27,7 +27,6 @@ class ApplicationIds:
 
     Args:
         store: Where epochs and numbers come from.
-        block: Size of the first block.
         listed: What ResourceManagers list, asked once, when the epoch begins.
         is_known: Whether an application is known under an id: then it is not issued.
     """
@@ -53,12 +52,10 @@ class ApplicationIds:
 
     @property
     def are_there(self) -> bool:
-        """True if `issue` would not wait."""
         return bool(self._numbers)
 
     @property
     def is_founding_known(self) -> bool:
-        """True if `founded_ms` would not wait."""
         return self._founded_ms is not None
 
     async def begin(self) -> int:
@@ -146,5 +143,4 @@ class IntentIds:
         self._numbers = itertools.count(1)
 
     def __call__(self) -> str:
-        """A name that was never given before."""
         return f"{self._process}-{next(self._numbers):x}"

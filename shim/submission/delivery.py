@@ -40,8 +40,6 @@ async def deliver(
     """Send a submission to its home, as its user.
 
     Args:
-        manager: The home's.
-        submission: What to send.
         timeout_s: Seconds for the whole exchange.
         accept: In which representation the home should refuse, if it does.
     """
@@ -59,7 +57,6 @@ async def deliver(
 
 
 def _understood(manager: ResourceManager, reply: SubmitReply) -> Delivery:
-    """Meaning of a reply of which the ResourceManager need not be asked again."""
     match reply.verdict:
         case SubmitVerdict.TAKEN:
             return Taken()

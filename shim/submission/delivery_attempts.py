@@ -41,7 +41,6 @@ class BackOff:
     Attributes:
         first_pause_s: After the first failure; twice as long after each other one,
         longest_pause_s: and never longer than this.
-        give_up_after: So many failures, and
         give_up_s: so long after the first one, an application that provably runs nowhere is given up.
     """
 
@@ -60,7 +59,6 @@ class Attempts:
     """Attempts of one application.
 
     Attributes:
-        intent_id: The last intent that was written here.
         open_ms: When something was sent that may still be on its way; None if nothing is.
         failures: While its home was well.
         failed_since_s: When the first of them was, by the monotonic clock; `next_s` likewise.
@@ -105,13 +103,7 @@ class DeliveryAttempts:
         self._put(was.application_id, known)
 
     async def watch(self, application_id: ApplicationId, sending: Awaitable[Delivery], *, at_ms: int) -> Delivery:
-        """Send, and remember whether what was sent may still be on its way.
-
-        Args:
-            application_id: Whose.
-            sending: The exchange.
-            at_ms: When it begins.
-        """
+        """Send, and remember whether what was sent may still be on its way."""
         known = self._known.get(application_id)
         if known is None:
             return await sending
@@ -137,7 +129,6 @@ class DeliveryAttempts:
         """A failure as the store keeps it; None if there is none.
 
         Args:
-            application_id: Whose.
             now_s: The monotonic clock, by which times are known here.
             now_ms: The same moment, since the epoch.
         """
@@ -214,12 +205,10 @@ class DeliveryAttempts:
         )
 
     def note_given_up(self, application_id: ApplicationId) -> None:
-        """Count an application that was ended."""
         self.given_up += 1
         self.forget(application_id)
 
     def forget(self, application_id: ApplicationId) -> None:
-        """Forget an application that is settled."""
         self._known.pop(application_id, None)
 
     def _of(self, progress: SubmissionProgress) -> Attempts:
@@ -253,7 +242,6 @@ class Settling:
 
     @property
     def waiting(self) -> frozenset[ApplicationId]:
-        """Applications whose note is not written yet."""
         return frozenset(self._waiting)
 
     def note(self, application_id: ApplicationId) -> None:
@@ -263,7 +251,6 @@ class Settling:
             self._writer = aside("notes of what homes have taken", self._write_until_none_waits())
 
     async def finish(self) -> None:
-        """Return when nothing waits any more."""
         if self._writer is not None:
             await asyncio.shield(self._writer)
 

@@ -8,9 +8,7 @@ from shim.domain.submissions import Submission, SubmissionRecord
 class Gate(Protocol):
     """The policy of shares, as submissions meet it."""
 
-    def queue_of(self, submission: Submission) -> str:
-        """The queue that a submission is mapped to."""
-        ...
+    def queue_of(self, submission: Submission) -> str: ...
 
     def enter(self, submission: Submission) -> Submission:
         """The submission as it will run: in the queue that it is mapped to.
@@ -24,24 +22,19 @@ class Gate(Protocol):
         """Reason why a submission must wait; empty if it may start, which is counted from now on."""
         ...
 
-    def note_waiting(self, record: SubmissionRecord) -> None:
-        """Take a submission that waits and is in the store."""
-        ...
+    def note_waiting(self, record: SubmissionRecord) -> None: ...
 
 
 class OpenGate:
     """No policy: everybody starts at once."""
 
     def queue_of(self, submission: Submission) -> str:
-        """As it came."""
         return submission.queue
 
     def enter(self, submission: Submission) -> Submission:
-        """As it came."""
         return submission
 
     def objection(self, submission: Submission) -> str:  # noqa: ARG002 - the gate's signature
-        """None."""
         return ""
 
     def note_waiting(self, record: SubmissionRecord) -> None:

@@ -107,12 +107,10 @@ class Homes:
             refused[verdict.subcluster] = verdict.reason
 
     def preview(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
-        """The home that a submission would have now."""
         now_s = self._clock.now_s()
         return choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
 
     def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
-        """Choose a home and count the application there from now on."""
         now_s = self._clock.now_s()
         decision = self.preview(submission, excluded=excluded)
         if decision.home_subcluster is None and decision.is_lasting:
@@ -182,7 +180,6 @@ def data_parts(file_systems: FileSystems) -> Callable[[Submission], Mapping[SubC
 
 
 def put_into(submission: Submission, queue: str) -> Submission:
-    """The submission for another queue, body and all."""
     if queue == submission.queue:
         return submission
     kind = submission.content_type

@@ -188,7 +188,6 @@ def is_same_content(record: SubmissionRecord, wanted: Submission, digest: bytes)
     """True if a submission repeats a record; users are compared by the caller.
 
     Args:
-        record: What is in the store.
         wanted: As the client sent it, before its queue was mapped.
         digest: `content_hash` of `wanted`.
     """

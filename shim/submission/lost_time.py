@@ -60,9 +60,7 @@ class Observations:
     """Places where applications were seen.
 
     Attributes:
-        found: Those that a cluster has.
         silent: Clusters that did not say: what was not found may be there.
-        told: Clusters that said.
     """
 
     found: Mapping[ApplicationId, Observation]
@@ -94,22 +92,18 @@ class NothingLost:
     """A past without a restore, in which every id is Heddle's own."""
 
     def concerns(self, progress: SubmissionProgress) -> bool:
-        """Never."""
         del progress
         return False
 
     def is_lost_time(self, application_id: ApplicationId) -> bool:
-        """Never."""
         del application_id
         return False
 
     def is_foreign(self, application_id: ApplicationId) -> bool:
-        """Never."""
         del application_id
         return False
 
     async def look_for(self, application_ids: Collection[ApplicationId]) -> Observations:
-        """Find nothing anywhere."""
         del application_ids
         return Observations({}, ())
 
@@ -132,19 +126,15 @@ class RestoreGap:
     _heard_without_end: set[SubClusterId] = field(default_factory=set)
 
     def concerns(self, progress: SubmissionProgress) -> bool:
-        """True if a record is from before the restore, so that more may have happened than it tells."""
         return progress.intended_at_ms <= self.restored_at_ms
 
     def is_lost_time(self, application_id: ApplicationId) -> bool:
-        """True if an id may be from the lost time: its client may have submitted under it already."""
         return 0 < application_id.cluster_timestamp <= self.restored_at_ms
 
     def is_foreign(self, application_id: ApplicationId) -> bool:
-        """True if Heddle has not issued an id, as far as the store remembers."""
         return application_id.cluster_timestamp not in self.epochs
 
     async def look_for(self, application_ids: Collection[ApplicationId]) -> Observations:
-        """Ask every cluster that is not retired for applications by id."""
         late = frozenset(self.view.late(self.clock.now_s()))
         there = [name for name in self.managers if not self.view.is_retired(name)]
         asked = [name for name in there if name not in late]
@@ -162,7 +152,6 @@ class RestoreGap:
         return Observations(found, tuple(name for name in there if name not in told), told)
 
     async def run(self) -> None:
-        """Look until cancelled."""
         while True:
             try:
                 await self.round()

@@ -37,13 +37,11 @@ class ReconciliationSettings:
 
     Attributes:
         records_s: Final records are kept this long,
-        records: and not more of them than this.
         interval_s: From the end of one look at the INTENDED records to the next.
         sweep_interval_s: The same for the acknowledged ones that were not seen final.
         grace_s: How long the view is given to tell of an application before its home is asked.
         answer_within_s: For one exchange with a home.
         asked_at_once: Most applications that one sweep asks a home for.
-        purge_interval_s: From one purge of the history to the next.
     """
 
     records_s: float
@@ -93,7 +91,6 @@ class Reconciliation:
         self._claims = Claims(store, view, clock)
 
     async def run(self) -> None:
-        """Reconcile until cancelled."""
         settings = self._settings
         try:
             async with asyncio.TaskGroup() as group:  # if one fails all end, so that all may begin again

@@ -54,7 +54,6 @@ class RehomingSettings:
     Attributes:
         answer_within_s: For one exchange with a home.
         killed_within_s: The asker waits so long for the old home to confirm the kill; then `repair` goes on.
-        look_every_s: From one question for that to the next.
     """
 
     answer_within_s: float = 2.0
@@ -68,7 +67,6 @@ class Move:
 
     Attributes:
         was: Its home so far.
-        home: Its new one.
         is_done: Whether it is on its way there; False while the old home has not confirmed the kill: that goes on.
         reason: Why the new home was chosen, or what is waited for.
     """

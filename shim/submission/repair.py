@@ -43,7 +43,6 @@ class RepairSettings:
         proof_s: A home that started at least so long after an intent was written cannot have what was sent for it:
             longer than any send takes, and than clocks are apart after their skew has been taken off.
         at_once: Most sends to one home at a time, of applications that have not failed yet,
-        suspects_at_once: and of those that have.
         most_begun: Most of each that one round begins with at a home.
     """
 
@@ -60,7 +59,6 @@ class _Asked:
     """Answer of a home to one question about many applications.
 
     Attributes:
-        knows: The answer.
         at_s: When the question was begun, by the monotonic clock.
         is_silent: Whether it, or the store, has stopped answering since: nothing more is sent.
     """

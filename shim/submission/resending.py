@@ -88,10 +88,7 @@ class Resending:
         """Write an intent over what stands, and send for it; returns as `send_again`.
 
         Args:
-            intent: With a home that may have it now.
-            was: What it is based on.
             since_s: When its home last reported; by the monotonic clock.
-            why: For people.
         """
         if self._past.concerns(was):
             if not await self._may_be_sent(_as_it_stood(intent, was)):
@@ -186,7 +183,6 @@ class Resending:
         return life.started_on_ms - skew_ms - record.intended_at_ms > self._proof_s * 1000
 
     async def settle_taken(self, record: SubmissionRecord) -> None:
-        """Write down that its home has it."""
         application_id = record.submission.application_id
         with suppress(StoreError):  # the intent stands; the next pass finds the same
             await self._store.settle(application_id, SubmissionState.SUBMITTED)

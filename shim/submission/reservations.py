@@ -39,9 +39,6 @@ class Reservations:
     """Knows reservations by asking their issuers.
 
     Args:
-        issuer_of: The sub-cluster that issued an id.
-        managers: The ResourceManagers.
-        name_at: What a sub-cluster calls a queue.
         answer_within_s: Seconds for one question.
     """
 
@@ -71,7 +68,6 @@ class Reservations:
         As it came, if it has a deadline or as many tags as a ResourceManager takes, or if the issuer does not tell one.
 
         Args:
-            submission: As it came.
             queue_of: The queue in which it will run: a policy may map it to another than it names.
         """
         reservation = reservation_of(submission)
@@ -85,7 +81,6 @@ class Reservations:
         return _with_tag(submission, f"{DEADLINE_TAG}={instant}".lower())
 
     async def _deadline_ms(self, issuer: SubClusterId, queue: str, reservation: str) -> int | None:
-        """Ask for what was reserved."""
         manager, timeout_s = self._managers[issuer], self._answer_within_s
         with suppress(ResourceManagerError):
             async for answer in reservation_lists(manager, queue, reservation, timeout_s=timeout_s):

@@ -55,7 +55,6 @@ class RetirementSettings:
     """Limits of a retirement.
 
     Attributes:
-        interval_s: From one round to the next.
         grace_s: Younger intents are left alone: longer than a Heddle takes to hear of the word, and than a send takes.
         answer_within_s: For one question to the sub-cluster.
         list_within_s: For the list of all its applications, when it is to be let in again.
@@ -92,7 +91,6 @@ class RetirementService:
         tools: What it takes to bring applications elsewhere.
         submissions: Knows what this process is submitting just now.
         resending: Writes intents, and sends for them.
-        administration: Keeps the words.
         managers: The sub-clusters' servers, without the fence.
         spans: Where ApplicationMasters of Heddle's own are kept, to be ended.
     """
@@ -190,7 +188,6 @@ class RetirementService:
     # -- what hung on the dead ---------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """See to it until cancelled."""
         while True:
             try:
                 await self.round()

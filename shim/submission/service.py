@@ -94,7 +94,6 @@ class SubmissionService:
         return application_id in self._settling.waiting
 
     async def finish(self) -> None:
-        """Return when what homes have taken is written down as taken."""
         await self._settling.finish()
 
     async def submit(self, submission: Submission, *, accept: str = "application/json") -> Accepted | Rejected:
@@ -294,7 +293,6 @@ class SubmissionService:
         """Write an intent for another home; None if there is none, or another Heddle has taken the matter up.
 
         Args:
-            record: What stands.
             tried: Homes that have nothing of it, and why.
             is_answered: Whether the last of them has refused it: what every other one would refuse, too, stays there.
         """

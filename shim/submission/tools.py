@@ -19,13 +19,9 @@ from shim.submission.reservations import Reservations
 class Listing(Protocol):
     """Display of applications; implemented by `ApplicationReading`."""
 
-    def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
-        """List it as SUBMITTED until its home tells of it."""
-        ...
+    def mark_submitted(self, submission: Submission, home: SubClusterId) -> None: ...
 
-    def mark_written(self, application_id: ApplicationId) -> None:
-        """The next read of it fetches first."""
-        ...
+    def mark_written(self, application_id: ApplicationId) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +29,8 @@ class SubmissionTools:
     """Collaborators that bring applications to their homes, at first and in repair.
 
     Attributes:
-        homes: Chooses them.
         view: What is known of the sub-clusters.
-        managers: The homes.
-        store: Where intents are written.
-        listing: Shows applications.
         clock: The machine's.
-        new_intent_id: Names an intent as no other is named.
-        reservations: What is known of those that submissions name.
-        crash_points: Called at each step of each submission.
         past: Whether the store was restored.
     """
 

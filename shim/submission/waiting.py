@@ -26,9 +26,7 @@ class Overtaken:
 
     Attributes:
         queue: Its path in the federation.
-        waits_s: How long it has waited.
         others: How many overtook it, and `elsewhere` is where they started.
-        reason: Why it waits.
     """
 
     application_id: ApplicationId
@@ -68,12 +66,7 @@ class HomeWaits:
         self._policy = policy
 
     def why(self, document: ApplicationDocument, others: Iterable[ApplicationDocument] = ()) -> str:
-        """One sentence: for what it waits, who has that, since when; empty for one that does not wait.
-
-        Args:
-            document: As its home told it.
-            others: Applications that the reader may know of.
-        """
+        """One sentence: for what it waits, who has that, since when; empty for one that does not wait."""
         home, now_s = document.summary.home_subcluster, self._clock.now_s()
         is_known = home != NOWHERE and home in self._view.subclusters
         seen = self._view.look(home, now_s) if is_known else None

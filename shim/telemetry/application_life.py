@@ -84,7 +84,6 @@ class ApplicationLives:
         self._is_turn_due = False
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
-        """See `PollListener`."""
         if not applied.is_new:
             return
         name, now_running = report.subcluster, YarnApplicationState.RUNNING

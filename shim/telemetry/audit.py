@@ -22,14 +22,10 @@ class AuditEntry:
         request_id: Heddle's own; no client can choose it.
         operation: What was asked for, by one name whatever the protocol: `app.submit`, `policy.apply`.
         real_user: Who called; empty if nobody said.
-        effective_user: As whom the call ran.
-        address: Where the call came from.
         result: `allowed`, `refused` (the caller's mistake or right) or `failed` (ours, or a sub-cluster's).
-        status: HTTP status of the answer.
         subcluster: The sub-cluster that it touched, empty for none or unknown.
         target: Application, container, node, queue or sub-cluster that it was about.
         reason: Why it was refused or failed.
-        client_request_id: What the client calls its request (`X-Request-Id`).
         call: How it was asked: method and path pattern of the endpoint, or the RPC method.
     """
 
@@ -59,7 +55,6 @@ class AuditTrail:
         self._file = None if file is None else AuditFile(file, key=key)
 
     def record(self, entry: AuditEntry) -> None:
-        """Write one line."""
         said = {name: getattr(entry, name) for name in _FIELDS}
         if self._file is None:
             self._log.info("audit", **said)  # which takes out secrets and control characters itself
@@ -72,7 +67,6 @@ class AuditTrail:
             self._log.error("audit line not written to its file", error=str(exc), **said)
 
     def close(self) -> None:
-        """Give up the file."""
         if self._file is not None:
             self._file.close()
 
@@ -87,7 +81,6 @@ def newest_entries(file: Path, *, most_bytes: int = _TAIL_BYTES) -> list[dict[st
 
     Args:
         file: What `log.audit_file` names; one that was rotated away is not followed.
-        most_bytes: So much of its end is read.
 
     Returns:
         The records, newest first; lines that are none are passed over.

@@ -28,7 +28,6 @@ class ChainHead:
     """The end of a chain.
 
     Attributes:
-        chain: Its name.
         number: Of its last line; 0 for a chain without lines.
         digest: SHA-256 of that line without its end, in hexadecimal; empty for a chain without lines.
     """
@@ -43,13 +42,7 @@ class ChainHead:
 
 @dataclass(frozen=True, slots=True)
 class ChainSummary:
-    """A chain as it was found.
-
-    Attributes:
-        first: Number of its first line that was given.
-        lines: Its lines.
-        head: Its end.
-    """
+    """A chain as it was found."""
 
     first: int
     lines: int
@@ -80,8 +73,6 @@ def linked(said: Mapping[str, Any], head: ChainHead, *, torn: bytes = b"", key: 
     """The next line of a chain, without its end, and the chain's new head.
 
     Args:
-        said: What the line tells.
-        head: The chain's head.
         torn: The rest of a line that a crash cut, if that is what the file ends with.
         key: Of the line's seal; empty for none.
     """

@@ -38,7 +38,6 @@ class KeptHead:
     seal: str
 
     def is_sealed(self, key: bytes) -> bool:
-        """True if who has the key wrote it."""
         return hmac.compare_digest(self.seal, seal_of(str(self.head).encode(), key))
 
 
@@ -102,7 +101,6 @@ class AuditFile:
 
     @property
     def head(self) -> ChainHead:
-        """The end of the chain."""
         return self._head
 
     def append(self, said: Mapping[str, Any]) -> None:
@@ -124,7 +122,6 @@ class AuditFile:
             os.pwrite(self._kept, (kept + b" " + seal).ljust(_HEAD_BYTES), 0)
 
     def close(self) -> None:
-        """Give up the file."""
         for handle in (self._log, self._kept):
             if handle is not None:
                 with suppress(OSError):
@@ -160,7 +157,6 @@ def _locked(file: Path) -> int | None:
 
 
 def _resumed(kept: int | None, log: int) -> tuple[ChainHead, _Rest]:
-    """The head to go on from, and the end of the log."""
     lines, data = _tail(log)
     found = None if kept is None else _read_head(os.pread(kept, _HEAD_BYTES, 0))
     if found is None:

@@ -25,12 +25,9 @@ class MetricDefinition:
     """One metric.
 
     Attributes:
-        name: Without the `_total` of a counter.
         meaning: One line, for people and for the `# HELP` of a scrape.
         labels: Names of its labels, in the order of their values.
-        kind: What Prometheus calls its type.
         buckets: Upper bounds in seconds, of a histogram.
-        notes: What the page says of its values.
     """
 
     name: str
@@ -46,15 +43,12 @@ class MetricDefinition:
         return f"{self.name}_total" if self.kind == "counter" else self.name
 
     def counter(self, registry: CollectorRegistry) -> Counter:
-        """A counter that is counted where things happen."""
         return Counter(self.name, self.meaning, self.labels, registry=registry)
 
     def gauge(self, registry: CollectorRegistry) -> Gauge:
-        """A gauge that is set where things happen."""
         return Gauge(self.name, self.meaning, self.labels, registry=registry)
 
     def histogram(self, registry: CollectorRegistry) -> Histogram:
-        """A histogram that is observed where things happen."""
         return Histogram(self.name, self.meaning, self.labels, buckets=self.buckets, registry=registry)
 
     def gauges(self, values: Mapping[Labels, float]) -> GaugeMetricFamily:

@@ -66,7 +66,6 @@ class _NamedLogger(structlog.WriteLogger):
         self.name = name
 
     def msg(self, message: str) -> None:
-        """Write a line."""
         with suppress(OSError, ValueError):  # the latter of a stream that was closed
             super().msg(message)
 

@@ -110,7 +110,6 @@ class Metrics:
         registry.register(_SubClusterCollector(subclusters))
 
     def register(self, collector: Collector) -> None:
-        """Have what another part tells at a scrape in the text, too."""
         self._registry.register(collector)
 
     def request(self, endpoint: str, method: str, status: int, duration_s: float) -> None:
@@ -211,13 +210,11 @@ class PollCounter:
     metrics: Metrics
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
-        """See `PollListener`."""
         self.metrics.poll(report.subcluster, "reported")
         for what, count in report.left_out.items():
             self.metrics.left_out(report.subcluster, what, count)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `PollListener`."""
         self.metrics.poll(subcluster, type(error).__name__)
 
 
@@ -234,7 +231,6 @@ class RelayMetrics:
         self._added = definitions.AM_ADDED_SECONDS.histogram(registry)
 
     def session(self, subcluster: str) -> "SessionMetrics":
-        """Count a login."""
         self._logins.labels(subcluster).inc()
         return SessionMetrics(
             self._sessions.labels(subcluster), self._calls, self._added.labels(subcluster), subcluster
@@ -254,11 +250,9 @@ class SessionMetrics:
         sessions.inc()
 
     def called(self, method: str) -> None:
-        """Count a call."""
         self._calls.labels(self._subcluster, method).inc()
 
     def added(self, duration_s: float) -> None:
-        """Count the work on some bytes."""
         self._added.observe(duration_s)
 
     def left(self) -> None:
@@ -275,10 +269,6 @@ class LoopLag:
     """One timer that tells by how much it was late: `heddle_event_loop_lag_seconds`. Measures inside of `with`.
 
     A request that comes while the loop is busy waits as long. One measurement in `every_s` costs some microseconds.
-
-    Args:
-        registry: Where the histogram is kept.
-        every_s: From one measurement to the next.
 
     Attributes:
         count: Of measurements; `sum_s` is their sum.
@@ -299,7 +289,6 @@ class LoopLag:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Measure no more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -334,7 +323,6 @@ class FindingCollector(Collector):
         self._certificates = certificates
 
     def collect(self) -> Iterator[Metric]:
-        """The families."""
         yield definitions.DOCTOR_FINDINGS.gauges(self._counts())
         yield definitions.CERTIFICATE_SECONDS.gauges(self._certificates())
 
@@ -359,7 +347,6 @@ class RepairCollector(Collector):
         self._overtaken = overtaken
 
     def collect(self) -> Iterator[Metric]:
-        """The families."""
         yield REPAIR_FAILING.gauges({(): self._failing()})
         yield OVERTAKEN_APPLICATIONS.gauges({(name,): count for name, count in self._overtaken().items()})
         yield REPAIR_GIVEN_UP.counters({(): self._given_up()})
@@ -381,7 +368,6 @@ class PollProcessCollector(Collector):
         self._processes = processes
 
     def collect(self) -> Iterator[Metric]:
-        """The families."""
         known = list(self._processes())
         taken = {(str(each.number),): _taken(each.pid) for each in known if each.pid is not None}
         there = {labels: amounts for labels, amounts in taken.items() if amounts is not None}

@@ -59,18 +59,15 @@ class ObservedResourceManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """See `ResourceManager`."""
         return self._inner.subcluster
 
     async def submit(
         self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
     ) -> SubmitReply:
-        """See `ResourceManager`."""
         with self._timed("submit", "heddle.application", submission.application_id):
             return await self._inner.submit(submission, timeout_s=timeout_s, accept=accept)
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
-        """See `ResourceManager`."""
         with self._timed(request.method, "url.path", request.path):
             return await self._inner.forward(request, timeout_s=timeout_s)
 
@@ -80,7 +77,6 @@ class ObservedResourceManager(ResourceManager):
         return _Timed(self._clock, "answered", partial(self._metrics.exchange, subcluster), asked)
 
     async def close(self) -> None:
-        """See `ResourceManager`."""
         await self._inner.close()
 
 
@@ -92,11 +88,9 @@ class TracedRPC(ResourceManagerRPC):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """See `ResourceManagerRPC`."""
         return self._inner.subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
-        """See `ResourceManagerRPC`."""
         name = f"ResourceManager {call.method}"
         told = {"heddle.cluster": self._inner.subcluster, "rpc.system": "hadoop"}
         with span(name, Kind.CLIENT, told) as asked:
@@ -105,7 +99,6 @@ class TracedRPC(ResourceManagerRPC):
         return answer
 
     async def close(self) -> None:
-        """See `ResourceManagerRPC`."""
         await self._inner.close()
 
 
@@ -120,132 +113,106 @@ class ObservedStateStore:
         return _Timed(self._clock, "done", partial(self._metrics.store, name), asked)
 
     async def federation_timestamp_ms(self) -> int:
-        """See `StateStore`."""
         with self._operation("federation_timestamp_ms"):
             return await self._inner.federation_timestamp_ms()
 
     async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
-        """See `StateStore`."""
         with self._operation("begin_epoch"):
             return await self._inner.begin_epoch(listed)
 
     async def reserve_sequences(self, count: int) -> range:
-        """See `StateStore`."""
         with self._operation("reserve_sequences"):
             return await self._inner.reserve_sequences(count)
 
     async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
-        """See `StateStore`."""
         with self._operation("insert_intent"):
             return await self._inner.insert_intent(record)
 
     async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
-        """See `StateStore`."""
         with self._operation("settle"):
             await self._inner.settle(application_id, state, rejection=rejection)
 
     async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
-        """See `StateStore`."""
         with self._operation("note_taken"):
             await self._inner.note_taken(application_ids)
 
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
-        """See `StateStore`."""
         with self._operation("rehome"):
             await self._inner.rehome(record, was=was)
 
     async def confirm(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
     ) -> None:
-        """See `StateStore`."""
         with self._operation("confirm"):
             await self._inner.confirm(application_ids, subcluster, started_on_ms)
 
     async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
-        """See `StateStore`."""
         with self._operation("find"):
             return await self._inner.find(application_id)
 
     async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
-        """See `StateStore`."""
         with self._operation("described"):
             return await self._inner.described(application_ids)
 
     async def intended(self) -> Sequence[SubmissionRecord]:
-        """See `StateStore`."""
         with self._operation("intended"):
             return await self._inner.intended()
 
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
-        """See `StateStore`."""
         with self._operation("unfinished"):
             return await self._inner.unfinished(subcluster)
 
     async def waiting(self) -> Sequence[SubmissionProgress]:
-        """See `StateStore`."""
         with self._operation("waiting"):
             return await self._inner.waiting()
 
     async def waited(self) -> dict[ApplicationId, int]:
-        """See `StateStore`."""
         with self._operation("waited"):
             return await self._inner.waited()
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
-        """See `StateStore`."""
         with self._operation("withdraw"):
             await self._inner.withdraw(application_id, reason=reason)
 
     async def reject(self, was: SubmissionProgress, *, reason: str) -> None:
-        """See `StateStore`."""
         with self._operation("reject"):
             await self._inner.reject(was, reason=reason)
 
     async def give_up(self, progress: SubmissionProgress, *, reason: str) -> None:
-        """See `StateStore`."""
         with self._operation("give_up"):
             await self._inner.give_up(progress, reason=reason)
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
-        """See `StateStore`."""
         with self._operation("mark_final"):
             await self._inner.mark_final(application_ids)
 
     async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
-        """See `StateStore`."""
         with self._operation("note_delivery_failure"):
             await self._inner.note_delivery_failure(failure)
 
     async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
-        """See `StateStore`."""
         with self._operation("delivery_failures"):
             return await self._inner.delivery_failures(application_ids)
 
     async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
-        """See `StateStore`."""
         with self._operation("forget_delivery_failures"):
             await self._inner.forget_delivery_failures(application_ids)
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
-        """See `StateStore`."""
         with self._operation("purge"):
             return await self._inner.purge(final_before_ms=final_before_ms, keep=keep)
 
     async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str, reason: str = "") -> None:
-        """See `StateStore`."""
         with self._operation("set_admission"):
             await self._inner.set_admission(subcluster, admission, by=by, reason=reason)
 
     async def admissions(self) -> dict[SubClusterId, Admission]:
-        """See `StateStore`."""
         with self._operation("admissions"):
             return await self._inner.admissions()
 
     async def admission_words(self) -> dict[SubClusterId, AdmissionWord]:
-        """See `StateStore`."""
         with self._operation("admission_words"):
             return await self._inner.admission_words()
 
     async def close(self) -> None:
-        """See `StateStore`."""
         await self._inner.close()

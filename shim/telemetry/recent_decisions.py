@@ -57,7 +57,6 @@ class RecentDecisions:
         self._events.append(Decision(self._count, at_ms, event, application, user, queue, kept))
 
     def newest_first(self) -> Iterator[Decision]:
-        """All that are kept."""
         return reversed(self._events)
 
 

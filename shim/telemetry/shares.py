@@ -45,16 +45,13 @@ class ShareCollector(Collector):
         """Remember whom to ask.
 
         Args:
-            queues: Tells how each queue with a share stands.
             altruism: Tells what the jobs of each altruistic queue gave and received.
-            users: Tells the same of the users with the most.
         """
         self._queues = queues
         self._altruism = altruism
         self._users = users
 
     def collect(self) -> Iterator[Metric]:
-        """The families."""
         queues = list(self._queues())
         parts = {(each.queue, kind): part for each in queues for kind, part in each.parts.items()}
         acts = {(each.queue, stage): count for each in queues for stage, count in each.acts.items()}

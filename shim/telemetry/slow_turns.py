@@ -17,7 +17,6 @@ class SlowTurns:
     """Measures each turn of what answers a request, and warns of long ones: once in a while, with how many there were.
 
     Args:
-        limit_s: A turn of more is long.
         now_s: Seconds of a clock that is never set back.
     """
 
@@ -32,14 +31,12 @@ class SlowTurns:
         """The outcome of `work`.
 
         Args:
-            work: What answers.
             name: What it is called in the log, asked for only after a long turn: the endpoint, no value of a client.
         """
         outcome: T = await _Watched(work, self, name)
         return outcome
 
     def note(self, took_s: float, name: Callable[[], str]) -> None:
-        """A turn took this long."""
         if took_s <= self._limit_s:
             return
         self._count += 1
@@ -54,7 +51,6 @@ class SlowTurns:
 
     @property
     def now_s(self) -> Callable[[], float]:
-        """The clock."""
         return self._now_s
 
 

@@ -68,7 +68,6 @@ def span(name: str, kind: Kind, attributes: Attributes = _NONE, *, parent: str |
 
     Args:
         name: Few different ones: an endpoint, a method, no value of a client.
-        kind: Its role.
         attributes: By the names of OpenTelemetry's semantic conventions, or `heddle.`.
         parent: `traceparent` of whoever asks, as it was received.
     """
@@ -79,7 +78,6 @@ def open_tracing(environment: Mapping[str, str], *, version: str) -> Callable[[]
     """Begin to export, if the environment names a collector.
 
     Args:
-        environment: Of the process.
         version: Of Heddle, for the resource.
 
     Returns:
@@ -152,7 +150,6 @@ class _Exported(Span):
         self._manager.__exit__(kind, error, trace)
 
     def tell(self, attributes: Attributes = _NONE, *, name: str = "", failed: str = "") -> None:
-        """See `Span`."""
         if name:
             self._span.update_name(name)
         if failed:

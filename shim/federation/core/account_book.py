@@ -33,11 +33,9 @@ class NoUsage:
     """Implements `ReadsUsage` where nobody asks what applications use: nothing is read, and nothing shown."""
 
     def read(self, _raw: bytes) -> Usage:
-        """Empty use."""
         return NO_USAGE
 
     def show(self, raw: bytes, _account: Account) -> bytes:
-        """The document as it came."""
         return raw
 
 
@@ -45,7 +43,6 @@ class AccountBook:
     """See the module. Mutate through its methods only; it never reads a clock.
 
     Args:
-        form: Reads and writes documents.
         most: How many accounts are kept; beyond that the one that changed first is dropped.
     """
 
@@ -74,7 +71,6 @@ class AccountBook:
         One that hides when the application began is for somebody who may not know what it uses.
 
         Args:
-            document: As the home told it.
             life: Of the home's counters.
         """
         summary = document.summary

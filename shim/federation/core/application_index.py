@@ -73,11 +73,9 @@ class ApplicationIndex:
 
     @property
     def outdated(self) -> tuple[ApplicationId, ...]:
-        """Applications that were written after their document was asked for."""
         return tuple(self._written)
 
     def find(self, application_id: ApplicationId) -> ApplicationDocument | None:
-        """The document that stands."""
         return self._documents.get(application_id)
 
     def home_of(self, application_id: ApplicationId) -> SubClusterId | None:
@@ -96,7 +94,6 @@ class ApplicationIndex:
         return frozenset(self._waiting)
 
     def is_waiting(self, application_id: ApplicationId) -> bool:
-        """True if the application has no home yet."""
         return application_id in self._waiting
 
     def written_at_s(self, application_id: ApplicationId) -> float | None:
@@ -104,7 +101,6 @@ class ApplicationIndex:
         return self._written.get(application_id)
 
     def is_outdated(self, application_id: ApplicationId) -> bool:
-        """True if the application was written after its document was asked for."""
         return application_id in self._written
 
     def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
@@ -112,7 +108,6 @@ class ApplicationIndex:
         return frozenset(self._live[subcluster])
 
     def count_live(self, subcluster: SubClusterId) -> int:
-        """Number of applications in `live`."""
         return len(self._live[subcluster])
 
     def unfinished(self) -> list[ApplicationDocument]:
@@ -200,7 +195,6 @@ class ApplicationIndex:
         self._version += 1
 
     def is_disowned(self, application_id: ApplicationId) -> bool:
-        """True if the id was given to `disown`."""
         return application_id in self._disowned
 
     def withdraw(self, application_id: ApplicationId) -> None:
@@ -330,7 +324,6 @@ class ApplicationIndex:
         return False
 
     def remove(self, application_id: ApplicationId) -> None:
-        """Know nothing of it any more."""
         if application_id in self._disowned:
             return
         self._take_out(application_id)
@@ -350,7 +343,6 @@ class ApplicationIndex:
         self._columns.put(document)
 
     def _stands(self, document: ApplicationDocument, before: ApplicationDocument) -> bool:
-        """True if a document goes before the one that is known."""
         application_id = document.summary.application_id
         new_home, old_home = document.summary.home_subcluster, before.summary.home_subcluster
         if new_home != old_home:
@@ -409,7 +401,6 @@ class SubmitTimes:
         return self._at_ms
 
     def note(self, application_id: ApplicationId, at_ms: int) -> None:
-        """An application that waited was submitted at `at_ms`."""
         self._at_ms[application_id] = at_ms
         if len(self._at_ms) > _MOST:
             self._at_ms.popitem(last=False)

@@ -43,7 +43,6 @@ class PartDocument:
     """A sub-cluster's own answer for one part.
 
     Attributes:
-        raw: The whole JSON answer.
         as_of_s: When it was asked for; seconds since the epoch.
     """
 
@@ -219,7 +218,6 @@ class Applied:
 
     Attributes:
         is_new: False for a report that is older than what was known; nothing changed then.
-        became_final: Applications that were not final before.
         forgotten: Acknowledged applications that their active home does not know: to be submitted to it again.
         has_restarted: Whether the ResourceManager is not the process that it was.
     """
@@ -280,7 +278,6 @@ class _SubCluster:
         return known is None or (report.incarnation, report.sequence) > (known.incarnation, known.sequence)
 
     def take_values(self, report: SubClusterReport) -> None:
-        """Take the decoded values of those parts that the report holds."""
         if Part.METRICS.value in report.documents:
             self.capacity, self.used = report.capacity, report.used
         if Part.NODES.value in report.documents:
@@ -447,7 +444,6 @@ class FederationView:
         return self.applications.version if part is Part.APPLICATIONS else self._versions[part]
 
     def is_touched(self, subcluster: SubClusterId, part: Part) -> bool:
-        """Return whether a part was written after its document was asked for."""
         return subcluster not in self._retired and part in self._subclusters[subcluster].touched
 
     def is_retired(self, subcluster: SubClusterId) -> bool:

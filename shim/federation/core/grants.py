@@ -62,10 +62,8 @@ def size_limits(
     """The limits of a queue's containers in a node partition, by configuration: that of the cluster first.
 
     Args:
-        seen: The sub-cluster.
         queue: The queue there; None for those of the cluster alone.
         label: Of the partition; empty for the nodes without one.
-        levels: What `path_of` says of the queue, if it was asked already.
     """
     most = seen.maximum_allocation
     if most.memory_mib > 0:
@@ -144,12 +142,10 @@ def path_of(seen: SubClusterView, queue: QueueReport | None) -> list[QueueReport
 
 
 def amounts_of(resource: ResourceVector) -> dict[str, int]:
-    """A resource by the names of its types."""
     return {_MEMORY: resource.memory_mib, _VCORES: resource.vcores, **resource.others}
 
 
 def told(resource: ResourceVector) -> str:
-    """A resource for people."""
     others = "".join(f", {amount} {name}" for name, amount in resource.others.items())
     return f"{resource.memory_mib} MiB and {resource.vcores} vcores{others}"
 
@@ -161,7 +157,6 @@ def _known(most: ResourceVector) -> dict[str, int]:
 
 
 def least_of(grants: Sequence[ResourceVector]) -> ResourceVector:
-    """The least of each type over those that have it."""
     names = dict.fromkeys(name for grant in grants for name in amounts_of(grant))
     least = {name: min(amounts[name] for grant in grants if name in (amounts := amounts_of(grant))) for name in names}
     return ResourceVector(least.pop(_MEMORY, 0), least.pop(_VCORES, 0), least)

@@ -31,9 +31,7 @@ class Poll:
         began_at_s: When it began; seconds since the epoch.
         ha_state: As `/info` said before and after everything else.
         documents: Raw answers by name; a part that was not asked for is not in here.
-        live: Every live application, or None if they were not asked for.
         ended: Applications that became final since they were last asked for.
-        forgotten: Applications that are not known there, asked by id.
         left_out: Rows beyond the bounds of what is taken in, by what they are of.
     """
 

@@ -29,7 +29,6 @@ class AskGroup:
     Attributes:
         rows: As told last, by place; counts fall with the grants.
         wanted: Containers that no scheduler has granted.
-        targets: How many of them each session is to be asked for.
         pins: Hosts that are named to a session, with how many at each; those of all rows where it is not in here.
         starved: Beats since a session granted one, while it was asked for some.
         refused: Sub-clusters whose scheduler refused such an ask.
@@ -128,7 +127,6 @@ class AskBook:
     """The groups of an attempt.
 
     Args:
-        containers: Those that the attempt has.
         patience: Beats without a grant after which an ask with a placement may move.
 
     Attributes:
@@ -164,7 +162,6 @@ class AskBook:
         return {key: copy_of(self._groups.get(key)) for key in keys}
 
     def restore(self, snapshot: Mapping[AskKey, AskGroup | None]) -> None:
-        """Take back what was said since a snapshot."""
         self._wanting = None
         for key, group in snapshot.items():
             if group is None:
@@ -284,7 +281,6 @@ class AskBook:
         """A granted container is gone before the ApplicationMaster had it: it is wanted again.
 
         Args:
-            key: Of the asks that it was granted for.
             places: Host and rack where it was; if asks named these, they do so again.
         """
         group = self._groups.get(key)
@@ -313,7 +309,6 @@ class AskBook:
         Args:
             splitter: Decides; those with a placement are split by what it leaves to schedulers, if it knows none.
             capacities: The sub-clusters as they are known now.
-            held: Tags of what the attempt has.
         """
         totals, gang, spoken = self._totals(), self.gang, self.spoken_for()
         if gang is not None and sum(total for key, total in totals.items() if key.placement is None) < gang.count:
@@ -360,7 +355,6 @@ class AskBook:
     def request_of(
         self, group: AskGroup, total: int, gang: GangDemand | None = None, tags: TagCounts | None = None
     ) -> PendingRequest:
-        """A group as a splitter sees it."""
         return PendingRequest(
             key=group.key,
             wanted=total,

@@ -57,11 +57,9 @@ class Container:
     Attributes:
         key: The asks that it was granted for; None if an earlier ledger was granted it.
         grant: As its scheduler gave it; None if an earlier ledger passed it on.
-        ended: How it ended, once it has.
         since_s: When it was given, if its ResourceManager was asked; seconds since the epoch.
         is_hearsay: Whether this ledger knows it by asking alone: its scheduler may yet grant it.
         is_released: Whether the ApplicationMaster has given it back.
-        is_returned: Whether it has done so after it used it.
     """
 
     id: ContainerId
@@ -114,10 +112,7 @@ class ContainerWatch(Protocol):
         """An attempt has a container.
 
         Args:
-            container: Which.
             since_s: Since when, in seconds since the epoch; None for since now.
-            resource: Its size, if that is known.
-            spot: Where it is, if it has tags.
         """
         ...
 
@@ -127,11 +122,7 @@ class ContainerWatch(Protocol):
 
 
 class ContainerBook:
-    """The containers of an attempt that are not done with, and the names of those that were.
-
-    Args:
-        watch: Told of what the attempt has.
-    """
+    """The containers of an attempt that are not done with, and the names of those that were."""
 
     def __init__(self, watch: ContainerWatch) -> None:
         self._watch = watch
@@ -145,15 +136,12 @@ class ContainerBook:
         return iter(tuple(self._containers.values()))
 
     def find(self, container: ContainerId) -> Container | None:
-        """A container that is not done with."""
         return self._containers.get(container)
 
     def is_done(self, container: ContainerId) -> bool:
-        """Return whether the container was known, and is no more."""
         return container in self._done
 
     def add(self, container: Container) -> None:
-        """A container that was not known."""
         self._containers[container.id] = container
         if container.state in _HAD:
             grant = container.grant
@@ -171,7 +159,6 @@ class ContainerBook:
         return [each for each in self._containers.values() if each.state in states]
 
     def of(self, subcluster: SubClusterId) -> list[Container]:
-        """Containers of a sub-cluster."""
         return [each for each in self._containers.values() if each.subcluster == subcluster]
 
     def on_way(self) -> Counter[AskKey]:

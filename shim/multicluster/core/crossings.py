@@ -48,7 +48,6 @@ class _Ends:
 
     @property
     def part(self) -> float:
-        """Of those that failed."""
         return self.failed / max(1, self.well + self.failed)
 
 
@@ -81,7 +80,6 @@ class StoppedCrossing:
     ended: int
 
     def __str__(self) -> str:
-        """For people."""
         return (
             f"applications of {self.home} do not ask {self.elsewhere} by themselves at present: {self.failed} of "
             f"{self.ended} of their containers failed there, which is more than at home"
@@ -131,7 +129,6 @@ class Crossings:
         self.session_s += (bounded - self.session_s) * _NEWEST
 
     def granted(self, home: SubClusterId, elsewhere: SubClusterId, container: ContainerId, now_s: float) -> None:
-        """An application of `home` has a container elsewhere."""
         pair = self._pairs.setdefault((home, elsewhere), _Pair(_Ends()))
         if not pair.is_proven and pair.trial is None:
             pair.trial = container, now_s
@@ -164,7 +161,6 @@ class Crossings:
         return there.failed >= _FEWEST_FAILURES and there.part > _TIMES_HOME * at_home.part + _BEYOND_HOME
 
     def stopped(self) -> tuple[StoppedCrossing, ...]:
-        """Name the ways that nothing takes at present."""
         return tuple(
             StoppedCrossing(home, other, pair.ends.failed, pair.ends.well + pair.ends.failed)
             for (home, other), pair in self._pairs.items()

@@ -30,16 +30,9 @@ class ClusterCapacity:
 
     Attributes:
         is_home: Whether the application's own ApplicationMaster runs there.
-        is_open: Whether containers may be asked for there now.
-        free: What the queue could still get there.
-        size: What the queue could have there in all.
-        largest: The largest container that may be had there.
         weight: How much the queue prefers it; 1 is usual, 0 is never.
-        nodes: How many nodes it has.
-        racks: Rack of each host, by name.
         rack_names: Every rack; found out from `racks` if not given.
         labels: Node labels that the queue may ask for; `*` for all.
-        age_s: Of the report that all of this is from.
         constraints: How its scheduler takes asks with a placement constraint; None as long as that is not known.
         is_trial: Whether nobody knows if the application finds there what it needs: one container is to try.
     """
@@ -104,22 +97,14 @@ class AMCalled(LedgerEvent):
 
 @dataclass(frozen=True, slots=True)
 class CapacityChanged(LedgerEvent):
-    """News of capacity since the ApplicationMaster's last call: a Local Master has answered.
-
-    Attributes:
-        capacities: As in `AMCalled`.
-    """
+    """News of capacity since the ApplicationMaster's last call: a Local Master has answered."""
 
     capacities: tuple[ClusterCapacity, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Beat(LedgerEvent):
-    """Time to speak to a session, whether or not the ApplicationMaster called.
-
-    Attributes:
-        at_s: As in `AMCalled`.
-    """
+    """Time to speak to a session, whether or not the ApplicationMaster called."""
 
     subcluster: SubClusterId
     at_s: float = 0.0
@@ -435,7 +420,6 @@ class SettleAllocation(PlanEffect):
 
     Attributes:
         honoured: Containers that were granted.
-        withdrawn: Those that nobody waits for any more.
     """
 
     subcluster: SubClusterId

@@ -60,12 +60,7 @@ class Heard(Enum):
 
 
 class MasterSide:
-    """Response ids, the call that has no answer yet, and the last answer.
-
-    Attributes:
-        call: The call that is being answered.
-        last: What was answered last.
-    """
+    """Response ids, the call that has no answer yet, and the last answer."""
 
     def __init__(self, attempt: ApplicationAttemptId) -> None:
         self.call: AllocateCall | None = None
@@ -81,7 +76,6 @@ class MasterSide:
 
     @property
     def next_id(self) -> int:
-        """Response id of the next answer."""
         return (self._expected_id + 1) % RESPONSE_IDS
 
     def was_just_given(self, container: ContainerId) -> bool:
@@ -94,7 +88,6 @@ class MasterSide:
         self._just_given = frozenset()
 
     def hear(self, call: AllocateCall) -> Heard:
-        """Return what a call is."""
         if self.call is not None:
             return Heard.AGAIN if call.response_id == self.call.response_id else Heard.OUT_OF_ORDER
         if call.response_id == self._expected_id:
@@ -103,7 +96,6 @@ class MasterSide:
         return Heard.ANSWERED if is_last else Heard.OUT_OF_ORDER
 
     def answered(self, answer: AllocateAnswer) -> None:
-        """The call has its answer."""
         self.call, self.last, self._expected_id = None, answer, answer.response_id
         self._just_given = frozenset(grant.container for grant in answer.grants)
 
@@ -124,7 +116,6 @@ class CallIntake:
         self._before: tuple[Mapping[AskKey, AskGroup | None], frozenset[str]] | None = None
 
     def take(self, call: AllocateCall) -> None:
-        """Book a new call."""
         talk, home = self._talk, self._talk.home
         self._master.call = call
         self._before = self._asks.snapshot(rows_by_key(call.asks)), talk.blacklist
@@ -185,11 +176,6 @@ def refusal_of(call: AllocateCall, asks: AskBook, attempt: ApplicationAttemptId)
     """Reason why a call cannot be taken, in the words of `RMServerUtils` where it has some; None if it can.
 
     Nothing of a call that is refused is kept.
-
-    Args:
-        call: Not taken in yet.
-        asks: What is kept from earlier calls.
-        attempt: Who calls.
     """
     for container in call.releases:
         if container.attempt.application != attempt.application:
@@ -267,8 +253,6 @@ class Outbox:
         """Put everything that waits into one answer.
 
         Args:
-            home: The home's own answer.
-            response_id: Of the answer.
             elsewhere: Headroom and nodes of the further sub-clusters.
             holds_back: Whether containers are held until the rest of their gang is there; those with a placement are
                 part of no gang.
@@ -331,13 +315,7 @@ class Intake:
         self._gang = gang
 
     def take(self, session: Session, request: SessionRequest, answer: AllocateAnswer) -> None:
-        """Book an answer.
-
-        Args:
-            session: Whose scheduler answered.
-            request: What it answered.
-            answer: What it said.
-        """
+        """Book an answer."""
         self._take_grants(session, request, answer.grants)
         for ended in answer.ended:
             self._take_end(session, ended)
@@ -423,11 +401,7 @@ class SessionLives:
     """The ledger's books, as far as the lives of sessions change them.
 
     Args:
-        asks: Asks of the attempt.
-        containers: Its containers.
-        talk: Its sessions.
         outbox: What its ApplicationMaster is told next.
-        gang: What is held for a gang.
         intake: Books containers that are no more.
         grace: Answers of a scheduler that has restarted, before its ResourceManager is asked about containers.
     """

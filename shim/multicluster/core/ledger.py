@@ -70,7 +70,6 @@ class AskLedger:
     """See the module. Mutate through `handle` only; it never reads a clock.
 
     Args:
-        attempt: Whose ledger it is.
         home: Where its ApplicationMaster runs.
         splitter: Decides which sub-cluster is asked.
         gang: Containers that are given together; None where each is by itself.
@@ -110,7 +109,6 @@ class AskLedger:
 
     @property
     def sessions(self) -> Mapping[SubClusterId, SessionState]:
-        """State of each session that was ever needed."""
         return {session.subcluster: session.state for session in self._talk}
 
     @property
@@ -125,7 +123,6 @@ class AskLedger:
 
     @property
     def containers(self) -> Mapping[ContainerId, ContainerState]:
-        """Containers that are not done with."""
         return {each.id: each.state for each in self._containers}
 
     @property
@@ -135,7 +132,6 @@ class AskLedger:
 
     @property
     def holdings(self) -> AttemptHoldings:
-        """Containers and wants of the attempt."""
         return self._recalls.holdings()
 
     def handle(self, event: LedgerEvent) -> list[LedgerEffect]:  # noqa: C901, PLR0912 - a table of events
@@ -313,7 +309,6 @@ class AskLedger:
             effects.append(self._say(self._lives.opened(event)))
 
     def _answering(self, subcluster: SubClusterId, serial: int) -> Session | None:
-        """The session that waits for this answer; None for a late answer to a request that was given up."""
         session = self._talk.find(subcluster)
         is_due = session is not None and session.in_flight is not None and session.in_flight.serial == serial
         return session if is_due else None

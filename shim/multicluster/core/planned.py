@@ -147,11 +147,9 @@ class PlannedSplitter:
 
     @property
     def awaits_plan(self) -> bool:
-        """Return whether containers are wanted that no plan has looked at."""
         return any(group.is_new for group in self._groups.values())
 
     def drain(self) -> Sequence[LedgerEffect]:
-        """Return the effects, and the rows that changed since the last call."""
         effects, self._effects = self._effects, []
         rows = tuple(row for key in self._changed if (row := self._groups[key].published) is not None)
         if rows or self._dropped:
@@ -189,12 +187,10 @@ class PlannedSplitter:
         return dict(group.asked())
 
     def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:
-        """See `AskSplitter`."""
         group = self._groups.get(key)
         return {} if group is None else group.pins()
 
     def has_spares(self, key: AskKey) -> bool:
-        """See `AskSplitter`."""
         group = self._groups.get(key)
         return group is not None and group.has_spares
 
@@ -207,7 +203,6 @@ class PlannedSplitter:
             self._settle(found)
 
     def drop(self, key: AskKey) -> None:
-        """See `AskSplitter`."""
         group = self._groups.pop(key, None)
         if group is None:
             return
@@ -216,12 +211,10 @@ class PlannedSplitter:
         self._unpublish(group)
 
     def begin_anew(self) -> None:
-        """See `AskSplitter`."""
         for key in tuple(self._groups):
             self.drop(key)
 
     def clear(self) -> None:
-        """See `AskSplitter`."""
         self.begin_anew()
         self._effects.append(LeftQueue())
 
@@ -232,11 +225,9 @@ class PlannedSplitter:
         resource: ResourceVector | None = None,
         spot: TaggedSpot | None = None,
     ) -> None:
-        """See `ContainerWatch`."""
         self._effects.append(ContainerBegan(container, since_s, resource, spot))
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
-        """See `ContainerWatch`."""
         self._effects.append(ContainerEnded(container, is_whole))
 
     # ------------------------------------------------------------------ what cycles and Local Masters tell

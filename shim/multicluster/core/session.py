@@ -37,17 +37,10 @@ class Session:
 
     Attributes:
         response_id: What the scheduler expects next.
-        in_flight: The request that is not answered yet.
         told: What the scheduler believes to be asked for; rows of zero are not kept.
         unsure: Rows of `told` of which it may believe something else: they are said again, though they read alike.
         releases: Containers that it still has to be told to release, in their order.
-        blacklist: What it believes to be blacklisted.
-        headroom: As it said last.
-        nodes: As it said last.
-        places: Nodes where it ever granted something.
         is_fresh: Whether it may believe in asks from before it was opened (again), of which nobody here knows.
-        was_open: Whether it ever was.
-        is_lost: Whether it was given up since.
         adds: Whether a count of an ask with a placement adds to what the scheduler was asked for.
         missing: Containers that it may not know since it restarted.
         answers_left: Answers until its ResourceManager is asked about them.
@@ -154,7 +147,6 @@ class Session:
         """Say what changed since the last answer; the same again if the last request has none.
 
         Args:
-            serial: Of a new request.
             wanted: Every row that the scheduler shall believe in.
             blacklist: Every place that it shall keep free of the application.
             rest: Bytes that go along.
@@ -321,11 +313,9 @@ class Conversations:
         return tuple(self._capacities.values())
 
     def find(self, subcluster: SubClusterId) -> Session | None:
-        """The session of a sub-cluster that was ever needed."""
         return self._sessions.get(subcluster)
 
     def of(self, subcluster: SubClusterId) -> Session:
-        """The session of a sub-cluster."""
         session = self._sessions.get(subcluster)
         if session is None:
             session = self._sessions[subcluster] = Session(subcluster)

@@ -110,9 +110,7 @@ class AskSplitter(ContainerWatch, Protocol):
         """Begin anew: every ask will be stated once more."""
         ...
 
-    def clear(self) -> None:
-        """Forget every ask."""
-        ...
+    def clear(self) -> None: ...
 
 
 class CapacitySplitter:
@@ -151,18 +149,15 @@ class CapacitySplitter:
         return {subcluster: count for subcluster, count in kept.items() if count}
 
     def drain(self) -> Sequence[LedgerEffect]:
-        """See `AskSplitter`: nothing."""
         return ()
 
     def take(self, event: PlanEvent) -> None:
         """See `AskSplitter`: nobody plans for it."""
 
     def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:  # noqa: ARG002 - the protocol's signature
-        """See `AskSplitter`: all are told of every place."""
         return {}
 
     def has_spares(self, key: AskKey) -> bool:  # noqa: ARG002 - the protocol's signature
-        """See `AskSplitter`: never."""
         return False
 
     def granted(self, key: AskKey, subcluster: SubClusterId, host: str = "") -> None:
@@ -328,7 +323,6 @@ def split_constrained(
     """Counts by sub-cluster, which add up to the request's count.
 
     Args:
-        request: With a placement.
         capacities: The sub-clusters as they are known now, the home among them.
         patience: Beats without a grant after which an ask may move.
     """
@@ -421,10 +415,8 @@ def queue_by_tags(
     """Divide what no plan has a place for: at home first, and there, too, what the constraint leaves no room for.
 
     Args:
-        request: With a placement.
         capacities: Sub-clusters whose schedulers may be asked.
         most_at: Containers that the constraint leaves to the nodes of each; none where nothing bounds them.
-        asked: Containers that each is asked for by now.
         missing: Containers to be divided.
     """
     tags = frozenset() if request.key.placement is None else request.key.placement.tags
@@ -465,7 +457,6 @@ class Weighed:
 
     Attributes:
         room: Containers that could be had there by the view.
-        age_s: Of that view.
     """
 
     subcluster: SubClusterId
@@ -479,7 +470,6 @@ class AskDecision:
 
     Attributes:
         wanted: Containers that no scheduler has granted.
-        asked: How many each sub-cluster is asked for.
         promised: How many of those have a tentative allocation.
         by: Which splitter decided; `reason` says why it was not the matching one.
         verdicts: The newest of these asks, each with how many were proposed.

@@ -25,13 +25,8 @@ class TentativeAllocation:
 
     Attributes:
         number: Of the proposal, among those of the attempt.
-        proposed: How many containers it was for.
-        count: How many of them are still waited for.
         was_queued: How many of them the scheduler was asked for before: it still is if they are rejected.
         is_pending: Whether the Local Master has not answered.
-        is_asked: Whether the scheduler is to be asked for them by now.
-        honoured: How many were granted.
-        withdrawn: How many are not waited for any more.
         hosts: Where they alone shall be, with how many at most; empty for anywhere in the sub-cluster.
     """
 
@@ -296,7 +291,6 @@ class AllocationGroup:
         """Make the row for the queue's next cycle.
 
         Args:
-            local: How many are wanted at data of each sub-cluster.
             avoided: Sub-clusters where nothing new is to start.
             patience: Beats without a grant after which a sub-cluster counts as unresponsive.
         """

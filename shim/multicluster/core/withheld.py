@@ -51,8 +51,6 @@ class AttemptHoldings:
     Attributes:
         held: Containers that it has or is about to have, with those that are being released.
         wants: What it asks for and no scheduler has granted.
-        withheld: The part of it that no scheduler is asked for.
-        places: Sub-clusters that may be asked.
         asks: Containers of each ask that no scheduler has granted, held back or not.
         held_back: Those of them that stay here, as the job puts them off; they are in neither of the amounts above.
         movable: How many containers the first sub-cluster is asked for that could as well be had on the second.
@@ -84,7 +82,6 @@ class Recalls:
         return AttemptHoldings(held, *self._asks.open_amounts(), places, self._movable(), asks, self._asks.held_back())
 
     def _movable(self) -> Mapping[tuple[SubClusterId, SubClusterId], int]:
-        """Count asks at one sub-cluster that could be moved to another."""
         found: Counter[tuple[SubClusterId, SubClusterId]] = Counter()
         for group in self._asks.groups:
             if group.is_strict or not group.wanted:
@@ -131,7 +128,6 @@ class Recalls:
             self._talk.of(container.subcluster).releases[name] = None
 
     def told(self) -> tuple[PreemptedContainer, ...]:
-        """Return the preemption messages of the next answer."""
         known = {name: self._containers.find(name) for name in self._asked}
         self._asked = {
             name: is_strict
@@ -166,12 +162,7 @@ class GangTries:
     """Times of a gang: from when it may be tried, and until when.
 
     Args:
-        gang: What must be had together.
         place: Where pauses lie between once and twice their length, in [0, 1): those of two gangs differ.
-
-    Attributes:
-        is_over: Whether the gang has been given, or is none any more.
-        n_failed: Tries that gave back what they held.
     """
 
     def __init__(self, gang: Gang, place: float) -> None:
@@ -239,11 +230,7 @@ class GangHold:
     """The ledger's part in a gang.
 
     Args:
-        attempt: Whose.
         gang: None if it has none: then nothing is ever held.
-        asks: What it wants.
-        containers: What it was granted.
-        talk: What schedulers are told.
     """
 
     def __init__(
@@ -262,7 +249,6 @@ class GangHold:
 
     @property
     def is_pending(self) -> bool:
-        """Return whether what is granted is held."""
         return self._tries is not None and not self._tries.is_over
 
     @property
@@ -271,7 +257,6 @@ class GangHold:
         return self._tries is not None
 
     def held(self) -> Sequence[Container]:
-        """Containers that are granted and held."""
         queued = self._containers.in_state(ContainerState.QUEUED) if self.is_pending else ()
         return [each for each in queued if each.key is not None and each.key.placement is None]
 
@@ -291,7 +276,6 @@ class GangHold:
         return True
 
     def demand(self) -> None:
-        """Have the next split ask for the gang as a whole, or for nothing of it."""
         tries = self._tries
         if tries is None or tries.is_over:
             self._asks.gang = None

@@ -16,12 +16,7 @@ from shim.domain.ids import GlobalMasterId
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Leases of queues that one Global Master should acquire and release.
-
-    Attributes:
-        acquire: Queues to take or to go on holding.
-        release: Queues to give back.
-    """
+    """Leases of queues that one Global Master should acquire and release."""
 
     acquire: tuple[str, ...]
     release: tuple[str, ...]

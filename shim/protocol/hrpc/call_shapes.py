@@ -34,7 +34,6 @@ class _Shape:
     Attributes:
         behind_id: What stands between the id and the payload.
         header_bytes: Length of the first header without the id.
-        call: A call of this shape.
     """
 
     behind_id: bytes
@@ -68,10 +67,7 @@ class CallShapes:
         """Remember a call that was decoded.
 
         Args:
-            header: Its first header.
             content_untrusted: The frame without its length.
-            offset: Where that header ends.
-            call: The call.
         """
         if len(content_untrusted) < _SHORTEST or not content_untrusted.startswith(_BEGINS, 1):
             return

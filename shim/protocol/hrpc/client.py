@@ -96,17 +96,12 @@ class ClientConnection:
     """One connection to a server.
 
     Args:
-        protocol: Java name of the protocol that will be called.
-        user: On whose behalf.
         client_id: 16 random bytes that name this client.
         caller_context: Told with every frame, for the server's audit log.
         initiator: How to authenticate; None for SIMPLE without SASL.
         is_relay: The owner negotiates itself, for another client: `SASLReceived`, `tell`, `settle`, `tell_context`.
         max_frame_bytes: Largest answer, `ipc.maximum.response.length`.
         service_class: Byte of the connection header that Hadoop's servers keep and never look at.
-
-    Attributes:
-        state: Where it stands.
     """
 
     def __init__(
@@ -189,7 +184,6 @@ class ClientConnection:
         """Queue a call.
 
         Args:
-            request: What to ask.
             call_id: Names the answer; unique among pending calls.
             retry_count: How often it was sent before.
             caller_context: Whose call is passed on; None for the connection's own.

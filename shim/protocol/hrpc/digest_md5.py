@@ -62,15 +62,12 @@ class ClearLayer:
     """Quality of protection `auth`: bytes as they are."""
 
     def wrap(self, data: bytes) -> bytes:
-        """The same bytes."""
         return data
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
-        """The same bytes."""
         return data_untrusted
 
     def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
-        """The same bytes."""
         yield
         return data_untrusted
 
@@ -147,7 +144,6 @@ class _Layer:
                 return message
 
     def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
-        """The same, pausing after each piece."""
         if not data_untrusted:
             return b""
         view = memoryview(data_untrusted)
@@ -274,7 +270,6 @@ class ReadResponse:
 
     Attributes:
         identifier_untrusted: The token identifier that it claims.
-        quality: Quality of protection that it chose.
         anew: The response with what was understood and nothing else, for the server that checks the proof: a server
             that reads by other rules finds nothing in it that was not read here.
     """
@@ -303,7 +298,6 @@ class DigestMD5Server:
     Args:
         lookup: Password of a token.
         nonce: Random, never used twice; `NONCE_BYTES` of entropy in base64.
-        qualities: What is offered, most wanted first.
         others: Further passwords that the token may have: there are two while a secret is changed for another.
     """
 
@@ -376,15 +370,12 @@ class DigestMD5Server:
         return quality, cipher
 
     def wrap(self, data: bytes) -> bytes:
-        """Protect what will be sent."""
         return self._layer.wrap(data)
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
-        """Message that the client protected."""
         return self._layer.unwrap(data_untrusted)
 
     def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
-        """As `unwrap`, pausing often."""
         return self._layer.unwrap_steps(data_untrusted)
 
 
@@ -392,9 +383,7 @@ class DigestMD5Client:
     """The side that holds one token.
 
     Args:
-        secret: The token.
         cnonce: Random, never used twice.
-        qualities: What is accepted, most wanted first.
     """
 
     def __init__(
@@ -457,15 +446,12 @@ class DigestMD5Client:
         )
 
     def wrap(self, data: bytes) -> bytes:
-        """Protect what will be sent."""
         return self._layer.wrap(data)
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
-        """Message that the server protected."""
         return self._layer.unwrap(data_untrusted)
 
     def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
-        """As `unwrap`, pausing often."""
         return self._layer.unwrap_steps(data_untrusted)
 
 
@@ -506,7 +492,6 @@ def _layer(quality: QualityOfProtection, cipher: str, hash_a1: bytes, *, is_serv
 
 
 def _said(response_untrusted: bytes) -> dict[str, str]:
-    """The directives of a response, of which each has the form that is its own."""
     directives = _parse(response_untrusted, _MAX_RESPONSE_BYTES, may_repeat=frozenset())
     if "authzid" in directives:
         raise SASLError(f"{_VIOLATION}A token acts for nobody else: authzid is not taken.")

@@ -19,7 +19,6 @@ _MOST_NAMED = 20
 
 
 def method_of(call: HadoopCall, protocols: Mapping[str, RPCProtocol]) -> Method | Failure:
-    """The method that is called, among `protocols` by their names."""
     protocol = protocols.get(call.protocol)
     if protocol is None:
         text = f"Unknown protocol: {call.protocol}"

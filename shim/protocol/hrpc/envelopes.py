@@ -123,7 +123,6 @@ def decode(kind: type[_M], data_untrusted: bytes | None) -> _M:
 
 
 def caller_context_of(header_untrusted: RpcRequestHeaderProto) -> CallerContext | None:
-    """Return the calling program, if the header tells it."""
     if not header_untrusted.HasField("callerContext"):
         return None
     told = header_untrusted.callerContext
@@ -134,7 +133,6 @@ def read_request_header(content_untrusted: bytes, *, most: int) -> tuple[RpcRequ
     """The header at the start of a frame from a client, and where it ends.
 
     Args:
-        content_untrusted: The frame.
         most: Bytes that a header may have.
 
     Raises:

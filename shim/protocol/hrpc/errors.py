@@ -82,7 +82,6 @@ class FatalRPCError(RemoteProtocolError):
     Attributes:
         failure: What to tell; None where a Hadoop server says nothing.
         call_id: Which call the last answer belongs to.
-        retry_count: Echoed in it.
     """
 
     def __init__(

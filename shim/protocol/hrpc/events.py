@@ -78,7 +78,6 @@ class ConnectionEnded:
 
     Attributes:
         failure: The fatal answer that was sent (by a server) or received (by a client), if any.
-        reason: For logs.
     """
 
     failure: Failure | None

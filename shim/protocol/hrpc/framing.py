@@ -47,11 +47,9 @@ class FrameBuffer:
         return len(self._data) - self._start
 
     def feed(self, data_untrusted: bytes) -> None:
-        """Append what was read."""
         self._data += data_untrusted
 
     def take(self, count: int) -> bytes | None:
-        """The next `count` bytes as they are; None while they are not all here."""
         if len(self) < count:
             return None
         end = self._start + count
@@ -90,7 +88,6 @@ class FrameBuffer:
 
 
 def frame(content: bytes) -> bytes:
-    """A frame of `content`."""
     return len(content).to_bytes(_PREFIX, "big") + content
 
 

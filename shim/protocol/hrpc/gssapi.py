@@ -30,9 +30,7 @@ class SecurityContext(Protocol):
     """One side of a GSS-API context; failures are raised as `SASLError`."""
 
     @property
-    def is_complete(self) -> bool:
-        """Return whether the context is established."""
-        ...
+    def is_complete(self) -> bool: ...
 
     @property
     def peer(self) -> str:
@@ -63,17 +61,14 @@ class _Mechanism:
 
     @property
     def identity(self) -> str:
-        """Principal of the peer."""
         return self._context.peer if self._context.is_complete else ""
 
     def wrap(self, data: bytes) -> bytes:
-        """Protect what will be sent."""
         if not self.quality.has_layer:
             return data
         return self._context.wrap(data, is_encrypted=self.quality is QualityOfProtection.AUTH_CONF)
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
-        """Unwrap data that the peer protected."""
         if not self.quality.has_layer:
             return data_untrusted
         return self._context.unwrap(data_untrusted, is_encrypted=self.quality is QualityOfProtection.AUTH_CONF)
@@ -98,7 +93,6 @@ class GSSAPIServer(_Mechanism):
 
     Args:
         context: Accepts with the service's keytab.
-        qualities: What is offered.
     """
 
     def __init__(self, context: SecurityContext, qualities: Sequence[QualityOfProtection]) -> None:
@@ -134,7 +128,6 @@ class GSSAPIClient(_Mechanism):
 
     Args:
         context: Initiates towards the service with a ticket.
-        qualities: What is accepted, most wanted first.
     """
 
     def __init__(

@@ -35,7 +35,6 @@ class LayeredFrames:
 
     @property
     def is_on(self) -> bool:
-        """True if there is a layer."""
         return self._session is not None
 
     @property
@@ -45,7 +44,6 @@ class LayeredFrames:
 
     @property
     def has_to_send(self) -> bool:
-        """True if frames wait to be wrapped."""
         return bool(self._to_wrap)
 
     def open(self, token_untrusted: bytes, *, limit: int) -> None:

@@ -176,7 +176,6 @@ class SASLInitiator:
         self.session: SASLSession | None = None
 
     def first(self) -> RpcSaslProto:
-        """The message that begins it."""
         return RpcSaslProto(state=SASLState.NEGOTIATE)
 
     def handle(self, message_untrusted: RpcSaslProto) -> Reply:

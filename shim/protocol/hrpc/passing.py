@@ -107,7 +107,6 @@ class LoginRelay:
     Attributes:
         below: Towards the client; its calls can be read once it has logged in, if no layer protects them.
         above: Towards the server.
-        stage: Where it stands.
     """
 
     def __init__(
@@ -134,11 +133,7 @@ class LoginRelay:
         return self.below.service_class == _PASSED_ON
 
     def connect(self, *, is_relay: bool = False) -> None:
-        """There is a connection to a server (perhaps another one than before, until one was `Offered`).
-
-        Args:
-            is_relay: Whether the server is another relay.
-        """
+        """There is a connection to a server (perhaps another one than before, until one was `Offered`)."""
         self.above = self._new_above(_PASSED_ON if is_relay else 0)
         self.above.connect()
         self.above.tell(RpcSaslProto(state=SASLState.NEGOTIATE))

@@ -92,7 +92,6 @@ class ServerConnection:
             meanwhile. None for all.
 
     Attributes:
-        state: Where it stands.
         service_class: Byte of the connection header that Hadoop's clients set by `ipc.service.class`: 0.
     """
 
@@ -167,7 +166,6 @@ class ServerConnection:
 
     @property
     def unfinished_bytes(self) -> int:
-        """Size of the parts of unfinished calls."""
         return len(self._buffer) + len(self._layered)
 
     @property
@@ -177,7 +175,6 @@ class ServerConnection:
 
     @property
     def has_to_send(self) -> bool:
-        """Return whether `data_to_send` would give anything."""
         return bool(self._out) or self._layered.has_to_send
 
     def data_to_send(self, most_to_wrap: int | None = None) -> bytes:
@@ -225,7 +222,6 @@ class ServerConnection:
         self._advance(ServerInput.END)
 
     def send_sasl(self, message: RpcSaslProto) -> None:
-        """Send a SASL message, on a connection whose owner negotiates itself."""
         if self._acceptor is not None or self.state is not ServerState.NEGOTIATES:
             raise LocalProtocolError(f"a SASL message cannot be sent now: the connection {self.state.value}")
         self._out.append(encode_success(message.SerializeToString(), call_id=SASL_CALL_ID))

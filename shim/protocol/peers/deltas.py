@@ -15,7 +15,6 @@ class ReportDelta:
     """Change from one report to the next.
 
     Attributes:
-        base: Sequence of the report that it stands on.
         head: The new report without its bulk: nodes, queues, documents and applications.
         nodes: Nodes that are new or changed; `gone_nodes` are no longer reported.
         queues: All queues if any changed, else None.

@@ -81,11 +81,9 @@ class ToldReport(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, report: SubClusterReport) -> "ToldReport":
-        """The form in which a report travels."""
         return cls(replace(report, applications={}), tuple(report.applications.values()))
 
     def whole(self) -> SubClusterReport:
-        """The report as it was published."""
         return replace(self.report, applications={d.summary.application_id: d for d in self.applications})
 
 
@@ -93,7 +91,6 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
     """Local Master to Global Master: everything that whoever knows nothing needs.
 
     Attributes:
-        newest: What the next delta stands on.
         sent_at_s: When it was made; seconds since the epoch by the Local Master's clock, 0 if it is not told.
         earlier: Older reports of this life, oldest first, for the parts that the newest does not hold.
         ended: Applications that ended in earlier reports of this life, which the receiver may have missed.
@@ -124,7 +121,6 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
         *,
         sent_at_s: float = 0.0,
     ) -> "ReportFrame":
-        """The frame that carries a report."""
         missed = tuple(d for d in ended if d.summary.application_id not in report.applications)
         return cls(life, ToldReport.of(report), sent_at_s, tuple(map(ToldReport.of, earlier)), missed)
 
@@ -153,7 +149,6 @@ class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):
 
     @property
     def sequence(self) -> int:
-        """Of the new report."""
         return self.delta.head.sequence
 
 
@@ -308,7 +303,6 @@ def decode_frame_untrusted(data: bytes, *, most: int = MAX_FRAME_BYTES) -> Frame
     """Read a frame.
 
     Args:
-        data: As it came.
         most: Largest that is read; `MAX_HANDSHAKE_BYTES` before the other end has proved who it is.
 
     Raises:

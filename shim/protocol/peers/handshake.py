@@ -59,7 +59,6 @@ def answer_challenge(credentials: Credentials, challenge: ChallengeFrame, nonce:
 
     Args:
         credentials: The dialer's.
-        challenge: What the listener said.
         nonce: Random bytes, used once.
         expected: Whom the dialer wanted to reach.
 

@@ -119,7 +119,6 @@ class Gathering:
         return ReportFrame(frame.life, told[last], frame.sent_at_s, tuple(told[:last]), (*frame.ended, *ended))
 
     def clear(self) -> None:
-        """Forget what came."""
         self._of = ("", 0)
         self._sections = {}
         self._bytes = self._pieces = 0

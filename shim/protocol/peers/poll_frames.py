@@ -42,7 +42,6 @@ class RowsFrame(msgspec.Struct, frozen=True, array_like=True, tag="rows"):
 
     Attributes:
         first: Number of the first of `fresh`; the others follow.
-        fresh: Applications with a summary that was not told before.
         known: Numbers of applications whose summary stands, each with its bytes in `raws`.
     """
 
@@ -91,7 +90,6 @@ class ReportEnd(msgspec.Struct, frozen=True, array_like=True, tag="report"):
 
     @property
     def subcluster(self) -> str:
-        """Whose report it is."""
         return str(self.head.subcluster)
 
 

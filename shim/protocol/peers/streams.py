@@ -58,7 +58,6 @@ class ReportPublisher:
         """Take a report, and return what to send to every follower that has the one before.
 
         Args:
-            report: The next one.
             now_s: Seconds since the epoch, like that of the other methods; goes into the frame.
 
         Raises:
@@ -114,7 +113,6 @@ class ReportFollower:
         self._gathering = Gathering()
 
     def hello(self) -> HelloFrame:
-        """The first frame of a new connection."""
         self._awaits_whole = False
         self._gathering.clear()
         return HelloFrame(self._global_master, self._life, self._newest.sequence if self._newest else 0)
@@ -164,7 +162,6 @@ class ReportFollower:
         return frame.caught_up()
 
     def _ask_anew(self) -> ResyncFrame | tuple[()]:
-        """As `_ask`, also if what came in part was what had been asked for."""
         self._awaits_whole = False
         return self._ask()
 
@@ -176,7 +173,6 @@ class ReportFollower:
 
 
 def _parts_of(report: SubClusterReport) -> Iterable[str]:
-    """The parts that a report holds."""
     return (*report.documents, _APPLICATIONS) if report.is_complete else report.documents
 
 

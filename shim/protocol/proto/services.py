@@ -25,7 +25,6 @@ class RPCProtocol:
 
     Attributes:
         name: The Java interface that calls and connection contexts name (`*PB`, annotation `ProtocolInfo`).
-        version: What `clientProtocolVersion` must be.
     """
 
     name: str

@@ -55,8 +55,6 @@ def search(
     """The matching applications, newest first, cut at the limit, and the members to leave out of each.
 
     Args:
-        columns: The applications of all sub-clusters.
-        wanted: What is asked for.
         skews_ms: How far each sub-cluster's clock is ahead of ours.
         visible: The rows whose times the asker may know; None for all. The others have none, as they are shown.
 
@@ -131,7 +129,6 @@ def _in_queue(columns: ApplicationColumns, scope: QueueScope) -> Mask:
 
 
 def _inside(columns: ApplicationColumns, column: str, times: TimeRange, skews_ms: Mapping[SubClusterId, int]) -> Mask:
-    """`TimeRange.includes` for every row."""
     moments = columns.time_ms(column)
     inside = np.logical_and(moments >= times.begin, moments <= times.end)
     if skews_ms:

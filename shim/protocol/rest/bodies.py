@@ -58,7 +58,6 @@ def write_fields(fields: Mapping[str, Values], *, media_type: str, root: str) ->
     """Write a body that every parser reads as these fields.
 
     Args:
-        fields: What it says.
         media_type: `application/json` or `application/xml`.
         root: Name of the root element of XML.
     """
@@ -169,7 +168,6 @@ def _json_of(fields: Mapping[str, Values]) -> str:
 
 
 def _write_json(value: "Values | Mapping[str, Values]", pieces: list[str]) -> None:
-    """Add what a value is written as to the pieces of a text."""
     match value:
         case bool():
             pieces.append("true" if value else "false")

@@ -26,12 +26,7 @@ _RESERVATION = re.compile(r"reservation_([0-9]{1,19})_([0-9]{1,19})", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """A field that may stand more than once.
-
-    Attributes:
-        each: What each of them is.
-        most: Most of them.
-    """
+    """A field that may stand more than once."""
 
     each: "Reader | Shape"
     most: int
@@ -46,7 +41,6 @@ class BodyShape:
 
     Attributes:
         xml_root: Root element of its XML; empty for any.
-        fields: The fields that are understood.
         json_root: Member that holds the fields in JSON; empty where they stand by themselves.
     """
 
@@ -57,13 +51,7 @@ class BodyShape:
 
 @dataclass(frozen=True, slots=True)
 class UnderstoodBody:
-    """A body as it was understood.
-
-    Attributes:
-        fields: What it says.
-        body: The same, written anew.
-        media_type: In which notation.
-    """
+    """A body as it was understood."""
 
     fields: Fields
     body: bytes
@@ -79,9 +67,7 @@ def understand(body: bytes, *, media_type: str, shape: BodyShape) -> UnderstoodB
     """Read a body and write it anew.
 
     Args:
-        body: As it came, decompressed.
         media_type: `application/json` or `application/xml`.
-        shape: What is known of it.
 
     Raises:
         JavaError: If it is not readable, or a field that Heddle decides on is not plain.

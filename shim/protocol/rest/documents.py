@@ -255,7 +255,6 @@ class NodeReader:
 
 
 def _amount(raw: msgspec.Raw) -> ResourceVector | None:
-    """An amount; None if it is not told."""
     return _read_amount(bytes(raw)) if len(raw) < _LONGEST_AMOUNT else _read_amount.__wrapped__(bytes(raw))
 
 
@@ -267,11 +266,7 @@ def _read_amount(raw: bytes) -> ResourceVector | None:
 
 
 class ApplicationReader:
-    """Reads the applications of one sub-cluster; of one that tells what it did last but for its use, the rest stands.
-
-    Args:
-        subcluster: Who tells.
-    """
+    """Reads the applications of one sub-cluster; of one in which only its use has changed, the rest stands."""
 
     def __init__(self, subcluster: SubClusterId) -> None:
         self._subcluster = subcluster
@@ -295,7 +290,6 @@ class ApplicationReader:
 
 
 def _is_told_again(told: _App, known: ApplicationSummary) -> bool:
-    """True if a summary of what is told would be equal; it may be False all the same."""
     return (
         _STATES.get(told.state) is known.state
         and _FINAL_STATUSES.get(told.finalStatus) is known.final_status

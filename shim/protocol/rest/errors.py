@@ -44,11 +44,7 @@ class RemoteException:
 
 
 class JavaError(UserError):
-    """A mistake of the caller for which the ResourceManager names a Java class of its own and an exact text.
-
-    Attributes:
-        exception: What to answer.
-    """
+    """A mistake of the caller for which the ResourceManager names a Java class of its own and an exact text."""
 
     def __init__(self, status: int, java_class: str, message: str | None) -> None:
         super().__init__(message or java_class)
@@ -123,7 +119,6 @@ def jetty_page(status: int, reason: str, *, path: str, media_type: str) -> bytes
 
 
 def not_found_page(path: str) -> bytes:
-    """The page for a path that is no endpoint."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Sorry, got error 404</title></head>\n'
         f"<body><h1>Sorry, got error 404</h1>\n<p>There is nothing at <code>{escape(path)}</code>.</p>\n"

@@ -62,7 +62,6 @@ class QueueScope:
     """A queue, or the name of one.
 
     Attributes:
-        path: Full path.
         is_leaf: A leaf shows finished applications too, a parent only live ones of the queues below it.
         leaves: Names of the leaves below a parent: Hadoop 2 tells an application's queue by that name alone.
     """
@@ -72,11 +71,9 @@ class QueueScope:
     leaves: frozenset[str] = frozenset()
 
     def holds(self, application: ApplicationSummary) -> bool:
-        """True if a list of this queue shows the application."""
         return self.shows(application.queue, is_final=application.state.is_final)
 
     def shows(self, queue: str, *, is_final: bool) -> bool:
-        """True if a list of this queue shows an application that names `queue` as its own."""
         if queue == self.path:
             # also a parent's: what was refused there keeps its name
             return True
@@ -107,9 +104,7 @@ class ApplicationFilter:
     """Filter of `GET /apps`; `None` and empty sets filter nothing.
 
     Attributes:
-        queue: None for all.
         final_status: As asked, not yet checked: the ResourceManager checks it at the first application it meets.
-        deselects: As asked, likewise.
     """
 
     states: frozenset[YarnApplicationState] = frozenset()

@@ -172,9 +172,6 @@ def rpc_beans(address: str, calls: int, answered_s: float, waited_s: float) -> l
 
     Args:
         address: `host:port` of it.
-        calls: How many were answered.
-        answered_s: Mean time to answer one.
-        waited_s: Mean time that one waits before.
     """
     port = address.rpartition(":")[2]
     if not port:

@@ -39,7 +39,6 @@ class QueryClaims:
 
     Attributes:
         user_name: `user.name`, in just these letters.
-        do_as: `doAs`, in any case.
         delegation: `delegation`: a delegation token.
         operation: `op`: what shall be done with delegation tokens, if it is one of three words in any case.
     """
@@ -51,7 +50,6 @@ class QueryClaims:
 
     @property
     def is_about_tokens(self) -> bool:
-        """True if a delegation token is shown or asked for."""
         return self.delegation is not None or bool(self.token_operation)
 
     @property
@@ -62,7 +60,6 @@ class QueryClaims:
 
     @property
     def is_empty(self) -> bool:
-        """True if the query names no caller at all."""
         return self.user_name is None and self.do_as is None and self.delegation is None
 
 

@@ -187,7 +187,6 @@ def open_scheduler(raw: bytes, total: ResourceVector) -> tuple[str, tuple[int, I
     """What a `SchedulerDocument` has; of the queues their number, and each is read when it is asked for.
 
     Args:
-        raw: The answer.
         total: Resources of the whole sub-cluster: what percentages are of, where a version tells nothing else.
 
     Raises:
@@ -261,7 +260,6 @@ def _below_capacity(queue: _CapacityQueue) -> list[_CapacityQueue]:
 
 
 def _named(queues: list[_Told]) -> Iterator[_Told]:
-    """Those that can be called something: the others count as lost."""
     return (queue for queue in queues if queue.queueName)
 
 
@@ -370,7 +368,6 @@ def _below(queue: _CapacityQueue) -> Iterator[_CapacityQueue]:
 
 
 def _limit(told: WireNumber) -> int | None:
-    """A number that may be told; None where there is no limit, or what is told is no number or less than none."""
     if told is None or isinstance(told, bool) or str(told).lstrip().startswith("-"):
         return None
     limit = number(told, default=float(_UNLIMITED))

@@ -33,7 +33,6 @@ def decode_submission(body: bytes, *, media_type: str, user: str) -> Submission:
     Args:
         body: As it came, decompressed; the caller has limited its size.
         media_type: `application/json` or `application/xml`, without parameters.
-        user: Who submits.
 
     Raises:
         JavaError: If the body is not readable, names no application id, or a field that decides is not plain.
@@ -76,7 +75,6 @@ def with_queue(body: bytes, *, media_type: str, queue: str) -> bytes:
     Args:
         body: As `decode_submission` has written it.
         media_type: `application/json` or `application/xml`.
-        queue: Its new queue.
     """
     fields: Fields = {**read_fields(body, media_type=media_type), "queue": queue}
     return write_fields(fields, media_type=media_type, root=_SHAPE.xml_root)
@@ -88,7 +86,6 @@ def with_tag(body: bytes, *, media_type: str, tag: str) -> bytes:
     Args:
         body: As `decode_submission` has written it.
         media_type: `application/json` or `application/xml`.
-        tag: As it is told of the application.
     """
     fields = read_fields(body, media_type=media_type)
     return write_fields(
@@ -188,8 +185,6 @@ def read_reply(status: int, headers: tuple[tuple[str, str], ...], body_untrusted
     """Read an answer to a submission.
 
     Args:
-        status: Of HTTP.
-        headers: As received.
         body_untrusted: Decompressed, in any representation.
     """
     if status in _TAKEN:

@@ -27,7 +27,6 @@ class TokenStringError(UserError):
 
 
 def encode_token(token: TokenProto) -> str:
-    """The text of a token."""
     parts = (token.identifier, token.password, token.kind.encode(), token.service.encode())
     return base64.urlsafe_b64encode(b"".join(_sized(part) for part in parts)).rstrip(b"=").decode()
 

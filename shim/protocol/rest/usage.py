@@ -45,7 +45,6 @@ class UsageForm:
     """Implements `shim.federation.core.account_book.ReadsUsage` for documents of the web services."""
 
     def read(self, raw: bytes) -> Usage:
-        """Use as a document reports it; nothing if it cannot be read."""
         try:
             members = _DECODER.decode(raw)
         except (msgspec.MsgspecError, RecursionError):
@@ -53,7 +52,6 @@ class UsageForm:
         return _usage(members)
 
     def show(self, raw: bytes, account: Account) -> bytes:
-        """The document with the account's numbers, in the members that it has."""
         try:
             members = _DECODER.decode(raw)
         except (msgspec.MsgspecError, RecursionError):

@@ -88,7 +88,6 @@ class _Writer:
     """Writes one document.
 
     Attributes:
-        parts: What was written.
         left_out: How many items and members were not.
     """
 
@@ -102,8 +101,6 @@ class _Writer:
         """Write an element.
 
         Args:
-            name: Of the element.
-            value: What is in it.
             declaration: What the first use of the name space has to say; empty once it is said.
             level: How many elements are around it, itself counted.
             is_item: Whether it is within an item of a list: that is left out then as a whole.
@@ -128,7 +125,6 @@ class _Writer:
                 self._part(name, item, declaration, level)
 
     def _part(self, name: str, value: JsonValue, declaration: str, level: int) -> None:
-        """Write what may be left out."""
         written = len(self.parts)
         try:
             self.write(name, value, declaration, level + isinstance(value, list), is_item=True)
@@ -157,7 +153,6 @@ class _Writer:
         self.parts.append(f"</{name}>")
 
     def _member(self, key: str, member: JsonValue, declaration: str, level: int) -> None:
-        """Write a member that is in no item of a list."""
         written = len(self.parts)
         try:
             self.write(key, member, declaration, level, is_item=False)

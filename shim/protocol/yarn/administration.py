@@ -34,12 +34,7 @@ _NODES: Mapping[type[Message], tuple[str, Callable[[Any], NodeId]]] = {
 
 
 def split_by_node(request: Message, owner_of: Callable[[NodeId], _O]) -> dict[_O, Message]:
-    """A request about nodes as one request for each owner, everything else in it kept.
-
-    Args:
-        request: One of the requests about nodes.
-        owner_of: Whose node it is.
-    """
+    """A request about nodes as one request for each owner, everything else in it kept."""
     field, node_of = _NODES[type(request)]
     parts: dict[_O, Message] = {}
     for item in getattr(request, field):

@@ -65,7 +65,6 @@ class Allowance:
         self._inflated = inflated
 
     def step(self) -> None:
-        """Look at one more of them."""
         self._steps -= 1
         if self._steps < 0:
             raise MalformedLogsError("these logs have too many parts to be read at once")
@@ -121,7 +120,6 @@ class _Block:
         self.left = raw
 
     def take(self, count: int) -> bytes:
-        """The next bytes."""
         self._spend(count)
         parts = bytearray()
         while len(parts) < count:
@@ -192,7 +190,6 @@ class Value:
         self.passed = 0
 
     def has_more(self) -> bool:
-        """Return whether a byte is still to come."""
         if not self._left and not self._is_last:
             self._allowance.step()
             count = _number(self._block)
@@ -201,7 +198,6 @@ class Value:
         return self._left > 0
 
     def take(self, count: int) -> bytes:
-        """The next bytes."""
         parts = bytearray()
         while len(parts) < count:
             parts += self._block.take(self._step(count - len(parts)))

@@ -105,7 +105,6 @@ def read_allocate_call(
     Args:
         payload_untrusted: An `AllocateRequestProto`.
         registered: Placement constraints with which the ApplicationMaster has registered.
-        imposed: Those of operators.
 
     Raises:
         RemoteProtocolError: If the bytes are no `AllocateRequestProto`.
@@ -192,7 +191,6 @@ def _ask_message(ask: Ask) -> ResourceRequestProto:
 
 
 def write_session_request(request: SessionRequest) -> bytes:
-    """Write the request to one scheduler."""
     message = AllocateRequestProto(
         ask=[_ask_message(ask) for ask in request.asks if ask.key.placement is None],
         scheduling_requests=[scheduling_message(ask) for ask in request.asks if ask.key.placement is not None],
@@ -280,9 +278,7 @@ def with_containers(
     """An answer to a registration with containers from before.
 
     Args:
-        registration: As the home answered it.
         grants: Containers that run elsewhere.
-        tokens: For their nodes.
         instead: Whether they stand in the place of those that the home told of.
     """
     message = RegisterApplicationMasterResponseProto.FromString(registration)

@@ -32,11 +32,7 @@ class LogText(NamedTuple):
 
 
 class FoundLines(NamedTuple):
-    """Lines that hold some words, in their order.
-
-    Attributes:
-        is_cut: There are more before them.
-    """
+    """Lines that hold some words, in their order."""
 
     text: bytes
     matches: int

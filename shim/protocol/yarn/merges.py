@@ -46,7 +46,6 @@ class ClusterAnswer:
     """The answer of one cluster.
 
     Attributes:
-        payload: The serialized answer.
         weight: Size of the cluster, for averages of shares.
         is_elsewhere: Tells of a list of applications which of them have their home elsewhere; None if none can.
     """
@@ -60,7 +59,6 @@ Merge = Callable[[Sequence[ClusterAnswer]], Message]
 
 
 def _add(whole: Message, name: str, amount: int) -> None:
-    """Add to a number of a message."""
     setattr(whole, name, held(whole, name, getattr(whole, name) + amount))
 
 
@@ -78,7 +76,6 @@ def _joined(kind: type[_M]) -> Callable[[Sequence[ClusterAnswer]], _M]:
 
 
 def _distinct(items: Iterable[_M], key: Callable[[_M], object]) -> list[_M]:
-    """The first of each key."""
     kept: dict[object, _M] = {}
     for item in items:
         kept.setdefault(key(item), item)
@@ -95,8 +92,6 @@ def merge_applications(
     is left out, and what stands for an application of another home (`SPAN_TAG`).
 
     Args:
-        parts: Their lists.
-        own: Reports of what none of them may have told.
         limit: How many are wanted; None for all.
     """
     told: set[tuple[int, int]] = set()
@@ -189,7 +184,6 @@ def _attributes_to_nodes(parts: Sequence[ClusterAnswer]) -> GetAttributesToNodes
 
 
 def _resource_types(parts: Sequence[ClusterAnswer]) -> GetAllResourceTypeInfoResponseProto:
-    """Every type that some cluster has: what asks for it goes there."""
     whole = _joined(GetAllResourceTypeInfoResponseProto)(parts)
     return GetAllResourceTypeInfoResponseProto(
         resource_type_info=_distinct(whole.resource_type_info, lambda info: info.name)
@@ -197,7 +191,6 @@ def _resource_types(parts: Sequence[ClusterAnswer]) -> GetAllResourceTypeInfoRes
 
 
 def _queue_acls(parts: Sequence[ClusterAnswer]) -> GetQueueUserAclsInfoResponseProto:
-    """A user may do in a queue what some cluster lets him do there."""
     merged = GetQueueUserAclsInfoResponseProto()
     by_queue: dict[str, int] = {}
     for entry in _joined(GetQueueUserAclsInfoResponseProto)(parts).queueUserAcls:

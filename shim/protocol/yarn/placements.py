@@ -148,7 +148,6 @@ def read_rejected(message: RejectedSchedulingRequestProto) -> RejectedAsk:
 
 
 def rejected_message(rejected: RejectedAsk) -> RejectedSchedulingRequestProto:
-    """The message about them."""
     request = SchedulingRequestProto.FromString(rejected.raw)
     request.resourceSizing.numAllocations = rejected.count
     return RejectedSchedulingRequestProto(reason=rejected.reason, request=request)
@@ -204,7 +203,6 @@ def _leaves(constraint: PlacementConstraintProto) -> Iterator[SimplePlacementCon
 
 
 def _choices(constraint: PlacementConstraintProto) -> tuple[tuple[TagBound, ...], ...]:
-    """Conjunctions of bounds of which one has to hold; none if there are too many."""
     if constraint.HasField("simpleConstraint"):
         return (tuple(_bounds(constraint.simpleConstraint)),)
     composite = constraint.compositeConstraint
@@ -233,7 +231,6 @@ def _bounds(leaf: SimplePlacementConstraintProto) -> Iterator[TagBound]:
 
 
 def _holds_whole(constraint: PlacementConstraintProto) -> bool:
-    """Return whether each simple constraint has to hold."""
     if constraint.HasField("simpleConstraint"):
         return True
     composite = constraint.compositeConstraint

@@ -102,7 +102,6 @@ class _Document(msgspec.Struct, rename="camel"):
 
 
 def report_of(document: ApplicationDocument) -> ApplicationReportProto:
-    """The report of an application as last known."""
     summary = document.summary
     try:
         told = msgspec.json.decode(document.raw, type=_Document)
@@ -242,7 +241,6 @@ def filter_of(request: GetApplicationsRequestProto) -> Callable[[ApplicationSumm
 
 
 def has_time_bounds(request: GetApplicationsRequestProto) -> bool:
-    """True if a request selects applications by their times."""
     starts = request.HasField("start_begin") or request.HasField("start_end")
     return starts or request.HasField("finish_begin") or request.HasField("finish_end")
 
@@ -318,8 +316,6 @@ def as_seen(whole: bytes, report: bytes, sees: SeesReport, *, leaves_out: bool =
 
     Args:
         whole: The entry, with its tag and length.
-        report: Without.
-        sees: Whether he sees it.
         leaves_out: Whether what he does not see is left out, not hidden.
 
     Returns:
@@ -341,7 +337,6 @@ _MS = 1000.0
 
 
 def running_message(attempt: ApplicationAttemptId) -> bytes:
-    """Ask for the containers of an attempt."""
     return GetContainersRequestProto(application_attempt_id=attempt_message(attempt)).SerializeToString()
 
 

@@ -35,9 +35,7 @@ def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload:
     """Read a submission.
 
     Args:
-        request_untrusted: The decoded request.
         payload: The same as it came: what travels.
-        user: Who submits.
 
     Raises:
         BadRequestError: If it names no application.

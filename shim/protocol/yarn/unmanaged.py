@@ -39,9 +39,6 @@ def unmanaged_submission(application_id: ApplicationId, *, home: SubClusterId, q
 
     Args:
         application_id: Of the application; another ResourceManager issued it.
-        home: Where it runs.
-        queue: In the words of the sub-cluster.
-        tag: By which lists know that it is not another application.
     """
     context = ApplicationSubmissionContextProto(
         application_id=application_message(application_id),
@@ -60,7 +57,6 @@ def unmanaged_submission(application_id: ApplicationId, *, home: SubClusterId, q
 
 
 def report_message(application_id: ApplicationId) -> bytes:
-    """Ask for an application's report."""
     return GetApplicationReportRequestProto(application_id=application_message(application_id)).SerializeToString()
 
 
@@ -88,7 +84,6 @@ def token_parts(token: bytes) -> tuple[bytes, bytes]:
 
 
 def kill_message(application_id: ApplicationId, why: str) -> bytes:
-    """End an application."""
     message = KillApplicationRequestProto(application_id=application_message(application_id), diagnostics=why)
     return message.SerializeToString()
 

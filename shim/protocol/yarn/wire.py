@@ -148,7 +148,6 @@ def application_of(message_untrusted: ApplicationIdProto) -> ApplicationId:
 
 
 def application_message(application_id: ApplicationId) -> ApplicationIdProto:
-    """The message of an application's id."""
     return ApplicationIdProto(id=application_id.sequence, cluster_timestamp=application_id.cluster_timestamp)
 
 
@@ -159,12 +158,10 @@ def issued_id(application_id: ApplicationId) -> bytes:
 
 
 def attempt_of(message_untrusted: ApplicationAttemptIdProto) -> ApplicationAttemptId:
-    """An attempt's id."""
     return ApplicationAttemptId(application_of(message_untrusted.application_id), message_untrusted.attemptId)
 
 
 def attempt_message(attempt: ApplicationAttemptId) -> ApplicationAttemptIdProto:
-    """An attempt's id for an answer."""
     return ApplicationAttemptIdProto(application_id=application_message(attempt.application), attemptId=attempt.attempt)
 
 
@@ -174,7 +171,6 @@ def container_of(message_untrusted: ContainerIdProto) -> ContainerId:
 
 
 def container_message(container: ContainerId) -> ContainerIdProto:
-    """Message of a container's id."""
     attempt = container.attempt
     return ContainerIdProto(
         app_attempt_id=ApplicationAttemptIdProto(
@@ -219,7 +215,6 @@ def told_resource(message_untrusted: ResourceProto) -> ResourceVector:
 
 
 def resource_message(resource: ResourceVector) -> ResourceProto:
-    """The message of a resource, in both forms that a ResourceManager writes."""
     types = [(_MEMORY, "Mi", resource.memory_mib), (_VCORES, "", resource.vcores)]
     types += [(name, "", amount) for name, amount in resource.others.items()]
     return ResourceProto(

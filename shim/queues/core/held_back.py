@@ -22,11 +22,7 @@ def held_back(
     """Find the containers that are not to be asked for; asks of which nothing waits have no row.
 
     Args:
-        stages: Of the job.
         asks: Containers of each ask that no scheduler has granted.
-        containers: What it has.
-        planned: Its plan.
-        put_off: Tasks of each stage that wait.
     """
     if stages.slots:
         return _of_executors(stages.slots, asks, containers, planned, put_off)
@@ -61,12 +57,7 @@ def held_ahead(
     What such a stage asks for when it begins would be granted before the next look.
 
     Args:
-        stages: See `held_back`.
         form: Any ask that the job made: others of it are taken to be alike but for priority and size.
-        sizes: Of a container of each stage.
-        asks: See `held_back`.
-        planned: The same.
-        put_off: The same.
     """
     if form is None or stages.slots:
         return {}
@@ -120,7 +111,6 @@ def by_stage(
 
 
 def held_part(stages: StagesOfJob, containers: int, planned: PlannedJob) -> FloatArray:
-    """The part of the queue that the job holds."""
     if stages.slots and planned.graph.n_stages:
         held: FloatArray = containers * stages.slots * planned.graph.demand[0]
         return held
@@ -135,16 +125,7 @@ def given_part(
     share: FloatArray,
     has: FloatArray,
 ) -> float:
-    """The part of its share that it neither holds nor asks for because it puts that off, of the dominant resource.
-
-    Args:
-        stages: See `held_back`.
-        asks: The same.
-        held: What is not asked for.
-        planned: See `held_back`.
-        share: Its part of the queue.
-        has: See `held_part`.
-    """
+    """The part of its share that it neither holds nor asks for because it puts that off, of the dominant resource."""
     off, out = np.zeros(2), np.zeros(2)
     for key, count in asks.items():
         stage = 0 if stages.slots else stages.by_priority[key.priority]

@@ -39,10 +39,6 @@ class TaskClocks:
     def take(self, counts: Sequence[TaskCounts], at_s: float) -> list[tuple[int, float]]:
         """Take counts in.
 
-        Args:
-            counts: Of each stage.
-            at_s: When they were told.
-
         Returns:
             Stage and seconds of each task that has ended since the counts before; of one that began since, too, the
             time between both, which is the longest that it can have run. Of what had ended before the first counts
@@ -67,7 +63,6 @@ class TaskClocks:
 
         Args:
             stages: Those of which something may have been left. If there was more the job did not end by itself.
-            at_s: When it was seen to be over.
 
         Returns:
             As of `take`.
@@ -109,11 +104,8 @@ class StageFacts:
     """One stage of a job now.
 
     Attributes:
-        waiting: Containers that it still wants or will want, held back or not.
         running_since_s: When each of its containers was first seen.
-        ended: How many have ended.
         seconds: How long one is expected to run.
-        size: Of one container.
     """
 
     waiting: int
@@ -129,9 +121,7 @@ class StageSeen:
 
     Attributes:
         waiting: As in `StageFacts`; None if that is not known.
-        seconds: The same.
         times_from: Whose tasks the seconds are of; empty if they are not known.
-        n_times: How many of them.
         is_counted: Whether the ApplicationMaster counted its tasks; else its containers are.
         tasks: All of its tasks; None as long as the engine has not decided.
     """
@@ -181,12 +171,9 @@ class JobWatch:
         """Take in what a job has and wants.
 
         Args:
-            attempt: The job.
-            stages: Of it.
             recurring_key: By what it is known again; empty if that is not known.
             held: Containers but for the ApplicationMaster's own.
             asks: Containers of each ask that no scheduler has granted.
-            at_s: Now.
             counts: Of the tasks of each stage, if its ApplicationMaster tells them; None if it does not.
         """
         job = self._jobs.get(attempt)
@@ -266,7 +253,6 @@ class JobWatch:
         Args:
             has_succeeded: Tells whether a job that is not here any more has ended well; None as long as that is not
                 known. Of a job of which it does not become known soon nothing is learnt.
-            now_s: Now.
         """
         for attempt, (job, gone_s) in list(self._gone.items()):
             is_well = has_succeeded(attempt)
@@ -295,10 +281,6 @@ class JobWatch:
         """Give what is known of each stage of a job, or why that is not enough to plan it.
 
         Args:
-            attempt: The job.
-            stages: Of it.
-            recurring_key: See `observe`.
-            asks: See `observe`.
             counts: See `observe`; the newest that were observed.
         """
         job = self._jobs.get(attempt)
@@ -406,7 +388,6 @@ def _begun_below(graph: JobGraph, asked: Collection[int]) -> list[bool]:
 
 
 def _slot(container: ResourceVector, slots: int) -> ResourceVector:
-    """The part of a container that one task has."""
     return ResourceVector(max(1, container.memory_mib // slots), max(1, container.vcores // slots))
 
 

@@ -50,7 +50,6 @@ class LenderHolds:
 
     @property
     def is_busy(self) -> bool:
-        """True if anything is held back."""
         return bool(self._caps)
 
     def handle(
@@ -135,8 +134,6 @@ def with_holds(
     """Put limits for lenders before effects between queues: of two limits of one attempt the smaller one holds.
 
     Args:
-        effects: Of preemption between queues.
-        between: Limits that stand by that now, by attempt.
         within: Limits for lenders, with those that are lifted.
     """
     ours = {each.attempt: each for each in within}
@@ -155,7 +152,6 @@ def _both(ours: CapDemand | None, theirs: CapDemand | None, standing: ResourceVe
 
 
 def _lifted(now: ShareSnapshot, names: Collection[ApplicationAttemptId]) -> list[CapDemand]:
-    """Limits that are no more, of attempts that are still there."""
     return [CapDemand(each.id, None, _WELL) for each in now.attempts if each.id in names]
 
 

@@ -20,7 +20,6 @@ class QueueJobHeld:
     Attributes:
         containers: Those that it holds but for its ApplicationMaster's own, with their sizes.
         share: Part of the queue that it may count on, of the dominant resource; zero if that is not known.
-        given: Part of the queue that it puts off.
     """
 
     attempt: ApplicationAttemptId
@@ -38,17 +37,10 @@ class LentContainers:
 
     @property
     def since_s(self) -> Mapping[ContainerId, float]:
-        """Containers that are lent, and when each was granted."""
         return self._since_s
 
     def look(self, jobs: Collection[QueueJobHeld], total: ResourceVector, at_s: float) -> None:
-        """Mark what came since the look before, as far as others give it, and forget what has ended.
-
-        Args:
-            jobs: All of the queue that Heddle reads.
-            total: What the queue may count on.
-            at_s: Now.
-        """
+        """Mark what came since the look before, as far as others give it, and forget what has ended."""
         here = {container for job in jobs for container, _ in job.containers}
         self._since_s = {container: since_s for container, since_s in self._since_s.items() if container in here}
         given = sum(job.given for job in jobs)

@@ -24,12 +24,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class LenderNeed:
-    """Containers that a job which gave needs now, within its share, and has not got.
-
-    Attributes:
-        unit: Size of one.
-        count: How many.
-    """
+    """Containers that a job which gave needs now, within its share, and has not got."""
 
     attempt: ApplicationAttemptId
     queue: str
@@ -38,14 +33,7 @@ class LenderNeed:
 
 
 def need_of(queue: str, job: QueueJobHeld, out: Mapping[AskKey, int], total: ResourceVector) -> LenderNeed | None:
-    """Find what a job asks for within its share and has not got.
-
-    Args:
-        queue: Its path.
-        job: What it holds.
-        out: Containers of each ask that is not held back.
-        total: What the queue may count on.
-    """
+    """Find what a job asks for within its share and has not got."""
     asked = {key: count for key, count in out.items() if count > 0}
     if not asked or job.share <= 0:
         return None
@@ -61,8 +49,6 @@ class _Recalled:
     """A lent container on its way back.
 
     Attributes:
-        lender: Whom it goes to.
-        since_s: When it was asked back.
         gone_s: When it was first seen to have ended; None while it is there.
     """
 
@@ -84,7 +70,6 @@ class LentRecalls:
 
     @property
     def victims(self) -> Collection[ContainerId]:
-        """Containers that are on their way back."""
         return [name for name, each in self._recalled.items() if each.gone_s is None]
 
     @property
@@ -101,7 +86,6 @@ class LentRecalls:
             now: Who holds what. While it is not fresh nothing is done.
             needs: What lenders lack, one of each at most.
             budget: Containers of each queue that may be asked back now; a queue that is missing has none.
-            busy: Containers that are on their way back to other queues.
         """
         self._follow(now)
         if not now.is_fresh:

@@ -19,10 +19,6 @@ def outlined(stages: StagesOfJob, seen: Sequence[StageSeen]) -> OutlinedStages |
 
     Where nothing is known of a stage's times they are taken to be as those of the others. Expected times are rounded to
     half octaves: a job is planned anew where they changed by much, and not with each task that ends.
-
-    Args:
-        stages: Of the job.
-        seen: Findings on each.
     """
     if stages.slots:
         return None

@@ -67,17 +67,14 @@ class Preemption:
 
     @property
     def victims(self) -> Mapping[ContainerId, PreemptionStage]:
-        """Containers that are on their way back."""
         return {each.container.id: each.stage for each in self._victims.active()}
 
     @property
     def limits(self) -> Mapping[ApplicationAttemptId, ResourceVector]:
-        """Limits of the attempts whose asks are held back."""
         return self._restrained
 
     @property
     def is_busy(self) -> bool:
-        """True if anything is held back or on its way back."""
         return bool(self._restrained or self._victims or self._begun or self._held_back)
 
     def recall(self, memory: Memory, at_s: float) -> None:
@@ -108,13 +105,11 @@ class Preemption:
         return self._budget(now)
 
     def spend(self, queue: str, container: ContainerId, at_s: float) -> None:
-        """Count a container that was asked back for another reason."""
         self._taken.setdefault(queue, set()).add((int(at_s * _MS), container))
 
     # -- what is known -----------------------------------------------------------------------------------------------
 
     def _follow(self, now: ShareSnapshot) -> None:
-        """Take in which victims have gone by now."""
         for each in now.containers:
             if each.id in self._begun:
                 self._go_on(each, self._begun.pop(each.id)[1], now.at_s)
@@ -176,7 +171,6 @@ class Preemption:
 
     @staticmethod
     def _room(now: ShareSnapshot, queue: QueueShare, owed: list[QueueShare]) -> ResourceVector | None:
-        """Amount that a queue may still ask for; None for whatever it wants."""
         if not queue.may_be_taken_from or all(other.path == queue.path for other in owed):
             return None
         fresh = total_of(
@@ -307,7 +301,6 @@ def _own(plan: tuple[HeldContainer, ...]) -> bool:
 
 
 def _competes(attempt: AskingAttempt, owed: Iterable[QueueShare]) -> bool:
-    """True if the attempt could get what another queue waits for."""
     return any(not attempt.places.isdisjoint(queue.waiting) for queue in owed if queue.path != attempt.queue)
 
 
@@ -333,9 +326,7 @@ class Victim:
     Attributes:
         group: Names what makes room for one container; the victims of a group are asked for together.
         at: Where that container waits, as far as is known; it may be had where its victims are.
-        since_s: When it was asked back.
         changed_s: When it entered its stage.
-        gone_s: When it was first not held any more.
     """
 
     container: HeldContainer
@@ -362,23 +353,18 @@ class Victims:
         self._all: dict[ContainerId, Victim] = {}
 
     def __len__(self) -> int:
-        """Number of victims, with those that have just gone."""
         return len(self._all)
 
     def __contains__(self, container: ContainerId) -> bool:
-        """True if a container is a victim."""
         return container in self._all
 
     def add(self, victim: Victim) -> None:
-        """Ask a container back."""
         self._all[victim.container.id] = victim
 
     def remove(self, container: ContainerId) -> None:
-        """Let a container stay after all."""
         del self._all[container]
 
     def follow(self, now: ShareSnapshot) -> None:
-        """See which have gone by now."""
         held = {each.id for each in now.containers}
         for name, victim in list(self._all.items()):
             if name in held:
@@ -388,7 +374,6 @@ class Victims:
                 del self._all[name]
 
     def active(self) -> list[Victim]:
-        """Victims that are still held."""
         return [each for each in self._all.values() if each.gone_s is None]
 
     def dearest(self, at_s: float) -> list[Victim]:

@@ -28,11 +28,7 @@ class CapDemand(PreemptionEffect):
 
 @dataclass(frozen=True, slots=True)
 class Step(PreemptionEffect):
-    """A container enters a stage; `reason` is for people.
-
-    Attributes:
-        room: Of the containers that go together.
-    """
+    """A container enters a stage; `reason` is for people."""
 
     container: HeldContainer
     stage: PreemptionStage

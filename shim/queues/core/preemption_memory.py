@@ -20,9 +20,6 @@ class Begun:
 
     Attributes:
         taker: The queue that waits for its share.
-        room: Of the containers that go together.
-        since_s: When it was asked back.
-        stage: How far it was.
     """
 
     container: ContainerId
@@ -34,13 +31,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Preemption that an earlier process had begun.
-
-    Attributes:
-        begun: Containers on their way back.
-        held_back: Applications that were told that their asks are held back.
-        taken: What was asked back of each queue.
-    """
+    """Preemption that an earlier process had begun."""
 
     begun: tuple[Begun, ...] = ()
     held_back: frozenset[ApplicationId] = frozenset()

@@ -21,12 +21,10 @@ _ENDLESS = sys.maxsize
 
 
 def total_of(amounts: Iterable[ResourceVector]) -> ResourceVector:
-    """The sum."""
     return sum(amounts, start=NOTHING)
 
 
 def part_of(amount: ResourceVector, scarce: ResourceVector) -> ResourceVector:
-    """The part of an amount in resources of which there are some in `scarce`."""
     return ResourceVector(
         amount.memory_mib if scarce.memory_mib > 0 else 0,
         amount.vcores if scarce.vcores > 0 else 0,
@@ -35,12 +33,10 @@ def part_of(amount: ResourceVector, scarce: ResourceVector) -> ResourceVector:
 
 
 def plenty(scarce: ResourceVector) -> ResourceVector:
-    """More than anybody wants, of what is not scarce."""
     return ResourceVector(0 if scarce.memory_mib > 0 else _ENDLESS, 0 if scarce.vcores > 0 else _ENDLESS)
 
 
 def smaller(one: ResourceVector, other: ResourceVector) -> ResourceVector:
-    """The smaller of both, type by type."""
     others = {name: min(amount, other.others.get(name, 0)) for name, amount in one.others.items()}
     return ResourceVector(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), others)
 
@@ -75,8 +71,6 @@ def lacking(queue: QueueShare, scarce: ResourceVector, on_way: Mapping[SubCluste
     """For how many containers that wait on each sub-cluster room is to be made, there or where they could be.
 
     Args:
-        queue: Whose share it is.
-        scarce: What there is of what is scarce.
         on_way: Containers for which room is being made already.
     """
     coming = total_of(_times(work.unit, on_way.get(name, 0)) for name, work in queue.waiting.items())
@@ -110,13 +104,7 @@ def _times(unit: ResourceVector, count: int) -> ResourceVector:
 
 
 class Fleet:
-    """The containers that may be taken at one moment, as the kernels want them.
-
-    Args:
-        now: The federation.
-        takeable: Those of its containers that may be taken.
-        leaving: What is leaving each queue already, and still counts as used.
-    """
+    """The containers that may be taken at one moment, as the kernels want them."""
 
     def __init__(
         self, now: ShareSnapshot, takeable: Sequence[HeldContainer], leaving: Mapping[str, ResourceVector]
@@ -152,7 +140,6 @@ class Fleet:
         Args:
             unit: The size, of what is scarce.
             taker: Whose it will be: nothing is taken from the same queue.
-            subcluster: Where.
             budget: How many may be taken from each queue that takeable containers are of.
         """
         may = np.array(
@@ -177,7 +164,6 @@ class Fleet:
         return len(chosen), float(self._problem.lost_work[rows].sum())
 
     def take(self, chosen: Collection[HeldContainer]) -> None:
-        """Count them as leaving, from now on."""
         rows = [row for row, each in enumerate(self._containers) if each in chosen]
         used, may = self._problem.used.copy(), self._problem.may_preempt.copy()
         for row in rows:

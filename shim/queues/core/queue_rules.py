@@ -21,11 +21,7 @@ def map_queue(policy: SharePolicy, *, queue: str, user: str, application: str, g
     """The queue of a submission: by the first mapping that fits, else as asked for.
 
     Args:
-        policy: The mappings.
         queue: As asked for; empty for none.
-        user: Who submits.
-        application: Name of the application.
-        groups_of: The user's groups.
     """
     leaves_it_open = queue in default_queue_names()
     for mapping in policy.mappings:
@@ -35,7 +31,6 @@ def map_queue(policy: SharePolicy, *, queue: str, user: str, application: str, g
 
 
 def may_submit(queue: FederatedQueue, user: str, groups_of: GroupsOf) -> bool:
-    """True if a user may submit to a queue."""
     return is_listed(queue.submit, user, groups_of) or may_administer(queue, user, groups_of)
 
 
@@ -45,7 +40,6 @@ def may_administer(queue: FederatedQueue, user: str, groups_of: GroupsOf) -> boo
 
 
 def is_listed(names: Collection[str], user: str, groups_of: GroupsOf) -> bool:
-    """True if a user is named by `*`, by name or by group."""
     if _ANY in names or (user in names and not user.startswith(_GROUP)):
         return True
     groups = {name.removeprefix(_GROUP) for name in names if name.startswith(_GROUP)}

@@ -65,11 +65,8 @@ class QueueLoad:
     """Holdings and demand of a queue. Grow while a round lets applications start.
 
     Attributes:
-        used: On each sub-cluster that has the queue and counts.
-        pending: Asked for there and not granted.
         running: Applications on sub-clusters, those that have not started included.
         unstarted: Those whose ApplicationMaster has no container yet.
-        users: How many of `running` each user has.
         user_used: What each user's applications hold.
         learnt: What an application of the queue holds once it has what it wants; see `learn`.
         left: Of each application: work that is left of it, in MiB x s, and the memory that it holds.
@@ -123,7 +120,6 @@ class QueueLoad:
         return total.memory_mib // started, total.vcores // started
 
     def copy(self) -> "QueueLoad":
-        """One that grows by itself."""
         return replace(
             self,
             used=dict(self.used),
@@ -152,7 +148,6 @@ class FederationLoad:
         queues: By path; every queue of the policy is there.
         others_used: What queues hold that the policy does not name; `others_pending` what they want beside.
         counted: Sub-clusters that count: not silent for too long.
-        usable: Those of them that may be sent something.
         idle: What each usable one has free while nothing waits there.
         is_full: Whether something waits for resources of each usable one.
         masters_at: ApplicationMasters that have no container yet at each, but for those that a limit keeps from it.
@@ -175,9 +170,7 @@ class FederationLoad:
         there in the order of arrival. Where all is taken, and comes free so fast that none waits for long, as many.
 
         Args:
-            path: Of the queue.
             master: Size of an ApplicationMaster.
-            ahead: How many more.
         """
         load = self.queues[path]
         for name, free in self.idle.items():
@@ -266,7 +259,6 @@ def _serves_by_arrival(seen: SubClusterView, queue: str) -> bool:
 
 
 def _is_full(seen: SubClusterView, withheld: ResourceVector) -> bool:
-    """Return whether something waits for resources: there, or here for what comes free there."""
     if seen.pending.memory_mib > 0:
         return True
     return withheld.memory_mib > 0 and seen.used.dominant_share_of(seen.capacity) >= _NEARLY_FULL
@@ -323,7 +315,6 @@ def nowhere(policy: SharePolicy, load: FederationLoad) -> tuple[str, ...]:
 
 
 def _paths_above(paths: Iterable[str]) -> set[str]:
-    """Every path that is above one of these."""
     found: set[str] = set()
     for path in paths:
         above = path.rpartition(".")[0]
@@ -366,7 +357,6 @@ class ExpectedWork:
     """An expectation.
 
     Attributes:
-        mib_s: Memory times time.
         runs: Runs of the recurring job that it rests on; 0 where only the queue is known.
         of_queue: Applications of the queue that it rests on; 0 where nothing is known at all.
     """
@@ -414,9 +404,7 @@ class WorkHistory:
         """Learn from an application that ended.
 
         Args:
-            queue: Its path.
             job_key: By what it is known again: `recurring_key`.
-            mib_s: What it has used in all.
         """
         if mib_s <= 0.0:
             return  # it never ran, or its ResourceManager does not say
@@ -425,7 +413,6 @@ class WorkHistory:
             _mean(self._jobs, (queue, each), _MOST_JOBS).take(mib_s, _NEWEST)
 
     def expected(self, queue: str, job_key: str) -> ExpectedWork:
-        """Expect work of an application that begins."""
         whole, wider = self._queues.get(queue, _Mean()), wider_key(job_key)
         if not whole.count:
             return NO_EXPECTATION

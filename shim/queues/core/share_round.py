@@ -28,11 +28,9 @@ class ShareSums:
     Args:
         parent: Row of the queue above each, below 0 for none; parents come first.
         held: Amounts by row and resource.
-        promised: The same.
 
     Attributes:
         held_below: What each queue holds with all queues below it.
-        promised: Of all queues together.
     """
 
     def __init__(self, parent: NDArray[np.int64], held: FloatArray, promised: FloatArray) -> None:
@@ -63,7 +61,6 @@ class RowSet:
         self._rows = sorted(rows)
 
     def put(self, row: int, *, is_in: bool) -> None:
-        """Put a row in or out."""
         place = bisect_left(self._rows, row)
         was_in = self._rows[place : place + 1] == [row]
         if is_in and not was_in:
@@ -72,16 +69,13 @@ class RowSet:
             del self._rows[place]
 
     def has_other(self, row: int) -> bool:
-        """True if any row but this is in."""
         return self.count_others(row) > 0
 
     def count_others(self, row: int) -> int:
-        """Of how many rows but this it is true."""
         place = bisect_left(self._rows, row)
         return len(self._rows) - (self._rows[place : place + 1] == [row])
 
     def others(self, row: int, *, most: int) -> Iterator[int]:
-        """The first of the rows but this."""
         return islice((other for other in self._rows if other != row), most)
 
 
@@ -114,7 +108,6 @@ class PendingApplication:
 
     Attributes:
         queue: Path of its queue in the policy.
-        resource: Of its ApplicationMaster.
         since_ms: When it was submitted; milliseconds since the epoch.
         expected: Work that it is expected to be, by what is learnt from those like it.
         is_overdue: Whether it has been overtaken for so long that it goes first (`ShareSettings.overtaken_s`).
@@ -152,7 +145,6 @@ class QueueShareStatus:
         share: What it gets when everybody wants everything.
         entitlement: What it gets among those that want something now.
         held: What it has, applications that are about to start included.
-        wanted: What it has and waits for.
         is_owed: Whether it holds less than it is entitled to and has work waiting.
     """
 
@@ -167,12 +159,10 @@ class QueueShareStatus:
 
     @property
     def borrowed(self) -> float:
-        """Used beyond its share."""
         return max(0.0, self.used - self.share)
 
     @property
     def lent(self) -> float:
-        """Of its share, what it does not want now."""
         return max(0.0, self.share - max(self.entitlement, self.used))
 
 
@@ -183,7 +173,6 @@ class Division:
     Attributes:
         scarce: What there is of what is scarce; 0 of what there is enough of for everything that all queues want.
         entitled: What each sharing queue is entitled to, by path.
-        used: What its containers hold.
     """
 
     scarce: ResourceVector
@@ -352,7 +341,6 @@ class Shares:
         return f"{' and '.join(first)} {'wait for their shares' if len(first) > 1 else 'waits for its share'}"
 
     def _is_alone(self, row: int) -> bool:
-        """True if no other queue wants anything that it has not."""
         if self._wanting is None:
             self._wanting = RowSet(at for at, other in enumerate(self._queues) if self._wants(other))
         return not self._wanting.has_other(row)
@@ -362,7 +350,6 @@ class Shares:
         return bool(load.unstarted or load.pending.memory_mib > 0 or self.waiting[queue.path])
 
     def _at_its_maximum(self, row: int, size: FloatArray) -> FederatedQueue | None:
-        """The queue, or one above it, that holds all that it may ever hold."""
         for above in self._sums.upwards(row):
             if not self._fits(self._sums.held_below[above] + size * _HALF, self._tree.maximum[above]):
                 return self._queues[above]
@@ -381,7 +368,6 @@ class Shares:
         return ""
 
     def start(self, queue: FederatedQueue, application: PendingApplication) -> None:
-        """Count it from now on."""
         load = self.load.queues[queue.path]
         load.start(application.user, application.resource)
         size = np.maximum(self._size[queue.path], self._vector(application.resource))
@@ -438,7 +424,6 @@ class Shares:
         return ResourceVector(memory, vcores, dict(zip(self._names, others, strict=True)))
 
     def statuses(self) -> dict[str, QueueShareStatus]:
-        """State of every sharing queue."""
         endless = np.full_like(self._wanted, np.inf)
         endless[-1] = self._wanted[-1]
         shares = hierarchical_entitlement(self._tree, endless, self._capacity)[:-1]

@@ -40,7 +40,6 @@ class YieldRules:
     """A queue's settings of altruism.
 
     Attributes:
-        order: Who gets first what others put off.
         slack: Part of its remaining time that a job gives up.
         lead_s: From an ask to the start of a task.
         is_ranked: Whether stages go by the order in which the whole job packs shortest (`stage_ranks`).
@@ -60,7 +59,6 @@ class QueueJob:
         asks: Containers of each ask that no scheduler has granted, held back or not.
         held: What its containers hold.
         stages, facts: What is known of its stages; None and the reason where that is too little.
-        yields: Whether it puts anything off this time.
         containers: How many it has, but for the ApplicationMaster's own.
         form: Any ask that it made, for what asks of it look like; None if none is known.
     """
@@ -81,7 +79,6 @@ class YieldedStage:
 
     Attributes:
         next_start_s: When more of it has to start; infinite if never.
-        waits_for: Stages that have to end before it begins.
     """
 
     name: str
@@ -95,9 +92,7 @@ class Yield:
     """Stages that a job puts off.
 
     Attributes:
-        held_back: Containers of each ask that are not to be asked for.
         not_due: Containers of each ask that are not needed as yet; more than `held_back` where some find leftover.
-        ahead: The same of asks that are not there as yet.
         reason: Why nothing is known of it; empty where it is planned.
         ends_by_s: When it ends by its plan; None where there is none.
         stages: What is put off, for people.
@@ -130,9 +125,6 @@ class QueueYields:
         """Decide what each job puts off now.
 
         Args:
-            jobs: All of the queue that Heddle reads.
-            total: What the queue may count on.
-            rules: How the queue wants it.
             now_s: Seconds by a clock that does not jump.
         """
         capacity = np.array([total.memory_mib, total.vcores], dtype=np.float64)
@@ -284,7 +276,6 @@ def _progress_of(job: QueueJob, now_s: float) -> Progress:
 
 
 def _mean_size(job: QueueJob, capacity: FloatArray) -> FloatArray:
-    """Mean of what it asks for, in parts of the capacity; of what it holds where it asks for nothing."""
     count = sum(job.asks.values())
     if not count:
         return np.array([job.held.memory_mib, job.held.vcores]) / capacity
@@ -315,12 +306,7 @@ def _stages_of(stages: StagesOfJob, counts: Mapping[int, int], plan: JobPlan) ->
 
 
 def may_wait(stages: StagesOfJob, planned: PlannedJob) -> list[bool]:
-    """Tell of each stage if it may be put off.
-
-    Args:
-        stages: Of the job.
-        planned: The job, and what of it runs.
-    """
+    """Tell of each stage if it may be put off."""
     above = _nothing_runs_below(stages, planned)
     return _served_last(stages, planned, above) if stages.reuses_containers else above
 
@@ -357,7 +343,6 @@ class StageGraphs:
         self._known: dict[ApplicationAttemptId, tuple[tuple[object, ...], StageGraph]] = {}
 
     def keep(self, attempts: Collection[ApplicationAttemptId]) -> None:
-        """Forget all others."""
         self._known = {attempt: known for attempt, known in self._known.items() if attempt in attempts}
 
     def of(
@@ -366,9 +351,6 @@ class StageGraphs:
         """Give the graph of what waits and runs of a job; demands are parts of the queue's capacity.
 
         Args:
-            attempt: Of the job.
-            stages: Of it.
-            facts: Of each stage.
             capacity: The queue's, of shape (2,): MiB and vcores.
         """
         tasks = tuple(each.waiting + len(each.running_since_s) for each in facts)
@@ -405,7 +387,6 @@ class JobStanding:
     Attributes:
         seen: Inputs of the plan whose change is worth a new one.
         promised_s: Earliest end that was promised for this work by these estimates, since something was put off.
-        has_put_off: Whether anything of it was put off since.
         seconds: Estimates that its promise is for. Those of later looks may differ by less than a tenth, and all looks
             together by no more: else what drifts slowly would never be another estimate.
         rank: Order of its stages; None for the packer's own.

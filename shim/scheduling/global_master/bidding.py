@@ -32,12 +32,7 @@ _Kind = tuple[Need, bool]
 def urgent_needs(
     ranked: Iterable[tuple[_NeedT, Rank]], wanted: Mapping[_NeedT, int]
 ) -> Sequence[tuple[Rank, _NeedT, int]]:
-    """The needs that a bid tells of, each once with its best rank and how many wait; only so many.
-
-    Args:
-        ranked: Needs with ranks, the most urgent ones first.
-        wanted: How many wait, by need.
-    """
+    """The needs that a bid tells of, each once with its best rank and how many wait; only so many."""
     found: list[tuple[Rank, _NeedT, int]] = []
     seen: set[_NeedT] = set()
     for need, rank in ranked:
@@ -59,7 +54,6 @@ def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
 
 
 def _wanted(core: Core, turns: Sequence[Turn]) -> Mapping[_Kind, int]:
-    """Count what waits, by kind."""
     requests = core.book.requests
     wanted: dict[_Kind, int] = {(need, False): count for need, count in requests.wanted.items()}
     for turn in turns:

@@ -30,7 +30,6 @@ class WaitingDemand:
     """Containers of one kind that wait in a queue, for one sub-cluster.
 
     Attributes:
-        rank: Of the one that goes first.
         count: How many nobody has promised.
     """
 
@@ -55,8 +54,6 @@ def rank_among_queues(*, is_overdue: bool, standing: int, waited_s: float) -> Ra
 
     Args:
         is_overdue: Whether others of its queue went before it for too long.
-        standing: See `standing_of`.
-        waited_s: For how long it waits.
     """
     *_, step = rank_of(FIFO, Turn(0, 1.0 / (1.0 + max(0.0, waited_s)), 0.0, 0.0))
     return standing, -int(is_overdue), step
@@ -72,7 +69,6 @@ class CapacityBidder:
 
     Args:
         me: Name of the role of this Global Master, as its links tell it.
-        incarnation: Its life.
     """
 
     def __init__(self, me: GlobalMasterId, incarnation: int) -> None:
@@ -85,9 +81,7 @@ class CapacityBidder:
         """Note what waits in a queue, in the place of what waited before.
 
         Args:
-            queue: Its full path.
             term: Fence of the lease by which it is this Global Master's; 0 if it has none.
-            waiting: By the sub-cluster that may have it.
         """
         if any(waiting.values()):
             self._waiting[queue] = term, waiting

@@ -39,7 +39,6 @@ class Job:
     """A job with unfinished tasks.
 
     Attributes:
-        row: Its row in the table.
         unconfirmed: Launches of a gang that no report has confirmed.
         held: Launches of a gang whose capacity is held and that have not been started; None when it is no gang.
     """
@@ -71,13 +70,11 @@ class JobBook:
     """Every count that placing, confirming, rejecting and ending a task changes, in one place.
 
     Args:
-        queue_rows: Rows of the queues that have a share, by name.
         beliefs: What is taken for granted of durations.
 
     Attributes:
         table: The same as arrays, for orderings.
         requests: Waiting tasks that need the same, as arrays.
-        by_request: Whose each request is.
         held: What launches that have not ended hold, by queue.
         news: What was learnt of durations and not yet told to others, in seconds.
     """

@@ -24,7 +24,6 @@ class JobRequest:
     """A job, or what is left to be placed of one.
 
     Attributes:
-        job: Its id.
         estimate_s: Mean time of a task as the submitter stated it; 0 for none.
         priority: Larger goes first.
         is_gang: Whether its tasks start together or not at all.

@@ -27,11 +27,9 @@ class LocalMasterLink:
         unseen: Requests that no report has confirmed, with the time they were last sent at, by sequence.
         bid: The newest bid, None before the first one.
         bid_rank: Rank of its most urgent line; None when nothing is wanted.
-        bid_at_s: When it was sent.
         bid_backoff_s: How long to wait for a report that knows of it before it is sent again; doubles each time.
         rival: Rank of the best bid of another Global Master there, by the last report; None for none.
         asked_at_s: When a full report was last asked for; None when none is due.
-        queue_usage: What each queue held there by its last word on that.
         asked_back: What was asked back there since then, and for which queue; for none once it was offered.
     """
 

@@ -53,10 +53,6 @@ class GlobalMaster:
     seed give the same effects.
 
     Args:
-        global_master: Its id.
-        policy: The scheduling policy.
-        n_resources: Number of resource types.
-        rng: Where the policy draws from.
         incarnation: Number of this life; a later one must be larger.
         queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
         answer_within_s: At a tick, what was not answered for so long is sent again.
@@ -100,7 +96,6 @@ class GlobalMaster:
 
     @property
     def counters(self) -> Counters:
-        """Counts of what happened so far."""
         return self._core.counters
 
     @property
@@ -224,7 +219,6 @@ class GlobalMaster:
         return True
 
     def _apply(self, report: LocalMasterReport, link: LocalMasterLink, at_s: float) -> None:
-        """Take over a report that is the next one, or a full one."""
         core, name = self._core, report.local_master
         link.heard_to, link.rival = report.sequence, report.rival
         core.nobody_bid_at_s = max(core.nobody_bid_at_s, at_s - report.waited_s)
@@ -357,8 +351,6 @@ def commit(core: Core, now_s: float, plan: Plan = NO_PLAN) -> None:
     """Step 5: one launch request for each Local Master that a match, an answer or a bid is for.
 
     Args:
-        core: Whose.
-        now_s: The time.
         plan: What was carried out just now: if it changed nothing, its order is that of the bid.
     """
     has_bid = core.policy.commitment.bids and not core.book.table.is_idle

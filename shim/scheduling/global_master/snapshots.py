@@ -78,7 +78,6 @@ def _write_shares(core: Core) -> None:
 
 
 def _queues_of(core: Core, now_s: float) -> Queues:
-    """Return the present standing of the queues with shares."""
     names, n_resources = tuple(core.queue_rows), core.view.n_resources
     held_at: FloatArray = np.zeros((len(names), len(core.links), n_resources))
     total: FloatArray = core.view.free.sum(axis=0).astype(np.float64)

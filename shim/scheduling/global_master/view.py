@@ -36,7 +36,6 @@ class GlobalView(NodeIndex[Partition]):
 
     Args:
         owner: The Global Master whose view it is: its partitions are internal, all others external.
-        n_resources: Number of resource types.
 
     Attributes:
         free: int64 array of shape (n_nodes, n_resources): reported free amounts less own launches on their way.
@@ -62,7 +61,6 @@ class GlobalView(NodeIndex[Partition]):
         self._flat_versions = self.versions.data
 
     def local_masters(self) -> Sequence[LocalMasterId]:
-        """Local Masters that have reported."""
         return tuple(self._rows)
 
     def place_of(self, row: int) -> tuple[LocalMasterId, int]:
@@ -75,7 +73,6 @@ class GlobalView(NodeIndex[Partition]):
         return rows[node] if 0 <= node < len(rows) else -1
 
     def properties_of(self, row: int) -> frozenset[str]:
-        """Properties of a node."""
         return self._properties[row]
 
     def replace_cluster(

@@ -36,7 +36,6 @@ class HeldContainers:
     """Containers of one attempt; its ApplicationMaster's own is none of these. Times are seconds by one clock.
 
     Attributes:
-        began_in_all_s: Sum of the times since when it has them.
         resource: Sum of the sizes, as far as they are known.
     """
 
@@ -77,7 +76,6 @@ class HeldContainers:
             yield self._began_s[container], size, None if spot is None else spot.node
 
     def tagged(self) -> Sequence[TaggedSpot]:
-        """List where those with tags are."""
         return tuple(spot for spot in self._spots.values() if spot.placement != _NO_TAGS)
 
 
@@ -94,10 +92,8 @@ class _Attempt:
     """Knowledge of an attempt.
 
     Attributes:
-        row: In the table.
         heard_at_s: When it told last what it wants; `held` is how many containers it had then.
         overtaken_at_s: Since when something of it is withheld, and it was granted nothing; None if nothing is.
-        containers: That it has.
         job_key: By what its application is known again; empty if that is not known.
         has_times: Whether it is known when it was submitted, and its deadline.
     """
@@ -200,7 +196,6 @@ class WaitingTable:
         self._count(known)
 
     def leave(self, attempt: ApplicationAttemptId) -> None:
-        """An attempt wants nothing any more."""
         known = self._attempts.pop(attempt, None)
         if known is not None:
             ended, ended_s = (self._table.get(each, known.row) for each in (Column.FINISHED, Column.FINISHED_S))
@@ -214,7 +209,6 @@ class WaitingTable:
     # ------------------------------------------------------------------ who is before whom
 
     def containers(self) -> Iterator[HeldContainer]:
-        """List containers of known size."""
         for known in self._attempts.values():
             for since_s, resource, node in known.containers.of_known_size():
                 yield HeldContainer(known.row, since_s, resource, node)
@@ -237,7 +231,6 @@ class WaitingTable:
         return self._table
 
     def row_of(self, attempt: ApplicationAttemptId) -> int:
-        """The row of an attempt that wants something, or has containers."""
         return self._attempts[attempt].row
 
     def heard(self, attempt: ApplicationAttemptId, at_s: float) -> None:
@@ -256,7 +249,6 @@ class WaitingTable:
 
         Args:
             order: A policy of `queue_policy`.
-            at_s: Now.
         """
         return [each.id for each in self._in_order(order, at_s) if each.heard_at_s + _SILENT_AFTER_S >= at_s]
 

@@ -17,7 +17,6 @@ class NodeSpec:
 
     Attributes:
         capacity: Amount of each resource type, in the federation's order of types.
-        properties: What `Need` compares with.
     """
 
     capacity: tuple[int, ...]
@@ -47,7 +46,6 @@ class TaskEnded(LocalMasterEvent):
     """A task finished on its node.
 
     Attributes:
-        global_master: Who launched it.
         number: The launch's number.
     """
 

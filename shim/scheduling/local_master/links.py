@@ -51,7 +51,6 @@ class GlobalMasterLink:
             self.seen_beyond.remove(self.seen_to)
 
     def acknowledge(self, heard_to: int) -> None:
-        """Forget what the Global Master has heard."""
         outbox = self.outbox
         while outbox and outbox[0][0] <= heard_to:
             outbox.popleft()

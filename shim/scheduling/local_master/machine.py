@@ -55,10 +55,8 @@ class LocalMaster:
     state.
 
     Args:
-        local_master: Its id.
         nodes: The cluster's nodes; their place is their index in every message.
         global_masters: Who shares the cluster, in an order that all agree on.
-        n_resources: Number of resource types.
         commitment: Of the policy: whether capacity that comes free is offered, and who is told by heartbeats.
         incarnation: Number of this life; a later one must be larger.
         answer_within_s: Offers and held launches expire when they are older than that at a tick.

@@ -34,7 +34,6 @@ class Reservation:
     """Capacity that is kept for a Global Master until it answers.
 
     Attributes:
-        room: What is kept of each resource type.
         offered_at_s: Since when, in seconds.
     """
 
@@ -66,9 +65,7 @@ class AnyBid(Protocol):
     """A bid, for whatever its lines are for."""
 
     @property
-    def global_master(self) -> GlobalMasterId:
-        """The bidder."""
-        ...
+    def global_master(self) -> GlobalMasterId: ...
 
     @property
     def incarnation(self) -> int:
@@ -124,12 +121,10 @@ class BidsOf(Generic[BidT]):
 
     @property
     def bidders(self) -> Sequence[GlobalMasterId]:
-        """Global Masters that bid for something."""
         return tuple(self._wanted)
 
     @property
     def is_empty(self) -> bool:
-        """True if there is no bid."""
         return not self._wanted
 
     def best_among(
@@ -142,7 +137,6 @@ class BidsOf(Generic[BidT]):
         Args:
             rank_of: The rank of the most urgent line of a bid that the room would do for; None if there is none.
             owner: Of the partition that the room is in.
-            released_by: Who had the room before, if that is known.
         """
         ranked: list[tuple[Rank, bool, bool, GlobalMasterId]] = []
         for global_master, wanted in self._wanted.items():
@@ -274,7 +268,6 @@ class CapacityOffers:
         return any(bid is not None and _name(bid) == sender for bid in map(self._bids.of, self._heard_s))
 
     def told(self, at_s: float) -> CapacityNotice:
-        """Return what is spoken for at this moment."""
         self._book.expire(at_s)
         notice = self._book.offered.told(at_s, self._book.promised())
         return replace(notice, bids=tuple(self._standing(at_s)))
@@ -340,8 +333,6 @@ class _Round:
 
     Args:
         book: What the nodes have left.
-        bids: Of everybody.
-        lines: What may be offered to whom.
         owners: Whose part of the nodes each node is.
     """
 

@@ -21,9 +21,6 @@ class Reporter:
     """Collects what is to be told while an event is handled, and makes the reports at its end.
 
     Args:
-        local_master: Who reports.
-        incarnation: Number of its life.
-        truth: What it reports of.
         bids: Whose versions reports confirm.
         global_masters: Who shares the cluster.
 
@@ -63,7 +60,6 @@ class Reporter:
                 link.learnt.extend(learnt)
 
     def offer(self, global_master: GlobalMasterId, offer: Offer) -> None:
-        """Tell a Global Master of an offer."""
         self._offered.setdefault(global_master, []).append(offer)
         self.tell(global_master, Occasion.OFFER)
 

@@ -40,7 +40,6 @@ class PersistentOffer:
 
     Attributes:
         to: For whom, as a proposal's sender is named.
-        until_s: When that is over.
     """
 
     to: str
@@ -58,7 +57,6 @@ class OfferBook:
     """The offers that stand. It never reads a clock: times are told, in seconds by one clock.
 
     Args:
-        nodes: What they are subtracted from.
         changed: Called whenever there may be more room for others, or less.
 
     Attributes:
@@ -98,7 +96,6 @@ class OfferBook:
         return self._counts
 
     def forget(self, to: str) -> None:
-        """Offer somebody nothing who is no more, and keep no count of it."""
         self.trim(to, {})
         self._counts.pop(to, None)
 
@@ -118,9 +115,7 @@ class OfferBook:
         """Keep on offering what was not used; what has no room any more is offered no more.
 
         Args:
-            lifted: As `lift` gave them.
             kind: Of the containers that were promised instead.
-            used: How many of these.
         """
         for each in lifted:
             taken = min(used, each.count) if each.kind == kind else 0
@@ -129,7 +124,6 @@ class OfferBook:
             self._lay(each, each.count - taken)
 
     def has_room_besides(self, kind: ContainerKind, count: int) -> bool:
-        """Return whether there would be room for so many containers of a kind if nothing were offered."""
         for each in self.standing:
             self._nodes.give_back(each.kind, each.places)
         has_room = self._nodes.count(kind) >= count
@@ -146,7 +140,6 @@ class OfferBook:
             self._lay(each, each.count)
 
     def trim(self, to: str, wanted: Mapping[ContainerKind, int]) -> None:
-        """Offer no more than somebody wants now."""
         left = dict(wanted)
         for each in self.lift(to):
             keep = min(each.count, left.get(each.kind, 0))
@@ -171,12 +164,7 @@ class OfferBook:
         self._changed()
 
     def told(self, at_s: float, promised: Sequence[UnreportedContainers] = ()) -> CapacityNotice:
-        """Tell of the offers that stand, and what became of all so far; of very many offers the oldest.
-
-        Args:
-            at_s: Now.
-            promised: What is spoken for by promises.
-        """
+        """Tell of the offers that stand, and what became of all so far; of very many offers the oldest."""
         offers = (
             CapacityOffer(each.to, each.kind, each.count, each.until_s - at_s) for each in self.standing[:_MOST_TOLD]
         )
@@ -220,8 +208,6 @@ class CountedContainers:
     """Containers of one kind that are counted though no report shows them.
 
     Attributes:
-        count: How many of them.
-        at_s: Since when.
         short_since_s: Since which report nodes lack room for some of them; None if they do not.
         sender: Who proposed them; empty where nobody did.
     """
@@ -263,10 +249,6 @@ class _Answer:
 class TentativeAllocations:
     """See the module. It never reads a clock: times are told, in seconds by one clock.
 
-    Args:
-        subcluster: Whose.
-        lasts_s: A tentative allocation that is older than this is no more.
-
     Attributes:
         offered: Room that is kept for some Global Master; of a Global Master's belief: for others.
     """
@@ -290,8 +272,6 @@ class TentativeAllocations:
 
         Args:
             nodes: Every node of the sub-cluster.
-            queues: By path.
-            polled_at_s: When the poll began.
         """
         if polled_at_s <= self.reported_at_s:
             return
@@ -316,7 +296,6 @@ class TentativeAllocations:
     # ------------------------------------------------------------------ proposals
 
     def room(self, kind: ContainerKind) -> int:
-        """Number of containers of a kind that could be promised now."""
         known = self._rooms.get(kind)
         if known is None:
             known = self._rooms[kind] = min(self.queue_room(kind), self._nodes.count(kind))

@@ -59,7 +59,6 @@ class Truth:
             self._note_vacancy(node)
 
     def __len__(self) -> int:
-        """Number of nodes."""
         return len(self.capacity)
 
     def free_of(self, node: int) -> tuple[int, ...]:
@@ -68,7 +67,6 @@ class Truth:
         return tuple(self._flat[start : start + self.n_resources])
 
     def fits(self, node: int, demand: tuple[int, ...]) -> bool:
-        """True if the node has that much free."""
         flat, place = self._flat, node * self.n_resources
         for amount in demand:
             if amount > flat[place]:
@@ -119,7 +117,6 @@ class Truth:
         self.properties[node] = spec.properties
 
     def running_on(self, node: int) -> list[LaunchKey]:
-        """Launches that hold capacity of a node."""
         return [key for key, running in self.running.items() if running.launch.node == node]
 
     def check(self, offered: Iterable[tuple[int, tuple[int, ...]]]) -> None:

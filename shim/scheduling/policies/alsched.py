@@ -39,7 +39,6 @@ class UtilityRules:
 
 
 def alsched(rules: UtilityRules) -> Policy:
-    """Utilities with other values."""
     both = SpaceTime(
         SpaceTimeRules(quanta=1, most_requests=rules.most_requests, slowdown=rules.slowdown),
         has_time=False,

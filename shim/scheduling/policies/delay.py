@@ -155,7 +155,6 @@ def _identity(snapshot: Snapshot, request: int) -> tuple[float, ...]:
 
 
 def delay_scheduling(rules: DelayRules) -> Policy:
-    """Delay scheduling with other waits."""
     return Policy(
         _NAME,
         Ordering(fewest_running),

@@ -53,7 +53,6 @@ class _Kernel:
 
 
 def graphene(rules: PackingRules) -> Policy:
-    """Graphene with other weights of packing."""
     kernel = _Kernel(rules)
     return Policy(
         "graphene",

@@ -66,9 +66,7 @@ class DeadlineControl:
     """A job's allocation until the next control period.
 
     Attributes:
-        arrived_s: Of the job, whose row may be another's later.
         allocation: Smoothed; `containers` are whole.
-        progress: The most that was reached.
         until_s: When the period ends.
         slack_s: From the predicted end to the deadline.
     """
@@ -102,10 +100,8 @@ def raw_allocation(
 
     Args:
         grid: Allocations to choose from, rising.
-        left: What is left with each of them.
         elapsed: Since submission.
         deadline: Since submission.
-        rules: Of the loop.
         unit: Length of a control period.
     """
     target = deadline - rules.dead_periods * unit
@@ -254,7 +250,6 @@ def _all_of_it(snapshot: Snapshot, job: int) -> DeadlineControl:
 
 
 def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:
-    """Jockey with other rules."""
     kernel = _Kernel(rules)
     return Policy(
         name,
@@ -312,7 +307,6 @@ def slowdown_of(snapshot: Snapshot, job: int, finished: Sequence[int]) -> float:
 
     Args:
         snapshot: Holds the job's graph and what its ended tasks ran in all.
-        job: Row of the job.
         finished: Ended tasks by stage.
     """
     graph = snapshot.knowledge.graphs.get(job, ())

@@ -269,7 +269,6 @@ class MedeaRules:
     Attributes:
         orders: Heuristics, by their names in `ORDERS`.
         search_nodes: Nodes of the search tree that the solver may look at.
-        weights: Of the objective.
         is_hard: Whether a service rather waits than breaks a constraint, as at a ResourceManager, which would not grant
             it.
     """
@@ -382,7 +381,6 @@ class _Services:
 
     @staticmethod
     def _breaking(rounds: ServiceRound, placement: IntArray) -> frozenset[int]:
-        """Services that would break a constraint, also after others that would are gone."""
         left, broken = placement.copy(), set[int]()
         while True:
             found = {group.service for row, group in enumerate(rounds.groups) if rounds.breaks(row, left)}
@@ -409,7 +407,6 @@ def _grant(room: FreeCapacity, requests: Sequence[int], counts: IntArray) -> Non
 
 
 def medea(rules: MedeaRules, name: str = "medea") -> Policy:
-    """Medea with other rules."""
     both = _Services(rules)
     return Policy(
         name,
@@ -524,7 +521,6 @@ def _fit(rounds: ServiceRound, placement: IntArray, left: IntArray, after: IntAr
 
     Args:
         rounds: With the weights of the aims.
-        placement: So far.
         left: Room on each node.
         after: What one more container leaves of it.
     """

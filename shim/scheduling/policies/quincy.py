@@ -42,7 +42,6 @@ class FlowTasks:
     Attributes:
         computers: Cost of one task by computer, and how many may go there; `racks` likewise, without a number.
         anywhere: Cost anywhere else; None if nothing else will do.
-        waiting: Cost of waiting.
     """
 
     job: int
@@ -71,7 +70,6 @@ class FlowGraph:
         return len(self.arcs) - 1
 
     def arrays(self) -> dict[str, IntArray]:
-        """The graph for a solver."""
         tail, head, capacity, cost = np.array(self.arcs, dtype=np.int64).reshape(-1, 4).T
         supply = np.array(self.supply, dtype=np.int64)
         return {"tail": tail, "head": head, "capacity": capacity, "cost": cost, "supply": supply}
@@ -97,9 +95,7 @@ def quincy_graph(
     """Build the graph, without the arcs that no cheapest flow needs: to what is full, or dearer than to wait.
 
     Args:
-        groups: The tasks.
         slots: Places of each computer.
-        racks: Rack of each computer.
         bounds: Least and most running tasks of a job; none for 0 and all of them. A least that cannot be is paid for.
     """
     graph, bounds = FlowGraph(), bounds or {}
@@ -184,7 +180,6 @@ def _add_group(
 
 
 def cost_of(graph: FlowGraph, flow: FloatArray) -> int:
-    """Cost of a flow."""
     return int(np.dot(flow, [cost for _, _, _, cost in graph.arcs]))
 
 
@@ -330,7 +325,6 @@ class Quincy:
 
 
 def quincy(rules: DataCosts) -> Policy:
-    """Quincy with other costs."""
     both = Quincy(rules)
     placement = Placement(CellChoice.BY_ROOM, kernel=both, rank=longest_waiting)
     return Policy(

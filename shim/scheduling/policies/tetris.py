@@ -27,7 +27,6 @@ class _Kernel:
 
 
 def tetris(rules: PackingRules) -> Policy:
-    """Tetris with other weights."""
     kernel = _Kernel(rules)
     return Policy(
         "tetris",

@@ -55,7 +55,6 @@ class NodePartitions:
     Attributes:
         of_node: Number of each node's partition: int64 array of shape (N,).
         preferred: Partitions that each request prefers, by its row; no entry where all are alike to it.
-        clusters: Partitions of each cluster.
     """
 
     of_node: IntArray
@@ -64,7 +63,6 @@ class NodePartitions:
 
     @property
     def count(self) -> int:
-        """How many there are."""
         return int(self.of_node.max(initial=0)) + 1
 
     @classmethod
@@ -90,7 +88,6 @@ class NodePartitions:
         return cls(parts, preferred, clusters)
 
     def nodes(self, parts: Sequence[int]) -> IntArray:
-        """Rows of the nodes of some partitions."""
         return np.flatnonzero(np.isin(self.of_node, parts)).astype(np.int64)
 
     def available(

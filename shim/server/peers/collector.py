@@ -35,7 +35,6 @@ class MastersCollector(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """See `Collector`."""
         status = self._status()
         verdicts = {(name, verdict.value): count for (name, verdict), count in status.verdicts.items()}
         owned = sum(queue.owner == status.name for queue in status.queues)
@@ -72,7 +71,6 @@ class MatchingCollector(Collector):
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        """See `Collector`."""
         status = self._status()
         verdicts = {(name, verdict.value): count for (name, verdict), count in status.verdicts.items()}
         yield definitions.LAUNCH_VERDICTS.counters(verdicts)
@@ -109,7 +107,6 @@ class ForwardedAuditObserver:
     """Writes audit lines.
 
     Args:
-        audit: Where they go.
         me: Role of this Global Master, `gm/<id>`.
     """
 
@@ -118,7 +115,6 @@ class ForwardedAuditObserver:
         self._me = me
 
     def __call__(self, passed: PassedOn) -> None:
-        """See `passing_on.ForwardingObserver`."""
         if passed.outcome is None or passed.owner != self._me:
             return
         result, status = _ENDINGS[passed.outcome]

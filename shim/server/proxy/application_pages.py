@@ -75,9 +75,6 @@ class ApplicationPages:
     Args:
         backend: Knows homes, and asks ResourceManagers.
         identity: Who operates Heddle, and may see everybody's pages.
-        callers: Who is calling.
-        settings: What is configured.
-        report: Told of every answer.
     """
 
     def __init__(
@@ -105,7 +102,6 @@ class ApplicationPages:
         return None
 
     async def answer(self, request: Request) -> Answer:
-        """The page, or why there is none."""
         number = f"{self._settings.request_prefix}-{next(self._numbers):x}"
         record = RequestRecord(number, client_request_id(request), operation=f"{request.method} proxy")
         began_s = self._backend.clock.monotonic_s()
@@ -172,7 +168,6 @@ class ApplicationPages:
         return self._shown(answer, request, page, home, caller)
 
     async def _home(self, page: PagePath, caller: Caller) -> SubClusterId:
-        """Find its home, if the caller may know of it."""
         home = await self._backend.routing.home_of(page.application)
         known = self._backend.view.applications.find(page.application)
         user = known.summary.user if known is not None else ""
@@ -207,7 +202,6 @@ class ApplicationPages:
         return at_port(here, self._settings.front_port) if self._settings.front_port else here
 
     def _elsewhere(self, address: str) -> Answer:
-        """A page that names an address, for whoever looks to decide."""
         shown = escape(address)
         body = (
             f"<!DOCTYPE html>\n<title>Elsewhere</title>\n<h1>Its pages are elsewhere</h1>\n"

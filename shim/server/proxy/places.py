@@ -92,7 +92,6 @@ def place_of(location_untrusted: str, page: PagePath, *, histories: Collection[s
 
     Args:
         location_untrusted: `Location` of a ResourceManager's answer, which may be an ApplicationMaster's word.
-        page: What was asked for.
         histories: Origins (`http://host:port`) of the servers that show ended applications of that cluster.
         front: Origin of Heddle's web services and pages.
 

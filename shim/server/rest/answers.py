@@ -53,10 +53,8 @@ class Document:
     Attributes:
         body: The JSON; empty for an answer without a body.
         xml_root: Root element where the JSON has none.
-        status: HTTP status.
         location: Value of `Location`; empty for none.
         xml: The XML if it is written already; then there is no JSON.
-        left_out: How many items of it could not be written in its form.
     """
 
     body: bytes
@@ -234,7 +232,6 @@ class AnswerWriter:
         return Answer(failure.status, (*self.opening(), *SAFETY, *told, _VARY, content, DATA_POLICY, *extra), body)
 
     def page(self, body: str, *, status: int = 200, extra: Headers = (), content_type: str = HTML) -> Answer:
-        """A page for browsers, or a text."""
         headers = (*self.opening(), ("Content-Type", content_type), *SAFETY, *PAGE_SECURITY, _VARY, *extra)
         return Answer(status, headers, body.encode("utf-8", "replace"))
 

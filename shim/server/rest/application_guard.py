@@ -36,12 +36,7 @@ _EVERYBODY = Viewer("")
 
 
 class ApplicationGuard:
-    """Judges calls on applications.
-
-    Args:
-        applications: Knows whose they are.
-        rights: Knows who sees what.
-    """
+    """Judges calls on applications."""
 
     def __init__(self, applications: ApplicationReading, rights: ViewRights) -> None:
         self._applications = applications

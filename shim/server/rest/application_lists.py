@@ -27,11 +27,7 @@ from shim.server.rest.backend import Backend
 
 
 class ApplicationLists:
-    """Answers to `/apps` and `/appstatistics`.
-
-    Args:
-        backend: The use cases.
-    """
+    """Answers to `/apps` and `/appstatistics`."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -42,8 +38,6 @@ class ApplicationLists:
 
         Args:
             query: Decoded parameters.
-            accept: Which representations the caller reads.
-            viewer: Who asks.
 
         Raises:
             JavaError: For a value that the ResourceManager refuses.
@@ -112,11 +106,7 @@ _AS_TOLD = Form()
 
 
 class ItemForms:
-    """Writes lists of items; remembers what it made of items by their bytes.
-
-    Args:
-        most_bytes: Of items and what was made of them together.
-    """
+    """Writes lists of items; remembers what it made of items by their bytes."""
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._made: defaultdict[Form, OrderedDict[bytes, bytes]] = defaultdict(OrderedDict)
@@ -128,9 +118,7 @@ class ItemForms:
 
         Args:
             root: Name of the document's only member, or element.
-            item: Name of the list, or of each element.
             items: JSON objects.
-            form: How they are shown.
         """
         if form == _AS_TOLD:
             return Document(join_list(root, item, items))
@@ -154,7 +142,6 @@ class ItemForms:
         return cast("list[bytes]", shown)
 
     def _remember(self, form: Form, raw: bytes, written: bytes) -> None:
-        """Keep what was written; what was written first in the same form gives way, then that of other forms."""
         self._bytes += len(raw) + len(written) if raw not in self._made[form] else 0
         self._made[form][raw] = written
         while self._bytes > self._most_bytes:

@@ -118,12 +118,8 @@ class RowPage:
     """Matches of a query: their counts, and one page of them.
 
     Attributes:
-        total: Applications that the asker may see.
-        matched: Those that the query asks for.
         states: Matches by state; states without one may be left out.
         groups: Matches by a value of the query's field, the 50 most frequent ones, the most frequent first.
-        offset: Matches before the page.
-        rows: The documents of the page.
     """
 
     total: int

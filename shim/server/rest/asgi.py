@@ -28,7 +28,6 @@ class _Spelt(bytes):
     """
 
     def lower(self) -> "_Spelt":
-        """Itself."""
         return self
 
 
@@ -45,12 +44,7 @@ class RequestHandler(Protocol):
 
 
 def application(handler: RequestHandler, ending: asyncio.Event) -> _Application:
-    """The ASGI application that hands every request to a server.
-
-    Args:
-        handler: What answers.
-        ending: Set when answers that go on are to end.
-    """
+    """The ASGI application that hands every request to a server."""
 
     async def answer(scope: Any, receive: _Receive, send: _Send) -> None:
         body = b"" if scope["method"] == "GET" and not has_body(scope["headers"]) else await _read(receive)
@@ -101,7 +95,6 @@ def raw_headers(answer: Answer) -> RawHeaders:
 
 
 def rendered_headers(headers: Headers) -> bytes:
-    """Headers as they go out, each on one line whatever is in it."""
     return b"".join([_line(*pair) for pair in headers])
 
 
@@ -124,7 +117,6 @@ def _on_one_line(value: str) -> str:
 
 
 def rendered_answer(answer: Answer) -> bytes:
-    """An answer as it goes out."""
     status, length = HTTPStatus(answer.status), len(answer.body)
     line = f"HTTP/1.1 {answer.status} {status.phrase}\r\n".encode()
     end = b"Content-Length: %d\r\n\r\n" % length
@@ -161,7 +153,6 @@ def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 
 async def _left(receive: _Receive) -> None:
-    """Wait until the client has gone away."""
     while (await receive())["type"] != "http.disconnect":
         """The request's end, once."""
 
@@ -179,7 +170,6 @@ async def _read(receive: _Receive) -> bytes | None:
 
 
 def request_of(scope: Any, body: bytes) -> Request:
-    """The request that an ASGI scope describes."""
     client = scope["client"]
     return Request(
         method=scope["method"],

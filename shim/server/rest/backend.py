@@ -135,8 +135,6 @@ class Backend:
         """Pass a request to a sub-cluster's ResourceManager.
 
         Args:
-            subcluster: Whose.
-            request: What to ask.
             is_slow: Whether the answer takes its time: it is waited for as long as the ResourceManager answers polls.
 
         Raises:
@@ -169,7 +167,6 @@ def _scope(path: str, known: Mapping[str, bool]) -> QueueScope:
 
 
 def _leaves_below(path: str, known: Mapping[str, bool]) -> list[str]:
-    """The full paths of the leaves below a queue."""
     return [leaf for leaf, is_leaf in known.items() if is_leaf and leaf.startswith(f"{path}.")]
 
 

@@ -33,7 +33,6 @@ class BearerCallers:
     """Believes API tokens, and where none is shown asks others; implements `Callers`.
 
     Args:
-        tokens: Knows them.
         others: For requests without one.
         others_take_jwts: Whether they know JSON Web Tokens.
     """

@@ -36,10 +36,8 @@ class Kept:
 
     Attributes:
         part: What of the view it was made of, in `version`.
-        missing: The sub-clusters that were missing.
         good_until_s: When it is too old whatever the view says; seconds since the epoch.
         as_of_s: When it was true, for what is no list; None for as old as the part of the view.
-        headers: Those that last.
         head: The same as they go out, with the length and the empty line; empty until it is asked for again.
     """
 
@@ -57,8 +55,6 @@ def cache_key(request: Request, content: Content, sight: str = "") -> CacheKey |
     """All of a read that its answer depends on; None if it gets none in any form.
 
     Args:
-        request: The read.
-        content: What its query asks.
         sight: Of the viewer who asks, where the answer depends on it.
     """
     accept = encoding = ""
@@ -74,7 +70,6 @@ def cache_key(request: Request, content: Content, sight: str = "") -> CacheKey |
 
 
 def _written_by_clients(key: CacheKey) -> int:
-    """Characters of a key."""
     path, content, *_ = key
     return len(path) + sum(len(name) + sum(map(len, values)) for name, values in content)
 
@@ -105,7 +100,6 @@ class ResponseCache:
             self.drop(next(iter(self._entries)))
 
     def drop(self, key: CacheKey) -> None:
-        """Forget what is kept under a key."""
         kept = self._entries.pop(key, None)
         if kept is not None:
             self._bytes -= len(kept.body)

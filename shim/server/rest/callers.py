@@ -63,11 +63,7 @@ class TicketAcceptor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebLogin:
-    """A caller, and what his answer says of the login.
-
-    Attributes:
-        headers: Beside those of every answer.
-    """
+    """A caller, and what his answer says of the login."""
 
     caller: Caller
     headers: Headers = ()
@@ -77,9 +73,7 @@ class Callers(Protocol):
     """Names who sent a request."""
 
     @property
-    def may_wait(self) -> bool:
-        """True if it may take more than a look at the request."""
-        ...
+    def may_wait(self) -> bool: ...
 
     def at_once(self, request: Request, query: Query) -> Caller:
         """The caller as the request alone tells; a `UserError` where that does not suffice."""
@@ -110,7 +104,6 @@ class BelievedCallers:
         self._identity = identity
 
     def at_once(self, request: Request, query: Query) -> Caller:
-        """See `IdentityService.identify`."""
         claims = query.claims
         return self._identity.identify(
             user_name=claims.user_name,
@@ -126,7 +119,6 @@ class BelievedCallers:
         return WebLogin(await in_time(lambda: self.at_once(request, query)))
 
     async def again(self, request: Request, query: Query) -> Caller | None:
-        """See `log_in`."""
         return await in_time(lambda: self.at_once(request, query))
 
 
@@ -134,9 +126,6 @@ class ProvenCallers:
     """Believes tickets, delegation tokens of Heddle, and the cookies that it gave for tickets; implements `Callers`.
 
     Args:
-        identity: Who may act for whom.
-        tickets: Takes them.
-        principals: Whose principals are which users.
         tokens: The same as over RPC.
     """
 
@@ -290,10 +279,6 @@ class RatedCallers:
     """Counts calls, and names callers as others do; implements `Callers`.
 
     A login that waits for something, and is begun anew in a task, may count twice at its address.
-
-    Args:
-        rates: Count them.
-        others: Name them.
     """
 
     def __init__(self, rates: CallRates, others: Callers) -> None:
@@ -302,7 +287,6 @@ class RatedCallers:
 
     @property
     def may_wait(self) -> bool:
-        """As the others."""
         return self._others.may_wait
 
     def at_once(self, request: Request, query: Query) -> Caller:
@@ -329,5 +313,4 @@ class RatedCallers:
         return login
 
     async def again(self, request: Request, query: Query) -> Caller | None:
-        """As the others; it is no call, and not counted."""
         return await self._others.again(request, query)

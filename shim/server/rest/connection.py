@@ -45,7 +45,6 @@ class ConnectionLimits:
         request_timeout_s: From the first byte of a request to its last; then the connection is cut.
         keep_alive_s: An idle connection is closed after this time.
         max_connections: Connections at one time; beyond that the one that has been silent for longest goes.
-        max_of_address: The same, from one address.
         max_held_bytes: Kept for all connections together, of requests that are not whole and answers that are not
             taken; beyond that the one for which some are kept for longest goes.
     """
@@ -63,15 +62,12 @@ class Reception:
     """State that all connections of the server share.
 
     Args:
-        limits: What clients may take.
         answer_at_once: Gives an answer that is ready as it goes out; such a one costs no task.
         names: Under which names the server may be asked for.
 
     Attributes:
         linger_s: How long a connection without a request under way may still send one when the server ends: bytes that
             are on their way are read, and answered, before it closes.
-        connections: Who is here.
-        held: What is kept for them.
         turns: Whose request is looked at next, while more come than can be served.
     """
 
@@ -93,12 +89,7 @@ class Reception:
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One client connection.
-
-    Args:
-        reception: What it shares with the others.
-        uvicorn: What uvicorn gives its protocols.
-    """
+    """One client connection."""
 
     def __init__(self, *, reception: Reception, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
@@ -195,14 +186,12 @@ class GuardedProtocol(HttpToolsProtocol):
             super().shutdown()
 
     def _keep(self, data: bytes) -> None:
-        """Let it wait for its turn, and no more come meanwhile."""
         self._waiting.append(data)
         self.flow.pause_reading()
         if (held := sum(map(len, self._waiting))) > _WORTH_COUNTING:
             self._reception.held.hold(self, held)
 
     def _take_turn(self) -> None:
-        """Take in what waited; nothing, if that was done before its turn."""
         data = b"".join(self._waiting)
         self._waiting = []
         if len(data) > _WORTH_COUNTING:
@@ -337,7 +326,6 @@ class GuardedProtocol(HttpToolsProtocol):
         return True
 
     def on_body(self, body: bytes) -> None:
-        """Part of the body."""
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.max_body_bytes:
             self._refusal = too_large(self._limits.max_body_bytes)
@@ -347,7 +335,6 @@ class GuardedProtocol(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is whole."""
         if self._is_offer:
             return
         self._disarm()
@@ -413,7 +400,6 @@ class RefusedHeadError(Exception):
 
 
 def too_large(max_body_bytes: int) -> RefusedHeadError:
-    """What is said of a body that is larger than it may be."""
     return RefusedHeadError(413, f"the body is larger than {max_body_bytes} bytes, the limit of server.max_body_bytes")
 
 

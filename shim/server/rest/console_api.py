@@ -73,7 +73,6 @@ class ConsoleAPI:
     _asking: Counter[str] = field(default_factory=Counter)
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (
             OwnEndpoint("GET", "console/applications", self.applications, models.ApplicationPage),
             OwnEndpoint("GET", "console/nodes", self.nodes, models.Nodes),

@@ -255,7 +255,6 @@ class Match:
     """The rows of one path.
 
     Attributes:
-        endpoints: By method.
         parameters: Values of the path's parameters, decoded.
     """
 

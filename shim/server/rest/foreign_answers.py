@@ -58,9 +58,7 @@ def carried_document(
     """A document of a cluster as Heddle's answer, with headers in the cluster's order.
 
     Args:
-        answer: What the cluster told.
         request: The client's.
-        writer: Knows the time.
         cookie: What to set at the client; None for nothing.
         extra: Headers of Heddle's own.
 

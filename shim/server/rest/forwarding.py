@@ -23,9 +23,7 @@ def forwarded_request(
 
     Args:
         request: As the client sent it.
-        endpoint: The row that it matches.
         parameters: Of the path, as `canonical_parameters` writes them.
-        caller: On whose behalf.
         accept: Another `Accept` than the client's.
     """
     segments = [quote(parameters[part[1:-1]], safe=":@,*") if part[0] == "{" else part for part in endpoint.segments]
@@ -49,7 +47,6 @@ def public_url(request: Request, path: str) -> str:
 
 
 def at_port(origin: str, port: int) -> str:
-    """The same host at another port."""
     scheme, _, host = origin.partition("://")
     name = re.sub(r":[0-9]{1,5}$", "", host)
     return f"{scheme}://{name}:{port}"

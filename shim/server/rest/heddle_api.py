@@ -142,14 +142,9 @@ class HeddleAPI:
     Args:
         backend: Use cases on applications.
         inspection: Use cases of operators that change nothing.
-        administration: Those that do.
         preview: Chooses a home as a submission would, without counting the application there.
-        identity: Says who may operate Heddle.
-        masters: Tells of the masters, where they are several.
-        shares: Answers what is about shares.
         matching: Tells how containers of spanning applications were matched.
         asks: Tells where an application's containers were asked for, also before this process.
-        altruism: Tells what a job puts off.
         groups: Further endpoints, by subject; their paths go before those of this class.
     """
 
@@ -224,7 +219,6 @@ class HeddleAPI:
 
     @property
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Endpoints of this part."""
         return self._endpoints
 
     def description(self) -> dict[str, Any]:
@@ -263,7 +257,6 @@ class HeddleAPI:
         return NotFoundError(f"{request.method} {request.raw_path} is not an endpoint of Heddle; there are {endpoints}")
 
     async def _openapi(self) -> Response:
-        """This description."""
         if not self._described:
             self._described = msgspec.json.encode(self.description())
         return Response(self._described, media_type="application/json")
@@ -279,7 +272,6 @@ class HeddleAPI:
         return as_json(models.Queues([shown_queue(queue) for queue in self._inspection.queues()]))
 
     async def _doctor(self) -> Response:
-        """Answer with the doctor's findings."""
         return as_json(
             models.Findings(
                 [
@@ -290,7 +282,6 @@ class HeddleAPI:
         )
 
     async def _masters(self) -> Response:
-        """The masters, as this one sees them."""
         matching = MatchingStatus() if self._matching is None else self._matching.status()
         status = MastersStatus() if self._overview is None else self._overview.now()
         return as_json(shown_masters(status, shown_matching(matching)))
@@ -337,7 +328,6 @@ class HeddleAPI:
         return as_json(applications.Applications([self._shown(each, read.documents) for each in shown]))
 
     async def _application(self, asker: Asker, application: ApplicationName) -> Response:
-        """One application."""
         viewer = self._rights.viewer(asker)
         read = await self._backend.applications.application(path_application(application), viewer=viewer)
         return as_json(applications.Application(self._shown(read.document, await self._others(read.document, viewer))))
@@ -350,7 +340,6 @@ class HeddleAPI:
         return _with_members(document, own)
 
     async def _others(self, document: ApplicationDocument, viewer: Viewer) -> Iterable[ApplicationDocument]:
-        """Applications that the reader may know of, where one of them may hold what an application waits for."""
         if document.summary.state.is_final:
             return ()
         return (await self._backend.applications.applications(viewer=viewer)).documents
@@ -419,7 +408,6 @@ class HeddleAPI:
         return as_json(applications.Rehoming(id_, move.user, move.was, move.home, move.is_done, move.reason))
 
     def _deadline_of(self, application_id: ApplicationId, record: SubmissionRecord | None) -> dict[str, Any]:
-        """Show its deadline and what is known of that; nothing for one that states none."""
         found = self._backend.deadline_of(application_id, record)
         return {} if found is None else {"deadline": shown_deadline(found)}
 

@@ -35,7 +35,6 @@ class HostNames:
 
     @property
     def remembered(self) -> int:
-        """Number of values that are remembered."""
         return self._remembered.cache_info().currsize
 
     def _allows(self, value: bytes) -> bool:

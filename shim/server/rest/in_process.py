@@ -32,11 +32,6 @@ async def _remember(request: HTTPRequest, error: Exception) -> Response:
 async def ask_application(application: FastAPI, request: Request, state: Mapping[str, object]) -> tuple[int, bytes]:
     """Run one request through an application.
 
-    Args:
-        application: What answers.
-        request: Read whole.
-        state: What endpoints find in `request.state`.
-
     Returns:
         Status and body.
 

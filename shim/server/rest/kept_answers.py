@@ -31,7 +31,6 @@ class KeptAnswers:
     Args:
         backend: The view that tells when they end.
         writer: Of the header lines of the current second.
-        limits: How many are kept.
     """
 
     def __init__(self, backend: Backend, writer: AnswerWriter, limits: CacheLimits) -> None:
@@ -43,8 +42,6 @@ class KeptAnswers:
         """Answer that is kept for such a read, if it is still good.
 
         Args:
-            request: The read.
-            query: Its query.
             sight: Of the viewer who asks: answers on applications are for those with the same.
         """
         key = self._key(request, query, sight)
@@ -63,9 +60,6 @@ class KeptAnswers:
         """Keep an answer, less the header lines that change with each.
 
         Args:
-            call: What it answers.
-            outcome: What it tells.
-            answer: As it was written.
             version: Of the outcome's part when it was begun.
         """
         sight = call.viewer.sight

@@ -83,15 +83,8 @@ class _Watched:
     """A document that somebody watches, as it was read last.
 
     Attributes:
-        asked: The request that reads it.
-        caller: In whose name.
-        watchers: Streams that tell it.
-        version: Counts its changes.
         told: What was read; None before anything was, and after a failure.
-        state: The event that tells it whole.
         change: The event that tells what the last version changed; empty if the whole is to be told.
-        due_s: When it may be read again.
-        reading: Held while it is.
     """
 
     asked: Request
@@ -112,9 +105,6 @@ class LiveDocuments:
     Args:
         ask: Answers requests below the prefix, `HeddleAPI.run`.
         prefix: Of the addresses that may be watched, `/heddle/v1/`.
-        clock: Says when to look again.
-        is_for_all: Whether an address answers the same to all who may read.
-        interval_s: From one look to the next.
         thread: Compares what is large.
     """
 
@@ -159,7 +149,6 @@ class LiveDocuments:
         return self._stream(names, replace(caller, new_cookie=None), replace(request, headers=(), body=b""))
 
     def _own_of(self, user: str) -> set[_Key]:
-        """Documents that are read for a user alone."""
         return {key for key in self._watched if key[2] is not None and key[2].user == user}
 
     @staticmethod
@@ -277,7 +266,6 @@ def patch_of(before: Any, after: Any) -> list[Operation]:
 
     Args:
         before: A document, at most as deep as the interpreter's stack allows: what Heddle itself has written.
-        after: Another one.
 
     Returns:
         None at all for documents that say the same.

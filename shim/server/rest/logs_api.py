@@ -43,7 +43,6 @@ class PartOfLog:
 
     Attributes:
         tail: Bytes of what is shown.
-        after: Nothing before this offset.
         grep: Only lines that hold this; empty for all.
         most_searched: Bytes of the file's end in which lines are looked for.
     """
@@ -59,7 +58,6 @@ class PartOfLog:
         return self.most_searched if self.grep else self.tail
 
     def shown(self, told: LogText) -> dict[str, Any]:
-        """The part as members of an answer."""
         part = told.after(self.after)
         where = {"start": part.start, "size": part.size} if part.size >= 0 else {"start": None, "size": None}
         if not self.grep:
@@ -87,14 +85,12 @@ class LogsAPI:
     thread: OffLoop = field(default_factory=OffLoop)
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (
             OwnEndpoint("GET", "containers/{container}/logs", self.files, applications.ContainerFiles),
             OwnEndpoint("GET", "containers/{container}/logs/{file}", self.tail, applications.LogPart),
         )
 
     async def files(self, asker: Asker, container: _ContainerName) -> Response:
-        """Files of a container's logs."""
         caller = self.identity.require_user(asker)
         id_ = path_container(container)
         found = await self.logs.files(id_, caller)
@@ -132,14 +128,12 @@ class AggregatedLogsAPI:
     identity: IdentityService
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (
             OwnEndpoint("GET", "apps/{application}/logs", self.files, applications.AggregatedLogs),
             OwnEndpoint("GET", "apps/{application}/logs/{container}/{file}", self.tail, applications.LogPart),
         )
 
     async def files(self, asker: Asker, application: _Name, of: _Of = "") -> Response:
-        """List the aggregated logs of an application."""
         caller = self.identity.require_user(asker)
         id_ = path_application(application)
         nodes = [

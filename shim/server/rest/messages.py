@@ -12,7 +12,6 @@ class Request:
 
     Attributes:
         raw_path: The path as it stood in the request line, still percent-encoded.
-        query: The raw query string.
         headers: In order; names in lower case, values as Latin-1 text.
         peer: Address that the connection is from.
         is_secure: Whether it came over TLS.
@@ -45,7 +44,6 @@ class SessionChange:
     Attributes:
         operation: `session.begin` or `session.end`.
         user: Whose it is; empty where nobody logged in.
-        provider: Name of the identity provider.
         reason: Why it was refused; never a code, state or token.
     """
 

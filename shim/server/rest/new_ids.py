@@ -71,12 +71,8 @@ class NewIdAnswers:
     the way that all requests go.
 
     Args:
-        backend: The use cases.
-        identity: What callers may do.
-        callers: Who is calling.
         writer: Of the header lines of the current second.
         report: Told of each answer, as of any change.
-        new_request_id: Makes ids of requests.
     """
 
     def __init__(
@@ -158,7 +154,6 @@ class NewIdAnswers:
 
 
 def _resource(amount: ResourceVector) -> dict[str, object]:
-    """A resource as the ResourceManager writes one."""
     types = [("memory-mb", "Mi", amount.memory_mib), ("vcores", "", amount.vcores)]
     types += [(name, "", value) for name, value in amount.others.items()]
     information = [

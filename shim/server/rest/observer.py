@@ -23,8 +23,6 @@ class RequestObserver:
     """Sees every answer of the server that was not given from its cache.
 
     Args:
-        metrics: Counts it.
-        audit: Keeps it, if it was a change.
         home_of: Where an application runs, as far as the view knows.
     """
 
@@ -35,7 +33,6 @@ class RequestObserver:
         self._home_of = home_of
 
     def tell(self, exchange: RequestResponse) -> None:
-        """Write down one answer."""
         method, _, path = exchange.operation.partition(" ")
         # a label for every path that somebody thinks of would fill the memory
         endpoint = path if path in _KNOWN else _OTHER

@@ -69,7 +69,6 @@ class Call:
         request: Its body is the one that was understood.
         parameters: Of the path, as a ResourceManager is sent them.
         given: The same as the client wrote them, for messages.
-        viewer: The caller as one who looks.
         body: What the body says; None where the endpoint reads none.
     """
 
@@ -88,10 +87,7 @@ class Outcome:
     """Answer of an operation.
 
     Attributes:
-        freshness: How old it is.
         part: The part of the view that it is made of: it may be given to others until that changes; None if not.
-        good_until_s: When it may not be given to others any more, even so.
-        is_single: Whether its age is its own, not that of the part.
     """
 
     document: Document
@@ -105,7 +101,6 @@ class Operations:
     """Answers the rows of the table that are not routed.
 
     Args:
-        backend: The use cases.
         login_user: Whom Heddle runs as: `rmLoginUser`.
         staleness_s: How old a live application's document may be.
         scheduler: Type of the scheduler whose tree `/scheduler` shows when sub-clusters differ; empty for the first's.
@@ -138,7 +133,6 @@ class Operations:
         }
 
     def knows(self, operation: Operation) -> bool:
-        """True if the operation is one of these."""
         return operation in self._table
 
     def is_at_hand(self, operation: Operation, parameters: Mapping[str, str]) -> bool:

@@ -58,7 +58,6 @@ class AuditAPI:
     _work: OffLoop = field(default_factory=OffLoop)
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (OwnEndpoint("GET", "audit", self.newest, models.AuditEntries),)
 
     async def newest(self, search: Search = "", limit: Limit = 100) -> Response:
@@ -81,16 +80,11 @@ def _found(file: Path, search: str, limit: int) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class HardeningAPI:
-    """Answers the endpoint; raises what the server makes error bodies of.
-
-    Attributes:
-        lines: Checks them now.
-    """
+    """Answers the endpoint; raises what the server makes error bodies of."""
 
     lines: Callable[[], Awaitable[Sequence[LineResult]]]
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (OwnEndpoint("GET", "hardening", self.checked, models.Hardening),)
 
     async def checked(self) -> Response:
@@ -103,15 +97,10 @@ def _shown(result: LineResult) -> models.HardeningLine:
 
 
 class ReadsAnew(Protocol):
-    """The use case behind the endpoints.
-
-    Attributes:
-        since_ms: When the configuration was read that counts.
-    """
+    """The use case behind the endpoints."""
 
     @property
-    def since_ms(self) -> int:  # noqa: D102 - see above
-        ...
+    def since_ms(self) -> int: ...
 
     async def plan(self) -> models.Reload:
         """What would change.
@@ -133,14 +122,12 @@ class ReloadAPI:
     reloading: ReadsAnew
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (
             OwnEndpoint("GET", "reload", self.since, models.ConfigurationAge),
             OwnEndpoint("POST", "reload", self.reload, models.Reload, "reload"),
         )
 
     async def since(self) -> Response:
-        """Return when the configuration was read that counts."""
         return as_json(models.ConfigurationAge(since_ms=self.reloading.since_ms))
 
     async def reload(
@@ -161,27 +148,19 @@ class ListsClusters(Protocol):
 
     async def apply(
         self, asked: cluster_lists.ClusterListText, *, by: str, is_dry_run: bool
-    ) -> cluster_lists.ClusterListChange:
-        """Have another list hold."""
-        ...
+    ) -> cluster_lists.ClusterListChange: ...
 
     async def add(
         self, cluster: str, asked: cluster_lists.ClusterKeys, *, by: str, is_dry_run: bool
-    ) -> cluster_lists.ClusterListChange:
-        """Have one more sub-cluster."""
-        ...
+    ) -> cluster_lists.ClusterListChange: ...
 
     async def edit(
         self, cluster: str, asked: cluster_lists.ClusterKeys, *, by: str, is_dry_run: bool
-    ) -> cluster_lists.ClusterListChange:
-        """Give a sub-cluster other keys."""
-        ...
+    ) -> cluster_lists.ClusterListChange: ...
 
     async def remove(
         self, cluster: str, asked: cluster_lists.ClusterKeys, *, by: str, is_dry_run: bool
-    ) -> cluster_lists.ClusterListChange:
-        """Have a sub-cluster no more."""
-        ...
+    ) -> cluster_lists.ClusterListChange: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +170,6 @@ class ClusterListAPI:
     clusters: ListsClusters
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         verbs = {"add": self.add, "edit": self.edit, "remove": self.remove}
         return (
             OwnEndpoint("GET", "cluster-versions", self.versions, cluster_lists.ClusterVersions),
@@ -232,7 +210,6 @@ class ClusterListAPI:
         cluster: ClusterName,
         is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
     ) -> Response:
-        """Have one more sub-cluster."""
         sent = await sent_as(cluster_lists.ClusterKeys, request)
         return as_json(await self.clusters.add(cluster, sent, by=asker.user, is_dry_run=is_dry_run))
 
@@ -270,7 +247,6 @@ class ShadowAPI:
     reports: Callable[[], Mapping[str, ShadowReport]]
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (OwnEndpoint("GET", "policy/shadow", self.differences, models.Shadows),)
 
     async def differences(self) -> Response:
@@ -314,7 +290,6 @@ class RetirementAPI:
     retirement: RetirementService
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (
             OwnEndpoint("POST", "clusters/{cluster}/retire", self.retire, models.Retirement, "cluster.retire"),
             OwnEndpoint("POST", "clusters/{cluster}/revive", self.revive, models.Revival, "cluster.revive"),

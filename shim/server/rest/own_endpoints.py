@@ -71,11 +71,8 @@ class OwnEndpoint(NamedTuple):
 
     Attributes:
         path: Below the prefix; segments in braces are parameters.
-        answer: The operation.
-        answers: Its answers.
         audit: What the audit calls a change; parameters of the path may stand in it.
         scope: What an API token must have for it, if it is not what its method says.
-        takes: Its body, if it has one.
     """
 
     method: str
@@ -88,7 +85,6 @@ class OwnEndpoint(NamedTuple):
 
     @property
     def needed(self) -> TokenScope:
-        """The scope that an API token needs for it."""
         return self.scope or (TokenScope.READ if self.method == "GET" else TokenScope.OPERATE)
 
     @property

@@ -69,7 +69,6 @@ class Pages:
     """Renders pages from the view.
 
     Args:
-        backend: The use cases.
         states: One word for how each cluster is, what operators said included.
         rights: Who may be told why an application is where it is.
     """

@@ -41,11 +41,7 @@ class _NotKnownError(HeddleError):
 
 
 class NamelessCallers:
-    """Believes nobody; implements `Callers`. For what probes ask, everybody is nobody.
-
-    Args:
-        identity: Knows who nobody is.
-    """
+    """Believes nobody; implements `Callers`. For what probes ask, everybody is nobody."""
 
     may_wait = False
 
@@ -64,11 +60,9 @@ class NamelessCallers:
         raise LoginDemandedError("Authentication required: log in, or show a token")
 
     async def log_in(self, request: Request, query: Query) -> WebLogin:
-        """See `at_once`."""
         return WebLogin(self.at_once(request, query))
 
     async def again(self, request: Request, query: Query) -> Caller | None:
-        """See `at_once`."""
         return self.at_once(request, query)
 
 
@@ -77,9 +71,7 @@ class ProviderCallers:
 
     Args:
         provider: Verifies tokens.
-        claims: Makes users of what it says.
         sessions: Reads the cookies of browsers.
-        identity: Knows who nobody is.
         others: For requests with neither token nor session.
         url: Address by which browsers reach the web services.
     """

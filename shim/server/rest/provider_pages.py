@@ -33,7 +33,6 @@ _LOGIN, _LOGOUT = "session.begin", "session.end"
 
 
 def browser_alone(request: Request) -> str:
-    """What tells a browser from others by itself."""
     return "\n".join(request.joined(name) for name in ("user-agent", "accept-language"))
 
 
@@ -47,10 +46,6 @@ class ProviderPages:
 
     Args:
         provider: Logs browsers in.
-        claims: Makes users of what it says.
-        sessions: Begins and ends them.
-        issuer: The provider's name.
-        writer: Of answers.
         is_encrypted: Whether browsers reach Heddle by TLS alone.
         browser_of: What tells the browser that sent a request from others: a login ends in the one that began it.
     """

@@ -21,7 +21,6 @@ _BEARERS = (BadAPITokenError, BadTokenError, LoginDemandedError)
 def refused(
     error: HeddleError, request: Request, writer: AnswerWriter, *, extra: Headers = (), cookie: str | None = None
 ) -> Answer:
-    """The answer to a request that failed."""
     if isinstance(error, StoreUnavailableError):
         error = UnavailableError(str(error))
     if isinstance(error, TicketDemandedError):

@@ -32,7 +32,6 @@ def refuse_other_sites(request: Request, *, changes: bool) -> None:
 
     Args:
         request: By whatever method: some changes of a ResourceManager are GET.
-        changes: Whether what the request leads to changes something.
 
     Raises:
         JavaError: 403. Programs send none of the headers that are looked at, and are not concerned.

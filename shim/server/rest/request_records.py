@@ -18,7 +18,6 @@ class RequestResponse:
         request_id: Heddle's own.
         operation: Method and path of the row, or what the path begins with.
         audit: What the audit calls a change; empty for what has no name.
-        duration_s: From the whole request to the answer.
     """
 
     request_id: str
@@ -72,7 +71,6 @@ class RequestRecord:
         }
 
     def told(self, peer: str, status: int, duration_s: float) -> RequestResponse:
-        """All of it, when the request is answered."""
         return RequestResponse(
             self.request_id,
             self.operation,

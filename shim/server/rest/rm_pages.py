@@ -34,7 +34,6 @@ class RMPages:
     """Answers the pages.
 
     Args:
-        backend: The use cases.
         pages: Renders tables.
         webs: Web addresses of the sub-clusters' ResourceManagers.
     """

@@ -40,11 +40,7 @@ _SUCCESS = range(200, 300)
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A sub-cluster's answer.
-
-    Attributes:
-        left_out: How many items of it could not be written in its form.
-    """
+    """A sub-cluster's answer."""
 
     answer: RestAnswer
     subcluster: SubClusterId
@@ -255,7 +251,6 @@ class Routes:
         return self._having_node(call.query.first("nodeId") or "") or await self._any(call)
 
     def _having_node(self, text: str) -> SubClusterId | None:
-        """The sub-cluster with a node of that id, or on that host."""
         now_s = self._backend.clock.now_s()
         for item in self._backend.view.subclusters:
             nodes = self._backend.view.look(item, now_s).nodes

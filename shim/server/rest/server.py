@@ -32,11 +32,9 @@ class _EmbeddedServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Take none."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen."""
         await super().startup(sockets)
         self.listens.set()
 
@@ -45,10 +43,8 @@ class RestServer:
     """Serves a server on one address.
 
     Args:
-        handler: What answers.
         host: Address to bind.
         port: 0 takes a free one.
-        limits: What one client may take.
         names: Under which names it may be asked for; any, if not given.
         tls: How clients come in by TLS; plain HTTP, if not given.
         beside: A further address with the same port, as far as it can be had; empty for none.
@@ -82,12 +78,10 @@ class RestServer:
 
     @property
     def connections(self) -> int:
-        """Number of clients that are connected."""
         return len(self._reception.connections)
 
     @property
     def url(self) -> str:
-        """URL for clients."""
         return self._url_at(self._host)
 
     @property
@@ -140,7 +134,6 @@ class RestServer:
         )
 
     def _protocol(self, **uvicorn_untyped: Any) -> asyncio.Protocol:
-        """Protocol of a new connection."""
         make = partial(GuardedProtocol, reception=self._reception, **uvicorn_untyped)
         if self._tls is None:
             return make()

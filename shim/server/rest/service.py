@@ -67,9 +67,7 @@ _LONGEST_REASON = 1000  # characters of what a client sent may be in it
 class SitePaths(Protocol):
     """Paths outside of the base path: pages, `/jmx`, `/conf`."""
 
-    def audited(self, request: Request) -> Audited:
-        """Return what the audit says of a request, if it is a change."""
-        ...
+    def audited(self, request: Request) -> Audited: ...
 
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that it does not know."""
@@ -80,12 +78,8 @@ class RestService:
     """Answers every request, whatever happens.
 
     Args:
-        backend: The use cases.
-        identity: What callers may do.
-        operations: What Heddle answers itself.
         site: What is not a web service of a ResourceManager.
         max_body_bytes: Largest body after decompression.
-        kept: How many answers are kept.
         report: Told of every answer that was not taken from the cache.
         request_prefix: Beginning of request ids, different for every process.
         is_shared: Whether reads are the same for every caller; False if a sub-cluster guards its applications.
@@ -136,14 +130,12 @@ class RestService:
     # -- answers that are ready --------------------------------------------------------------------------------------
 
     def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
-        """An answer as it goes out, in one piece or several, if there is one without waiting for anything."""
         found = self._kept_for(request)
         if found is None:
             return self._new_ids.find(request) or self._made_at_once(request)
         return self._kept.as_it_goes_out(found[0], self._shown_request_id(request), found[1].new_cookie)
 
     def _kept_for(self, request: Request) -> tuple[Kept, Caller] | None:
-        """Return the kept answer to such a read, with its asker, who is identified each time."""
         if request.method != "GET" or not self._is_shared:
             return None
         with suppress(HeddleError):  # refused on the way that all requests go, where it is reported
@@ -315,7 +307,6 @@ class RestService:
         return answer
 
     async def _carry(self, call: Call, subcluster: SubClusterId, record: RequestRecord) -> Answer:
-        """One sub-cluster's own answer."""
         record.subcluster = subcluster
         routed = await self._routes.pass_on(call, subcluster)
         return self._carried(call, routed.answer, routed.freshness, record)
@@ -437,10 +428,6 @@ _MOST_FORM_BYTES, _MOST_FIELDS = 1024, 16
 def understood(request: Request, endpoint: Endpoint) -> tuple[Request, UnderstoodBody | None]:
     """The request with the body that was understood; without any where the endpoint reads none.
 
-    Args:
-        request: With its body decompressed.
-        endpoint: The row that it matches.
-
     Raises:
         JavaError: If the body is not readable, or a field that Heddle decides on is not plain.
     """
@@ -456,7 +443,6 @@ def understood(request: Request, endpoint: Endpoint) -> tuple[Request, Understoo
 
 
 def _form_of(request: Request, field: str) -> bytes:
-    """The one field of a form; what is no form has none."""
     text = request.body[: _MOST_FORM_BYTES + 1].decode("utf-8", "replace")
     media_type = (request.header("content-type") or "").partition(";")[0].strip().lower()
     if media_type != _FORM or len(text) > _MOST_FORM_BYTES or text.count("&") >= _MOST_FIELDS:

@@ -62,7 +62,6 @@ class SharesAPI:
     _flights: SingleFlight[str, Response] = field(default_factory=SingleFlight)
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation of each."""
         return (
             OwnEndpoint("GET", "shares", self.shares, models.Shares),
             OwnEndpoint("GET", "shares/history", self.over_the_day, models.ShareHistory),
@@ -184,17 +183,14 @@ class SharesAPI:
         return await self._off_loop(caller, told)
 
     async def policy(self) -> Response:
-        """The policy that holds."""
         return as_json(models.Policy(**_shown_version(self.policies.newest)))
 
     async def history(self) -> Response:
-        """Every policy that ever held."""
         return as_json(
             models.PolicyVersions([models.Policy(**_shown_version(each)) for each in await self.policies.history()])
         )
 
     async def version(self, version: int) -> Response:
-        """One of them."""
         return as_json(models.Policy(**_shown_version(await self.policies.find(version))))
 
     async def validate(self, request: HTTPRequest, asker: Asker) -> Response:
@@ -210,7 +206,6 @@ class SharesAPI:
         return await self._off_loop(caller, told)
 
     async def apply(self, request: HTTPRequest, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
-        """Let a policy hold from now on."""
         sent = await sent_as(models.PolicyText, request, "policy")
         shown = await self._looked_at(asker, sent.text, sent.source)
         newest = self.policies.newest
@@ -221,7 +216,6 @@ class SharesAPI:
         return as_json(models.PolicyAnswer(**_shown_version(newest), **shown, dry_run=is_dry_run))
 
     async def roll_back(self, version: int, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
-        """Let an old version hold again."""
         found = await self.policies.find(version)
         shown = await self._looked_at(asker, found.text, f"version {version}")
         if not is_dry_run:
@@ -269,7 +263,6 @@ def _shown_policy(policy: SharePolicy, preview: SharePreview) -> dict[str, Any]:
 
 
 def _shown_status(status: QueueShareStatus | None) -> dict[str, Any]:
-    """Shares as parts of the federation."""
     if status is None:
         return {}
     told = {

@@ -48,7 +48,6 @@ class Site:
     """Answers the paths that are no web service.
 
     Args:
-        backend: The use cases.
         settings: Properties that `/conf` tells, with their values.
         scrape: The text of `/metrics`.
         calls: Times of clients' calls by Hadoop RPC, for `/jmx`.
@@ -56,8 +55,6 @@ class Site:
         webs: Web addresses of the sub-clusters' ResourceManagers, for links and `/proxy`.
         pages: Origin of Heddle's own proxy for pages of ApplicationMasters, as whoever asks reaches it; empty for none.
         states: One word for how each cluster is, what operators said included.
-        health: Whether requests should come here.
-        identity: Knows the operators.
         logins: Logs browsers in; None where no identity provider does.
         read_alone: Shows pages to which ApplicationMasters have sent their readers, where they have no other address.
     """
@@ -238,7 +235,6 @@ class Site:
         return self._writer.raw(b"ok\n", TEXT, extra=extra)
 
     async def _ready(self, _: Request, __: Caller, extra: Headers) -> Answer:
-        """Answer balancers whether requests should come here."""
         readiness = await self._health.readiness()
         body = json.dumps({"ready": readiness.is_ready, "reasons": readiness.reasons}).encode()
         status = 200 if readiness.is_ready else 503

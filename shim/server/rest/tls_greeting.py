@@ -23,7 +23,6 @@ class TLSOffer:
     """The way in by TLS.
 
     Attributes:
-        context: For the connection that comes now.
         hsts_s: For how long browsers are told to come by TLS only; 0 for not at all.
     """
 
@@ -36,8 +35,6 @@ class TLSGreeting(asyncio.Protocol):
 
     Args:
         make_inner: Makes what takes over once the connection is secured.
-        context: With which it is.
-        connections: Where it is counted.
         within_s: How long all may take, from the connection to the end of the handshake.
     """
 
@@ -59,7 +56,6 @@ class TLSGreeting(asyncio.Protocol):
         self._work: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Wait for the handshake to begin."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
         peer = transport.get_extra_info("peername")
         self._connections.enter(self, str(peer[0]) if peer else "")
@@ -76,7 +72,6 @@ class TLSGreeting(asyncio.Protocol):
         self._leave()
 
     def turn_out(self) -> None:
-        """Cut it."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -108,7 +103,6 @@ class TLSGreeting(asyncio.Protocol):
             early.give_over(secured, self._make_inner())
 
     def _hand_on(self, transport: asyncio.Transport) -> None:
-        """Give what has come to what makes the handshake."""
         handshake = cast("asyncio.BufferedProtocol", transport.get_protocol())  # uvloop's has no base
         rest = memoryview(b"".join(self._hello))
         self._hello.clear()
@@ -131,7 +125,6 @@ class _Early(asyncio.Protocol):
         self._data.append(data)
 
     def give_over(self, transport: asyncio.Transport, inner: asyncio.Protocol) -> None:
-        """From now on `inner` has the connection."""
         transport.set_protocol(inner)
         inner.connection_made(transport)
         for data in self._data:

@@ -41,12 +41,10 @@ class TokensAPI:
         user: Annotated[str, Query(max_length=256)] = "",
         is_all: Annotated[bool, Query(alias="all")] = False,  # noqa: FBT002 - by name, from the query
     ) -> Response:
-        """API tokens, without their texts."""
         found = await self.tokens.of(asker, None if is_all else user or asker.user)
         return as_json(models.Tokens([models.Token(**_shown(each)) for each in found]))
 
     async def create(self, request: HTTPRequest, asker: Asker) -> Response:
-        """Make an API token."""
         wanted = await sent_as(models.WantedToken, request, "token")
         try:
             scopes = tuple(map(TokenScope, wanted.scopes))
@@ -61,7 +59,6 @@ class TokensAPI:
         return as_json(models.NewToken(**_shown(made.token), token=made.text))
 
     async def revoke(self, asker: Asker, token: Annotated[str, Path(max_length=64)]) -> Response:
-        """End an API token."""
         try:
             await self.tokens.revoke(asker, token)
         except StoreUnavailableError as exc:

@@ -41,7 +41,6 @@ class UsageAPI:
     capacity: Callable[[], ResourceVector] = ResourceVector
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        """Method, path and operation."""
         return (OwnEndpoint("GET", "usage", self.usage, models.Usage),)
 
     async def usage(

@@ -24,8 +24,6 @@ class TokenOperation:
     """A row of what may be done with tokens.
 
     Attributes:
-        method: Of HTTP.
-        audit: What the audit calls it.
         needs_ticket: Whether a delegation token does not suffice to ask for it.
     """
 
@@ -61,9 +59,6 @@ class WebTokens:
 
         Args:
             name: Of the operation, in upper case.
-            method: Of the request.
-            query: Of the request.
-            caller: Who asks.
 
         Raises:
             BadRequestError: The method is another operation's, or a parameter is missing.

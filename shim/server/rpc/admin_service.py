@@ -151,8 +151,6 @@ class AdminService:
 
     Args:
         calls: The ResourceManagers' admin RPC servers.
-        identity: Who may act for whom.
-        observer: Told of every answer.
         kerberos: How operators log in by ticket; None where names are believed.
     """
 
@@ -186,7 +184,6 @@ class AdminService:
         return self._logins.offers()
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
-        """Name the caller."""
         return self._logins.admit(context, address)
 
     def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the server's signature
@@ -200,7 +197,6 @@ class AdminService:
         return None
 
     async def answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
-        """Answer a call by its row."""
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method

@@ -13,14 +13,7 @@ from shim.server.connection_registry import ConnectionRegistry, TrackedConnectio
 
 @dataclass(frozen=True, slots=True)
 class AMConnectionLimits:
-    """Limits of connections.
-
-    Attributes:
-        most: Connections that have logged in.
-        most_entering: Connections that have not.
-        most_entering_of_one: The same, from one address.
-        most_of_attempt: Connections of one attempt.
-    """
+    """Limits of connections."""
 
     most: int = 8192
     most_entering: int = 2048
@@ -44,7 +37,6 @@ class AMConnectionRegistry:
 
     @property
     def connections(self) -> tuple[TrackedConnection, ...]:
-        """All connections."""
         return (*self._entering, *self._settled)
 
     def enter(self, connection: TrackedConnection, address: str) -> None:

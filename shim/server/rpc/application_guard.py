@@ -35,13 +35,7 @@ _AT_A_TIME = 50
 
 
 class CallGuard:
-    """Judges calls on applications.
-
-    Args:
-        calls: Ask homes.
-        access: Knows the applications.
-        rights: Knows who sees what.
-    """
+    """Judges calls on applications."""
 
     def __init__(self, calls: ClientCalls, access: ApplicationAccess, rights: ViewRights) -> None:
         self._calls = calls
@@ -96,8 +90,6 @@ async def seen_by(viewer: Viewer, access: ApplicationAccess, answer: bytes, *, l
     """An answer of reports as a viewer sees them.
 
     Args:
-        viewer: Who looks.
-        access: The rule.
         answer: Serialized `GetApplicationReportResponseProto` or `GetApplicationsResponseProto`: reports as field 1.
         leaves_out: Whether applications are left out that he does not see, not hidden.
     """

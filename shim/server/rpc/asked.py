@@ -54,8 +54,6 @@ def passed_on(call: HadoopCall, caller: Caller, payload: bytes | None = None) ->
     """A client's call, to a ResourceManager, in the client's name.
 
     Args:
-        call: What the client asked.
-        caller: In whose name.
         payload: What to send in the place of the bytes that came.
     """
     context = call.caller_context
@@ -113,12 +111,7 @@ def failure_of(exc: HeddleError, row: Row) -> Failure:
 
 @dataclass(slots=True)
 class AnsweredCall:
-    """One answered call.
-
-    Attributes:
-        failure: What was told in place of an answer, if anything was.
-        duration_s: From the whole call to the answer.
-    """
+    """One answered call."""
 
     call: HadoopCall
     caller: Caller

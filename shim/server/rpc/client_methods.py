@@ -31,11 +31,9 @@ class Row:
         writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
         unknown: Exception for an application that nobody knows.
         without_home: Exception for one that waits in Heddle, where a repetition of the call would be in vain.
-        is_empty_without_home: Whether the answer is empty for such a one.
         owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST server.
         moves_to: The request's field that names the queue to which the application is moved.
         tells: What of the sub-clusters an answer tells that is kept until that changes; None keeps none.
-        is_personal: Whether that depends on who asks.
         audit: What the audit calls a change; the same name for the endpoint that does the same.
     """
 

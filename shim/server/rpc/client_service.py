@@ -57,10 +57,6 @@ _PROTOCOLS = {APPLICATION_CLIENT.name: APPLICATION_CLIENT}
 class ClientService:
     """Answers Hadoop clients as a ResourceManager.
 
-    Args:
-        use_cases: What stands behind it.
-        observer: Told of every answer.
-
     Attributes:
         logins: Names its callers, and judges their tokens.
     """
@@ -99,7 +95,6 @@ class ClientService:
         return self.logins.offers()
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
-        """Name the caller."""
         return self.logins.admit(context, address)
 
     # -- answers -----------------------------------------------------------------------------------------------------

@@ -59,11 +59,9 @@ class RPCLimits:
     Attributes:
         max_frame_bytes: A larger call ends the connection.
         max_pending: Calls of one connection that are under way; beyond that nothing more is read.
-        max_pending_bytes: The same of their requests together.
         max_of_user: Calls of one user that are under way, over all connections; beyond that they are refused a while.
         set_up_s: A connection that is not open by then is cut.
         max_connections: Connections at one time; beyond that the one that has been silent for longest goes.
-        max_of_address: The same, from one address.
         max_held_bytes: Kept for all connections together, of calls that are not whole or not answered and of answers
             that are not taken; beyond that the one for which some are kept for longest goes.
     """
@@ -89,17 +87,13 @@ class RPCService(Protocol):
         """Identify the client, or refuse it; raises `GroupsUnknownError` where groups decide that are awaited."""
         ...
 
-    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None:
-        """The answer if it is ready, without waiting for anything."""
-        ...
+    def answer_at_once(self, call: HadoopCall, caller: Caller) -> bytes | Failure | None: ...
 
     async def answer(self, call: HadoopCall, caller: Caller) -> bytes | Failure:
         """The answer; raises only for what is a bug."""
         ...
 
-    def tell(self, exchange: AnsweredCall) -> None:
-        """Take note of an answer that was given."""
-        ...
+    def tell(self, exchange: AnsweredCall) -> None: ...
 
 
 class LoginJudge(Protocol):
@@ -118,11 +112,8 @@ class RPCReception:
     """State that all connections of a server share.
 
     Attributes:
-        connections: Who is here.
-        held: What is kept for them.
         turns: Whose calls are looked at next, while more come than can be served.
         may_be_dropped: Whether a call whose client has gone may end; others run to their end, as a ResourceManager's.
-        under_way: Calls of each user that are under way.
     """
 
     def __init__(
@@ -213,7 +204,6 @@ class RPCConnection(asyncio.Protocol):
         self._pace()
 
     def data_received(self, data: bytes) -> None:
-        """Take in what was read, or let it wait for its turn and read no more meanwhile."""
         self._reception.connections.heard_of(self)
         if not self._waiting and self._reception.turns.take():
             self._take_in(data)
@@ -238,7 +228,6 @@ class RPCConnection(asyncio.Protocol):
         self._reception.turns.wait(self._peer, user, work)
 
     def _take_turn(self) -> None:
-        """Take in what waited; nothing, if that was done before its turn."""
         data = b"".join(self._waiting)
         self._waiting = []
         if data and self._transport is not None:
@@ -286,7 +275,6 @@ class RPCConnection(asyncio.Protocol):
 
     @property
     def tasks(self) -> frozenset["asyncio.Task[None]"]:
-        """Calls under way."""
         return frozenset(self._tasks)
 
     # -- calls -------------------------------------------------------------------------------------------------------
@@ -302,7 +290,6 @@ class RPCConnection(asyncio.Protocol):
         self._flush_soon()
 
     def _next_turn(self) -> None:
-        """Go on with what was received, after others had their turn."""
         self._is_turn_due = False
         if self._transport is None or self._is_full:
             return  # where there is no room, `_pace` goes on when there is
@@ -364,7 +351,6 @@ class RPCConnection(asyncio.Protocol):
             self._settle(told if isinstance(told, Failure) else None)
 
     async def _wait_for_verdict(self, judge: LoginJudge, proven: LoginProven) -> None:
-        """Wait for the verdict of a login; the client waits, too, so that nothing is read meanwhile."""
         try:
             failure = await judge.judge(proven)
         except Exception:  # noqa: BLE001 - a task's boundary: a bug ends this login, not the server
@@ -382,7 +368,6 @@ class RPCConnection(asyncio.Protocol):
             self._take(ConnectionEnded(failure, str(failure)))
 
     def _call(self, call: HadoopCall) -> bool:
-        """Answer a call, or begin to; whether its answer was ready."""
         caller = self._caller
         if caller is None:
             return True  # the context was refused: what came behind it is for nobody

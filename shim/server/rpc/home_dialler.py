@@ -19,7 +19,6 @@ class HomeDialler:
 
     Args:
         addresses: Where they listen, for each sub-cluster whose scheduler address is known.
-        connect_timeout_s: For one address.
         timeout_s: For a home that starts or fails over. An ApplicationMaster that is sent away sleeps 30 s
             (`yarn.resourcemanager.connect.retry-interval.ms`); one that waits goes on at once.
     """
@@ -60,7 +59,6 @@ class HomeDialler:
             await self.pause()
 
     async def pause(self) -> None:
-        """Until the next try."""
         await asyncio.sleep(_PAUSE_S)
 
     def distrust(self, home: SubClusterId) -> None:
@@ -92,17 +90,13 @@ _KEEP_ALIVE = (
 class LinkOwner(Protocol):
     """Owner of a link."""
 
-    def from_home(self, link: "HomeLink", data: bytes) -> None:
-        """The home sent something."""
-        ...
+    def from_home(self, link: "HomeLink", data: bytes) -> None: ...
 
     def home_lost(self, link: "HomeLink") -> None:
         """The connection has ended."""
         ...
 
-    def pace(self, *, is_home_slow: bool) -> None:
-        """The home takes nothing more at this moment, or takes again."""
-        ...
+    def pace(self, *, is_home_slow: bool) -> None: ...
 
 
 class HomeLink(asyncio.Protocol):
@@ -114,11 +108,9 @@ class HomeLink(asyncio.Protocol):
         self.has_answered: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep it."""
         self.transport = kept_alive(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Pass it on."""
         self._owner.from_home(self, data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
@@ -135,7 +127,6 @@ class HomeLink(asyncio.Protocol):
         self._owner.pace(is_home_slow=False)
 
     def answer(self, *, has_answered: bool) -> None:
-        """Let whoever waits for the first word of the home go on."""
         if not self.has_answered.done():
             self.has_answered.set_result(has_answered)
 

@@ -41,7 +41,6 @@ class Made:
     """An answer made of the sub-clusters' answers.
 
     Attributes:
-        missing: Whose answer is not in it.
         ended: The application that it tells the end of, if it is such a report.
         is_secret: Whether it holds a token: it is for the user alone it was made for.
         is_running: Whether it is the report of an application that is RUNNING.
@@ -62,9 +61,7 @@ class _Kept(Protocol):
 
     def is_good(self, view: FederationView, now_s: float, /) -> bool: ...
 
-    def serves(self, view: FederationView, user: str, /) -> bool:
-        """Return whether the answer that was kept for all is the one that this user would get."""
-        ...
+    def serves(self, view: FederationView, user: str, /) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +117,6 @@ class KeptRPCAnswers:
     """Answers to repeated questions; bounded by number and by bytes.
 
     Args:
-        view: Tells when they end.
-        clock: Tells how old they are.
         staleness_s: How long after the sub-clusters were asked a list or a count may be given; 0 keeps none.
         is_shared: Whether users see the same of others' applications; False if a sub-cluster has access lists.
     """
@@ -139,8 +134,6 @@ class KeptRPCAnswers:
         """The answer that is kept for such a call, if it is still good.
 
         Args:
-            call: What is asked.
-            caller: Who asks.
             sight: Of the caller as a viewer; who does not see all is given what was made for the same sight alone.
         """
         if CLIENT_METHODS[call.method].is_personal:
@@ -171,10 +164,7 @@ class KeptRPCAnswers:
         """The answer that `make` makes, kept; who asks the same meanwhile gets the same one.
 
         Args:
-            call: What is asked.
-            caller: Who asks.
             part: What of the sub-clusters the answer tells of.
-            make: Asks them, and makes one answer of theirs.
             of: The application that is asked for; None where several are. Until it is RUNNING, what its owner is told
                 is for those alone who ask meanwhile.
             is_own: Whether it can tell something to this caller that it does not tell others.

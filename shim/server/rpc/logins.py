@@ -41,12 +41,7 @@ class TicketLogin:
     """Login of clients by ticket.
 
     Attributes:
-        service: First part of the principal that they ask a ticket for.
         host: Its second part.
-        start: Begins a login.
-        principals: Whose principals are which users.
-        qualities: What protects calls afterwards, most wanted first.
-        allow_simple: Whether names are believed all the same.
     """
 
     service: str
@@ -79,7 +74,6 @@ class Logins:
     """Names the callers of a server.
 
     Args:
-        identity: Who may act for whom.
         tokens: Heddle's delegation tokens; None at a server that takes none.
         kerberos: How clients log in by ticket; None where names are believed.
     """

@@ -31,7 +31,6 @@ class _Lines:
         self._numbers = itertools.count(1)
 
     def write(self, exchange: AnsweredCall, operation: str, *, subcluster: str = "", target: str = "") -> None:
-        """Write the line of one answered change, by the name of its operation."""
         caller, failure, status = exchange.caller, exchange.failure, _status(exchange.failure)
         self._audit.record(
             AuditEntry(
@@ -54,8 +53,6 @@ class ClientObserver:
     """Sees every answer of the client RPC server.
 
     Args:
-        metrics: Counts it.
-        audit: Keeps it, if it was a change.
         home_of: Where an application runs, as far as the view knows.
         request_prefix: Beginning of request ids, different for every process.
     """
@@ -73,7 +70,6 @@ class ClientObserver:
         self._home_of = home_of
 
     def __call__(self, exchange: AnsweredCall) -> None:
-        """Write down one answer."""
         method, status = exchange.call.method, _status(exchange.failure)
         self._metrics.request(method, _METHOD, status, exchange.duration_s)
         row = CLIENT_METHODS[method]
@@ -90,8 +86,6 @@ class AdminObserver:
     """Sees every answer of the admin RPC server.
 
     Args:
-        metrics: Counts it.
-        audit: Keeps it, if it was a change.
         request_prefix: Beginning of request ids, different for every process.
     """
 
@@ -100,7 +94,6 @@ class AdminObserver:
         self._lines = _Lines(audit, request_prefix)
 
     def __call__(self, exchange: AnsweredCall) -> None:
-        """Write down one answer."""
         method = exchange.call.method
         self._metrics.request(method, _METHOD, _status(exchange.failure), exchange.duration_s)
         row = ADMIN_METHODS[method]
@@ -116,7 +109,6 @@ def _status(failure: Failure | None) -> int:
 
 
 def _target(exchange: AnsweredCall) -> ApplicationId | None:
-    """The application that was to be changed, if it is one."""
     row, call = CLIENT_METHODS[exchange.call.method], exchange.call
     if not row.field or row.field == "reservation_id":
         return None

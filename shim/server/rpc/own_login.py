@@ -28,8 +28,6 @@ class OwnLogin:
 
     Args:
         above: The login's end towards the home, settled.
-        home: Whose scheduler it is.
-        send: Sends to it.
     """
 
     def __init__(self, above: ClientConnection, home: SubClusterId, send: Callable[[bytes], None]) -> None:
@@ -43,11 +41,9 @@ class OwnLogin:
 
     @property
     def is_open(self) -> bool:
-        """True if a call may still be made."""
         return not self._has_ended
 
     async def call(self, method: str, payload: bytes) -> RPCAnswer:
-        """See `HomeSession.call`."""
         if self._has_ended:
             raise NeverReachedError(self._home, "the ApplicationMaster's connection has ended")
         call_id = self._next_call_id
@@ -84,7 +80,6 @@ class OwnLogin:
         return True
 
     def end(self) -> None:
-        """Tell all that wait that no answer comes."""
         self._has_ended = True
         for waiting in self._pending.values():
             if not waiting.done():

@@ -70,7 +70,6 @@ class ClientUseCases:
     """The services, and what limits them.
 
     Attributes:
-        kept: Lists, counts and reports that are given again.
         rights: Who may see and change which application.
         access: The rule behind them.
         maximum_allocation: The largest container that a user may count on.
@@ -100,7 +99,6 @@ class OwnMethods:
         use_cases: What stands behind the server.
 
     Attributes:
-        table: The coroutines by the methods' names.
         at_once: The same answers, for methods that seldom have to wait; None where they have to now.
     """
 
@@ -228,7 +226,6 @@ class OwnMethods:
         return Made(report) if document is None else _report_of(document)
 
     async def _applications(self, asked: Asked) -> MethodAnswer:
-        """The list as this caller may see it, given again until it changes."""
         request = asked.request
         assert isinstance(request, GetApplicationsRequestProto)  # noqa: S101 - the method's own request class
         return await self._behind.kept.ask(
@@ -323,7 +320,6 @@ def _put_together(
 
     Args:
         payloads: Lists as the clusters told them, each with what tells whose home is elsewhere, if there are several.
-        own: Reports of what none of them may have told.
         limit: How many are wanted; None for all.
         times_ms: Submit times that clusters do not know.
         find: Finds accounts of applications; None if there are none.

@@ -38,7 +38,6 @@ class SchedulerLimits:
     """Limits of ApplicationMasters.
 
     Attributes:
-        connections: How many may be here.
         max_frame_bytes: Largest call of an attempt whose calls are understood; other bytes are not kept.
         set_up_s: A connection that has not logged in by then is cut.
         offer_s: A home that has taken a connection and does not begin the login by then is left for the next one.
@@ -117,7 +116,6 @@ class AMConnection(asyncio.Protocol):
     # -- the ApplicationMaster's transport -----------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take it in."""
         self._transport = kept_alive(transport)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else ""
@@ -166,42 +164,35 @@ class AMConnection(asyncio.Protocol):
 
     @property
     def _home_transport(self) -> asyncio.Transport | None:
-        """The home's transport, if it can be used."""
         transport = None if self._home is None else self._home.transport
         return None if transport is None or transport.is_closing() else transport
 
     # -- both ends -----------------------------------------------------------------------------------------------------
 
     def to_master(self, data: bytes) -> None:
-        """See `Ends`."""
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
     def to_home(self, data: bytes) -> None:
-        """See `Ends`."""
         home = self._home_transport
         if data and home is not None:
             home.write(data)
 
     def close(self) -> None:
-        """See `Ends`."""
         if self._transport is not None:
             self._transport.close()
         self._close_home()
 
     def turn_out(self) -> None:
-        """Cut both, now."""
         if self._transport is not None:
             self._transport.abort()
         self._close_home()
 
     def hold(self, *, is_full: bool) -> None:
-        """See `Ends`."""
         if is_full is not self._is_full:
             self._pace(is_home_slow=self._is_home_slow, is_full=is_full)
 
     def pace(self, *, is_home_slow: bool) -> None:
-        """Take calls only as fast as the home does."""
         self._pace(is_home_slow=is_home_slow, is_full=self._is_full)
 
     def _pace(self, *, is_home_slow: bool, is_full: bool) -> None:
@@ -279,7 +270,6 @@ class AMConnection(asyncio.Protocol):
         return self._context.owner_address(attempt.queue)
 
     async def _offers(self, login: LoginRelay, link: HomeLink, *, is_relay: bool) -> bool:
-        """True if the peer that was connected to begins the login in time."""
         self._home = link
         login.connect(is_relay=is_relay)
         self.to_home(login.above.data_to_send())

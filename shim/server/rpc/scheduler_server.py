@@ -21,9 +21,6 @@ class SchedulerServer:
     Keeps nothing of them: killed and started again, it is found again by ApplicationMasters that connect again.
 
     Args:
-        attempts: Finds their homes.
-        dialler: Connects to the homes.
-        observer: Counts.
         host: Address to bind.
         port: 0 takes a free one.
         limits: What ApplicationMasters may take.

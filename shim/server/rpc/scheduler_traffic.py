@@ -69,9 +69,7 @@ class Ends(Protocol):
         """Send to the ApplicationMaster."""
         ...
 
-    def to_home(self, data: bytes) -> None:
-        """Send to its home."""
-        ...
+    def to_home(self, data: bytes) -> None: ...
 
     def close(self) -> None:
         """End both, once what was written is sent."""
@@ -93,9 +91,7 @@ class Traffic(Protocol):
         """Take bytes of its home."""
         ...
 
-    def end(self) -> None:
-        """Both transports have ended, or will."""
-        ...
+    def end(self) -> None: ...
 
 
 class TransparentRelay:
@@ -109,7 +105,6 @@ class TransparentRelay:
         self._scanner = CallScanner()
 
     def from_am(self, data: bytes) -> None:
-        """First pass it on, then look at it."""
         began_s = time.perf_counter()
         self._ends.to_home(data)
         self._meter.added(time.perf_counter() - began_s)
@@ -118,7 +113,6 @@ class TransparentRelay:
                 self._meter.called(method)
 
     def from_home(self, data: bytes) -> None:
-        """Pass it on."""
         began_s = time.perf_counter()
         self._ends.to_master(data)
         self._meter.added(time.perf_counter() - began_s)
@@ -134,7 +128,6 @@ class Wrapped(TransparentRelay):
     __slots__ = ()
 
     def from_am(self, data: bytes) -> None:
-        """Pass it on: there is nothing to see."""
         began_s = time.perf_counter()
         self._ends.to_home(data)
         self._meter.added(time.perf_counter() - began_s)
@@ -144,11 +137,7 @@ class InterceptingRelay:
     """Each call goes to `AttemptCalls`, one after the other; answers go back under the call's own id.
 
     Args:
-        ends: The transports.
         below: The login's end towards the ApplicationMaster, settled.
-        own: Calls to the home.
-        calls: Who answers.
-        meter: Counts calls.
         max_pending: Calls that may wait; beyond that nothing more is read.
     """
 
@@ -181,7 +170,6 @@ class InterceptingRelay:
         }
 
     def from_am(self, data: bytes) -> None:
-        """Read its calls."""
         self._read(self._below.receive(data))
 
     def _read(self, events: Sequence[ServerEvent]) -> None:
@@ -207,7 +195,6 @@ class InterceptingRelay:
         self._ends.hold(is_full=self._is_full or self._below.has_more)
 
     def from_home(self, data: bytes) -> None:
-        """Read its answers."""
         if not self._own.receive(data):
             self._close()
 
@@ -235,7 +222,6 @@ class InterceptingRelay:
                 """Pings: the home is pinged by nobody, its answers come in time."""
 
     async def _work(self) -> None:
-        """Answer what waits."""
         try:
             while self._waiting:
                 call = self._waiting.popleft()
@@ -328,12 +314,7 @@ def refusal_of_size(method: str, size: int) -> str:
 
 
 def written_anew(method: str, request: Message) -> bytes:
-    """The request as it is passed on: as it was read, and of a long farewell the end of its diagnostics.
-
-    Args:
-        method: That is called.
-        request: As it was decoded.
-    """
+    """The request as it is passed on: as it was read, and of a long farewell the end of its diagnostics."""
     if method != FINISH:
         return request.SerializeToString()
     assert isinstance(request, FinishApplicationMasterRequestProto)  # noqa: S101 - the method's own request

@@ -14,15 +14,10 @@ class RPCServer:
     """Serves a server on one address.
 
     Args:
-        service: What answers.
         host: Address to bind.
         port: 0 takes a free one.
-        limits: What one client may take.
         judge: Says of clients whether what they logged in with is still good; needed where an offer needs a verdict.
         may_be_dropped: Whether a call whose client has gone may end.
-
-    Attributes:
-        connections: Of clients that are there now.
     """
 
     def __init__(
@@ -79,7 +74,6 @@ class Listener:
     """Takes connections on one address, until it is closed.
 
     Args:
-        connect: Makes the protocol of each connection.
         host: Address to bind.
         port: 0 takes a free one.
     """

@@ -118,7 +118,6 @@ class _Central:
 
 
 def central_fifo(run: Run) -> RunOutcome:
-    """First come, first served."""
     return _Central(run, "central-fifo").simulate()
 
 

@@ -129,7 +129,6 @@ def _least_remaining(queue: Sequence[Probe]) -> int | None:
 
 
 def eagle(run: Run) -> RunOutcome:
-    """Run Eagle."""
     return _Eagle(run, run.workload.cutoff_s).simulate()
 
 
@@ -187,5 +186,4 @@ def _short_behind_long(victim: Worker) -> list[Probe]:
 
 
 def hawk(run: Run) -> RunOutcome:
-    """Run Hawk."""
     return _Hawk(run, run.workload.cutoff_s).simulate()

@@ -28,8 +28,6 @@ class JobState:
     """A job on its scheduler: what has been given out.
 
     Attributes:
-        job: The job.
-        is_long: Whether it is scheduled as a long one.
         estimate_s: Estimated duration of each of its tasks.
         remaining_s: Estimated work that is not given out, as workers know it; negative when nothing is left.
         n_given: Tasks given out so far.
@@ -43,7 +41,6 @@ class JobState:
 
     @property
     def n_left(self) -> int:
-        """Tasks that are not given out yet."""
         return self.job.n_tasks - self.n_given
 
 
@@ -60,7 +57,6 @@ class Worker:
     """A worker with one slot.
 
     Attributes:
-        number: Its number.
         queue: Its probes, in the order of their arrival.
         is_idle: Whether its slot is free.
         runs_long: Whether it runs a task of a long job, or waits for one.
@@ -111,7 +107,6 @@ class LateBinding:
         self._first_long = len(self._workers) - math.ceil(len(self._workers) * LONG_PARTITION)
 
     def simulate(self) -> RunOutcome:
-        """Run the workload."""
         self._run.start_arrivals(self._arrive)
         self._engine.run()
         return self._run.outcome(self.policy, uses_estimates=True)

@@ -43,7 +43,6 @@ class WorkTable:
     def _least(
         self, workers: Sequence[Worker], first: int, n_tasks: int, estimate_s: int, *, now_s: float, round_trip_s: float
     ) -> list[int]:
-        """The worker with the least work for each task in turn."""
         waits = [
             (queued_s and self._left_s(workers[number], queued_s, now_s, round_trip_s), number)
             for number, queued_s in enumerate(self.queued_s[first:], start=first)
@@ -63,7 +62,6 @@ class WorkTable:
         return round_trip_s + queued_s - min(now_s - worker.long_since_s, worker.running_estimate_s)
 
     def end(self, number: int, estimate_s: int) -> None:
-        """A task ended on the worker."""
         self.queued_s[number] -= estimate_s
         if not self.queued_s[number]:
             self._idle |= 1 << number
@@ -114,5 +112,4 @@ class _CentralLeastWorkLeft(LeastWorkLeft):
 
 
 def central_least_work_left(run: Run) -> RunOutcome:
-    """Every job centrally, by least work left."""
     return _CentralLeastWorkLeft(run).simulate()

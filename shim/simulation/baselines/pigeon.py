@@ -171,5 +171,4 @@ def _summary(workers: Sequence[int]) -> dict[int, int]:
 
 
 def pigeon(run: Run) -> RunOutcome:
-    """Run Pigeon."""
     return _Pigeon(run).simulate()

@@ -114,7 +114,6 @@ class Application:
     """An application.
 
     Attributes:
-        order: What was submitted.
         state: As the ResourceManager shows it (`YarnApplicationState`).
         granted: Live containers as they were granted: what nodes tell of after a restart carries as much.
         saved_s: From when on its ResourceManager knows it after a restart, in virtual time.
@@ -141,7 +140,6 @@ class Application:
 
     @property
     def attempt(self) -> ModelledAttempt:
-        """The newest attempt."""
         return self.attempts[-1]
 
     @property
@@ -150,6 +148,5 @@ class Application:
         return {name: each for attempt in self.attempts for name, each in attempt.containers.items()}
 
     def at_queue(self, path: str) -> "Application":
-        """The same in a queue with its full path."""
         self.order = replace(self.order, queue=path)
         return self

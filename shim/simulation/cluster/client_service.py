@@ -49,7 +49,6 @@ class ModelledClientService:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster of this ResourceManager."""
         return self._manager.spec.name
 
     async def close(self) -> None:

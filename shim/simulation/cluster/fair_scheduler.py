@@ -46,7 +46,6 @@ class FairScheduler(CapacityScheduler):
         return self._capacity
 
     def steady_share(self, queue: ModelledQueue) -> ResourceVector:
-        """Share of a queue while all queues want everything."""
         weights = sum(each.spec.percent for each in self.queues.values())
         return self.share(100.0 * queue.spec.percent / weights)
 
@@ -71,7 +70,6 @@ class FairScheduler(CapacityScheduler):
         return ResourceVector(max(0, min(share.memory_mib - used.memory_mib, free)), max(0, share.vcores - used.vcores))
 
     def _demand_mib(self, queue: ModelledQueue) -> int:
-        """Memory that a queue holds and wants."""
         return queue.used.memory_mib + sum(_mib(key, count) for key, count in self.pending_in(queue.path))
 
     def _next(self, node: ModelledNode) -> Allocation | None:

@@ -41,15 +41,12 @@ class DirectCalls:
     session: HomeSession
 
     async def register(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return await self.session.call(REGISTER, payload_untrusted)
 
     async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return await self.session.call(ALLOCATE, payload_untrusted)
 
     async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return await self.session.call(FINISH, payload_untrusted)
 
 
@@ -81,9 +78,6 @@ class ModelledFederation:
         """Make the clusters; nothing runs yet.
 
         Args:
-            specs: The clusters.
-            clock: Of the run.
-            seed: Of the run.
             settings: How ApplicationMasters behave.
         """
         made: dict[SubClusterId, ModelledCluster] = {}
@@ -101,7 +95,6 @@ class ModelledFederation:
         return ModelledCluster(manager, WebService(manager), ModelledClientService(manager), MasterService(manager))
 
     def __getitem__(self, name: str) -> ModelledCluster:
-        """A cluster by its name."""
         return self.clusters[SubClusterId(name)]
 
     def begin(self) -> None:

@@ -17,8 +17,6 @@ class ModelledStage:
 
     Attributes:
         durations_s: How long each task's program runs; known to nobody but the container that runs it.
-        needs: Stages, by their number, that must be done before.
-        size: Of each container.
         hosts: For each task the hosts that have its data; empty where no task has any.
         elsewhere: Run time of a task on another host than those, as a multiple.
         asks: Whether its master asks for these hosts before others, for them alone (`relaxLocality` off), or for any.
@@ -32,7 +30,6 @@ class ModelledStage:
     asks: Literal["soft", "hard", "none"] = "soft"
 
     def takes_s(self, task: int, host: str) -> float:
-        """Run time of a task on a host."""
         is_near = not self.hosts or not self.hosts[task] or host in self.hosts[task]
         return self.durations_s[task] * (1.0 if is_near else self.elsewhere)
 
@@ -43,7 +40,6 @@ class ModelledJob:
 
     Attributes:
         arrival_s: When its client submits it, in virtual time.
-        stages: At least one.
         master: Size of its ApplicationMaster.
         deadline_s: Seconds from its submission to its deadline; 0 for none.
         gang: How many of its first containers it must have together; 0 where each is by itself.
@@ -67,7 +63,6 @@ class ModelledJob:
 
     @property
     def tasks(self) -> int:
-        """Count of tasks."""
         return sum(len(stage.durations_s) for stage in self.stages)
 
     @property

@@ -40,9 +40,6 @@ from shim.simulation.cluster.spec import ModelledClusterSpec, Timing
 class ModelledProcess:
     """The life of a process.
 
-    Args:
-        name: For messages.
-
     Attributes:
         is_up: Whether it runs, or is stopped (SIGSTOP).
         lives: How often it was started.
@@ -56,7 +53,6 @@ class ModelledProcess:
 
     @property
     def life(self) -> int | None:
-        """Start of it that answers; None while it is down or stopped."""
         return self.lives if self.is_up and self._awake.is_set() else None
 
     @property
@@ -65,7 +61,6 @@ class ModelledProcess:
         return self.is_up and not self._awake.is_set()
 
     def begin_life(self) -> None:
-        """Start it."""
         self.lives += 1
         self.is_up = True
         self._awake.set()
@@ -81,7 +76,6 @@ class ModelledProcess:
             self._awake.clear()
 
     def resume(self) -> None:
-        """Let it go on (SIGCONT)."""
         self._awake.set()
 
     async def reach(self) -> None:
@@ -112,8 +106,6 @@ class ModelledResourceManager(ModelledProcess):
     """The ResourceManager of one cluster, with its nodes.
 
     Args:
-        spec: The cluster.
-        clock: For times that documents show.
         rng: Where phases of heartbeats are drawn from.
         program: What the ApplicationMaster of an application runs.
     """
@@ -225,7 +217,6 @@ class ModelledResourceManager(ModelledProcess):
         return True
 
     def beat(self, node: NodeManager) -> list[ContainerId]:
-        """A heartbeat of a node; returns what it is to stop."""
         name = node.spec.id
         if name not in self.scheduler.nodes:
             self.enter(node)
@@ -299,7 +290,6 @@ class ModelledResourceManager(ModelledProcess):
         self._finish(application, "FINISHED", status, diagnostics)
 
     def find(self, container: ContainerId) -> ModelledContainer | None:
-        """A live container."""
         application = self.applications.get(container.attempt.application)
         if application is None:
             return None
@@ -356,7 +346,6 @@ class ModelledResourceManager(ModelledProcess):
             self.scheduler.reserve_master(order.queue, order.master)
 
     def _retire(self, application: Application, attempt: ModelledAttempt) -> None:
-        """An attempt is over."""
         order = application.order
         self.scheduler.remove(attempt.id)
         if attempt.is_active and not order.is_unmanaged:
@@ -438,12 +427,10 @@ class ModelledResourceManager(ModelledProcess):
     # -- what is shown -----------------------------------------------------------------------------------------------
 
     def used(self) -> ResourceVector:
-        """Sum of all containers."""
         return sum((node.used for node in self.scheduler.nodes.values()), ResourceVector())
 
 
 def _attempt_of(application: Application, container: ContainerId) -> ModelledAttempt | None:
-    """The attempt to which a container belongs, if that may still have it."""
     return next((each for each in application.attempts if each.id == container.attempt), None)
 
 
@@ -452,7 +439,6 @@ def silent_nodes(heard_s: Mapping[NodeId, float], now_s: float, timing: Timing) 
 
     Args:
         heard_s: The time of each node's last heartbeat.
-        now_s: The time.
         timing: How long is too long.
     """
     return [node for node, at_s in heard_s.items() if now_s - at_s > timing.node_expiry_s]

@@ -11,7 +11,6 @@ class MasterAccount:
 
     Attributes:
         granted: Every container that an answer gave, and how often.
-        ended: Every container whose end an answer told, and how often.
         started_s: When each task's program was started first, by stage and task.
         done_s: When its last task was known to have ended; None before.
         at_data: Tasks that started at a host that has their data, of the `named` ones for which any has.

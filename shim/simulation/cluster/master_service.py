@@ -174,11 +174,9 @@ class MasterLogin:
 
     @property
     def is_open(self) -> bool:
-        """Always: each call finds out by itself."""
         return True
 
     async def call(self, method: str, payload: bytes) -> RPCAnswer:
-        """Make a call."""
         return await self.service.call(self.attempt, method, payload)
 
 

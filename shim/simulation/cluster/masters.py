@@ -48,17 +48,11 @@ class MasterFailedError(HeddleError):
 class MasterCalls(Protocol):
     """A connection to the scheduler, as `AttemptCalls`; broken ones are made anew by the caller of `connect`."""
 
-    async def register(self, payload_untrusted: bytes) -> RPCAnswer:
-        """`registerApplicationMaster`."""
-        ...
+    async def register(self, payload_untrusted: bytes) -> RPCAnswer: ...
 
-    async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
-        """`allocate`."""
-        ...
+    async def allocate(self, payload_untrusted: bytes) -> RPCAnswer: ...
 
-    async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
-        """`finishApplicationMaster`."""
-        ...
+    async def finish(self, payload_untrusted: bytes) -> RPCAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +60,6 @@ class MasterSettings:
     """Settings of modelled ApplicationMasters.
 
     Attributes:
-        heartbeat_s: From one `allocate` to the next.
         retry_s: From a connection that broke to the next.
         most_failures: A task that failed so often fails its application.
         task_timeout_s: A task whose container says nothing for longer is run again (`mapreduce.task.timeout`).
@@ -99,14 +92,8 @@ class ModelledMaster:
     """One attempt.
 
     Args:
-        attempt: Whose.
-        job: What it runs.
         connect: Opens a connection to its scheduler; raises a `ResourceManagerError` where nobody answers.
         launch: Starts a program of so many seconds in a container, by the start of the ResourceManager that gave it.
-        pings: Whether a container says that it runs.
-        now_s: Virtual time.
-        account: Of the application.
-        settings: How it behaves.
     """
 
     def __init__(

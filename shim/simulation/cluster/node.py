@@ -140,7 +140,6 @@ class NodeManager:
         self._running[container].program = task
 
     def stop(self, container: ContainerId) -> None:
-        """Stop a container, if it runs."""
         held = self._running.get(container)
         if held is None:
             return

@@ -98,7 +98,6 @@ class CapacityScheduler:
 
     @property
     def capacity(self) -> ResourceVector:
-        """All nodes that are there."""
         return self._capacity
 
     def add_node(self, spec: NodeManagerSpec) -> None:
@@ -119,7 +118,6 @@ class CapacityScheduler:
     # -- attempts ----------------------------------------------------------------------------------------------------
 
     def add(self, attempt: ApplicationAttemptId, queue: str, user: str) -> None:
-        """An attempt may have containers from now on."""
         self._attempts[attempt] = _Attempt(attempt, self.queues[queue], user)
 
     def remove(self, attempt: ApplicationAttemptId) -> None:
@@ -153,14 +151,12 @@ class CapacityScheduler:
             known.blacklist.difference_update(removed)
 
     def pending(self, attempt: ApplicationAttemptId | None = None) -> Iterator[tuple[AskKey, int]]:
-        """Waiting asks of one attempt, or of all."""
         for known in self._attempts.values():
             if attempt in (None, known.id):
                 for key, wanted in known.wanted.items():
                     yield key, wanted.counts.get(ANY, 0)
 
     def pending_in(self, queue: str) -> list[tuple[AskKey, int]]:
-        """Waiting asks in a queue."""
         return [
             (key, wanted.counts.get(ANY, 0))
             for known in self._attempts.values()
@@ -171,7 +167,6 @@ class CapacityScheduler:
     # -- amounts -----------------------------------------------------------------------------------------------------
 
     def take(self, node: NodeId, queue: str, user: str, application: ApplicationId, amount: ResourceVector) -> None:
-        """Count a container."""
         state, held = self.queues[queue], self.nodes[node]
         held.used += amount
         held.containers += 1
@@ -180,7 +175,6 @@ class CapacityScheduler:
         state.applications[application] = state.applications.get(application, _NOTHING) + amount
 
     def release(self, node: NodeId, queue: str, user: str, application: ApplicationId, amount: ResourceVector) -> None:
-        """A container is no more."""
         state, held = self.queues[queue], self.nodes.get(node)
         if held is not None:
             held.used -= amount
@@ -196,7 +190,6 @@ class CapacityScheduler:
         self.queues[queue].masters += amount
 
     def release_master(self, queue: str, amount: ResourceVector) -> None:
-        """An ApplicationMaster counts no more."""
         self.queues[queue].masters -= amount
 
     def may_start_master(self, queue: str, amount: ResourceVector) -> bool:
@@ -207,7 +200,6 @@ class CapacityScheduler:
         return (state.masters + amount).fits_in(self.room_for_masters(state))
 
     def room_for_masters(self, queue: ModelledQueue) -> ResourceVector:
-        """Part of a queue that its ApplicationMasters may have together."""
         return self.share(max(queue.spec.percent, queue.spec.most_percent) * queue.spec.am_share)
 
     def headroom(self, attempt: ApplicationAttemptId) -> ResourceVector:

@@ -109,7 +109,6 @@ class ModelledClusterSpec:
 
     @property
     def capacity(self) -> ResourceVector:
-        """All nodes together."""
         return sum((node.size for node in self.nodes), ResourceVector())
 
     @classmethod
@@ -129,13 +128,7 @@ class ModelledClusterSpec:
 
         Args:
             name: Of the cluster; its nodes are called `NAME-n1` and so on.
-            nodes: How many.
-            size: Of each node.
             racks: How many; one is Hadoop's `/default-rack`.
-            epoch: See above.
-            queues: See above.
-            timing: See above.
-            scheduler: See above.
         """
         made = tuple(
             NodeManagerSpec(

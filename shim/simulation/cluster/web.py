@@ -45,7 +45,6 @@ class WebService(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster of this ResourceManager."""
         return self._manager.spec.name
 
     async def close(self) -> None:
@@ -158,7 +157,6 @@ class WebService(ResourceManager):
         }
 
     def _fair(self, scheduler: FairScheduler) -> dict[str, Any]:
-        """The tree of a FairScheduler."""
         leaves = [self._fair_leaf(scheduler, queue) for queue in scheduler.queues.values()]
         used = sum((queue.used for queue in scheduler.queues.values()), ResourceVector())
         root = {"queueName": "root", "schedulingPolicy": "fair", "childQueues": {"queue": leaves}}

@@ -21,7 +21,6 @@ class StageTasks:
         stated_s: What the submitter states of one task's run time; 0 for nothing.
         parents: Numbers of the stages that end before it begins.
         places: Rows of the nodes that hold the data of each task; empty where nothing is preferred.
-        is_gang: Whether all of its tasks start together or none does.
         tags: Of containers of a long-running service; empty for tasks.
     """
 
@@ -56,7 +55,6 @@ class PolicyJob:
 
     @property
     def n_tasks(self) -> int:
-        """Tasks of all stages."""
         return sum(len(stage.durations_s) for stage in self.stages)
 
 
@@ -65,7 +63,6 @@ class ModelledSite:
     """Nodes of one cluster.
 
     Attributes:
-        capacity: What each of the nodes has.
         n_nodes: How many there are, `rack_size` in each rack.
         constraints: What services want of their places; `keep_free` is what a node should keep for tasks.
         rack_factor: Run time in the rack of the data, as a multiple of that at the data; `far_factor` elsewhere.

@@ -18,14 +18,12 @@ class RunFigures:
         starts: Tasks that started at their data, in the rack of it, and elsewhere; those without data are not in it.
         response_s: From arrival to end, by job; NaN for one that has not ended.
         longest_wait_s: The longest that a ready stage waited for its first container.
-        cycles: How many were run.
         met: Jobs with a deadline that met it; `missed` likewise.
         makespan_s: When the last job ended.
         busy: Part of the capacity of the scarcest resource that was in use, over the run.
         promised_s: Containers that jobs could count on, times seconds; 0 for a policy that promises none.
         promised_work_s: Run time of the tasks of the jobs with a deadline that ended.
         broken: Parts of the running services' containers whose constraints were broken, after each start of any.
-        solver_plans: Plans that a solver made.
         service_waits_s: From the arrival of each service to its first container.
     """
 
@@ -50,7 +48,6 @@ class RunFigures:
 
     @property
     def rack_local(self) -> float:
-        """Part that started at it or in its rack."""
         return (self.starts[0] + self.starts[1]) / max(1, sum(self.starts))
 
     @property
@@ -60,12 +57,10 @@ class RunFigures:
 
     @property
     def violated(self) -> float:
-        """Mean of `broken`."""
         return float(np.mean(self.broken)) if self.broken else 0.0
 
     @property
     def service_wait_s(self) -> float:
-        """Mean of `service_waits_s`."""
         return float(np.mean(self.service_waits_s)) if self.service_waits_s else 0.0
 
     @property

@@ -146,7 +146,6 @@ def policy_job(job: SLSJob, rows: Mapping[str, int]) -> PolicyJob:
     the largest of a type is its size.
 
     Args:
-        job: As it was read.
         rows: Nodes by their names; places that are none of them are left out.
     """
     ordered = list(job.tasks)

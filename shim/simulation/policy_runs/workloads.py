@@ -174,7 +174,6 @@ def _former(stages: Sequence[QueryStage]) -> tuple[FormerStage, ...]:
 
 
 def drawn_queries(seed: int, n_jobs: int, n_nodes: int, load: float) -> tuple[list[PolicyJob], ModelledSite]:
-    """The same with three queries that are drawn."""
     rng = seeded(seed, "queries")
     former = {}
     for name in ("first", "second", "third"):

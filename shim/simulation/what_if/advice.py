@@ -45,7 +45,6 @@ class PolicyAdvice:
         gains: Part of the mean completion that it saves against the policy in force, by window.
         p95_s: 95th percentile of completion, over all windows.
         slower: Part of the applications that end more than 5 % later than by the policy in force.
-        why_not: Why it did not run.
     """
 
     policy: str
@@ -115,7 +114,6 @@ class Sample:
     """A history that policies are judged on.
 
     Attributes:
-        clusters: Where it runs.
         base: The configuration; its queues keep everything but their policy.
         windows: How many there are, if there are enough applications.
         seed: Of the first window; the next has the next.
@@ -138,8 +136,6 @@ def advise_on(
     """Run a history by each policy; the fastest first, then those that do not run.
 
     Args:
-        sample: What ran, and where.
-        against: The policy in force.
         policies: To judge beside it.
         advance: Told how many more applications have ended, over all.
 

@@ -62,7 +62,6 @@ def read_clusters(file: Path, queues: Sequence[str]) -> tuple[ModelledClusterSpe
 
     Args:
         file: TOML, `[[cluster]]` tables.
-        queues: Full paths that a cluster without queues of its own has.
 
     Raises:
         ConfigError: If it cannot be read, or is wrong.

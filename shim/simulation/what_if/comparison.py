@@ -36,7 +36,6 @@ class ReplayMatch:
     """Nearness of a replay of the present to what happened; in seconds, over the applications known in both.
 
     Attributes:
-        jobs: How many these are.
         real_mean_s: Mean in the history; `replay_mean_s` that in the replay.
         error_s: Mean of the absolute differences, application by application.
     """
@@ -51,9 +50,7 @@ def figures_of_history(jobs: Sequence[PastJob], leaves: Sequence[str], capacity_
     """Take figures from a history, by full path of the queue.
 
     Args:
-        jobs: Of the history.
         leaves: Leaf queues of the present clusters.
-        capacity_mib: Memory of these.
     """
     used = dict.fromkeys(leaves, 0.0)
     for job in jobs:
@@ -144,5 +141,4 @@ def match_of(jobs: Sequence[PastJob], outcome: YarnOutcome) -> dict[str, ReplayM
 
 
 def row_of(path: str, columns: Mapping[str, Mapping[str, Figures]]) -> dict[str, Any]:
-    """A queue with its figures by column."""
     return {"queue": path, **{name: dict(column.get(path, {})) for name, column in columns.items()}}

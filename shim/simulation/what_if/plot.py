@@ -26,8 +26,6 @@ def distributions(jobs: Sequence[PastJob], history: str, outcomes: Mapping[str, 
     """Waiting and completion of each application, really and in each replay.
 
     Args:
-        jobs: Of the history.
-        history: Name of its column.
         outcomes: Of the replays, by their columns.
     """
     found: Distributions = {
@@ -44,7 +42,6 @@ def plot_comparison(drawn: Distributions, columns: Mapping[str, Mapping[str, Fig
     """Draw how waiting and completion are distributed, and the use of memory by queue.
 
     Args:
-        drawn: As `distributions` gives it.
         columns: Figures by column and queue; the queues that use most are drawn.
         path: Ends in `.png` or `.svg`.
 
@@ -81,7 +78,6 @@ def plot_comparison(drawn: Distributions, columns: Mapping[str, Mapping[str, Fig
 
 
 def _by_use(columns: Mapping[str, Mapping[str, Figures]]) -> list[str]:
-    """Queues of any column, those that use most first."""
     use: dict[str, float] = {}
     for column in columns.values():
         for path, figures in column.items():
@@ -103,11 +99,7 @@ def comparison_figures(
     """Gather what is drawn of a comparison.
 
     Args:
-        jobs: Of the history.
-        history: Name of its column.
-        outcomes: Of the replays, by their columns.
         columns: Heading and key of each column of the table.
-        rows: Its rows.
     """
     figures = FiguresFile(f"what if: {len(jobs)} applications", columns, rows)
     for title, values in distributions(jobs, history, outcomes).items():

@@ -65,8 +65,6 @@ def history_of_text(text_untrusted: str, source: str, most_jobs: int) -> Recorde
 
     Args:
         text_untrusted: At most 64 MiB.
-        source: What messages call it.
-        most_jobs: Only the first so many by their submission.
 
     Raises:
         BadRequestError: If it is neither, or has no application that ended.

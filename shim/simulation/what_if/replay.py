@@ -45,7 +45,6 @@ class Side:
     """One of the worlds that are compared.
 
     Attributes:
-        name: Of its column.
         config: With the sub-clusters that are modelled.
     """
 
@@ -59,9 +58,6 @@ class WhatIf:
     """Result of a comparison.
 
     Attributes:
-        columns: Figures by column and queue.
-        match: Of the first side.
-        outcomes: By side.
         startup_s: What an application takes from its launch to its end beside its tasks, in the first side.
         failed: Applications that did not end well, by side, with the reason.
         errors_s: Mean error of completion in each replay of the present, the first before lengths were fitted.
@@ -76,7 +72,6 @@ class WhatIf:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each queue, that of all of them first."""
         paths = sorted({path for column in self.columns.values() for path in column})
         return [row_of(path, self.columns) for path in paths]
 
@@ -90,7 +85,6 @@ def config_over(
     """A configuration over modelled clusters: its own decisions, none of its addresses, files and secrets.
 
     Args:
-        config: As it is in production.
         clusters: Instead of its sub-clusters.
         policy: Instead of its queues and mappings.
         source: Where these are written, for messages.
@@ -130,10 +124,6 @@ def compare(
     """Replay a history under each side; the first one is the present.
 
     Args:
-        history: What ran.
-        sides: At least one.
-        seed: Of all replays.
-        task_s: See `modelled`.
         rounds: See `fit_lengths`.
         advance: Told how many more applications have ended, over all sides.
 
@@ -202,7 +192,6 @@ class FittedReplay:
 
     Attributes:
         lengths_s: Of the tasks of applications, by name.
-        outcome: Of that replay.
         errors_s: Mean error of completion in each round, the first before anything was fitted.
     """
 
@@ -226,9 +215,7 @@ def fit_lengths(
     """Replay the present until `rounds` corrections have been tried; the best replay counts.
 
     Args:
-        jobs: Of the history.
         replay: The present with tasks of these lengths, by the names of applications; others have their whole run.
-        startup_s: See `modelled`.
         rounds: Corrections; with 0 the present is replayed once. Fewer are made where none could help.
     """
     wanted = [job for job in jobs if is_fittable(job)]

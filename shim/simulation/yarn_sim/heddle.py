@@ -62,7 +62,6 @@ class ModelledHeddle:
     """`heddle serve` as one process, or `heddle gm`; `start` it again after `kill`.
 
     Args:
-        world: What it stands on.
         name: Of the process, as links of the network name it.
         is_master: Whether it is one of several Global Masters, with the Local Masters elsewhere.
 
@@ -184,7 +183,6 @@ class ModelledHeddle:
             self._take_masters(master)
 
     def _take_masters(self, master: GlobalMasterParts) -> None:
-        """Tell the others where this one takes ApplicationMasters."""
         address = self.scheduler_address
         self.world.schedulers[address] = self
         self.gate.spawn(self._watched("addresses", lambda: master.addresses.run(address)), "addresses")
@@ -262,7 +260,6 @@ class ModelledHeddle:
 
         Args:
             sender: Where it comes from, as links of the network name it.
-            attempt_id: Whose it is.
             was_passed_on: Whether another Global Master passes it on; it goes no further then.
 
         Raises:
@@ -342,9 +339,7 @@ class Connection:
     """One connection of an ApplicationMaster: implements `MasterCalls` as `InterceptingRelay` answers.
 
     Attributes:
-        gate: The process that answers.
         link: Sender and receiver.
-        calls: What the process does.
         bugs: Told of exceptions that no caller is told as what they are.
     """
 
@@ -355,15 +350,12 @@ class Connection:
     bugs: list[str]
 
     async def register(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return await self._call("register", lambda: self.calls.register(payload_untrusted))
 
     async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return await self._call("allocate", lambda: self.calls.allocate(payload_untrusted))
 
     async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return await self._call("finish", lambda: self.calls.finish(payload_untrusted))
 
     async def _call(self, name: str, work: Callable[[], Coroutine[Any, Any, RPCAnswer]]) -> RPCAnswer:
@@ -392,15 +384,12 @@ class RefusedLogin:
     attempt: ApplicationAttemptId
 
     async def register(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return self._refuse(payload_untrusted)
 
     async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return self._refuse(payload_untrusted)
 
     async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
         return self._refuse(payload_untrusted)
 
     def _refuse(self, _: bytes) -> RPCAnswer:
@@ -438,8 +427,6 @@ class ModelledLocalMaster:
     """One process for a sub-cluster, active or standing by; `start` it again after `kill`.
 
     Args:
-        world: What it stands on.
-        subcluster: Whose Local Master it is.
         name: Of the process, as links of the network name it.
 
     Attributes:

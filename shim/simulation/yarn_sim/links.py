@@ -84,12 +84,7 @@ class _Wire:
 
 
 class _End:
-    """One end of a link: implements `MasterLink`.
-
-    Args:
-        peer: Who is at the other end.
-        gate: Of the process at this end.
-    """
+    """One end of a link: implements `MasterLink`."""
 
     def __init__(self, peer: str, address: str, gate: ProcessGate) -> None:
         self.peer = peer
@@ -100,11 +95,9 @@ class _End:
         self._incoming: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     async def send(self, frame: Frame) -> None:
-        """See `MasterLink`."""
         await self.send_encoded(encode_frame(frame))
 
     async def send_encoded(self, data: bytes) -> None:
-        """See `MasterLink`."""
         await self.gate.through()
         if not self.is_open or self.wire is None:
             raise MasterLinkError(f"the link to {self.peer} is broken")
@@ -112,7 +105,6 @@ class _End:
         await asyncio.sleep(0)
 
     async def receive(self) -> Frame:
-        """See `MasterLink`."""
         data = await self._incoming.get() if self.is_open else None
         await self.gate.through()
         if data is None:
@@ -120,7 +112,6 @@ class _End:
         return decode_frame_untrusted(data)
 
     async def close(self, reason: str = "") -> None:
-        """See `MasterLink`."""
         del reason
         self.hang_up()
 
@@ -176,21 +167,15 @@ class _Listener:
 
 @dataclass(slots=True)
 class ModelledLinks:
-    """All links between the masters of a run.
-
-    Attributes:
-        network: What they go over.
-    """
+    """All links between the masters of a run."""
 
     network: ModelledNetwork
     _listeners: dict[str, _Listener] = field(default_factory=dict)
 
     def listen(self, address: str, role: str, gate: ProcessGate, accept: AcceptLink) -> None:
-        """Have a process take links at an address, until it dies."""
         self._listeners[address] = _Listener(role, gate, accept)
 
     def dialer(self, role: str, gate: ProcessGate) -> "ModelledDialer":
-        """The dialler of a process."""
         return ModelledDialer(self, role, gate)
 
     async def connect(self, me: str, gate: ProcessGate, address: str, expected: str) -> _End:
@@ -229,7 +214,6 @@ class ModelledDialer:
     gate: ProcessGate
 
     async def dial(self, address: str, *, expected: str) -> _End:
-        """See `MasterDialer`."""
         await self.gate.through()
         made = await self.links.connect(self.role, self.gate, address, expected)
         await self.gate.through()

@@ -36,11 +36,9 @@ class ModelledNetwork:
     Attributes:
         rng: Where losses and delays are drawn from.
         hop_s: How long a message takes at least.
-        jitter_s: How much longer it may take.
         loss: Part of the messages that is lost.
         repeats: Part of the requests that arrive twice; the second answer is dropped.
         cut: Links that lose everything, as (sender, receiver).
-        messages: How many were sent, by kind.
     """
 
     rng: random.Random
@@ -64,8 +62,6 @@ class ModelledNetwork:
 
         Args:
             link: Sender and receiver.
-            kind: What is counted.
-            work: What the receiver does.
             timeout_s: How long the sender waits; None for as long as it takes.
 
         Raises:
@@ -78,7 +74,7 @@ class ModelledNetwork:
         except TimeoutError as exc:
             raise NoAnswerError(link[1], f"no answer within {timeout_s} s") from exc
 
-    async def ask(  # noqa: D417 - the rest as of `carry`
+    async def ask(
         self,
         gate: ProcessGate,
         receiver: SubClusterId,
@@ -89,7 +85,6 @@ class ModelledNetwork:
         """Carry a request of a process that may be stopped or dead, before it is sent and when it is answered.
 
         Args:
-            gate: The sender.
             timeout_s: How long it waits; None for as long as its calls wait at most.
         """
         await gate.through()
@@ -134,11 +129,9 @@ class NetworkedManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster of this ResourceManager."""
         return self._inner.subcluster
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
-        """See `ResourceManager`."""
         kind = "poll" if request.method == "GET" else "submission"
         return await self._network.ask(
             self._gate, self.subcluster, kind, lambda: self._inner.forward(request), timeout_s
@@ -158,11 +151,9 @@ class NetworkedRPC:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Sub-cluster of this ResourceManager."""
         return self.inner.subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
-        """See `ResourceManagerRPC`."""
         return await self.network.ask(self.gate, self.subcluster, "rpc", lambda: self.inner.call(call), timeout_s)
 
     async def close(self) -> None:
@@ -185,7 +176,6 @@ class _Login:
         return not self.gate.is_dead
 
     async def call(self, method: str, payload: bytes, *, timeout_s: float | None = None) -> RPCAnswer:
-        """See `SchedulerLogin`."""
         kind = "allocate" if method == ALLOCATE else "session"
         return await self.network.ask(
             self.gate, self.subcluster, kind, lambda: self.service.call(self.attempt, method, payload), timeout_s
@@ -204,10 +194,8 @@ class NetworkedLogins:
     gate: ProcessGate
 
     def log_in(self, subcluster: SubClusterId, token: bytes) -> SchedulerLogin:
-        """A login by token."""
         identifier, _ = token_parts(token)
         return self.at(subcluster, ApplicationAttemptId.parse(identifier.decode()))
 
     def at(self, subcluster: SubClusterId, attempt: ApplicationAttemptId) -> _Login:
-        """The login of an attempt."""
         return _Login(self.clusters[subcluster].masters, subcluster, attempt, self.network, self.gate)

@@ -37,7 +37,6 @@ class Proposals:
 
     Attributes:
         verdicts: What Local Masters said, by the verdict.
-        conflicts: Rejections, by what was in the way.
         offers: Containers that were offered to some Global Master, by what became of them.
         repairs: Promised containers that were not granted in time.
     """
@@ -52,7 +51,6 @@ class ModelledFront:
     """`heddle serve` as one process, or Global Masters with a Local Master for each cluster.
 
     Args:
-        world: What they stand on.
         global_masters: How many; 0 for `heddle serve`.
     """
 
@@ -64,7 +62,6 @@ class ModelledFront:
         self._turn = 0
 
     def start(self) -> None:
-        """Start every process."""
         for local_master in self._local_masters:
             local_master.start()
         for heddle in self._heddles:
@@ -75,7 +72,6 @@ class ModelledFront:
         return self._heddles[self._turn % len(self._heddles)]
 
     async def connect(self, cluster: SubClusterId, attempt: ApplicationAttemptId) -> MasterCalls:
-        """Give an ApplicationMaster a connection."""
         return await self._next().connect(f"{cluster} nodes", attempt)
 
     async def issue(self) -> ApplicationId:
@@ -142,11 +138,9 @@ class YarnSetting:
     """One run.
 
     Attributes:
-        clusters: What is modelled.
         config: Sections of `heddle.toml`, without the sub-clusters; or all of it, with those that are modelled.
         hop_s: How long a message takes.
         masters: How ApplicationMasters behave.
-        shares_files: See `a_config`.
         global_masters: How many, with a Local Master for each cluster; 0 for one `heddle serve`.
     """
 
@@ -166,7 +160,6 @@ class ManagerTimes:
 
     Attributes:
         launched_s: When its first ApplicationMaster was launched.
-        ended_s: When it ended.
         mib_s: Memory times seconds of all its containers; `vcore_s` likewise.
     """
 
@@ -186,7 +179,6 @@ class YarnOutcome:
         waits_s: Of each task, from the arrival of its job to its start.
         at_data: Part of the tasks with data on some host that started at one that has it; 1 if there are none.
         used: Container-seconds of memory (MiB x s) by cluster and queue.
-        messages: How many were sent, by kind.
         surplus: Containers that ApplicationMasters got and gave back, as their last ask came after the grant.
         times: Of each job that succeeded, by its name.
         failed: Jobs that did not succeed, with the reason.
@@ -224,7 +216,6 @@ def a_config(clusters: Sequence[ModelledClusterSpec], text: str = "", *, shares_
     """A configuration of modelled clusters.
 
     Args:
-        clusters: They.
         text: Sections in TOML.
         shares_files: Whether the clusters name one file system together, so that applications span by themselves.
 
@@ -245,8 +236,6 @@ def play(
     """Run jobs to their ends.
 
     Args:
-        setting: The clusters and what stands before them.
-        jobs: They.
         advance: Told once in a virtual minute how many more jobs have ended.
     """
     return run_in_virtual_time(_play(setting, jobs, advance))
@@ -407,7 +396,6 @@ class _Ends:
 
     @property
     def are_all_over(self) -> bool:
-        """Return whether all have ended."""
         return all(self.of(name) is not None for name in self.names)
 
 

@@ -16,9 +16,7 @@ class StoreFaults:
     """Faults of the database.
 
     Attributes:
-        rng: Where faults are drawn from.
         takes_s: Half the time of an operation: before it is done, and after.
-        is_away: Whether nothing is answered.
         refuses: Part of the operations that fail, with nothing written.
         loses: Part of the operations that are done and whose answer is lost.
     """

@@ -34,10 +34,6 @@ class HeddleWorld:
     """World on which processes of Heddle stand.
 
     Attributes:
-        config: Of every process.
-        stores: The database.
-        faults: What that does.
-        seed: Of the run.
         links: Between masters.
         schedulers: Who takes ApplicationMasters at which address, where there are several Global Masters.
     """

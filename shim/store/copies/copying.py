@@ -25,8 +25,6 @@ class Copied:
     """A copy that was made or put back, or would be.
 
     Attributes:
-        submissions: Records in the copy.
-        revision: Of its tables.
         kept: Where the store that was replaced is now; empty if there was none.
     """
 
@@ -40,12 +38,7 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class WentBack:
-    """Tables that were taken back to an older revision, or would be.
-
-    Attributes:
-        revision: Before.
-        target: After.
-    """
+    """Tables that were taken back to an older revision, or would be."""
 
     store: str
     revision: str

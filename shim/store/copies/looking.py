@@ -35,7 +35,6 @@ class StoreFacts:
         damage: What an examination of the database found; empty if it is whole.
         readable_by_others: Files that not only their owner can read.
         next_sequence: First number that no process has reserved.
-        states: How many submissions are in each state.
         holders: Roles that somebody holds now.
         lost: Applications that a cluster lists under Heddle's ids and of which the store does not tell, by cluster.
         above: Listed ids of a known epoch with numbers that the store has not reserved.
@@ -57,7 +56,6 @@ def look(url: str, listed: Mapping[SubClusterId, Collection[ApplicationId]]) -> 
 
     Args:
         url: As `open_state_store` takes it.
-        listed: Applications that each cluster lists.
 
     Raises:
         StoreUnavailableError: It cannot be read, or there is none.

@@ -43,7 +43,6 @@ class PostgreSQLCopying:
         self._shown = url.set(drivername="postgresql").render_as_string(hide_password=True)
 
     def backup(self, file: Path, *, force: bool, dry_run: bool) -> Copied:
-        """See `Copying`."""
         tool = _tool("pg_dump")
         submissions, revision, _ = self._examined()
         if not revision:
@@ -55,7 +54,6 @@ class PostgreSQLCopying:
         return Copied(self._shown, str(file), submissions, revision, file.stat().st_size)
 
     def restore(self, file: Path, *, force: bool, dry_run: bool) -> Copied:
-        """See `Copying`."""
         tool = _tool("pg_restore")
         if not file.is_file():
             raise StoreUnavailableError(f"there is no copy {file}")
@@ -81,7 +79,6 @@ class PostgreSQLCopying:
         return Copied(str(file), self._shown, submissions, HEAD, size, f"schema {kept}" if kept else "")
 
     def go_back(self, revision: str, *, dry_run: bool) -> WentBack:
-        """See `Copying`."""
         now = self._revision_when_free()
         if now is None:
             raise StoreHeldError(f"{self._shown} is in use: stop every Heddle that uses it")

@@ -32,7 +32,6 @@ class SQLiteCopying:
         self._store = Path(file)
 
     def backup(self, file: Path, *, force: bool, dry_run: bool) -> Copied:
-        """See `Copying`."""
         with _translated(self._store):
             if not self._store.is_file():
                 raise StoreUnavailableError(f"there is no store {self._store}")
@@ -47,7 +46,6 @@ class SQLiteCopying:
             return Copied(str(self._store), str(file), *told, file.stat().st_size)
 
     def restore(self, file: Path, *, force: bool, dry_run: bool) -> Copied:
-        """See `Copying`."""
         with _translated(file):
             if not file.is_file():
                 raise StoreUnavailableError(f"there is no copy {file}")
@@ -68,7 +66,6 @@ class SQLiteCopying:
             return Copied(str(file), str(self._store), submissions, HEAD, size, kept if is_replaced else "")
 
     def go_back(self, revision: str, *, dry_run: bool) -> WentBack:
-        """See `Copying`."""
         with _translated(self._store):
             if not self._store.is_file():
                 raise StoreUnavailableError(f"there is no store {self._store}")

@@ -50,7 +50,6 @@ class QueueWork:
         return cls(sorted(left for left, _ in known), [left for left, has_started in known if has_started])
 
     def add(self, mib_s: float) -> None:
-        """One more was sent there."""
         insort(self.left, mib_s)
         self._sums = []
 
@@ -86,8 +85,6 @@ class Completion:
 
     Attributes:
         start_s: Until its ApplicationMaster can start.
-        ahead_s: For what is ahead of it, after that.
-        own_s: For its own work.
     """
 
     start_s: float
@@ -96,7 +93,6 @@ class Completion:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
         return self.start_s + self.ahead_s + self.own_s
 
     def told(self, ordering: str, ground: str) -> str:
@@ -114,11 +110,7 @@ def expected_completion(
     """Expect the end of an application.
 
     Args:
-        work: What is in its queue.
-        mib_s: What it is itself.
         is_fair: Whether the queue orders applications by what they hold; else by arrival.
-        power_mib: Memory that the queue may hold.
-        free_mib: The part of it that is free, and that nobody waits for.
         masters_ahead: ApplicationMasters that have to wait for another application to end, its own counted.
     """
     power = max(1.0, power_mib)

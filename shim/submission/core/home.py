@@ -44,7 +44,6 @@ class HomeSettings:
     Attributes:
         default_queue: For submissions that name none, as YARN's.
         queue_weight: How much the queue's free share counts against the sub-cluster's, from 0 to 1.
-        name_at: What a sub-cluster calls a queue.
         data_parts: Part of a submission's files that lies in each sub-cluster's own file systems.
         home_with_data: What is added to the score of a sub-cluster where all of them lie.
         out_of_reach: Why a submission cannot be sent to a sub-cluster in the form in which it came; empty if it can.
@@ -83,11 +82,8 @@ def choose_home(
     two polls spread.
 
     Args:
-        submission: What was asked for.
-        view: What is known of the sub-clusters.
         admissions: Operators' words; a sub-cluster that is not in here is OPEN.
         now_s: Seconds since the epoch.
-        settings: How to choose.
         excluded: Sub-clusters that are out of the question, with the reason: those that rejected it before.
     """
     settings, excluded = settings or HomeSettings(), excluded or {}

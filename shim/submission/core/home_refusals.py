@@ -28,9 +28,6 @@ def refusal_of(
     """A decision that there will never be a home, with who says so to the client.
 
     Args:
-        decision: Without a home.
-        submission: What was asked for.
-        queue_name: Its queue, or the default one.
         against: Each sub-cluster, and the reason against it.
     """
     voices = {reason.voice for _, reason in against if reason is not None}
@@ -54,7 +51,6 @@ def refusal_of(
 
 
 def _larger(one: ResourceVector, other: ResourceVector) -> ResourceVector:
-    """The larger of each type."""
     others = {name: max(one.others.get(name, 0), other.others.get(name, 0)) for name in {**one.others, **other.others}}
     return ResourceVector(max(one.memory_mib, other.memory_mib), max(one.vcores, other.vcores), others)
 
@@ -76,7 +72,6 @@ def _grant(question: Question) -> ResourceVector:
 
 
 def _part(grant: ResourceVector, needed: ResourceVector) -> float:
-    """How much of what is needed is granted: the least over the types."""
     granted = amounts_of(grant)
     return min(
         (granted.get(name, 0) / amount for name, amount in amounts_of(needed).items() if amount > 0), default=0.0
@@ -108,6 +103,5 @@ def _no_queue(decision: HomeDecision, submission: Submission) -> Refusal:
 
 
 def _written(resource: ResourceVector) -> str:
-    """As Hadoop writes a resource."""
     others = "".join(f", {name}: {amount}" for name, amount in resource.others.items())
     return f"<memory:{resource.memory_mib}, vCores:{resource.vcores}{others}>"

@@ -125,7 +125,6 @@ class _Rule:
         objection: The reason for people, or None.
         has_master: Whether it is against ApplicationMasters that the sub-cluster has to start.
         keeps_waiting: Whether what is there already waits for it: an ApplicationMaster, and other containers too.
-        other_containers: Whether it is against other containers, too.
         until_one_ends: See `HomeReason`.
     """
 

@@ -55,7 +55,6 @@ def first(values: Weighted) -> Any:
 
 
 def total(values: Weighted) -> Any:
-    """The sum."""
     return _like(values, amount(sum(amount(value) for value, _ in values)))
 
 
@@ -65,12 +64,10 @@ def saturating_total(values: Weighted) -> Any:
 
 
 def largest(values: Weighted) -> Any:
-    """The peak."""
     return _like(values, max(amount(value) for value, _ in values))
 
 
 def smallest(values: Weighted) -> Any:
-    """The least."""
     return _like(values, min(amount(value) for value, _ in values))
 
 
@@ -90,7 +87,6 @@ def any_true(values: Weighted) -> Any:
 
 
 def all_true(values: Weighted) -> Any:
-    """True if all are."""
     return _truth(values, all)
 
 

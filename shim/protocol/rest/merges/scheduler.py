@@ -153,7 +153,6 @@ def _merge_queues(values: Weighted, parent: Mapping[str, Any], whole: float) -> 
 
     Args:
         values: The queue in each sub-cluster that has it, with that one's size.
-        parent: The merged parent, or for the root what stands for it.
         whole: Size of all sub-clusters together.
     """
     bare = [

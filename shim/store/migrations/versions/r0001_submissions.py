@@ -10,7 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the first tables."""
     op.create_table(
         "federation",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),

@@ -10,7 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the table."""
     op.create_table(
         "delivery_failures",
         sa.Column("cluster_timestamp", sa.BigInteger, primary_key=True, autoincrement=False),

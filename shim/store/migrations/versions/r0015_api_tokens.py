@@ -10,7 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the table."""
     op.create_table(
         "api_tokens",
         sa.Column("id", sa.String(16), primary_key=True),

@@ -10,7 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column."""
     op.add_column("submissions", sa.Column("acls", sa.JSON(none_as_null=True)))
 
 

@@ -10,7 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Add the column."""
     op.add_column("admissions", sa.Column("reason", sa.Text()))
 
 

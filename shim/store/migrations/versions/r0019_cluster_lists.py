@@ -10,7 +10,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Make the table of lists."""
     op.create_table(
         "cluster_lists",
         sa.Column("version", sa.Integer, primary_key=True, autoincrement=False),
