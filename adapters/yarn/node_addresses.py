@@ -9,13 +9,12 @@ import ipaddress
 import re
 import socket
 
-from shim.domain.addresses import join_address
+from shim.domain.addresses import is_v6, join_address, split_told_address
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError
 
-_HOST_AND_PORT = re.compile(r"(?P<host>[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?):(?P<port>[0-9]{1,5})")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,253}[A-Za-z0-9])?", re.ASCII)
 _LOWEST_PORT = 1024  # a NodeManager's pages are on 8042, or on whatever is free
-_HIGHEST_PORT = 65535
 
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -32,16 +31,16 @@ async def node_url(subcluster: SubClusterId, web_address: str, *, scheme: str, m
         MalformedAnswerError: If it is no address, or not one that a NodeManager of that cluster can have.
         NeverReachedError: If a name does not resolve.
     """
-    found = _HOST_AND_PORT.fullmatch(web_address)
-    if found is None or not _LOWEST_PORT <= int(found["port"]) <= _HIGHEST_PORT:
+    told, port = split_told_address(web_address) or ("", 0)
+    if port < _LOWEST_PORT or not (_NAME.fullmatch(told) or (is_v6(told) and "%" not in told)):
         raise MalformedAnswerError(subcluster, f"a node tells an address that is none: {web_address[:80]!r}")
-    addresses = await _resolved(subcluster, found["host"])
+    name = told.strip("[]")
+    addresses = await _resolved(subcluster, name)
     is_local = any(each.is_loopback for each in await _resolved(subcluster, manager_host))
     for address in addresses:
         if not _may_be_a_node(address, is_local=is_local):
             raise MalformedAnswerError(subcluster, f"a node tells an address that is not of its cluster: {web_address}")
-    host = found["host"] if scheme == "https" else str(addresses[0])
-    return f"{scheme}://{join_address(host, int(found['port']))}"
+    return f"{scheme}://{join_address(name if scheme == 'https' else str(addresses[0]), port)}"
 
 
 def _may_be_a_node(address: _Address, *, is_local: bool) -> bool:

@@ -14,6 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NewType, Self
 
+from shim.domain.addresses import split_told_address
+
 SubClusterId = NewType("SubClusterId", str)
 """Name of a sub-cluster as configured: lower-case letters, digits and dashes, at most 63 characters."""
 
@@ -142,7 +144,7 @@ class ContainerId:
 
 @dataclass(frozen=True, slots=True, order=True)
 class NodeId:
-    """Address of a NodeManager: host and the port of its container manager."""
+    """Address of a NodeManager: host, as its ResourceManager writes it, and the port of its container manager."""
 
     host: str
     port: int
@@ -158,6 +160,18 @@ class NodeId:
         if found is None or int(found[2]) > 65535:  # noqa: PLR2004 - the largest TCP port
             raise MalformedIdError(f"not a node id: {text[:80]!r} (host:port)")
         return cls(found[1], int(found[2]))
+
+    @classmethod
+    def printed(cls, text: str) -> Self:
+        """Read what `NodeId.toString` prints: also of an IPv6 address, which `NodeId.fromString` does not read.
+
+        Raises:
+            MalformedIdError: If it prints nothing like that.
+        """
+        found = split_told_address(text)
+        if found is None:
+            raise MalformedIdError(f"not a node id: {text[:80]!r} (host:port)")
+        return cls(*found)
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"

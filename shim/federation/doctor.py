@@ -111,7 +111,7 @@ def _capacities(facts: FederationFacts) -> Iterator[Finding]:
             yield Finding("capacity", Level.WARNING, each.id, message, advice)
         if each.left_out:
             told = ", ".join(f"{count:,} {what}" for what, count in each.left_out.items())
-            message = f"it tells of more than is taken in of one cluster: {told} are left out"
+            message = f"{told} left out: they cannot be read, or are more than is taken in of one cluster"
             advice = f"look who answers as its ResourceManager; until you know: heddle cluster cordon {each.id}"
             yield Finding("amounts", Level.ERROR, each.id, message, advice)
 

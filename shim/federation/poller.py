@@ -202,7 +202,7 @@ class SubClusterPoller:
         report = self._reporter.report(poll)
         if report.left_out != self._left_out:
             self._left_out = report.left_out
-            _LOG.warning("more_than_is_taken_in", subcluster=self.subcluster, **dict(report.left_out))
+            _LOG.warning("rows_left_out", subcluster=self.subcluster, **dict(report.left_out))
         await self._intake.take(report)
 
     async def _fail(self, error: HeddleError) -> None:

@@ -149,7 +149,7 @@ SUBCLUSTER_LIVE_APPLICATIONS = MetricDefinition(
 )
 ROWS_LEFT_OUT = MetricDefinition(
     "heddle_rows_left_out",
-    "Rows that a ResourceManager told beyond what is taken in of one cluster",
+    "Rows of a ResourceManager's lists that cannot be read, or are beyond what is taken in of one cluster",
     ("subcluster", "what"),
     "counter",
     notes="`applications` (50,000), `nodes` (20,000), `queues` (20,000), or with names or documents that are too long",

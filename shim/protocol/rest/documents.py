@@ -30,8 +30,12 @@ from shim.protocol.wire_values import (
     without_nulls,
 )
 
-_STATES: dict[WireNumber, YarnApplicationState] = {state.value: state for state in YarnApplicationState}
-_FINAL_STATUSES: dict[WireNumber, FinalStatus] = {status.value: status for status in FinalStatus}
+_STATES: dict[WireNumber, YarnApplicationState] = {
+    name: state for state in YarnApplicationState for name in (state.value, state.value.lower())
+}
+_FINAL_STATUSES: dict[WireNumber, FinalStatus] = {
+    name: status for status in FinalStatus for name in (status.value, status.value.lower())
+}
 _Empty = Literal[""]
 _MOST_AMOUNTS = 4096
 _LONGEST_AMOUNT = 2048  # bytes; a usual one has 380
@@ -237,7 +241,7 @@ class NodeReader:
         known = self._told.get(told.id)
         if known is None:
             try:
-                node_id = NodeId.parse(told.id)
+                node_id = NodeId.printed(told.id)
             except MalformedIdError:
                 return None
         elif (

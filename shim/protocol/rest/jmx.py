@@ -14,6 +14,7 @@ import msgspec
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.protocol.rest.merges import raw_items
+from shim.protocol.wire_values import number
 
 _SERVICE = "Hadoop:service=ResourceManager"
 _OK, _BAD_REQUEST, _NOT_FOUND = 200, 400, 404
@@ -109,9 +110,11 @@ def resource_manager_beans(
         machine: The machine; without it there is no `OperatingSystem`.
     """
     known = msgspec.json.decode(metrics)["clusterMetrics"]
-    listed = [msgspec.json.decode(raw) for raw in raw_items(nodes, "nodes", "node")]
-    live = [_picked(_NODE, node) for node in listed if node.get("state") not in _INACTIVE]
-    used = known.get("allocatedMB", 0) / known["totalMB"] if known.get("totalMB") else 0.0
+    listed = (msgspec.json.decode(raw) for raw in raw_items(nodes, "nodes", "node"))
+    rows = [node for node in listed if isinstance(node, dict) and isinstance(node.get("id"), str)]
+    live = [_picked(_NODE, node) for node in rows if str(node.get("state")) not in _INACTIVE]
+    total = number(known.get("totalMB"))
+    used = number(known.get("allocatedMB")) / total if total else 0.0
     return [
         *_rm_info(address, is_secure=is_secure),
         *_operating_system(machine),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import TypeVar
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId
@@ -89,7 +89,8 @@ def merge_applications(
 
     An application that was moved leaves a trace at its former home, one that spans has an ApplicationMaster of Heddle's
     wherever it is, and what a cluster says of the others' applications is not believed. So what has its home elsewhere
-    is left out, and what stands for an application of another home (`SPAN_TAG`).
+    is left out, and what stands for an application of another home (`SPAN_TAG`). A report that cannot be read costs
+    itself alone.
 
     Args:
         limit: How many are wanted; None for all.
@@ -98,7 +99,10 @@ def merge_applications(
     listed: list[tuple[tuple[int, int, int], bytes]] = []
     for part in parts:
         for entry, raw in entries_in(part.payload):
-            report = ApplicationReportProto.FromString(raw)
+            try:
+                report = ApplicationReportProto.FromString(raw)
+            except DecodeError:
+                continue
             if part.is_elsewhere is not None and part.is_elsewhere(application_of(report.applicationId)):
                 continue
             told.add(_id_of(report))

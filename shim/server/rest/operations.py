@@ -21,6 +21,7 @@ from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import parse_deselects, parse_node_states
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.merges import (
+    Merge,
     PartialDocument,
     merge_bulk_activities,
     merge_labels_to_nodes,
@@ -29,6 +30,7 @@ from shim.protocol.rest.merges import (
     merge_nodes,
     merge_nodes_to_labels,
     merge_overview,
+    merge_readable,
     merge_reservations,
     merge_schedulers,
     scheduler_type,
@@ -237,7 +239,7 @@ class Operations:
         async def run(call: Call) -> Outcome:
             asked_at_s = self._backend.clock.now_s()
             parts, missing = await self._ask_all(call)
-            body, odd = _merged(merge, parts)
+            body, odd = merge_readable(merge, parts)
             freshness = Freshness(asked_at_s, (*missing, *odd))
             return Outcome(Document(body, xml_root=call.endpoint.xml_root), freshness)
 
@@ -302,42 +304,14 @@ class Operations:
 
 _LARGE_BYTES = 1024 * 1024
 """Bytes of trees of queues that are put together beside the event loop."""
-_Merge = Callable[[Sequence[PartialDocument]], bytes]
-_ODD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, msgspec.MsgspecError)
-"""What a merge ends with for a document that is JSON, and not of the shape that a ResourceManager's has."""
 
 
-def _of_parts(merge: _Merge, parts: Sequence[PartialDocument], read: PartRead, part: Part) -> Outcome:
+def _of_parts(merge: Merge, parts: Sequence[PartialDocument], read: PartRead, part: Part) -> Outcome:
     """An answer made of a part of every sub-cluster; one whose document has another shape is named as missing."""
-    body, odd = _merged(merge, parts)
+    body, odd = merge_readable(merge, parts)
     if not odd:
         return Outcome(Document(body), read.freshness, part)
     return Outcome(Document(body), replace(read.freshness, missing=(*read.freshness.missing, *odd)))
-
-
-def _merged(merge: _Merge, parts: Sequence[PartialDocument]) -> tuple[bytes, list[SubClusterId]]:
-    """One document of those that can be merged, and the sub-clusters of those that cannot.
-
-    Raises:
-        NoUsableSubClusterError: If none can.
-    """
-    try:
-        return merge(parts), []
-    except _ODD:
-        good = [each for each in parts if _merges(merge, each)]
-        if not good:
-            raise NoUsableSubClusterError("no sub-cluster's document is one of a ResourceManager") from None
-        known = {each.subcluster for each in good}
-        return merge(good), [each.subcluster for each in parts if each.subcluster not in known]
-
-
-def _merges(merge: _Merge, part: PartialDocument) -> bool:
-    """True if a document can be merged: tried with itself, as one alone is not looked into."""
-    try:
-        merge((part, part))
-    except _ODD:
-        return False
-    return True
 
 
 def _refusal(answer: RestAnswer) -> JavaError:

@@ -6,6 +6,7 @@ import platform
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from html import escape
 
 from shim.domain.ids import SubClusterId
@@ -17,7 +18,7 @@ from shim.identity.service import Caller, IdentityService
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.jmx import Machine, beans_document, queue_beans, resource_manager_beans, rpc_beans
-from shim.protocol.rest.merges import merge_metrics, merge_nodes
+from shim.protocol.rest.merges import merge_metrics, merge_nodes, merge_readable
 from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.xml_writer import XML_HEAD
 from shim.server.rest.answers import TEXT, AnswerWriter
@@ -198,8 +199,8 @@ class Site:
         beans = []
         if metrics.documents and nodes.documents:
             beans = resource_manager_beans(
-                merge_metrics(self._backend.weighted(metrics)),
-                merge_nodes(self._backend.weighted(nodes), states=None),
+                merge_readable(merge_metrics, self._backend.weighted(metrics))[0],
+                merge_readable(partial(merge_nodes, states=None), self._backend.weighted(nodes))[0],
                 address=self._settings.get("yarn.resourcemanager.webapp.address", ""),
                 is_secure=self._settings.get("hadoop.security.authentication") == "kerberos",
                 machine=_this_machine(),

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
+from shim.domain.ids import ApplicationId
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from tests.doubles.resource_manager import ScriptedResourceManager
 from tests.support.scripted_server import BASE, ScriptedServer, body_of
@@ -63,3 +66,38 @@ async def test_one_that_claims_anothers_application_for_another_user_and_dead_is
     listed = body_of(await server.get("/apps"))["apps"]["app"]
     assert (shown["user"], shown["state"] != "KILLED") == ("alice", True)
     assert [(each["id"], each["user"]) for each in listed] == [(str(application), "alice")]
+
+
+def with_row(root: str, item: str, row: Any) -> Callable[[Any], Any]:
+    """Put a row among those of a list."""
+
+    def change(document: Any) -> Any:
+        if root in document and item in document[root]:
+            document[root][item].insert(1, row)
+        return document
+
+    return change
+
+
+@pytest.mark.parametrize("row", [None, 5, [], {}, {"id": None}, {"id": 7}], ids=str)
+@pytest.mark.parametrize(("root", "item"), [("nodes", "node"), ("apps", "app")])
+async def test_a_row_that_cannot_be_read_costs_itself_everywhere_and_is_named(root, item, row):
+    server = ScriptedServer(["east", "west"])
+    for name, number in (("east", 1), ("west", 2)):
+        server.federation[name].add_application(ApplicationId(1, number), "RUNNING")
+    await server.poll()
+    before = body_of(await server.get(f"/{root}"))
+    server.federation["east"].behave(Lies(f"{BASE}/{root}", with_row(root, item, row)))
+    await server.federation.clock.advance(5)
+    await server.poll()
+    for accept in ("application/json", "application/xml"):
+        answer = await server.get(f"/{root}", accept=accept)
+        assert answer.status == 200
+        assert "Heddle-Missing" not in dict(answer.headers)
+    assert body_of(await server.get(f"/{root}")).keys() == before.keys()
+    shown = body_of(await server.get(f"/{root}"))[root][item]
+    assert {each["id"] for each in shown} == {each["id"] for each in before[root][item]}
+    assert (await server.ask("GET", "/jmx")).status == 200
+    told = body_of(await server.ask("GET", "/heddle/v1/doctor"))["findings"]
+    words = {"nodes": "1 nodes left out", "apps": "1 applications left out"}[root]
+    assert [each["cluster"] for each in told if each["message"].startswith(words)] == ["east"]

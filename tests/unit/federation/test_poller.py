@@ -547,7 +547,7 @@ async def test_what_one_cluster_tells_is_bounded_and_what_is_left_out_is_told(mo
     look = federation.view.look(EAST, federation.clock.now_s())
     assert look.left_out["applications"] >= 10
     assert len(federation.states()) <= 30 + 2 * usual(PollSchedule).poll.most_fetches
-    assert [each["nodes"] for each in logs if each["event"] == "more_than_is_taken_in"]
+    assert [each["nodes"] for each in logs if each["event"] == "rows_left_out"]
 
 
 async def test_documents_of_one_cluster_are_bounded_in_bytes(monkeypatch):

@@ -12,11 +12,12 @@ from shim.protocol.rest.merges.documents import (
     merge_nodes_to_labels,
     merge_overview,
 )
-from shim.protocol.rest.merges.fields import PartialDocument
+from shim.protocol.rest.merges.fields import Merge, PartialDocument, merge_readable
 from shim.protocol.rest.merges.lists import join_list, merge_containers, merge_reservations, raw_items, without_members
 from shim.protocol.rest.merges.scheduler import merge_schedulers, scheduler_type
 
 __all__ = [
+    "Merge",
     "PartialDocument",
     "join_list",
     "merge_bulk_activities",
@@ -27,6 +28,7 @@ __all__ = [
     "merge_nodes",
     "merge_nodes_to_labels",
     "merge_overview",
+    "merge_readable",
     "merge_reservations",
     "merge_schedulers",
     "raw_items",

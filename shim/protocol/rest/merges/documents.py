@@ -50,9 +50,13 @@ def merge_nodes_to_labels(parts: Sequence[PartialDocument]) -> bytes:
         return parts[0].document
     labels: dict[str, dict[str, Any]] = {}
     for entry in _entries(parts, "nodeToLabels"):
+        if not isinstance(entry.get("key"), str):
+            continue
         known = labels.setdefault(entry["key"], {})
-        for label in several((entry.get("value") or {}).get("nodeLabelInfo")):
-            known.setdefault(label["name"], label)
+        told = entry.get("value")
+        for label in several(told.get("nodeLabelInfo")) if isinstance(told, dict) else ():
+            if isinstance(label, dict) and isinstance(label.get("name"), str):
+                known.setdefault(label["name"], label)
     entries = [
         {"key": node, "value": {"nodeLabelInfo": _collapsed(list(found.values()))} if found else {}}
         for node, found in labels.items()
@@ -66,20 +70,24 @@ def merge_labels_to_nodes(parts: Sequence[PartialDocument]) -> bytes:
         return parts[0].document
     groups: dict[str, list[Any]] = {}
     for entry in _entries(parts, "labelsToNodes"):
-        groups.setdefault(entry["key"]["name"], []).append(entry)
+        label = entry.get("key")
+        if isinstance(label, dict) and isinstance(label.get("name"), str):
+            groups.setdefault(label["name"], []).append(entry)
     entries = []
     for group in groups.values():
         key = merge_objects([(entry["key"], 1.0) for entry in group], _LABEL)
         value = merge_objects([(entry.get("value"), 1.0) for entry in group], _NODES)
-        if "nodes" in value:
+        if value.get("nodes") is not None:
             value["nodes"] = _collapsed(value["nodes"])
         entries.append({"key": key, "value": value})
     return encode({"labelsToNodes": {"entry": _collapsed(entries)} if entries else None})
 
 
 def _entries(parts: Sequence[PartialDocument], root: str) -> Iterable[dict[str, Any]]:
+    """Entries of maps; what is none costs itself alone."""
     for part in parts:
-        yield from several((decode(part.document).get(root) or {}).get("entry"))
+        listed = several((decode(part.document).get(root) or {}).get("entry"))
+        yield from (entry for entry in listed if isinstance(entry, dict))
 
 
 def _collapsed(items: list[Any]) -> Any:
@@ -91,21 +99,28 @@ def _collapsed(items: list[Any]) -> Any:
 
 class _Node(msgspec.Struct):
     id: str
-    state: str
+    state: WireNumber = ""
     lastHealthUpdate: WireNumber = 0  # noqa: N815 - the wire's name
+
+
+_NODE = msgspec.json.Decoder(_Node, strict=False)
 
 
 def merge_nodes(parts: Sequence[PartialDocument], *, states: frozenset[str] | None) -> bytes:
     """Join the nodes that are in one of the states; None for all.
 
-    A node that several sub-clusters list has moved: the one with the newest report of it is believed.
+    A node that several sub-clusters list has moved: the one with the newest report of it is believed. A row that
+    cannot be read costs itself alone; a poll has counted it.
     """
     if len(parts) == 1 and states is None:
         return parts[0].document
     newest: dict[str, tuple[int, bytes]] = {}
     for part in parts:
         for raw in raw_items(part.document, "nodes", "node"):
-            node = msgspec.json.decode(raw, type=_Node, strict=False)
+            try:
+                node = _NODE.decode(raw)
+            except msgspec.ValidationError:
+                continue
             if states is not None and node.state not in states:
                 continue
             known, heard_at = newest.get(node.id), whole(node.lastHealthUpdate)

@@ -12,6 +12,7 @@ import msgspec
 
 from shim.domain.ids import SubClusterId
 from shim.domain.told_bounds import MOST
+from shim.errors import NoUsableSubClusterError
 from shim.protocol.wire_values import number
 
 
@@ -27,6 +28,36 @@ class PartialDocument:
     subcluster: SubClusterId
     document: bytes
     weight: float = 1.0
+
+
+Merge = Callable[[Sequence[PartialDocument]], bytes]
+_ODD = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, msgspec.MsgspecError)
+"""What a merge ends with for a document that is JSON, and not of the shape that a ResourceManager's has."""
+
+
+def merge_readable(merge: Merge, parts: Sequence[PartialDocument]) -> tuple[bytes, list[SubClusterId]]:
+    """One document of those that can be merged, and the sub-clusters of those that cannot.
+
+    Raises:
+        NoUsableSubClusterError: If none can.
+    """
+    try:
+        return merge(parts), []
+    except _ODD:
+        good = [each for each in parts if _merges(merge, each)]
+        if not good:
+            raise NoUsableSubClusterError("no sub-cluster's document is one of a ResourceManager") from None
+        known = {each.subcluster for each in good}
+        return merge(good), [each.subcluster for each in parts if each.subcluster not in known]
+
+
+def _merges(merge: Merge, part: PartialDocument) -> bool:
+    """True if a document can be merged: tried with itself, as one alone is not looked into."""
+    try:
+        merge((part, part))
+    except _ODD:
+        return False
+    return True
 
 
 Weighted = Sequence[tuple[Any, float]]

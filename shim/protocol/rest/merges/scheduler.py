@@ -189,7 +189,7 @@ def _reweigh(
     ]
     used = [queue.get("usedCapacity", 0.0) for queue in queues]
     merged["usedCapacity"] = average(list(zip(used, guaranteed, strict=True)))
-    for partition in (merged.get("capacities") or {}).get("queueCapacitiesByPartition", []):
+    for partition in (merged.get("capacities") or {}).get("queueCapacitiesByPartition") or []:
         if partition.get("partitionName") == "":
             copied = ("absoluteCapacity", "absoluteMaxCapacity", "absoluteUsedCapacity")
             partition.update({name: merged[name] for name in (*copied, "capacity", "maxCapacity", "usedCapacity")})
@@ -208,14 +208,20 @@ def _merge_fair(values: Weighted) -> _Queue:
 
 
 def _children(values: Weighted, member: str) -> list[list[tuple[Any, float]]]:
-    """The children of all, grouped by name; an old Hadoop's bare list and a list of one are read too."""
+    """The children of all, grouped by name; an old Hadoop's bare list and a list of one are read too.
+
+    What is no queue, or has no name, costs itself and what is below it.
+    """
     groups: dict[str, list[tuple[Any, float]]] = {}
     for queue, weight in values:
         held = queue.get(member) or {}
         found = held.get("queue", []) if isinstance(held, dict) else held
         for child in found if isinstance(found, list) else [found]:
+            told = child.get("queueName") if isinstance(child, dict) else None
             # siblings differ in their own names: Hadoop 2 tells no path, and the fair scheduler none but the name
-            name = str(child.get("queueName", "")).rpartition(".")[2]
+            name = told.rpartition(".")[2] if isinstance(told, str) else ""
+            if not name:
+                continue
             groups.setdefault(name, []).append((child, weight))
     return list(groups.values())
 

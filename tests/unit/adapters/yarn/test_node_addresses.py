@@ -53,3 +53,15 @@ async def test_with_https_the_name_stays_for_the_certificate():
     assert (
         await node_url(EAST, "localhost:45001", scheme="https", manager_host="localhost") == "https://localhost:45001"
     )
+
+
+@pytest.mark.parametrize("told", ["[2001:db8::5]:8042", "2001:db8::5:8042"])
+async def test_an_address_of_version_six_is_asked_with_brackets_or_without(told):
+    assert await node_url(EAST, told, scheme="http", manager_host="10.0.0.1") == "http://[2001:db8::5]:8042"
+    assert await node_url(EAST, told, scheme="https", manager_host="10.0.0.1") == "https://[2001:db8::5]:8042"
+
+
+@pytest.mark.parametrize("told", ["::1:8042", "fe80::5:8042", "[fe80::5%eth0]:8042", "ff02::1:8042", ":::8042"])
+async def test_one_of_version_six_that_no_node_can_have_is_not_asked(told):
+    with pytest.raises(ResourceManagerError):
+        await node_url(EAST, told, scheme="http", manager_host="10.0.0.1")

@@ -368,3 +368,15 @@ def test_what_cannot_be_cut_is_refused_rather_than_cut_wrongly(monkeypatch, raw)
     monkeypatch.setattr(wire_values, "_SLICE_BYTES", 1)
     with pytest.raises(RemoteProtocolError):
         list(rows_in_slices(raw, LIST))
+
+
+@pytest.mark.parametrize("id_", ["[2001:db8::1]:8041", "2001:db8::1:8041"])
+def test_a_node_with_an_address_of_version_six_is_a_node(id_):
+    (row,) = map(NodeReader(), node_objects(b'{"nodes":{"node":[{"id":"%s"}]}}' % id_.encode()))
+    assert str(row.node) == id_
+
+
+def test_states_may_be_in_small_letters():
+    row = b'{"id":"application_1_0001","state":"finished","finalStatus":"succeeded"}'
+    (found,) = listed(b'{"apps":{"app":[%s]}}' % row).values()
+    assert (found.summary.state.value, found.summary.final_status.value) == ("FINISHED", "SUCCEEDED")

@@ -175,3 +175,12 @@ def test_the_load_of_a_machine_is_a_part_of_its_processors_and_no_more_than_all(
 def test_where_it_is_and_if_tickets_are_asked_for_is_told_where_it_has_an_address(is_secure):
     first, *_ = resource_manager_beans(METRICS, NODES, address="h:1", is_secure=is_secure)
     assert (first["HostAndPort"], first["SecurityEnabled"], first["State"]) == ("h:1", is_secure, "ACTIVE")
+
+
+def test_a_node_that_cannot_be_read_and_quoted_numbers_cost_nothing_else():
+    rows = [None, 5, ["n1:1"], {}, {"id": None}, {"id": "n1:1", "state": ["RUNNING"]}, {"id": "n2:1", "state": None}]
+    metrics = {"clusterMetrics": {"totalMB": "400", "allocatedMB": "100"}}
+    beans = resource_manager_beans(json.dumps(metrics).encode(), json.dumps({"nodes": {"node": rows}}).encode())
+    told = {bean["name"].rpartition("name=")[2]: bean for bean in beans}
+    assert [node["NodeId"] for node in json.loads(told["RMNMInfo"]["LiveNodeManagers"])] == ["n1:1", "n2:1"]
+    assert told["QueueMetrics,q0=root"]["UsedCapacity"] == 0.25

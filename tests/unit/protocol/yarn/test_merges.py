@@ -275,3 +275,10 @@ def test_fields_that_are_unknown_survive_a_merge():
     )
 
     assert newer in merged.SerializeToString()
+
+
+def test_a_report_that_cannot_be_read_costs_itself_alone():
+    good = GetApplicationsResponseProto(applications=[an_application(1)]).SerializeToString()
+    odd = b"\x0a\x02\x0a\x63"  # a report whose id is longer than the report
+    listed = merge_applications([ClusterAnswer(odd + good), ClusterAnswer(good + odd)], limit=5)
+    assert [each.applicationId.id for each in GetApplicationsResponseProto.FromString(listed).applications] == [1, 1]

@@ -406,3 +406,45 @@ def test_a_queue_runs_if_it_takes_applications_anywhere_and_is_else_what_the_fir
 
     merged = json.loads(merge_schedulers(parts(*map(tree, states))))
     assert [each["state"] for each in merged["scheduler"]["schedulerInfo"]["queues"]["queue"]] == [told]
+
+
+ODD: list[Any] = [None, 5, "x", True, [], {}, [{}], {"id": None}, {"id": 5}, {"key": None}, {"key": {"name": None}}]
+"""Rows of no list."""
+
+
+def beside(merge: Any, document: Any, rows: list[Any]) -> Any:
+    """What is merged of a document, one part with odd rows in its list, and one as it is."""
+    plain = json.dumps(document).encode()
+    rows[1:1] = ODD
+    return json.loads(merge(parts(json.dumps(document).encode(), plain)))
+
+
+def test_a_row_that_cannot_be_read_costs_itself_alone():
+    nodes = {"nodes": {"node": [{"id": "n1:1", "state": "LOST"}, {"id": "n2:1", "state": None}]}}
+    merged = beside(lambda given: merge_nodes(given, states=None), nodes, nodes["nodes"]["node"])
+    assert [node["id"] for node in merged["nodes"]["node"]] == ["n1:1", "n2:1"]
+    lost = merge_nodes(parts(json.dumps(nodes).encode()), states=frozenset({"LOST"}))
+    assert [node["id"] for node in json.loads(lost)["nodes"]["node"]] == ["n1:1"]
+
+
+@pytest.mark.parametrize("odd_label", [None, 5, {"name": None}])
+def test_an_entry_of_labels_that_cannot_be_read_costs_itself_alone(odd_label):
+    value = {"nodeLabelInfo": [odd_label, {"name": "gpu", "exclusivity": "true"}]}
+    of_nodes = {"nodeToLabels": {"entry": [{"key": "n1:1", "value": value}, {"key": "n2:1", "value": 5}]}}
+    merged = beside(merge_nodes_to_labels, of_nodes, of_nodes["nodeToLabels"]["entry"])
+    labels = {entry["key"]: entry["value"] for entry in merged["nodeToLabels"]["entry"]}
+    assert labels == {"n1:1": {"nodeLabelInfo": {"name": "gpu", "exclusivity": "true"}}, "n2:1": {}}
+    of_labels = {"labelsToNodes": {"entry": [{"key": {"name": "gpu"}, "value": {"nodes": None}}, {"key": odd_label}]}}
+    merged = beside(merge_labels_to_nodes, of_labels, of_labels["labelsToNodes"]["entry"])
+    assert merged["labelsToNodes"]["entry"]["key"]["name"] == "gpu"
+
+
+def test_a_queue_that_cannot_be_read_costs_itself_alone():
+    odd = [*ODD, {"queueName": None}, {"queueName": 5}, {"queueName": ""}]
+    held = {"queueName": "a", "absoluteCapacity": 50.0, "capacities": {"queueCapacitiesByPartition": None}}
+    root = {"type": "capacityScheduler", "queueName": "root", "absoluteCapacity": 100.0, "queues": {"queue": [held]}}
+    document = {"scheduler": {"schedulerInfo": root}}
+    plain = json.dumps(document).encode()
+    root["queues"] = {"queue": [held, *odd]}
+    merged = json.loads(merge_schedulers(parts(json.dumps(document).encode(), plain)))["scheduler"]["schedulerInfo"]
+    assert [(queue["queueName"], queue["absoluteCapacity"]) for queue in merged["queues"]["queue"]] == [("a", 50.0)]
