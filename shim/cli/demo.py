@@ -356,4 +356,4 @@ def _print_outcome(lab: Lab, heddle: Front, rows: Sequence[ApplicationRow], *, e
     say(f"  curl {server}/ws/v1/cluster/apps?states=FINISHED")
     say(f"  {heddle_command} lab kill west-rm{where} && sleep 8 && {heddle_command} cluster list{option}")
     say("Jobs can lend what they need not hold yet and end no later: altruism = 1.0 in a [[queue]];")
-    say("docs/researchers/altruism.md says how.")
+    say("docs/operators/altruism.md says how.")

@@ -224,8 +224,7 @@ ALTRUISM_SECONDS = MetricDefinition(
     "Seconds of the whole share of an altruistic queue that its jobs gave, and received beyond their own",
     ("queue", "kind"),
     "counter",
-    notes="`kind`: given, received; kept over restarts; each Global Master tells all. "
-    "See [altruism](../../researchers/altruism.md)",
+    notes="`kind`: given, received; kept over restarts; each Global Master tells all. See [altruism](../altruism.md)",
 )
 ALTRUISM_USER_MIB_SECONDS = MetricDefinition(
     "heddle_altruism_user_mib_seconds",
