@@ -1,4 +1,4 @@
-"""Measure orderings on graphs of stages for fairness.md: completion times, makespan and how even the shares are.
+"""Measure orderings on graphs of stages for evaluation.md: completion times, makespan and how even the shares are.
 
     python scripts/fairness_figures.py tpch       TPC-H queries on 50 executors, arriving and all at once
     python scripts/fairness_figures.py alibaba    a day of batch jobs on machines with cores and memory

@@ -1,6 +1,6 @@
 """Orderings on graphs of stages: what they promise on generated jobs, and measured completion times on TPC-H's queries.
 
-The full tables are in docs/operators/fairness.md.
+The full tables are in docs/researchers/evaluation.md.
 """
 
 from functools import cache
