@@ -58,6 +58,7 @@ def lasting_work(use_cases: UseCases) -> Mapping[str, Work]:
         "cluster events": events.run,
         "usage": use_cases.usage.run,
         "credits": use_cases.credits.run,
+        "former runs": use_cases.shares.runs.run,
         "cycles of queues": use_cases.matching.run,
         **({"access lists": access.book.run} if access.is_on else {}),
         "decisions on asks": use_cases.asks.run,

@@ -400,7 +400,7 @@ class Heddle:
         await begin(use_cases)
         await use_cases.spans.check(use_cases.shares.policy())
         use_cases.administration.listen(use_cases.spans.service.look_again)
-        kept = (use_cases.matching.close, use_cases.asks.close, use_cases.credits.turn)
+        kept = (use_cases.matching.close, use_cases.asks.close, use_cases.credits.turn, use_cases.shares.runs.turn)
         for close in (*kept, use_cases.spans.service.close):
             stack.push_async_callback(close)
         doctor = DoctorRounds(use_cases.inspection, self._clock)

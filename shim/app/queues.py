@@ -23,6 +23,7 @@ from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService, AltruismWorld
 from shim.queues.credits import CreditBook, CreditKeeping
 from shim.queues.engines import EngineGraphs
+from shim.queues.former_runs import FormerRunKeeping
 from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader
 from shim.queues.job_reading import PlannedFor
@@ -35,7 +36,7 @@ from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
 from shim.scheduling.global_master.capacity_bids import HOLDS_ITS_PART, standing_of
 from shim.scheduling.job_outlines import JobOutlines
-from shim.scheduling.queue_policies import goes_by_graphs
+from shim.scheduling.queue_policies import goes_by_graphs, orders_stages, predicts_by_runs
 from shim.submission.service import SubmissionService
 from shim.telemetry.shares import QueueGauges
 
@@ -54,6 +55,7 @@ class SharesOfQueues:
     acts: PreemptionLog
     book: CreditBook
     credits: CreditKeeping
+    runs: FormerRunKeeping
     over_time: ShareHistory
     _runtime: Runtime
     _unnamed: UnnamedQueues
@@ -91,6 +93,16 @@ class SharesOfQueues:
         """Return whether a queue's policy reads the graphs of its jobs, in force or in the shadow."""
         found = self._queue(queue)
         return found is not None and _reads_graphs(found)
+
+    def predicts(self, queue: str) -> bool:
+        """Return whether a queue's policy predicts by former runs, in force or in the shadow."""
+        found = self._queue(queue)
+        return found is not None and any(map(predicts_by_runs, (found.containers, found.shadow)))
+
+    def orders_stages(self, queue: str) -> bool:
+        """Return whether a queue's policy has stages in the order of a plan, in force or in the shadow."""
+        found = self._queue(queue)
+        return found is not None and any(map(orders_stages, (found.containers, found.shadow)))
 
     def _queue(self, path: str) -> FederatedQueue | None:
         found = self.policy().find(path)
@@ -156,8 +168,11 @@ class SharesOfQueues:
         """The reader of the outlines of jobs whose policies go by graphs."""
         world = OutlineWorld(
             goes_by_graphs=self.goes_by_graphs,
+            predicts=self.predicts,
+            orders_stages=self.orders_stages,
             view=self._runtime.view,
             graphs=self.graphs,
+            runs=self.room.former_runs,
             clock=self._runtime.clock,
             interval_s=self._runtime.config.shares.interval_s,
         )
@@ -248,7 +263,8 @@ def open_shares(
     book = CreditBook(lambda: runtime.random.randbytes(_LIFE_BYTES).hex())
     keeping = CreditKeeping(book, stores.credits, runtime.clock)
     over_time = ShareHistory(lambda: room.latest.statuses, runtime.clock)
-    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, over_time, runtime, unnamed)
+    runs = FormerRunKeeping(room.former_runs, stores.runs, runtime.clock)
+    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, runs, over_time, runtime, unnamed)
 
 
 def _parsed(config: Config, text: str, source: str) -> SharePolicy:

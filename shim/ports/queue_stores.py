@@ -147,6 +147,37 @@ class PolicyStore(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """The last run of a recurring job, as Heddle wrote it down.
+
+    Attributes:
+        name: Of the job, of no other: 64 hexadecimal digits.
+        at_ms: When it was written; milliseconds since the epoch.
+        text: JSON, of ASCII alone.
+    """
+
+    name: str
+    at_ms: int
+    text: str
+
+
+class FormerRunStore(Protocol):
+    """Every method raises `StoreUnavailableError` when the store fails; each may be repeated."""
+
+    async def keep(self, runs: Sequence[KeptRun]) -> None:
+        """Keep runs, each in the place of an older one of that name; one that is older than what is kept is not."""
+        ...
+
+    async def since(self, at_ms: int, most: int) -> Sequence[KeptRun]:
+        """Runs that were written at some time or later, the newest of them, the oldest first."""
+        ...
+
+    async def forget(self, before_ms: int, most: int) -> None:
+        """Forget what was written before some time, and all but so many of the newest."""
+        ...
+
+
 CREDITS_KEPT_FOR_MS = 400 * 24 * 3_600_000
 """Parts that were counted last longer ago are forgotten, as usage is."""
 MOST_CREDITS = 100_000

@@ -3,7 +3,7 @@
 Graphs, ledgers and counts are put together here, for whoever plans jobs: altruism, and policies that go by graphs.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import AttemptHoldings
 from shim.ports.attempt_calls import Attempt
 from shim.ports.job_graphs import JobGraphs
-from shim.queues.core.job_watch import JobWatch, StageContainer, StageFacts, StageSeen
+from shim.queues.core.job_watch import JobRun, JobWatch, StageContainer, StageFacts, StageSeen
 from shim.scheduling.durations import recurring_key, wider_key
 
 
@@ -58,10 +58,18 @@ class JobObservations:
         self._graphs = graphs
         self._watch = JobWatch()
 
-    def keep(self, attempts: Collection[ApplicationAttemptId], now_s: float) -> None:
-        """Forget the jobs that are not here any more; what they taught stays, and what their ends teach."""
+    def keep(self, attempts: Collection[ApplicationAttemptId], now_s: float) -> Sequence[JobRun]:
+        """Forget the jobs that are not here any more; what they taught stays, and what their ends teach.
+
+        Returns:
+            Runs that ended well and were seen whole.
+        """
         self._watch.keep(attempts, now_s)
-        self._watch.settle(self._has_succeeded, now_s)
+        return self._watch.settle(self._has_succeeded, now_s)
+
+    def unsettled(self) -> Collection[ApplicationAttemptId]:
+        """Give the jobs that are over, of which it is not known as yet how they ended."""
+        return self._watch.unsettled()
 
     def _has_succeeded(self, attempt: ApplicationAttemptId) -> bool | None:
         document = self._view.applications.find(attempt.application)

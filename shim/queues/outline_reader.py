@@ -2,23 +2,30 @@
 
 Nothing here is on the path of an allocate call or of a cycle: jobs are planned beside the event loop, for a tenth of
 the time at most. Until a job is planned its policy treats it as one whose graph is not known.
+
+Where a policy predicts, what a run was is learnt when it has ended, and the next one of its name is simulated from it:
+anew where this one has other numbers of tasks.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from random import Random
 
 import numpy as np
 
 from shim.concurrency.off_loop import OffLoop
-from shim.domain.ids import ApplicationAttemptId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.domain.job_graphs import StagesOfJob
 from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.job_graphs import JobGraphs
-from shim.queues.core.outlining import OutlinedStages, outlined
+from shim.queues.core.outlining import OutlinedStages, former_stages, outlined
 from shim.queues.job_sights import JobObservations, SeenAttempt
-from shim.scheduling.durations import FloatArray
+from shim.scheduling.completion_table import JobForecast, build_forecast
+from shim.scheduling.durations import FloatArray, FormerRuns, recurring_key
+from shim.scheduling.former_runs import FormerStage, of_size
 from shim.scheduling.job_outlines import JobOutline, JobOutlines
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.virtual_space import stage_weights
@@ -32,8 +39,35 @@ _MOST_TASKS = 400
 """Of a plan; a stage that has more is planned as one of fewer and longer ones."""
 _MOST_AT_ONCE = 8
 """Jobs that are planned in one look: the others keep their plans until the next."""
+_MOST_SIMULATED_TASKS, _SIMULATED_TASKS = 10_000, 4_000
+"""A job that has more tasks is estimated, not simulated; of one allocation so many are simulated in all."""
+_MOST_RUNS_OF_ONE, _FEWEST_RUNS_OF_ONE = 8, 2
+_MOST_TABLES = 256
 _Graph = tuple[StageOutline, ...]
-_Planned = tuple[_Graph, Mapping[int, float]]
+_Run = tuple[FormerStage, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be planned of a job; nothing of what is None.
+
+    Attributes:
+        graph: Whose stages are put in order.
+        run: What its predictions are made from.
+    """
+
+    graph: _Graph | None = None
+    run: _Run | None = None
+
+
+@dataclass(slots=True)
+class _Planned:
+    """What was planned of a job."""
+
+    graph: _Graph = ()
+    weights: Mapping[int, float] = field(default_factory=dict)
+    run: _Run = ()
+    forecast: JobForecast | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +76,9 @@ class OutlineWorld:
 
     Attributes:
         goes_by_graphs: Whether the policy of a queue, in force or in the shadow, reads graphs.
+        predicts: Whether it predicts jobs with deadlines by former runs.
+        orders_stages: Whether it goes by the order in which a plan wants stages.
+        runs: The former runs of all queues.
         interval_s: From one look to the next, at least.
     """
 
@@ -50,6 +87,9 @@ class OutlineWorld:
     graphs: JobGraphs
     clock: Clock
     interval_s: float
+    runs: FormerRuns = field(default_factory=FormerRuns)
+    predicts: Callable[[str], bool] = lambda _: False
+    orders_stages: Callable[[str], bool] = lambda _: True
 
 
 class OutlineReader:
@@ -60,7 +100,10 @@ class OutlineReader:
         self._outlines = outlines
         self._spans = spans
         self._sights = JobObservations(world.view, world.graphs)
-        self._weights: dict[ApplicationAttemptId, _Planned] = {}
+        self._planned: dict[ApplicationAttemptId, _Planned] = {}
+        self._keys: dict[ApplicationAttemptId, tuple[str, str]] = {}
+        self._ordered: set[ApplicationAttemptId] = set()
+        self._tables: OrderedDict[_Run, JobForecast] = OrderedDict()
         self._work = OffLoop()
 
     async def run(self) -> None:
@@ -68,7 +111,8 @@ class OutlineReader:
         while True:
             seen, began_s = self._seen(), clock.monotonic_s()
             changed = self._changed(seen)
-            planned = await self._work.run_own(partial(_plans, changed, self._capacity())) if changed else {}
+            plan = partial(_plans, changed, self._capacity(), dict(self._tables))
+            planned = await self._work.run_own(plan) if changed else {}
             spent_s = clock.monotonic_s() - began_s
             self._put(seen, planned)
             await clock.sleep(max(self._world.interval_s, _PAUSE * spent_s))
@@ -76,35 +120,57 @@ class OutlineReader:
     def look(self) -> None:
         """Look once, and plan within the call."""
         seen = self._seen()
-        self._put(seen, _plans(self._changed(seen), self._capacity()))
+        self._put(seen, _plans(self._changed(seen), self._capacity(), self._tables))
 
     def _seen(self) -> dict[ApplicationAttemptId, OutlinedStages]:
-        """Outline the jobs whose stages are known; forget those that are gone."""
+        """Outline the jobs whose stages are known; forget those that are gone, and learn from their runs."""
         found: dict[ApplicationAttemptId, OutlinedStages] = {}
+        self._ordered.clear()
         now_s, here = self._world.clock.now_s(), set[ApplicationAttemptId]()
         for span in self._spans():
-            if not self._world.goes_by_graphs(span.attempt.queue):
+            queue = span.attempt.queue
+            if not self._world.goes_by_graphs(queue):
                 continue
             here.add(span.attempt.id)
+            if self._world.orders_stages(queue):
+                self._ordered.add(span.attempt.id)
             sight = self._sights.look(span, now_s)
             if isinstance(sight.stages, StagesOfJob) and sight.is_current:
                 stages = outlined(sight.stages, sight.seen)
                 if stages is not None:
                     found[span.attempt.id] = stages
-        self._sights.keep(here, now_s)
+            if self._world.predicts(queue) and span.attempt.id not in self._keys:
+                self._keys[span.attempt.id] = queue, self._key_of(span.attempt.id.application)
+        for run in self._sights.keep(here, now_s):
+            if run.attempt in self._keys:
+                self._world.runs.observe_stages(*self._keys[run.attempt], former_stages(run))
         self._outlines.keep(found.keys())
-        self._weights = {attempt: known for attempt, known in self._weights.items() if attempt in here}
+        self._planned = {attempt: known for attempt, known in self._planned.items() if attempt in here}
+        kept = here.union(self._sights.unsettled())
+        self._keys = {attempt: key for attempt, key in self._keys.items() if attempt in kept}
         return found
 
-    def _changed(self, seen: Mapping[ApplicationAttemptId, OutlinedStages]) -> dict[ApplicationAttemptId, _Graph]:
+    def _key_of(self, application: ApplicationId) -> str:
+        document = self._world.view.applications.find(application)
+        return "" if document is None else recurring_key(document.summary)
+
+    def _changed(self, seen: Mapping[ApplicationAttemptId, OutlinedStages]) -> dict[ApplicationAttemptId, _Work]:
         """Choose the jobs to be planned now: those without a plan first."""
-        changed = [
-            attempt
-            for attempt, (graph, _, _) in seen.items()
-            if attempt not in self._weights or self._weights[attempt][0] != graph
-        ]
-        changed.sort(key=lambda attempt: attempt in self._weights)
-        return {attempt: seen[attempt][0] for attempt in changed[:_MOST_AT_ONCE]}
+        found: dict[ApplicationAttemptId, _Work] = {}
+        for attempt, stages in seen.items():
+            known, run = self._planned.get(attempt, _Planned()), self._former_run(attempt, stages)
+            graph = stages.stages if attempt in self._ordered and stages.stages != known.graph else None
+            if graph is not None or (run and run != known.run):
+                found[attempt] = _Work(graph, run if run and run != known.run else None)
+        chosen = sorted(found, key=lambda attempt: attempt in self._planned)[:_MOST_AT_ONCE]
+        return {attempt: found[attempt] for attempt in chosen}
+
+    def _former_run(self, attempt: ApplicationAttemptId, stages: OutlinedStages) -> _Run:
+        """What its last run was, for as many tasks as it has now; nothing if that had other stages."""
+        run = self._world.runs.stages_of(*self._keys[attempt]) if attempt in self._keys else ()
+        if [each.parents for each in run] != [each.parents for each in stages.stages]:
+            return ()
+        return of_size(run, [each.n_tasks for each in stages.stages])
 
     def _capacity(self) -> FloatArray:
         """Memory and virtual cores of all clusters."""
@@ -116,16 +182,51 @@ class OutlineReader:
         seen: Mapping[ApplicationAttemptId, OutlinedStages],
         planned: Mapping[ApplicationAttemptId, _Planned],
     ) -> None:
-        self._weights |= planned
-        for attempt, (graph, finished, by_priority) in seen.items():
-            if attempt in self._weights:
-                outline = JobOutline(graph, finished, by_priority, self._weights[attempt][1])
-                self._outlines.put(attempt, outline)
+        for attempt, new in planned.items():
+            known = self._planned.setdefault(attempt, _Planned())
+            if new.graph:
+                known.graph, known.weights = new.graph, new.weights
+            if new.forecast is not None:
+                known.run, known.forecast = new.run, new.forecast
+                self._tables[new.run] = new.forecast
+        while len(self._tables) > _MOST_TABLES:
+            self._tables.popitem(last=False)
+        for attempt, stages in seen.items():
+            mine = self._planned.get(attempt, _Planned())
+            if mine.graph or attempt not in self._ordered:
+                self._outlines.put(attempt, _outline(stages, mine))
 
 
-def _plans(graphs: Mapping[ApplicationAttemptId, _Graph], capacity: FloatArray) -> dict[ApplicationAttemptId, _Planned]:
+def _outline(stages: OutlinedStages, planned: _Planned) -> JobOutline:
+    has_times = stages.has_times or planned.forecast is not None
+    return JobOutline(stages.stages, stages.finished, stages.by_priority, planned.weights, has_times, planned.forecast)
+
+
+def _plans(
+    work: Mapping[ApplicationAttemptId, _Work], capacity: FloatArray, tables: Mapping[_Run, JobForecast]
+) -> dict[ApplicationAttemptId, _Planned]:
     """Plan jobs, each by itself on an empty pool; the more stages a graph has, the less exactly."""
-    return {attempt: (graph, _weights(graph, capacity)) for attempt, graph in graphs.items()}
+    found: dict[ApplicationAttemptId, _Planned] = {}
+    made: dict[_Run, JobForecast] = {}
+    for attempt, each in work.items():
+        planned = found[attempt] = _Planned()
+        if each.graph:
+            planned.graph, planned.weights = each.graph, _weights(each.graph, capacity)
+        if each.run is not None:
+            if each.run not in made:
+                made[each.run] = tables.get(each.run) or _forecast(each.run)
+            planned.run, planned.forecast = each.run, made[each.run]
+    return found
+
+
+def _forecast(run: _Run) -> JobForecast:
+    """C(p, a) of a run; Amdahl's estimate of one that is too large to be simulated. The same run gives the same."""
+    tasks = sum(stage.n_tasks for stage in run)
+    if tasks > _MOST_SIMULATED_TASKS:
+        return JobForecast(run)
+    n_runs = max(_FEWEST_RUNS_OF_ONE, min(_MOST_RUNS_OF_ONE, _SIMULATED_TASKS // tasks))
+    draw = Random(tasks).randrange  # noqa: S311 - repeatable on purpose
+    return build_forecast(run, tasks, draw, n_runs=n_runs)
 
 
 def _weights(graph: _Graph, capacity: FloatArray) -> Mapping[int, float]:

@@ -33,7 +33,7 @@ a few runs are enough to be known by.
 import math
 import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.wishes import WorkLeft
+from shim.scheduling.former_runs import FormerStage
 
 FloatArray = NDArray[np.float64]
 
@@ -432,6 +433,8 @@ _DATE = re.compile(
 _BEFORE_NAME = 2
 _LONGEST_NAME = 1000
 _MOST_RUNS = 16 * 1024
+_MOST_STAGED_RUNS = 2 * 1024
+"""Runs of which stages are kept: the times of each take up to 50 KiB."""
 _MOST_JOB_KEY = 1024
 """Those that taught something last are kept, for each queue: a model takes 4 KiB."""
 
@@ -465,11 +468,26 @@ class FormerRun:
     runs: int
 
 
+@dataclass(frozen=True, slots=True)
+class KnownRun:
+    """What is known of the last run of a recurring job; keys are its queue and its job key.
+
+    Attributes:
+        run: Its containers; None where only its stages are known.
+        stages: Its stages, parents first; empty where its graph was not known.
+    """
+
+    run: FormerRun | None
+    stages: tuple[FormerStage, ...]
+
+
 class FormerRuns:
-    """The last run of each recurring job of each queue, as far as this Global Master has seen it; soft state."""
+    """The last run of each recurring job of each queue, as far as this Global Master has seen it, or was told."""
 
     def __init__(self) -> None:
         self._runs: OrderedDict[tuple[str, str], FormerRun] = OrderedDict()
+        self._stages: OrderedDict[tuple[str, str], tuple[FormerStage, ...]] = OrderedDict()
+        self._changed: dict[tuple[str, str], None] = {}
 
     def of(self, queue: str, job_key: str) -> FormerRun | None:
         """The last run of a recurring job; None if none has been seen."""
@@ -482,12 +500,54 @@ class FormerRuns:
         for each in dict.fromkeys((wider_key(job_key), job_key)):
             self._observe(queue, each, containers, seconds)
 
-    def _observe(self, queue: str, job_key: str, containers: int, seconds: float) -> None:
-        before = self._runs.pop((queue, job_key), None)
-        runs = 1 if before is None else before.runs + 1
-        self._runs[queue, job_key] = FormerRun(containers, seconds / containers, runs)
+    def stages_of(self, queue: str, job_key: str) -> tuple[FormerStage, ...]:
+        """The stages of the last run of a recurring job, parents first; empty if they are not known."""
+        return self._stages.get((queue, job_key)) or self._stages.get((queue, wider_key(job_key)), ())
+
+    def observe_stages(self, queue: str, job_key: str, stages: tuple[FormerStage, ...]) -> None:
+        """Learn the stages of a run that ended well."""
+        if job_key and stages:
+            for each in dict.fromkeys((wider_key(job_key), job_key)):
+                self._put_stages((queue, each), stages)
+                self._note((queue, each))
+
+    def changed(self) -> Mapping[tuple[str, str], KnownRun]:
+        """Give what was learnt since the last call, by queue and job key."""
+        found = {key: KnownRun(self._runs.get(key), self._stages.get(key, ())) for key in self._changed}
+        self._changed = {}
+        return {key: known for key, known in found.items() if known.run is not None or known.stages}
+
+    def restore(self, key: tuple[str, str], known: KnownRun) -> None:
+        """Take in what was kept of a run, by queue and job key; what was learnt here since goes before it."""
+        if key in self._changed:
+            return
+        if known.run is not None:
+            self._put_run(key, known.run)
+        if known.stages:
+            self._put_stages(key, known.stages)
+
+    def _put_stages(self, key: tuple[str, str], stages: tuple[FormerStage, ...]) -> None:
+        self._stages.pop(key, None)
+        self._stages[key] = stages
+        while len(self._stages) > _MOST_STAGED_RUNS:
+            self._stages.popitem(last=False)
+
+    def _put_run(self, key: tuple[str, str], run: FormerRun) -> None:
+        self._runs.pop(key, None)
+        self._runs[key] = run
         while len(self._runs) > _MOST_RUNS:
             self._runs.popitem(last=False)
+
+    def _observe(self, queue: str, job_key: str, containers: int, seconds: float) -> None:
+        before = self._runs.get((queue, job_key))
+        runs = 1 if before is None else before.runs + 1
+        self._put_run((queue, job_key), FormerRun(containers, seconds / containers, runs))
+        self._note((queue, job_key))
+
+    def _note(self, key: tuple[str, str]) -> None:
+        self._changed[key] = None
+        while len(self._changed) > _MOST_RUNS:
+            del self._changed[next(iter(self._changed))]
 
 
 def work_left(ended: int, ended_s: float, running: int, asked: int, run: FormerRun | None) -> WorkLeft | None:

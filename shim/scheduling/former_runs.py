@@ -7,7 +7,7 @@ Source: Ferguson et al., "Jockey: Guaranteed Job Latency in Data Parallel Cluste
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 Parts = Sequence[float]
@@ -39,6 +39,24 @@ class FormerStage:
     @property
     def longest_s(self) -> float:
         return max(self.durations_s)
+
+
+_SAME_SIZE = 0.2
+"""Part by which a stage may have more or fewer tasks than in the former run, which then still counts as it is."""
+
+
+def of_size(stages: Sequence[FormerStage], tasks: Sequence[int]) -> tuple[FormerStage, ...]:
+    """Give a former run as one of so many tasks in each stage; the same where no number differs by more than a fifth.
+
+    Other tasks are taken to run as long, and to queue as long, each.
+    """
+    counts = [(stage, max(1, count)) for stage, count in zip(stages, tasks, strict=True)]
+    if all(abs(count - stage.n_tasks) <= _SAME_SIZE * stage.n_tasks for stage, count in counts):
+        return tuple(stages)
+    return tuple(
+        replace(stage, n_tasks=count, queued_s=stage.queued_s * count / max(1, stage.n_tasks))
+        for stage, count in counts
+    )
 
 
 def _paths_after(stages: Sequence[FormerStage]) -> list[float]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from shim.domain.ids import ApplicationAttemptId
 from shim.scheduling.capacity import FIRST_TYPES
+from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.knowledge import Knowledge, StageOutline
 
 
@@ -19,12 +20,16 @@ class JobOutline:
         stages: Parents before their children; demands are of `FIRST_TYPES`.
         finished: Ended tasks of each stage.
         weights: How early each stage is wanted; see `Knowledge.stage_weights`.
+        has_times: Whether anything is known of how long its tasks run.
+        forecast: What its former run tells, made for as many tasks as this one has; None if there is none.
     """
 
     stages: tuple[StageOutline, ...]
     finished: tuple[int, ...]
     by_priority: Mapping[int, int]
     weights: Mapping[int, float]
+    has_times: bool = True
+    forecast: JobForecast | None = None
 
     def weight(self, priority: int) -> float:
         """Return how early what an ask of a priority is for is wanted; 1 where nothing is known of it."""
@@ -78,5 +83,6 @@ def known_graphs(outlines: Mapping[int, JobOutline], n_types: int) -> Knowledge:
             for row, known in outlines.items()
         },
         finished={row: known.finished for row, known in outlines.items()},
+        forecasts={row: known.forecast for row, known in outlines.items() if known.forecast is not None},
         stage_weights={row: known.weights for row, known in outlines.items()},
     )

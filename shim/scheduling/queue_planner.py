@@ -512,7 +512,7 @@ class QueuePlanner:
         """Make what a cycle starts from, for nodes without a label and for those with labels."""
         self._rows.bound_by_tags(nodes, planned, self._attempts.tagged(), left_out)
         container_s = None if policy.solver is None else self._attempts.container_s()
-        outlines = outlines_of(self._outline_of, planned) if Fact.DAG in policy.needs else {}
+        outlines = outlines_of(self._outline_of, planned) if policy.goes_by(Fact.DAG) else {}
         knowledge = self._knowledge(policy, outlines, planned, nodes)
         runs = NOTHING_RUNS if container_s is None else self._rows.running(self._attempts.containers(), container_s)
         by_label = self._rows.snapshots(
@@ -533,10 +533,20 @@ class QueuePlanner:
             waiting = ((each, *told) for each in planned for told in self._rows.with_rows(each))
             names, tagged = self._rows.node_names(), self._attempts.tagged()
             return Knowledge(services=service_facts(waiting, tagged, names, self._rules_of(), nodes.cells))
-        if policy.goes_by(Fact.DEADLINES):
-            return self._attempts.knowledge()
         by_row = {self._attempts.row_of(attempt): outline for attempt, outline in outlines.items()}
-        return known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN
+        if not policy.goes_by(Fact.DEADLINES):
+            return known_graphs(by_row, self._rows.n_types) if by_row else NOTHING_KNOWN
+        told = self._attempts.knowledge()
+        timed = {row: outline for row, outline in by_row.items() if outline.has_times and row in told.finished}
+        if not timed:
+            return told
+        seen = known_graphs(timed, self._rows.n_types)
+        return replace(
+            told,
+            graphs=seen.graphs,
+            finished={**told.finished, **seen.finished},
+            forecasts={**told.forecasts, **seen.forecasts},
+        )
 
 
 @dataclass(slots=True)

@@ -174,7 +174,19 @@ def with_parameters(name: str, raw: Mapping[str, object]) -> str:
 def goes_by_graphs(name: str) -> bool:
     """Return whether a queue's policy of that name reads the graphs of its jobs; False for what is none."""
     policy = queue_policy(name)
+    return policy is not None and policy.goes_by(Fact.DAG)
+
+
+def orders_stages(name: str) -> bool:
+    """Return whether a queue's policy of that name goes by the order in which plans of jobs want their stages."""
+    policy = queue_policy(name)
     return policy is not None and Fact.DAG in policy.needs
+
+
+def predicts_by_runs(name: str) -> bool:
+    """Return whether a queue's policy of that name predicts jobs with deadlines by graphs and former runs."""
+    policy = queue_policy(name)
+    return policy is not None and policy.goes_by(Fact.DAG) and policy.goes_by(Fact.DEADLINES)
 
 
 def goes_by_deadlines(name: str) -> bool:

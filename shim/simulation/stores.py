@@ -19,6 +19,7 @@ from shim.ports.queue_stores import (
     MOST_GROUPS,
     CreditQuestion,
     CreditRow,
+    KeptRun,
     PolicyVersion,
     UsageQuestion,
     UsageRow,
@@ -247,6 +248,7 @@ def in_memory_stores(
         acts=InMemoryActStore(),
         usage=InMemoryUsageStore(),
         credits=InMemoryCreditStore(),
+        runs=InMemoryFormerRunStore(),
         asks=InMemoryAskStore(),
         leases=InMemoryLeaseStore(clock),
     )
@@ -363,6 +365,36 @@ def _part_of(credits_: Credits, part: float) -> Credits:
     return Credits(
         credits_.given_s * part, credits_.received_s * part, credits_.given_mib_s * part, credits_.received_mib_s * part
     )
+
+
+# `FormerRunStore` in memory. Limits: forgets with the process.
+
+
+class InMemoryFormerRunStore(_CanBeAway):
+    """Implements `FormerRunStore`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runs: dict[str, KeptRun] = {}
+
+    async def keep(self, runs: Sequence[KeptRun]) -> None:
+        """See `FormerRunStore`."""
+        self._check()
+        for run in runs:
+            known = self.runs.get(run.name)
+            if known is None or run.at_ms >= known.at_ms:
+                self.runs[run.name] = run
+
+    async def since(self, at_ms: int, most: int) -> Sequence[KeptRun]:
+        """See `FormerRunStore`."""
+        self._check()
+        newest = sorted(self.runs.values(), key=lambda run: (run.at_ms, run.name))
+        return [run for run in newest if run.at_ms >= at_ms][-most:]
+
+    async def forget(self, before_ms: int, most: int) -> None:
+        """See `FormerRunStore`."""
+        self._check()
+        self.runs = {run.name: run for run in await self.since(before_ms, most)}
 
 
 # `MultiClusterStore` in memory. Limits: seals nothing, and forgets with the process.

@@ -1,4 +1,4 @@
-"""Stores of queues over SQL: policies, use, acts of preemption, credits of altruism."""
+"""Stores of queues over SQL: policies, use, acts of preemption, credits of altruism, former runs of jobs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -36,6 +36,7 @@ from shim.ports.queue_stores import (
     MOST_GROUPS,
     CreditQuestion,
     CreditRow,
+    KeptRun,
     PolicyVersion,
     UsageQuestion,
     UsageRow,
@@ -43,9 +44,10 @@ from shim.ports.queue_stores import (
 )
 from shim.store.executors import Executor
 from shim.store.rows import readable
-from shim.store.tables import altruism_credits, policies, preemption_acts, preemption_counts, usage_parts
+from shim.store.tables import altruism_credits, former_runs, policies, preemption_acts, preemption_counts, usage_parts
 
 _C = altruism_credits.c
+_MOST_FORGOTTEN = 100_000
 _AMOUNTS = ("given_s", "received_s", "given_mib_s", "received_mib_s")
 _GROUPS_CREDITS = {"queue": _C.queue, "user": _C.user_name}
 
@@ -110,6 +112,48 @@ def _forget_credits(connection: Connection, *, before_ms: int, most: int) -> Non
     connection.execute(delete(altruism_credits).where(_C.to_ms < before_ms))
     oldest = select(_C.to_ms).order_by(_C.to_ms.desc()).offset(most).limit(1).scalar_subquery()
     connection.execute(delete(altruism_credits).where(_C.to_ms <= oldest))
+
+
+class SqlFormerRunStore:
+    """Runs in SQL; implements `shim.ports.queue_stores.FormerRunStore`. Closing the state store closes it."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+
+    async def keep(self, runs: Sequence[KeptRun]) -> None:
+        """Keep runs; of several of one name the newest."""
+        newest = {run.name: run for run in sorted(runs, key=lambda run: run.at_ms)}
+        rows = [{"name": run.name, "at_ms": run.at_ms, "run": run.text} for run in newest.values()]
+        for start in range(0, len(rows), _BATCH):
+            await self._executor.write(partial(_keep_runs, rows=rows[start : start + _BATCH]))
+
+    async def since(self, at_ms: int, most: int) -> Sequence[KeptRun]:
+        """Runs from some time on."""
+        return await self._executor.read(partial(_runs_since, at_ms=at_ms, most=most))
+
+    async def forget(self, before_ms: int, most: int) -> None:
+        """Forget what is old, and what is too much."""
+        await self._executor.write(partial(_forget_runs, before_ms=before_ms, most=most))
+
+
+def _keep_runs(connection: Connection, *, rows: Sequence[Mapping[str, Any]]) -> None:
+    insert = _DIALECT_INSERT[connection.dialect.name](former_runs)
+    changed = {"at_ms": insert.excluded.at_ms, "run": insert.excluded.run}
+    is_newer = insert.excluded.at_ms >= former_runs.c.at_ms
+    connection.execute(insert.on_conflict_do_update(index_elements=["name"], set_=changed, where=is_newer), list(rows))
+
+
+def _runs_since(connection: Connection, *, at_ms: int, most: int) -> Sequence[KeptRun]:
+    runs = former_runs.c
+    newest = select(former_runs).where(runs.at_ms >= at_ms).order_by(runs.at_ms.desc(), runs.name.desc()).limit(most)
+    return readable(connection.execute(newest), lambda row: KeptRun(row.name, row.at_ms, row.run))[::-1]
+
+
+def _forget_runs(connection: Connection, *, before_ms: int, most: int) -> None:
+    runs = former_runs.c
+    connection.execute(delete(former_runs).where(runs.at_ms < before_ms))
+    beyond = select(runs.name).order_by(runs.at_ms.desc(), runs.name.desc()).offset(most).limit(_MOST_FORGOTTEN)
+    connection.execute(delete(former_runs).where(runs.name.in_(beyond.subquery().select())))
 
 
 def _amounts(row: Row[Any]) -> Credits:

@@ -7,14 +7,20 @@ from shim.ports.act_store import ActStore
 from shim.ports.history_store import HistoryStore
 from shim.ports.lease_store import LeaseStore
 from shim.ports.multicluster_store import AskStore, MultiClusterStore
-from shim.ports.queue_stores import CreditStore, PolicyStore, UsageStore
+from shim.ports.queue_stores import CreditStore, FormerRunStore, PolicyStore, UsageStore
 from shim.ports.state_store import StateStore
 from shim.ports.token_store import APITokenStore, TokenStore
 from shim.store.executors import Executor
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_multicluster_store import SqlAskStore, SqlMultiClusterStore
-from shim.store.sql_queue_stores import SqlActStore, SqlCreditStore, SqlPolicyStore, SqlUsageStore
+from shim.store.sql_queue_stores import (
+    SqlActStore,
+    SqlCreditStore,
+    SqlFormerRunStore,
+    SqlPolicyStore,
+    SqlUsageStore,
+)
 from shim.store.sql_token_store import SqlAPITokenStore, SqlTokenStore
 from shim.store.tables import cluster_lists
 
@@ -32,6 +38,7 @@ class Stores:
     acts: ActStore
     usage: UsageStore
     credits: CreditStore
+    runs: FormerRunStore
     asks: AskStore
     leases: LeaseStore
     history: HistoryStore
@@ -62,6 +69,7 @@ def sql_stores(
         acts=SqlActStore(executor),
         usage=SqlUsageStore(executor),
         credits=SqlCreditStore(executor),
+        runs=SqlFormerRunStore(executor),
         asks=SqlAskStore(executor, now_s=now_s),
         leases=SqlLeaseStore(executor),
         history=SqlHistoryStore(executor, now_s=now_s),

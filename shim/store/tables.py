@@ -218,6 +218,15 @@ altruism_credits = Table(  # what one process counted of what an application gav
 )
 Index("ix_altruism_credits_to_ms", altruism_credits.c.to_ms)
 
+former_runs = Table(  # the last run of each recurring job, for the predictions of the next
+    "former_runs",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("run", Text, nullable=False),
+)
+Index("ix_former_runs_at_ms", former_runs.c.at_ms)
+
 ask_decisions = Table(  # the newest decisions on each spanning application's asks, as `why` shows them
     "ask_decisions",
     metadata,

@@ -9,8 +9,8 @@ An engine that runs one task after the other in a container hides their ends fro
 """
 
 import math
-from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import AskKey
@@ -137,6 +137,33 @@ class StageSeen:
     tasks: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """What a stage was in a run that has ended well.
+
+    Attributes:
+        seconds: What its tasks ran: the last of them.
+        tasks: How many it had.
+        queued_s: How long its containers were asked for and not granted, in all.
+        begins_s, ends_s: When its first task was seen and its last one had ended, from the begin of the run.
+    """
+
+    seconds: tuple[float, ...]
+    tasks: int
+    queued_s: float
+    begins_s: float
+    ends_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """A run that has ended well, of which every stage was seen; `runs` are in the order of the graph's stages."""
+
+    attempt: ApplicationAttemptId
+    stages: StagesOfJob
+    runs: tuple[StageRun, ...]
+
+
 @dataclass(slots=True)
 class _Watched:
     since_s: dict[ContainerId, tuple[int, float]] = field(default_factory=dict)
@@ -148,6 +175,11 @@ class _Watched:
     counted: TaskClocks | None = None
     stages: StagesOfJob | None = None
     recurring_key: str = ""
+    first_s: float = 0.0
+    looked_s: float = 0.0
+    queued_s: dict[int, float] = field(default_factory=dict)
+    begun_s: dict[int, float] = field(default_factory=dict)
+    over_s: dict[int, float] = field(default_factory=dict)
 
 
 class JobWatch:
@@ -181,7 +213,9 @@ class JobWatch:
             if job is not None:  # the part before may have been killed
                 self._end(job, at_s, is_whole=False)
             # stages of another part are others
-            job = self._jobs[attempt] = _Watched(stages=stages, recurring_key=recurring_key)
+            job = self._jobs[attempt] = _Watched(
+                stages=stages, recurring_key=recurring_key, first_s=at_s, looked_s=at_s
+            )
         self._observe_containers(job, stages, recurring_key, held, asks, at_s)
         if counts is None:
             return
@@ -207,6 +241,7 @@ class JobWatch:
             )
             return
         job.has_strangers = any(key.priority not in stages.by_priority for key, count in asks.items() if count)
+        step_s, job.looked_s = at_s - job.looked_s, at_s
         here: set[ContainerId] = set()
         for container in held:
             here.add(container.id)
@@ -218,12 +253,14 @@ class JobWatch:
                 job.has_strangers = job.has_strangers or not stages.has_parts
                 continue
             job.since_s[container.id] = stage, at_s
+            job.begun_s.setdefault(stage, at_s)
             job.sizes[stage] = container.key.resource
-        for key in asks:
+        for key, count in asks.items():
             if key.priority in stages.by_priority:
                 stage = stages.by_priority[key.priority]
                 job.asked.add(stage)
                 job.sizes[stage] = key.resource
+                job.queued_s[stage] = job.queued_s.get(stage, 0.0) + count * step_s
         for container_id in [each for each in job.since_s if each not in here]:
             stage, since_s = job.since_s.pop(container_id)
             job.ended[stage] = job.ended.get(stage, 0) + 1
@@ -232,6 +269,7 @@ class JobWatch:
 
     def _learn(self, job: _Watched, stages: StagesOfJob, recurring_key: str, stage: int, seconds: float) -> None:
         job.seconds.setdefault(stage, deque(maxlen=_REMEMBERED_TIMES)).append(seconds)
+        job.over_s[stage] = job.looked_s
         if not recurring_key:
             return
         key = recurring_key, stages.graph.stages[stage].name
@@ -243,23 +281,31 @@ class JobWatch:
     def keep(self, attempts: Collection[ApplicationAttemptId], at_s: float) -> None:
         """Forget the jobs that are not here any more; what they taught stays."""
         for attempt in [each for each in self._jobs if each not in attempts]:
-            job = self._jobs.pop(attempt)
-            if job.counted is not None:  # else its containers have told
-                self._gone[attempt] = job, at_s
+            self._gone[attempt] = self._jobs.pop(attempt), at_s
 
-    def settle(self, has_succeeded: Callable[[ApplicationAttemptId], bool | None], now_s: float) -> None:
-        """Learn from the last tasks of jobs that are over, of which no count has seen the end.
+    def unsettled(self) -> Collection[ApplicationAttemptId]:
+        """Give the jobs that are over and wait for `settle`."""
+        return self._gone.keys()
+
+    def settle(self, has_succeeded: Callable[[ApplicationAttemptId], bool | None], now_s: float) -> list[JobRun]:
+        """Learn from the last tasks of jobs that are over, of which no count, or look, has seen the end.
 
         Args:
             has_succeeded: Tells whether a job that is not here any more has ended well; None as long as that is not
                 known. Of a job of which it does not become known soon nothing is learnt.
+
+        Returns:
+            Runs that were seen whole: a job that ran before it was looked at has told too little.
         """
+        found: list[JobRun] = []
         for attempt, (job, gone_s) in list(self._gone.items()):
             is_well = has_succeeded(attempt)
             if is_well:
                 self._end(job, gone_s, is_whole=True)
+                found += _whole_run(attempt, job, gone_s)
             if is_well is not None or now_s - gone_s > _KNOWN_WITHIN_S:
                 del self._gone[attempt]
+        return found
 
     def _end(self, job: _Watched, at_s: float, *, is_whole: bool) -> None:
         """Learn from the last tasks of a job; one that may not have run whole tells of stages that none waits for."""
@@ -348,6 +394,28 @@ class JobWatch:
             ("other stages", tuple(others), _ENOUGH),
         )
         return next(((source, times) for source, times, enough in sources if len(times) >= enough), ("", ()))
+
+
+def _whole_run(attempt: ApplicationAttemptId, job: _Watched, gone_s: float) -> Iterator[JobRun]:
+    """Give the run of a job, if as many tasks of each stage were seen to end as it had."""
+    stages = job.stages
+    if stages is None or stages.slots or stages.has_parts or job.has_strangers:
+        return
+    last = defaultdict[int, list[float]](list)  # ended with the job, between two looks
+    for at, since_s in job.since_s.values():
+        last[at].append(max(0.0, gone_s - since_s))
+    runs: list[StageRun] = []
+    for number, stage in enumerate(stages.graph.stages):
+        ended = job.ended.get(number, 0) + len(last[number])
+        seconds = (*job.seconds.get(number, ()), *(() if job.counted is not None else last[number]))
+        tasks = ended if stage.tasks is None else stage.tasks
+        if not tasks or not seconds or (job.counted is None and ended < tasks):
+            return
+        over_s = gone_s if last[number] else job.over_s.get(number, gone_s)
+        begun_s = job.begun_s.get(number, over_s)
+        queued_s = job.queued_s.get(number, 0.0)
+        runs.append(StageRun(seconds, tasks, queued_s, begun_s - job.first_s, max(begun_s, over_s) - job.first_s))
+    yield JobRun(attempt, stages, tuple(runs))
 
 
 def _counted(seen: StageSeen, counts: TaskCounts, running: tuple[float, ...]) -> StageSeen:

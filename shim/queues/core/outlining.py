@@ -1,17 +1,36 @@
 """The graph of a job as scheduling policies read it, from what was seen of its stages."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from shim.domain.job_graphs import StagesOfJob
-from shim.queues.core.job_watch import StageSeen
+from shim.domain.job_graphs import JobGraph, StagesOfJob
+from shim.queues.core.job_watch import JobRun, StageSeen
+from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.knowledge import StageOutline
 
 _STEPS_AN_OCTAVE = 2
 _UNKNOWN_S = 1.0
 
-OutlinedStages = tuple[tuple[StageOutline, ...], tuple[int, ...], dict[int, int]]
-"""Stages with parents first, ended tasks of each, and the stage of each priority of asks."""
+_MOST_SAMPLES, _SAMPLES_IN_ALL = 32, 1600
+"""Times that are kept of a stage of a run, and of all of its stages together."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutlinedStages:
+    """What is seen of a job, in the form that policies read.
+
+    Attributes:
+        stages: Parents first.
+        finished: Ended tasks of each.
+        by_priority: The stage of each priority of asks.
+        has_times: Whether anything is known of how long its tasks run.
+    """
+
+    stages: tuple[StageOutline, ...]
+    finished: tuple[int, ...]
+    by_priority: Mapping[int, int]
+    has_times: bool
 
 
 def outlined(stages: StagesOfJob, seen: Sequence[StageSeen]) -> OutlinedStages | None:
@@ -22,8 +41,7 @@ def outlined(stages: StagesOfJob, seen: Sequence[StageSeen]) -> OutlinedStages |
     """
     if stages.slots:
         return None
-    graph = stages.graph
-    order = sorted(range(len(graph.stages)), key=lambda number: (graph.distances[number], number))
+    graph, order = stages.graph, parents_first(stages.graph)
     place = {number: at for at, number in enumerate(order)}
     known = [each.seconds for each in seen if each.seconds is not None]
     usual_s = sum(known) / len(known) if known else _UNKNOWN_S
@@ -37,7 +55,40 @@ def outlined(stages: StagesOfJob, seen: Sequence[StageSeen]) -> OutlinedStages |
         for number in order
     )
     finished = tuple(min(seen[number].ended, outline.n_tasks) for number, outline in zip(order, found, strict=True))
-    return found, finished, {priority: place[number] for priority, number in stages.by_priority.items()}
+    by_priority = {priority: place[number] for priority, number in stages.by_priority.items()}
+    return OutlinedStages(found, finished, by_priority, bool(known))
+
+
+def former_stages(run: JobRun) -> tuple[FormerStage, ...]:
+    """Give a run in the form that predictions are made from; stages go as in `outlined`."""
+    graph, order = run.stages.graph, parents_first(run.stages.graph)
+    place = {number: at for at, number in enumerate(order)}
+    most = max(1, min(_MOST_SAMPLES, _SAMPLES_IN_ALL // max(1, len(order))))
+    return tuple(
+        FormerStage(
+            durations_s=_samples(run.runs[number].seconds, most),
+            n_tasks=run.runs[number].tasks,
+            parents=tuple(sorted(place[each] for each in graph.stages[number].sources)),
+            queued_s=run.runs[number].queued_s,
+            begins_s=run.runs[number].begins_s,
+            ends_s=run.runs[number].ends_s,
+        )
+        for number in order
+    )
+
+
+def parents_first(graph: JobGraph) -> list[int]:
+    """Order the stages of a graph so that each comes after those that feed it."""
+    return sorted(range(len(graph.stages)), key=lambda number: (graph.distances[number], number))
+
+
+def _samples(seconds: Sequence[float], most: int) -> tuple[float, ...]:
+    """So many of some times at most, the longest among them; what is left out lies between those that are kept."""
+    ordered = sorted(round(each, 3) for each in seconds)
+    if len(ordered) <= most:
+        return tuple(ordered)
+    step = len(ordered) / most
+    return tuple(ordered[math.ceil((number + 1) * step) - 1] for number in range(most))
 
 
 def _tasks(seen: StageSeen) -> int:

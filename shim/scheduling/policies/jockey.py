@@ -20,8 +20,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from shim.scheduling.completion_table import JobForecast
-from shim.scheduling.durations import FloatArray
-from shim.scheduling.former_runs import FormerStage
+from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
+from shim.scheduling.former_runs import FormerStage, of_size
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.parameters import parameter
@@ -84,7 +84,10 @@ class DeadlineControl:
 
 
 def utility_of_end(end: float, deadline: float, unit: float = 1.0) -> float:
-    """Worth of an end at a time: 1 up to the deadline, -1 ten units later, then about -1 for each unit."""
+    """Worth of an end at a time: 1 up to the deadline, -1 ten units later, then about -1 for each unit.
+
+    As long as it falls, its shape after the deadline decides nothing: the soonest of late ends is worth most.
+    """
     late = (end - deadline) / unit
     if late <= 0.0:
         return 1.0
@@ -143,6 +146,13 @@ class JockeyRules:
         published=False,
         meaning="Whether predictions are stretched by how much slower than expected the ended tasks of this run were. "
         "The paper reads progress alone: a run that is slow from its begin is late before that shows.",
+    )
+    trusted_pace: float = parameter(
+        3.0,
+        least=1.0,
+        meaning="Where ended tasks took so many times as long as those of the former run, or that part of it, the "
+        "former run tells nothing of this one: what is left is estimated by this run's own times, and as long as "
+        "these are not known all that the job asks for is backed.",
     )
 
 
@@ -228,11 +238,18 @@ class _Kernel:
         finished = snapshot.knowledge.finished.get(job, (int(snapshot.jobs[Column.FINISHED, job]),))
         if len(finished) != len(forecast.stages):
             return _all_of_it(snapshot, job)  # nobody can say how far it is
+        pace = slowdown_of(snapshot, job, forecast.stages, finished)
+        trusted = self.rules.trusted_pace
+        if sum(finished) >= ENOUGH_FINISHED and not 1.0 / trusted <= pace <= trusted:
+            own = _by_own_times(snapshot, job)
+            if own is None:
+                return _all_of_it(snapshot, job)
+            forecast, pace = own, 1.0
         progress, parts = forecast.progress(finished)
         progress = progress if last is None else max(progress, last.progress)
         model = forecast if self.rules.uses_table else replace(forecast, table=None)
         grid, left_s = model.left_s(progress, parts, max(1, int(snapshot.jobs[Column.TASKS, job])))
-        left_s = left_s * slowdown_of(snapshot, job, finished) if self.rules.keeps_pace else left_s
+        left_s = left_s * pace if self.rules.keeps_pace else left_s
         raw = self.rules.fixed or raw_allocation(grid, left_s, elapsed_s, deadline_s - arrived_s, rules, unit_s)
         allocation = smoothed(None if last is None else last.allocation, raw, rules.hysteresis)
         expected_s = rules.slack * float(np.interp(allocation, grid, left_s))
@@ -258,6 +275,7 @@ def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:
         summary="as many containers for each job as its deadline takes, by what former runs say",
         source="Ferguson et al., EuroSys 2012",
         needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),
+        uses=frozenset({Fact.DAG}),
         rules=rules,
         remake=lambda others: jockey(others, name),
     )
@@ -268,8 +286,6 @@ JOCKEY = jockey(JockeyRules())
 
 # Forecast of a job by what is known of it, and the pace of its present run beside what was expected.
 
-_SAME_SIZE = 0.2
-"""Part by which a stage may have more or fewer tasks than in former runs, whose simulated runs then still count."""
 _TRUSTED_PART = 0.01
 """Of a job's work: so much counts as if it had run as expected, lest the first ends of tasks decide."""
 
@@ -284,35 +300,37 @@ def forecast_of(snapshot: Snapshot, job: int, row: int) -> JobForecast | None:
     finished = snapshot.knowledge.finished.get(job)
     if told is not None and len(told.stages) == len(graph or finished or told.stages):
         return told if graph is None else _of_this_size(told, graph)
-    if graph is not None and all(stage.expected_s > 0.0 for stage in graph):
-        return JobForecast(tuple(FormerStage((each.expected_s,), each.n_tasks, each.parents) for each in graph))
+    if graph is not None:
+        return _by_own_times(snapshot, job)
     expected_s = float(snapshot.requests.times[RequestTime.EXPECTED_S, row])
     n_tasks = int(snapshot.jobs[Column.TASKS, job])
-    return JobForecast((FormerStage((expected_s,), n_tasks),)) if graph is None and expected_s > 0.0 else None
+    return JobForecast((FormerStage((expected_s,), n_tasks),)) if expected_s > 0.0 else None
+
+
+def _by_own_times(snapshot: Snapshot, job: int) -> JobForecast | None:
+    """By what is known of each stage of this run, without any other; None where that is not known of all."""
+    graph = snapshot.knowledge.graphs.get(job, ())
+    if not graph or any(stage.expected_s <= 0.0 for stage in graph):
+        return None
+    return JobForecast(tuple(FormerStage((each.expected_s,), each.n_tasks, each.parents) for each in graph))
 
 
 def _of_this_size(told: JobForecast, graph: Sequence[StageOutline]) -> JobForecast:
-    counts = [(stage, max(1, outline.n_tasks)) for stage, outline in zip(told.stages, graph, strict=True)]
-    if all(abs(count - stage.n_tasks) <= _SAME_SIZE * stage.n_tasks for stage, count in counts):
-        return told
-    stages = (
-        replace(stage, n_tasks=count, queued_s=stage.queued_s * count / max(1, stage.n_tasks))
-        for stage, count in counts
-    )
-    return replace(told, stages=tuple(stages), table=None)
+    stages = of_size(told.stages, [outline.n_tasks for outline in graph])
+    return told if stages == told.stages else replace(told, stages=stages, table=None)
 
 
-def slowdown_of(snapshot: Snapshot, job: int, finished: Sequence[int]) -> float:
+def slowdown_of(snapshot: Snapshot, job: int, stages: Sequence[FormerStage], finished: Sequence[int]) -> float:
     """Run time of a job's ended tasks as a multiple of what was expected of them; 1 where nothing was expected.
 
     Args:
-        snapshot: Holds the job's graph and what its ended tasks ran in all.
+        snapshot: Tells what its ended tasks ran in all.
+        stages: What was expected of it.
         finished: Ended tasks by stage.
     """
-    graph = snapshot.knowledge.graphs.get(job, ())
-    whole_s = sum(stage.n_tasks * stage.expected_s for stage in graph)
-    if len(graph) != len(finished) or whole_s <= 0.0:
+    whole_s, took_s = sum(stage.work_s for stage in stages), float(snapshot.jobs[Column.FINISHED_S, job])
+    if len(stages) != len(finished) or whole_s <= 0.0 or took_s <= 0.0:
         return 1.0
-    ended_s = sum(done * stage.expected_s for done, stage in zip(finished, graph, strict=True))
-    took_s, trusted_s = float(snapshot.jobs[Column.FINISHED_S, job]), _TRUSTED_PART * whole_s
+    ended_s = sum(done * stage.work_s / max(1, stage.n_tasks) for done, stage in zip(finished, stages, strict=True))
+    trusted_s = _TRUSTED_PART * whole_s
     return (took_s + trusted_s) / (ended_s + trusted_s)

@@ -376,8 +376,8 @@ VARIANTS: Mapping[str, Policy] = MappingProxyType(
     {
         policy.name: policy
         for policy in (
-            jockey(JockeyRules(_PUBLISHED, keeps_pace=False), "jockey-published"),
-            jockey(JockeyRules(_PUBLISHED, uses_table=False, keeps_pace=False), "jockey-amdahl"),
+            jockey(JockeyRules(_PUBLISHED, keeps_pace=False, trusted_pace=math.inf), "jockey-published"),
+            jockey(JockeyRules(_PUBLISHED, uses_table=False, keeps_pace=False, trusted_pace=math.inf), "jockey-amdahl"),
             jockey(JockeyRules(uses_table=False), "jockey-amdahl-paced"),
             jockey(JockeyRules(adapts=False), "jockey-once"),
             jockey(JockeyRules(fixed=15), "jockey-15"),

@@ -13,9 +13,10 @@ from shim.ports.attempt_calls import Attempt
 from shim.queues import outline_reader
 from shim.queues.engines import EngineGraphs
 from shim.queues.outline_reader import OutlineReader, OutlineWorld
+from shim.scheduling.durations import FormerRuns
 from shim.scheduling.job_outlines import JobOutlines
 from tests.doubles.clock import FakeClock
-from tests.doubles.reports import a_report
+from tests.doubles.reports import a_document, a_report
 from tests.doubles.settings import usual
 from tests.unit.queues.test_altruism import EAST, JOB, ListedJob
 
@@ -41,13 +42,24 @@ class HeardOutlines(JobOutlines):
 class OneQueue:
     """A cluster, and a job of a short stage beside a long one with a join behind it."""
 
-    def __init__(self, queue="root.etl"):
+    def __init__(self, queue="root.etl", *, predicts=False):
         self.clock, self.graphs, self.outlines = FakeClock(1000.0), EngineGraphs(), HeardOutlines()
+        self.sequence, self.first = 1, 0
         self.view = FederationView((EAST,), usual(ViewSettings, late_after_s=5.0))
         self.view.apply(a_report(EAST, 1, polled_at_s=self.clock.now_s()))
         self.job = ListedJob(Attempt(JOB, EAST, queue, "ada"))
         self.jobs = [self.job]
-        world = OutlineWorld(lambda path: path == "root.etl", self.view, self.graphs, self.clock, 1.0)
+        self.runs = FormerRuns()
+        world = OutlineWorld(
+            lambda path: path == "root.etl",
+            self.view,
+            self.graphs,
+            self.clock,
+            1.0,
+            runs=self.runs,
+            predicts=lambda _: predicts,
+            orders_stages=lambda _: not predicts,
+        )
         self.reader = OutlineReader(world, self.outlines, lambda: self.jobs)
 
     def look(self):
@@ -128,6 +140,81 @@ def test_of_a_session_only_what_is_counted_now_is_taken_for_what_runs(queue):
     counts = tuple(TaskCounts(stage.tasks, 0, 0) for stage in STAGES.graph.stages)
     queue.graphs.count(JOB.application, counts, queue.clock.now_s())
     assert [stage.n_tasks for stage in queue.look().stages] == [4, 4, 1]
+
+
+def a_document_of_the_job(state):
+    document = a_document(JOB.application.sequence, "east", state, timestamp=JOB.application.cluster_timestamp)
+    return replace(document, summary=replace(document.summary, name="nightly-20261128", queue="root.etl"))
+
+
+def a_run(queue, *, wide=4, state="FINISHED"):
+    """A run of the job: short tasks for 10 s, then long ones for 60 s, then the join, with which it ends."""
+    queue.sequence += 1
+    queue.view.apply(a_report(EAST, queue.sequence, applications=[a_document_of_the_job("RUNNING")]))
+    queue.jobs = [queue.job]
+    join = replace(LONG, priority=40)
+    queue.job.asks = {SHORT: 4, LONG: wide}
+    queue.look()
+    for key, count, seconds in ((SHORT, 4, 10.0), (LONG, wide, 60.0), (join, 1, 5.0)):
+        queue.job.asks = {LONG: wide} if key is SHORT else {}
+        queue.first += 100
+        queue.job.held = {number + queue.first: key for number in range(count)}
+        queue.look()
+        queue.clock.wall_s += seconds
+    queue.jobs = []
+    queue.sequence += 1
+    queue.view.apply(a_report(EAST, queue.sequence, applications=[a_document_of_the_job(state)]))
+    queue.look()
+    return queue.runs.stages_of("root.etl", "alice YARN nightly-#")
+
+
+@pytest.fixture
+def predicting():
+    found = OneQueue(predicts=True)
+    found.graphs.put(JOB.application, STAGES)
+    return found
+
+
+def test_a_run_that_ended_well_is_what_the_next_is_predicted_by(predicting):
+    run = a_run(predicting)
+    assert [(stage.n_tasks, stage.parents) for stage in run] == [(4, ()), (4, ()), (1, (1,))]
+    assert [stage.longest_s for stage in run] == [10.0, 60.0, 5.0]
+    assert [(stage.begins_s, stage.ends_s) for stage in run] == [(0.0, 10.0), (10.0, 70.0), (70.0, 75.0)]
+    assert run[1].queued_s == 0.0
+    predicting.jobs, predicting.job.held, predicting.job.asks = [predicting.job], {}, {SHORT: 4, LONG: 4}
+    outline = predicting.look()
+    assert [stage.durations_s for stage in outline.forecast.stages] == [stage.durations_s for stage in run]
+    grid, left_s = outline.forecast.left_s(0.0, (0.0, 0.0, 0.0), 100)
+    assert dict(zip(grid, left_s.tolist(), strict=True))[8] == 65.0, "all at once: the long ones, and the join"
+    assert outline.weights == {}, "no order of stages is planned for who reads none"
+
+
+@pytest.mark.parametrize("state", ["FAILED", "KILLED"])
+def test_nothing_is_predicted_by_a_run_that_did_not_end_well(predicting, state):
+    assert a_run(predicting, state=state) == ()
+
+
+def test_a_run_of_which_not_all_tasks_were_seen_is_none(predicting):
+    assert a_run(predicting, wide=3) == ()
+
+
+def test_where_the_input_has_grown_a_run_is_simulated_anew_for_as_many_tasks(predicting):
+    a_run(predicting)
+    predicting.jobs, predicting.job.held = [predicting.job], {}
+
+    def forecast(long_tasks):
+        stages = [replace(STAGES.graph.stages[1], tasks=long_tasks)]
+        grown = JobGraph.of("two", (STAGES.graph.stages[0], *stages, STAGES.graph.stages[2]))
+        predicting.graphs.put(JOB.application, replace(STAGES, graph=grown))
+        predicting.job.asks = {SHORT: 4, LONG: long_tasks}
+        return predicting.look().forecast
+
+    usual, grown = forecast(4), forecast(40)
+    assert [stage.n_tasks for stage in grown.stages] == [4, 40, 1]
+    assert grown.table is not None, "simulated, not estimated"
+    assert usual.left_s(0.0, (0.0,) * 3, 1)[1][0] == 285.0
+    assert grown.left_s(0.0, (0.0,) * 3, 1)[1][0] == 2445.0
+    assert forecast(4) is usual, "what was simulated once is kept"
 
 
 async def test_it_goes_on_looking_and_plans_beside_the_loop(queue):

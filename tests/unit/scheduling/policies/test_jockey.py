@@ -144,11 +144,12 @@ def test_variants_keep_the_first_allocation_or_a_fixed_one():
 GRAPH = (StageOutline(40, 10.0, (1,)), StageOutline(20, 20.0, (1,), (0,)))
 
 
-def slowdown(finished, took_s, graph=GRAPH):
+EXPECTED = (FormerStage((10.0,), 40), FormerStage((20.0,), 20, (0,)))
+
+
+def slowdown(finished, took_s, expected=EXPECTED):
     scene = CycleScene([[4]])
-    job = scene.job(finished_s=took_s)
-    scene.knowledge = Knowledge(graphs={} if graph is None else {job: graph})
-    return slowdown_of(scene.snapshot(), job, finished)
+    return slowdown_of(scene.snapshot(), scene.job(finished_s=took_s), expected, finished)
 
 
 @pytest.mark.parametrize(
@@ -166,9 +167,10 @@ def test_slowdown_is_what_ended_tasks_took_beside_what_was_expected_of_them(fini
 
 
 def test_slowdown_is_one_where_nothing_is_expected():
-    assert slowdown((3,), 100.0, graph=None) == 1.0
+    assert slowdown((3,), 100.0, ()) == 1.0
     assert slowdown((3,), 100.0) == 1.0, "counts of other stages than the graph's"
-    assert slowdown((3, 0), 100.0, graph=(StageOutline(4, 0.0, (1,)), StageOutline(2, 0.0, (1,)))) == 1.0
+    assert slowdown((3, 0), 100.0, (FormerStage((0.0,), 4), FormerStage((0.0,), 2))) == 1.0
+    assert slowdown((3, 0), 0.0) == 1.0, "what they took is not known"
 
 
 def test_forecast_is_of_former_runs_first_then_of_the_graph_then_of_the_request():
@@ -205,6 +207,28 @@ def test_former_runs_of_other_stages_or_other_sizes_are_not_taken_at_their_word(
     other, share = found((*same, StageOutline(1, 5.0, (1,), (1,))), (0, 0, 0))
     assert [stage.n_tasks for stage in other.stages] == [4, 2, 1]
     assert share == 2
+
+
+def test_a_former_run_of_quite_other_times_is_not_believed():
+    stages = (FormerStage((10.0,), 40), FormerStage((20.0,), 20, (0,)))
+    scene = CycleScene([[100]])
+    job = scene.job(deadline_s=4000.0)
+    scene.ask(34, job=job)
+    scene.ask(1000, job=scene.job())
+    forecast = build_forecast(stages, 60, seeded(1, "jockey").randrange)
+
+    def share(took_s, own_s, policy=AT_ONCE):
+        own = (StageOutline(40, own_s, (1,)), StageOutline(20, 2.0 * own_s, (1,), (0,)))
+        scene.knowledge = Knowledge({job: own}, {job: (6, 0)}, {job: forecast})
+        scene.state.memory.clear()
+        scene.jobs.put(Column.FINISHED_S, job, took_s)
+        scene.jobs.put(Column.TASKS, job, 60.0)
+        return scene.decide(policy, 60.0).shares[job]
+
+    assert share(60.0, 300.0) == 1, "its pace is as expected: the former run counts"
+    assert share(1800.0, 300.0) == share(1800.0, 300.0, jockey(replace(AT_ONCE_RULES, uses_table=False))) > 5
+    assert share(1800.0, 0.0) == 34, "nothing is known of its own times: all that it asks for"
+    assert share(1800.0, 300.0, jockey(replace(AT_ONCE_RULES, trusted_pace=1000.0))) != share(1800.0, 300.0)
 
 
 @pytest.mark.parametrize("finished", [(), (0,), (0, 0, 0)])
