@@ -23,12 +23,11 @@ from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService, AltruismWorld
 from shim.queues.credits import CreditBook, CreditKeeping
 from shim.queues.engines import EngineGraphs
-from shim.queues.former_runs import FormerRunKeeping
 from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader
 from shim.queues.job_reading import PlannedFor
 from shim.queues.load_meter import UnnamedQueues
-from shim.queues.outline_reader import OutlineReader, OutlineWorld
+from shim.queues.outline_reader import FormerRunKeeping, OutlineReader, OutlineWorld
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog

@@ -6,7 +6,6 @@ from types import MappingProxyType
 
 from shim.errors import BadRequestError
 from shim.scheduling.parameters import named_values
-from shim.scheduling.policies.alsched import ALSCHED
 from shim.scheduling.policies.delay import DELAY
 from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
@@ -16,7 +15,7 @@ from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policies.orders import DRF, FAIR, FEWEST_TASKS, FIFO, LEARNT_WORK
 from shim.scheduling.policies.quincy import QUINCY
 from shim.scheduling.policies.tetris import TETRIS
-from shim.scheduling.policies.tetrisched import TETRISCHED
+from shim.scheduling.policies.tetrisched import ALSCHED, TETRISCHED
 from shim.scheduling.policy import Fact, Policy, World, refusal
 
 

@@ -1,20 +1,26 @@
 """Outlines of jobs: whose are kept, when they are planned anew, and that nothing waits for a plan."""
 
 import asyncio
+import json
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.domain.resources import ResourceVector
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.ports.attempt_calls import Attempt
+from shim.ports.queue_stores import KeptRun
 from shim.queues import outline_reader
 from shim.queues.engines import EngineGraphs
-from shim.queues.outline_reader import OutlineReader, OutlineWorld
+from shim.queues.outline_reader import FormerRunKeeping, OutlineReader, OutlineWorld
 from shim.scheduling.durations import FormerRuns
+from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.job_outlines import JobOutlines
+from shim.simulation.stores import InMemoryFormerRunStore
 from tests.doubles.clock import FakeClock
 from tests.doubles.reports import a_document, a_report
 from tests.doubles.settings import usual
@@ -117,8 +123,8 @@ def test_however_many_tasks_a_job_says_that_it_has_few_are_planned_and_their_wor
     outline = queue.look()
     assert {stage.n_tasks for stage in outline.stages} == {tasks}
     assert sum(stage.n_tasks for stage in planned) <= 480
-    for stage, given in zip(outline.stages, planned, strict=True):
-        assert given.n_tasks * given.expected_s == pytest.approx(stage.n_tasks * stage.expected_s)
+    for stage, told in zip(outline.stages, planned, strict=True):
+        assert told.n_tasks * told.expected_s == pytest.approx(stage.n_tasks * stage.expected_s)
 
 
 def test_nothing_is_kept_of_other_queues_of_jobs_that_are_gone_or_whose_stages_are_not_known(queue):
@@ -224,3 +230,114 @@ async def test_it_goes_on_looking_and_plans_beside_the_loop(queue):
         await queue.outlines.heard.wait()
     looking.cancel()
     assert queue.outlines.of(JOB).finished == (0, 0, 0)
+
+
+# Former runs outlive the process that learnt them, and reach whoever owns their queue next.
+
+NIGHTLY = "ada SPARK nightly-#"
+RUN = (FormerStage((1.0, 2.5), 8, (), 3.0, 0.0, 9.0), FormerStage((4.0,), 1, (0,), 0.0, 9.0, 13.0))
+
+
+class Heddles:
+    """Processes over one store."""
+
+    def __init__(self):
+        self.clock, self.store = FakeClock(1_000_000.0), InMemoryFormerRunStore()
+
+    def start(self):
+        runs = FormerRuns()
+        return runs, FormerRunKeeping(runs, self.store, self.clock)
+
+
+@pytest.fixture
+def heddles():
+    return Heddles()
+
+
+async def test_a_restart_has_the_runs_of_the_life_before(heddles):
+    runs, keeping = heddles.start()
+    runs.observe("root.etl", NIGHTLY, 9, 20.0)
+    runs.observe_stages("root.etl", NIGHTLY, RUN)
+    await keeping.turn()
+    again, keeping = heddles.start()
+    assert again.of("root.etl", NIGHTLY) is None
+    await keeping.turn()
+    assert again.of("root.etl", NIGHTLY) == runs.of("root.etl", NIGHTLY)
+    assert again.stages_of("root.etl", NIGHTLY) == RUN
+    assert again.of("root.other", NIGHTLY) is None
+
+
+async def test_what_the_store_did_not_take_is_written_later(heddles):
+    runs, keeping = heddles.start()
+    runs.observe_stages("root.etl", NIGHTLY, RUN)
+    heddles.store.is_away = True
+    await keeping.turn()
+    runs.observe("root.etl", "ada SPARK other", 2, 4.0)
+    heddles.store.is_away = False
+    await keeping.turn()
+    again, keeping = heddles.start()
+    await keeping.turn()
+    assert again.stages_of("root.etl", NIGHTLY) == RUN
+    assert again.of("root.etl", "ada SPARK other").containers == 2
+
+
+async def test_one_process_hears_of_what_another_has_learnt(heddles):
+    (mine, keeping), (others, their_keeping) = heddles.start(), heddles.start()
+    await keeping.turn()
+    others.observe_stages("root.etl", NIGHTLY, RUN)
+    await their_keeping.turn()
+    heddles.clock.wall_s += 70.0
+    await keeping.turn()
+    assert mine.stages_of("root.etl", NIGHTLY) == RUN
+    assert dict(mine.changed()) == {}, "what was heard is not written once more"
+
+
+async def test_what_was_learnt_here_goes_before_what_is_kept(heddles):
+    runs, keeping = heddles.start()
+    runs.observe("root.etl", NIGHTLY, 9, 20.0)
+    await keeping.turn()
+    again, keeping = heddles.start()
+    again.observe("root.etl", NIGHTLY, 3, 3.0)
+    heddles.store.is_away = True
+    await keeping.turn()
+    heddles.store.is_away = False
+    heddles.clock.wall_s += 100.0
+    await keeping.turn()
+    assert again.of("root.etl", NIGHTLY).containers == 3
+
+
+WELL = {"queue": "root.etl", "job": NIGHTLY, "run": [9, 2.0, 1], "stages": [[[1.0], 8, [], 0, 0, 1]]}
+BAD = [
+    "", "[]", "null", "{}", "[" * 100_000,
+    *(
+        json.dumps(WELL | part)
+        for part in (
+            {"run": [0, 2.0, 1]}, {"run": [9, -1.0, 1]}, {"run": [9, "nan", 1]}, {"run": 7}, {"run": [1e400, 1.0, 1]},
+            {"stages": [[[], 8, [], 0, 0, 1]]}, {"stages": [[[1.0], 0, [], 0, 0, 1]]}, {"stages": [7]},
+            {"stages": [[[1.0], 8, [0], 0, 0, 1]]},
+            {"stages": [[[1.0], 8, [-1], 0, 0, 1]]}, {"stages": [[["inf"], 8, [], 0, 0, 1]]},
+        )
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+async def test_a_row_that_no_heddle_wrote_is_as_if_the_job_had_never_run(heddles, text):
+    await heddles.store.keep([KeptRun("a", 1, text), KeptRun("b", 2, json.dumps(WELL | {"job": "other"}))])
+    runs, keeping = heddles.start()
+    await keeping.turn()
+    assert runs.of("root.etl", NIGHTLY) is None
+    assert runs.stages_of("root.etl", NIGHTLY) == ()
+    assert runs.of("root.etl", "other").containers == 9
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+async def test_any_name_of_a_queue_or_job_comes_back(queue, name):
+    heddles = Heddles()
+    runs, keeping = heddles.start()
+    runs.observe_stages(queue, f"ada SPARK {name}", RUN)
+    await keeping.turn()
+    assert all(kept.text.isascii() for kept in heddles.store.runs.values())
+    again, keeping = heddles.start()
+    await keeping.turn()
+    assert again.stages_of(queue, f"ada SPARK {name}") == RUN

@@ -6,7 +6,7 @@ import pytest
 from shim.domain.wishes import JobWishes
 from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.plan import MadeBy
-from shim.scheduling.policies.alsched import ALSCHED, UtilityRules, alsched
+from shim.scheduling.policies.tetrisched import ALSCHED, UtilityRules, alsched
 from shim.scheduling.solvers import mixed_integer
 from shim.scheduling.solving import run_solved_cycle
 from tests.support.cycle_scenes import CycleScene
