@@ -242,7 +242,7 @@ class Inspection:
             description=self.descriptions[subcluster],
             state=word_for(seen.state, admission),
             admission=admission,
-            age_s=seen.age_s if is_heard and seen.age_s != float("inf") else self._running_s(),
+            age_s=seen.age_s if is_heard else self._running_s(),
             version=seen.version,
             scheduler=seen.scheduler,
             running=seen.running,

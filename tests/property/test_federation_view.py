@@ -1,11 +1,16 @@
 """Whatever happens to reports on their way, the view ends up knowing the truth, and never says the impossible."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.domain.applications import FinalStatus, YarnApplicationState
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import SubClusterState
+from shim.federation.core import application_index
+from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from tests.doubles.reports import a_document, a_report
 from tests.doubles.settings import usual
@@ -141,3 +146,59 @@ def test_who_is_late_is_told_of_the_moment_that_is_asked_for(events):
         looked = [view.look(SubClusterId(name), at_s) for name in NAMES]
         late = tuple(each.subcluster for each in looked if each.failure or each.state is not SubClusterState.RUNNING)
         assert view.late(at_s) == late
+
+
+TOLD = {
+    (number, home, state): a_document(number, home, state)
+    for number in (1, 2, 3)
+    for home in NAMES
+    for state in ("ACCEPTED", "RUNNING", "FINISHED")
+}
+"""A reader gives the same summary as long as only what nobody decides on changes."""
+HAPPENINGS = st.one_of(
+    st.tuples(st.just("take"), st.sampled_from(sorted(TOLD)), st.integers(1, 9), st.integers(1, 7)),
+    st.tuples(st.sampled_from(["submit", "wait", "move"]), st.sampled_from(sorted(TOLD)), st.integers(1, 9)),
+    st.tuples(st.sampled_from(["write", "forget"]), st.sampled_from(sorted(TOLD)), st.integers(1, 9)),
+    st.tuples(st.sampled_from(["withdraw", "end_waiting", "remove"]), st.sampled_from(sorted(TOLD))),
+)
+
+
+def happens(index, what, key, at_s=0, length=0, *, is_same):
+    """Have something happen; what is told is the summary that was told before, or one that is equal to it."""
+    document = replace(TOLD[key], as_of_s=float(at_s), raw=b"x" * length)
+    summary = document.summary if is_same else replace(document.summary)
+    match what:
+        case "take":
+            index.take(replace(document, summary=summary))
+        case "submit" | "wait" | "move":
+            getattr(index, what)(replace(document, raw=b"own"))
+        case "write":
+            index.write(document.summary.application_id, document.as_of_s)
+        case "forget":
+            index.forget(document.summary.application_id, document.summary.home_subcluster, document.as_of_s)
+        case _:
+            getattr(index, what)(document.summary.application_id)
+
+
+def all_that_is_known(index):
+    return (
+        [(each.raw, each.as_of_s, each.summary) for each in index.newest_first()],
+        [(each.raw, each.as_of_s) for each in index.columns.documents(index.columns.newest_first())],
+        [index.live(SubClusterId(name)) for name in NAMES],
+        [index.home_of(ApplicationId(1, number)) for number in (1, 2, 3)],
+        [index.written_at_s(ApplicationId(1, number)) for number in (1, 2, 3)],
+        (index.forgotten, index.waiting, index.version),
+    )
+
+
+@given(st.lists(HAPPENINGS, max_size=25))
+def test_what_is_put_in_the_place_of_what_was_told_is_known_as_if_it_was_taken_in_anew(happenings):
+    """The short way of polls that tell what they did last, beside the long one; with bounds that are soon reached."""
+    quick, slow = (ApplicationIndex([SubClusterId(name) for name in NAMES], 2) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, most in (("LONGEST_DOCUMENT", 6), ("MOST_LIVE_BYTES", 9), ("MOST_APPLICATIONS", 3)):
+            patch.setattr(application_index, name, most)
+        for happening in happenings:
+            happens(quick, *happening, is_same=True)
+            happens(slow, *happening, is_same=False)
+            assert all_that_is_known(quick) == all_that_is_known(slow)

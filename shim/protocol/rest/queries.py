@@ -58,10 +58,6 @@ class QueryClaims:
         operation = (self.operation or "").upper()
         return operation if operation in _TOKEN_OPERATIONS else ""
 
-    @property
-    def is_empty(self) -> bool:
-        return self.user_name is None and self.do_as is None and self.delegation is None
-
 
 Content = tuple[tuple[str, tuple[str, ...]], ...]
 """Names with their values."""

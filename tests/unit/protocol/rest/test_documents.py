@@ -312,6 +312,16 @@ def test_one_reader_reads_many_applications_and_forgets_those_that_are_gone():
     assert read(encoded(rows[0]), 1.0).summary.user == "u0"
 
 
+@pytest.mark.parametrize(("told", "is_remembered"), [(3, True), (6, True), (7, False)])
+def test_those_that_are_gone_are_remembered_while_they_are_no_more_than_those_that_live(told, *, is_remembered):
+    read = ApplicationReader(EAST)
+    rows = [ROW | {"id": f"application_1_{number:04d}"} for number in range(told)]
+    first, *_ = found = [read(encoded(row), 1.0) for row in rows]
+    read.forget_others({each.summary.application_id: each for each in found[-3:]})
+    assert (read(encoded(rows[0]), 2.0).summary is first.summary) is is_remembered
+    assert all(read(encoded(row), 2.0).summary is each.summary for row, each in zip(rows[-3:], found[-3:], strict=True))
+
+
 AMOUNT = {"memory": 8, "vCores": 2}
 GPUS = {"resourceInformations": {"resourceInformation": [{"name": "gpu", "value": 3}]}}
 LABELS: list[Any] = [["gpu"], "gpu", [], None, [5]]

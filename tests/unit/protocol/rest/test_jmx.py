@@ -1,10 +1,13 @@
 """`/jmx`: the beans that monitors read."""
 
 import json
+import re
 import time
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
@@ -145,6 +148,38 @@ def test_brackets_are_no_pattern() -> None:
     beans = [{"name": "Hadoop:service=ResourceManager,name=ClusterMetrics"}]
     assert b"ClusterMetrics" in beans_document(beans, "Hadoop:service=ResourceManager,name=C?uster*s").body
     assert b"ClusterMetrics" not in beans_document(beans, "Hadoop:service=ResourceManager,name=[C]lusterMetrics").body
+
+
+LETTERS = st.text("ab[", min_size=1, max_size=4)
+PATTERNS = st.text("ab[*?", max_size=5)
+
+
+def fits(text: str, pattern: str) -> bool:
+    signs = {"*": ".*", "?": "."}
+    return re.fullmatch("".join(signs.get(sign) or re.escape(sign) for sign in pattern), text) is not None
+
+
+@given(LETTERS, st.dictionaries(LETTERS, LETTERS, min_size=1, max_size=3), st.data())
+def test_beans_are_found_as_a_regular_expression_finds_them(domain, properties, data):
+    near = st.one_of(PATTERNS, *({st.just(value) for value in [domain, *properties.values()]}))
+    keys = st.one_of(st.sampled_from(sorted(properties)), LETTERS)
+    asked = data.draw(st.dictionaries(keys, near, max_size=3))
+    wanted_domain, is_open = data.draw(near), data.draw(st.booleans())
+    parts = [f"{key}={value}" for key, value in asked.items()] + ["*"] * is_open
+    query = f"{wanted_domain}:{','.join(data.draw(st.permutations(parts)))}"
+    bean = {"name": f"{domain}:{','.join(f'{key}={value}' for key, value in properties.items())}"}
+    expected = (
+        fits(domain, wanted_domain)
+        and (is_open or set(asked) == set(properties))
+        and all(key in properties and fits(properties[key], value) for key, value in asked.items())
+    )
+    assert bool(json.loads(beans_document([bean], query).body)["beans"]) is expected
+
+
+@pytest.mark.parametrize(("length", "is_read"), [(256, True), (257, False)])
+def test_a_query_longer_than_any_name_finds_nothing(length, *, is_read):
+    query = "a:b=*".ljust(length, "*")
+    assert bool(json.loads(beans_document([{"name": "a:b=c"}], query).body)["beans"]) is is_read
 
 
 @pytest.mark.parametrize(

@@ -239,3 +239,77 @@ def test_an_index_of_more_than_a_mebibyte_is_refused() -> None:
         content = MAGIC + stored + meta + (len(MAGIC) + len(stored)).to_bytes(8, "big") + PLAIN[-20:]
         with pytest.raises(MalformedLogsError, match=told):
             listed(content)
+
+
+@pytest.mark.parametrize(
+    ("offset", "before_end", "leads_out"),
+    [(16, 0, False), (16, -1, True), (15, 0, True), (15, 40, True), (17, 0, False), (16, 1, False)],
+)
+def test_a_region_lies_between_the_magic_and_the_end_of_the_file(offset: int, before_end: int, *, leads_out: bool):
+    """Of a region of records by its own length, and of the index of regions."""
+    first = len(tfile(CLEAR, [(offset - 16, 0, 0)], "none"))
+    stored = first - END - offset - before_end
+    content = tfile(CLEAR, [(offset - 16, stored, stored)], "none")
+    assert len(content) == first, "numbers are as long whatever they are"
+    place = number(offset) + number(stored) * 2
+    meta = number(1) + text("data:BCFile.index") + text("none")
+    start = len(content) - END - len(meta) - len(place)
+    as_index = content[:start] + meta + place + start.to_bytes(8, "big") + PLAIN[-20:]
+    for lying in (content, as_index):
+        with pytest.raises(MalformedLogsError) as refusal:
+            listed(lying)
+        assert (str(refusal.value) == "a region leads out of the file") is leads_out
+
+
+def shortest(value: int) -> bytes:
+    """A number as `Utils.writeVLong` writes it, in as few bytes as there are forms for."""
+    if -32 <= value < 128:
+        return value.to_bytes(1, "big", signed=True)
+    for count, least, base in ((1, 20, 52), (2, 16, 88), (3, 8, 112)):
+        head = value >> 8 * count
+        if -least <= head < least:
+            return (head - base).to_bytes(1, "big", signed=True) + (value & ((1 << 8 * count) - 1)).to_bytes(
+                count, "big"
+            )
+    count = next(count for count in range(4, 9) if -(1 << 8 * count - 1) <= value < 1 << 8 * count - 1)
+    return (count - 129).to_bytes(1, "big", signed=True) + value.to_bytes(count, "big", signed=True)
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        *(0, 1, 96, 97, 106, 107, 108, 127, 128, 255, 256, 5_099, 5_100, 5_119, 5_120, 65_535, 65_536),
+        *(2**20 - 1, 2**20, 2**20 + 20, 2**24, 2**27 - 21, 2**27 - 1, 2**27, 2**31 - 1, 2**31, 2**32, 2**39, 2**47),
+    ],
+)
+@pytest.mark.parametrize("first", [None, 1, 31, 32, 33, 5_000, 100_000])
+def test_numbers_are_read_in_each_of_hadoops_forms(size: int, first: int | None):
+    """Lengths of chunks, with one that has others behind it (its length negated), and of the region."""
+    value = size + len(head(0))
+    chunks = [value] if first is None or first >= value else [-first, value - first]
+    named = len(CONTAINER).to_bytes(2, "big") + CONTAINER.encode()
+    begin = OWNED + shortest(len(named)) + named + shortest(chunks[0])
+    holes = [(16 + len(begin), head(size))]
+    length = len(begin) + abs(chunks[0])
+    if len(chunks) > 1:
+        whole, between = head(size), shortest(chunks[1])
+        holes = [(16 + len(begin), whole[: -chunks[0]]), (16 + length, between)]
+        holes.append((16 + length + len(between), whole[-chunks[0] :]))
+        length += len(between) + chunks[1]
+    index = shortest(4) + b"none" + shortest(1) + shortest(16) + shortest(length) * 2
+    meta = shortest(1) + shortest(17) + b"data:BCFile.index" + shortest(4) + b"none"
+    meta += shortest(16 + length) + shortest(len(index)) * 2
+    tail = index + meta + (16 + length + len(index)).to_bytes(8, "big") + PLAIN[-20:]
+    written = [(0, MAGIC + begin), *holes, (16 + length, tail)]
+
+    def read(offset: int, count: int) -> bytes:
+        """All between what was written is zeros."""
+        found = bytearray(count)
+        for place, each in written:
+            since, until = max(place, offset), min(place + len(each), offset + count)
+            if since < until:
+                found[since - offset : until - offset] = each[since - place : until - place]
+        return bytes(found)
+
+    (file,) = list_files(read, 16 + length + len(tail), "ada", Allowance(steps=6))
+    assert (str(file.container), file.name, file.size) == (CONTAINER, "a", size)
