@@ -110,11 +110,17 @@ def _one(task: tuple[str, float, float, int, tuple[str, ...]]) -> dict[str, Fact
     return compare(misjudged(jobs, believed) if believed != 1 else jobs, policies, seed=seed)
 
 
-def _over_seeds(
-    pool: ProcessPoolExecutor, name: str, policies: Sequence[str], *, load: float | None = None, believed: float = 1.0
+def over_seeds(
+    name: str,
+    policies: Sequence[str],
+    *,
+    load: float | None = None,
+    believed: float = 1.0,
+    pool: ProcessPoolExecutor | None = None,
 ) -> dict[str, Factors]:
+    """Each policy's factors on a workload, means over the seeds of the tables; side by side in a pool."""
     tasks = [(name, WORKLOADS[name][1] if load is None else load, believed, seed, tuple(policies)) for seed in SEEDS]
-    runs = list(pool.map(_one, tasks))
+    runs = list(map(_one, tasks) if pool is None else pool.map(_one, tasks))
     return {policy: Factors.mean_of([run[policy] for run in runs]) for policy in policies}
 
 
@@ -146,7 +152,7 @@ def policies(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
     _row("---" for _ in _HEADS)
     every = [policy for policy in POLICIES if policy != "drf" and policy not in _OF_SWEEPS]
     for name in names:
-        for policy, found in _over_seeds(pool, name, every).items():
+        for policy, found in over_seeds(name, every, pool=pool).items():
             _row([name, policy, *_cells(found)])
 
 
@@ -164,7 +170,7 @@ def estimates(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
     factors = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
     _sweep(
         "believed",
-        {f"x {f:g}": lambda name, f=f: _over_seeds(pool, name, _MOST_TOLD, believed=f) for f in factors},  # type: ignore[misc]
+        {f"x {f:g}": lambda name, f=f: over_seeds(name, _MOST_TOLD, believed=f, pool=pool) for f in factors},  # type: ignore[misc]
         names,
     )
 
@@ -174,7 +180,7 @@ def load(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
     loads = (0.7, 1.0, 1.5, 3.0)
     _sweep(
         "load",
-        {f"{each:g}": lambda name, each=each: _over_seeds(pool, name, _MOST_TOLD, load=each) for each in loads},  # type: ignore[misc]
+        {f"{each:g}": lambda name, each=each: over_seeds(name, _MOST_TOLD, load=each, pool=pool) for each in loads},  # type: ignore[misc]
         names,
     )
 
@@ -185,7 +191,7 @@ def probability(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
     _row(["workload", *rows])
     _row("---" for _ in range(len(rows) + 1))
     for name in names:
-        found = _over_seeds(pool, name, rows)
+        found = over_seeds(name, rows, pool=pool)
         _row([name, *(f"{found[row].mean:.2f}" for row in rows)])
 
 
@@ -198,7 +204,7 @@ def baselines(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
     _row("---" for _ in range(7))
     for name in names:
         for load in (1.0, 2.0, 4.0):
-            found = _over_seeds(pool, name, _BESIDE, load=load)
+            found = over_seeds(name, _BESIDE, load=load, pool=pool)
             mine, alone = found["carbyne"].mean, found["shares alone"].mean
             over = (mine / alone, mine, mine / found["tetris"].mean, mine / found["srtf"].mean)
             row = (*over, found["carbyne P=0"].mean / alone)

@@ -18,7 +18,7 @@ from shim.simulation.dag_runs import ORDERINGS, DagSettings, make_runs, open_wor
 from tests.doubles.public_data import data_folder
 
 SEEDS = range(3)
-_SETTLED_S = 240.0
+SETTLED_S = 240.0
 
 
 def _row(cells: Iterable[str]) -> None:
@@ -55,7 +55,7 @@ def queues() -> None:
     _table("Global Masters", "heartbeat s", *(f"{plan.name} ({plan.share:.0%})" for plan in MEGHA_QUEUES), "taken back")
     for n_gms, heartbeat_s in ((1, 0.5), (3, 1.0), (3, 5.0), (3, 30.0)):
         runs = [run_queue_shares(ShareSetting(n_gms=n_gms, heartbeat_s=heartbeat_s, seed=seed)) for seed in SEEDS]
-        means = [run.mean_shares(_SETTLED_S) for run in runs]
+        means = [run.mean_shares(SETTLED_S) for run in runs]
         held = [statistics.mean(mean[plan.name] for mean in means) for plan in MEGHA_QUEUES]
         taken = statistics.mean(run.preempted for run in runs)
         _row((str(n_gms), f"{heartbeat_s:g}", *(f"{share:.1%}" for share in held), f"{taken:.0f}"))

@@ -94,11 +94,12 @@ def sparrow(seeds: Sequence[int]) -> None:
     for policy, measured in MEASURED_RESPONSE_MS.items():
         cells = [policy]
         for load, figure in zip(LOADS, measured, strict=True):
-            cells.append(_cell([_mean_response_ms(policy, load, seed) for seed in seeds], figure, digits=1))
+            cells.append(_cell([mean_response_ms(policy, load, seed) for seed in seeds], figure, digits=1))
         _row(cells)
 
 
-def _mean_response_ms(policy: str, load: float, seed: int) -> float:
+def mean_response_ms(policy: str, load: float, seed: int) -> float:
+    """Mean response of the jobs that arrive after the first half second."""
     n_jobs = N_JOBS_RANDOM if policy == "random" else N_JOBS
     workload = fixed_jobs(seeded(seed, "arrivals"), n_jobs=n_jobs, n_tasks=100, duration_s=0.1, load=load, n_slots=4000)
     outcome = simulate(Experiment(policy, Setting(n_workers=1000, slots_per_worker=4, seed=seed)), workload)

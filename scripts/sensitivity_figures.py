@@ -46,8 +46,14 @@ UNLEARNABLE: Mapping[str, Callable[[int], Workload]] = {
 }
 
 
-def _run(recipe: Policy, workload: Workload, setting: Setting) -> RunOutcome:
+def run(recipe: Policy, workload: Workload, setting: Setting) -> RunOutcome:
+    """What comes of a workload under a recipe."""
     return Masters(Run(workload, setting), recipe).simulate()
+
+
+def believing(beliefs: DurationBeliefs) -> Policy:
+    """`heddle` with other beliefs of durations."""
+    return replace(HEDDLE, ordering=replace(HEDDLE.ordering, beliefs=beliefs))
 
 
 def _spread(values: Sequence[float], digits: int = 3) -> str:
@@ -62,7 +68,7 @@ def goals(only: str, seeds: Sequence[int]) -> None:
     for trace, n_workers in TRACES:
         if only in trace:
             workload = public_trace(trace)
-            outcomes = [_run(HEDDLE, workload, Setting(n_workers=n_workers, seed=seed)) for seed in seeds]
+            outcomes = [run(HEDDLE, workload, Setting(n_workers=n_workers, seed=seed)) for seed in seeds]
             by_seed = ", ".join(f"{outcome.delay().mean:.3f}" for outcome in outcomes)
             print_row([f"{trace}, {n_workers:,}", by_seed, *_cells(outcomes)])
 
@@ -74,8 +80,8 @@ def beliefs(only: str, seeds: Sequence[int]) -> None:
     print_heading(["what is taken for granted", "mean delay s", "messages a task"])
     for name, believed in BELIEFS.items():
         if only in name:
-            recipe = replace(HEDDLE, ordering=replace(HEDDLE.ordering, beliefs=believed))
-            outcomes = [_run(recipe, workload, Setting(n_workers=n_workers, seed=seed)) for seed in seeds]
+            recipe = believing(believed)
+            outcomes = [run(recipe, workload, Setting(n_workers=n_workers, seed=seed)) for seed in seeds]
             print_row([name, *_cells(outcomes)])
 
 
@@ -86,7 +92,7 @@ def homes(only: str, seeds: Sequence[int]) -> None:
         name = f"{trace}, {n_workers:,}, {rule.value}, {every_s:g} s"
         if only in name:
             workload, plain = public_trace(trace), Setting(n_workers=n_workers, home_rule=rule, heartbeat_s=every_s)
-            print_row([name, *_cells([_run(MEGHA, workload, replace(plain, seed=seed)) for seed in seeds])])
+            print_row([name, *_cells([run(MEGHA, workload, replace(plain, seed=seed)) for seed in seeds])])
 
 
 def unlearnable(only: str, seeds: Sequence[int]) -> None:
@@ -97,9 +103,7 @@ def unlearnable(only: str, seeds: Sequence[int]) -> None:
         if only in name:
             loads = [drawn(seed) for seed in seeds]
             central = [simulate(Experiment("central-fewest-tasks", setting), load).delay().mean for load in loads]
-            outcomes = [
-                _run(HEDDLE, load, replace(setting, seed=seed)) for load, seed in zip(loads, seeds, strict=True)
-            ]
+            outcomes = [run(HEDDLE, load, replace(setting, seed=seed)) for load, seed in zip(loads, seeds, strict=True)]
             delay, messages = _cells(outcomes)
             ours = statistics.fmean(outcome.delay().mean for outcome in outcomes)
             print_row(

@@ -83,6 +83,14 @@ def test_an_error_is_a_remote_exception_of_its_class(error, status, java_class, 
     assert b'"message" :' in as_filter.body
 
 
+def test_the_authentication_filter_writes_its_refusal_over_several_lines_and_as_it_was_worded():
+    refused = RemoteException(403, "a.B", "User: \u00e9 is not allowed")
+    assert WRITER.forbidden(refused).body.decode() == (
+        '{\n  "RemoteException" : {\n    "message" : "User: \u00e9 is not allowed",\n    "exception" : "B",\n'
+        '    "javaClassName" : "a.B"\n  }\n}'
+    )
+
+
 def test_an_exception_without_a_message_has_no_member_for_it():
     assert json.loads(RemoteException(400, "a.B", None).to_json()) == {
         "RemoteException": {"exception": "B", "javaClassName": "a.B"}
