@@ -200,7 +200,7 @@ def _named_queues(facts: FederationFacts) -> Iterator[Finding]:
 
 def _containers(facts: FederationFacts) -> Iterator[Finding]:
     """A client is told one largest container, and its application meets one sub-cluster."""
-    grants = {each.id: each.grants[""] for each in facts.reachable if "" in each.grants}
+    grants = {each.id: each.grants[""] for each in facts.reachable if "" in each.grants and each.grants[""].memory_mib}
     if len({(grant.memory_mib, grant.vcores) for grant in grants.values()}) > 1:
         told = ", ".join(f"{id_} {grant.memory_mib} MiB and {grant.vcores} vcores" for id_, grant in grants.items())
         advice = (
@@ -211,7 +211,7 @@ def _containers(facts: FederationFacts) -> Iterator[Finding]:
     elif grants:
         yield Finding("containers", Level.OK, "", "every sub-cluster grants containers of the same size at most")
     for path in sorted({path for each in facts.reachable for path in each.grants if path}):
-        of_queue = {each.id: each.grants[path] for each in facts.reachable if path in each.grants}
+        of_queue = {each.id: each.grants[path] for each in facts.reachable if each.id in grants and path in each.grants}
         cut = {id_: grant for id_, grant in of_queue.items() if grant.memory_mib < grants[id_].memory_mib}
         if cut and len({grant.memory_mib for grant in of_queue.values()}) > 1:
             told = ", ".join(f"{id_} {grant.memory_mib} MiB" for id_, grant in of_queue.items())

@@ -7,8 +7,10 @@ by its own clock.
 """
 
 import asyncio
+import math
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Generator, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -17,6 +19,7 @@ from typing import TypeVar
 import msgspec
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport
 from shim.domain.told_bounds import (
     MOST_APPLICATIONS,
@@ -26,6 +29,7 @@ from shim.domain.told_bounds import (
     is_node_bounded,
     is_queue_bounded,
 )
+from shim.errors import ResourceManagerError
 from shim.federation import rm_questions as ask
 from shim.federation.core.federation_view import Part
 from shim.federation.core.report import Poll, absent
@@ -38,8 +42,11 @@ from shim.protocol.rest.documents import (
     read_metrics,
 )
 from shim.protocol.rest.queue_trees import open_scheduler
+from shim.protocol.wire_values import whole
 
 _T = TypeVar("_T")
+_MAXIMUM = ("yarn.scheduler.maximum-allocation-mb", "yarn.scheduler.maximum-allocation-vcores")
+_ASKED_AGAIN_S = 60.0
 _INDEXED = 1000
 """Rows that are put in a table before others have their turn: a millisecond of work."""
 
@@ -99,6 +106,7 @@ class Poller:
         self._waited_s = 0.0
         self._listed_life = 0
         self._room = LiveBudget()
+        self._maximum = (0, 0.0, ResourceVector())
 
     @property
     def subcluster(self) -> SubClusterId:
@@ -163,8 +171,27 @@ class Poller:
             with ask.readable(self.subcluster):
                 kind, rows, largest = open_scheduler(raw, metrics.capacity)
                 queues, left_out["queues"] = await _in_slices(rows, MOST_QUEUES, is_queue_bounded)
+            if largest.memory_mib <= 0:
+                largest = await self._configured_maximum(poll.started_on_ms)
             poll = replace(poll, scheduler=kind, queues=tuple(queues), maximum_allocation=largest)
         return replace(poll, left_out=+left_out)
+
+    async def _configured_maximum(self, started_on_ms: int) -> ResourceVector:
+        """The largest container by configuration, which schedulers of Hadoop 2.10 and 3.1 do not tell.
+
+        It is asked for once in a ResourceManager's life; one that does not say is asked again after a minute.
+        """
+        life, until_s, maximum = self._maximum
+        if life == started_on_ms and self._clock.monotonic_s() < until_s:
+            return maximum
+        told = []
+        for name in _MAXIMUM:
+            with suppress(ResourceManagerError):
+                told.append(await ask.ask_setting(self._manager, name, timeout_s=self._settings.info_timeout_s))
+        maximum = ResourceVector(*map(whole, told)) if len(told) == len(_MAXIMUM) else ResourceVector()
+        until_s = math.inf if maximum.memory_mib > 0 else self._clock.monotonic_s() + _ASKED_AGAIN_S
+        self._maximum = started_on_ms, until_s, maximum
+        return maximum
 
     async def _ask_applications(self, poll: Poll, live_before: frozenset[ApplicationId]) -> Poll:
         if not self._is_due(Part.APPLICATIONS):

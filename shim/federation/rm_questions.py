@@ -120,6 +120,33 @@ async def ask_attempts(manager: ResourceManager, application_id: ApplicationId, 
     return (await _read_at_once(manager, path, await _ask(manager, path, (), None, timeout_s))).body
 
 
+async def ask_setting(manager: ResourceManager, name: str, *, timeout_s: float) -> str:
+    """Ask what a property of its configuration is; empty if it does not say.
+
+    Raises:
+        ResourceManagerError: If there is no answer.
+    """
+    answer = await manager.query("/conf", (("name", name),), timeout_s=timeout_s)
+    if answer.status != _OK or len(answer.body) > MOST_AT_ONCE:
+        return ""
+    try:
+        told = msgspec.json.decode(answer.body, type=_Setting, strict=False)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ""
+    listed = [*told.properties, *([] if told.property is None else [told.property])]
+    return next((each.value or "" for each in listed if each.key == name), "")
+
+
+class _Property(msgspec.Struct):
+    key: str = ""
+    value: str | None = None
+
+
+class _Setting(msgspec.Struct):
+    property: _Property | None = None
+    properties: list[_Property] = []  # of a version that does not look for the name
+
+
 @contextmanager
 def readable(subcluster: SubClusterId) -> Iterator[None]:
     """Turn an answer that cannot be read into the ResourceManager's failure.

@@ -342,6 +342,13 @@ def test_a_largest_container_that_differs_is_named_with_what_to_do():
     assert same.level is Level.OK
 
 
+def test_a_largest_container_that_is_not_told_is_none_that_differs():
+    east = replace(EAST, grants={"": ResourceVector(4096, 4), "root.dev": ResourceVector(512, 4)})
+    west = replace(WEST, grants={"": ResourceVector(), "root.dev": ResourceVector()})
+    (same,) = containers_of(east, west)
+    assert same.level is Level.OK
+
+
 def test_a_queue_whose_largest_container_differs_is_named():
     east = replace(EAST, grants={"": ResourceVector(4096, 4), "root.dev": ResourceVector(4096, 4)})
     west = replace(WEST, grants={"": ResourceVector(4096, 4), "root.dev": ResourceVector(512, 4)})

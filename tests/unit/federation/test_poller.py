@@ -12,11 +12,12 @@ from shim.domain import told_bounds
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
-from shim.errors import NoAnswerError, RemoteProtocolError
+from shim.errors import NeverReachedError, NoAnswerError, RemoteProtocolError
 from shim.federation import polling
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers, ViewIntake
 from shim.federation.polling import PollSettings, ReadingPace
+from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.queue_trees import read_scheduler
 from tests.doubles.clock import FakeClock
 from tests.doubles.misbehaviours import (
@@ -598,3 +599,62 @@ async def test_no_turn_looks_at_every_application(federation, monkeypatch):
         federation.manager.move(app(number), "FINISHED")
     assert federation.states()[1] == "FINISHED"
     assert max(after - before for before, after in pairwise(between)) <= 1500
+
+
+class TellsByItsConfiguration:
+    """Tells no largest container with its queues, as Hadoop 2.10 and 3.1."""
+
+    def __init__(self, settings, *, is_whole=False, refuses=False):
+        self.settings = settings
+        self.is_whole = is_whole
+        self.refuses = refuses
+        self.asked = []
+
+    async def __call__(self, manager, request, timeout_s):
+        del timeout_s
+        if request.path != "/conf":
+            answer = manager.take(request)
+            return replace(answer, body=answer.body.replace(b'"maximumAllocation"', b'"another"'))
+        self.asked.append(dict(request.parameters)["name"])
+        if self.refuses:
+            raise NeverReachedError(EAST, "no")
+        rows = [{"key": name, "value": value} for name, value in self.settings.items()]
+        found = [row for row in rows if row["key"] == self.asked[-1]]
+        told = {"properties": rows} if self.is_whole else {"property": found[0]} if found else {}
+        return RestAnswer(200, (), json.dumps(told).encode())
+
+
+MAXIMUM = {"yarn.scheduler.maximum-allocation-mb": "1024", "yarn.scheduler.maximum-allocation-vcores": "4"}
+
+
+@pytest.mark.parametrize("is_whole", [False, True])
+async def test_the_largest_container_is_asked_for_once_where_the_scheduler_does_not_tell_it(federation, is_whole):
+    told = TellsByItsConfiguration(MAXIMUM, is_whole=is_whole)
+    federation.manager.behave(told)
+    for _ in range(3):
+        await federation.master.poll()
+        await federation.clock.advance(100.0)
+    assert federation.view.look(EAST, federation.clock.now_s()).maximum_allocation == ResourceVector(1024, 4)
+    assert told.asked == list(MAXIMUM)
+    told.settings = MAXIMUM | {"yarn.scheduler.maximum-allocation-mb": "512"}
+    federation.manager.restart()
+    await federation.master.poll()
+    assert federation.view.look(EAST, federation.clock.now_s()).maximum_allocation == ResourceVector(512, 4)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"settings": {}}, {"settings": {}, "refuses": True}, {"settings": {next(iter(MAXIMUM)): "x"}}]
+)
+async def test_one_that_tells_it_nowhere_is_polled_all_the_same_and_asked_again_later(federation, odd):
+    told = TellsByItsConfiguration(**odd)
+    federation.manager.behave(told)
+    for _ in range(2):
+        await federation.master.poll()
+    assert federation.state() is SubClusterState.RUNNING
+    assert federation.view.look(EAST, federation.clock.now_s()).maximum_allocation == ResourceVector()
+    asked = len(told.asked)
+    told.settings, told.refuses = MAXIMUM, False
+    await federation.clock.advance(61.0)
+    await federation.master.poll()
+    assert (asked, len(told.asked)) == (2, 4)
+    assert federation.view.look(EAST, federation.clock.now_s()).maximum_allocation == ResourceVector(1024, 4)
