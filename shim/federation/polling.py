@@ -188,7 +188,8 @@ class Poller:
         for name in _MAXIMUM:
             with suppress(ResourceManagerError):
                 told.append(await ask.ask_setting(self._manager, name, timeout_s=self._settings.info_timeout_s))
-        maximum = ResourceVector(*map(whole, told)) if len(told) == len(_MAXIMUM) else ResourceVector()
+        mib, vcores = map(whole, told) if len(told) == len(_MAXIMUM) else (0, 0)
+        maximum = ResourceVector(mib, vcores)
         until_s = math.inf if maximum.memory_mib > 0 else self._clock.monotonic_s() + _ASKED_AGAIN_S
         self._maximum = started_on_ms, until_s, maximum
         return maximum

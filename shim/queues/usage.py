@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import structlog
 
+from shim.domain.applications import ApplicationSummary
 from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, SubClusterReport
 from shim.domain.usage import Account, PartUsage
 from shim.errors import BadRequestError, HeddleError, StoreError
 from shim.federation.core.account_book import AccountBook, ReadsUsage
-from shim.federation.core.federation_view import Applied, FederationView
+from shim.federation.core.federation_view import Applied, FederationView, find_queue
 from shim.identity.service import Caller
 from shim.ports.clock import Clock
 from shim.ports.queue_stores import (
@@ -141,7 +142,9 @@ class UsageKeeping:
     def _written_now(self, name: ApplicationId, now_s: float) -> ApplicationDocument | None:
         """The document of an application that is to be written now; what has no room in this turn waits for its own."""
         document = self._view.applications.find(name)
-        if document is None or self._view.applications.is_synthetic(name) or not self._is_mine(document.summary.queue):
+        if document is None or self._view.applications.is_synthetic(name):
+            return None
+        if not self._is_mine(self._path_of(document.summary)):
             return None
         if document.summary.state.is_final:
             return None if self._written.get(name) == hash(document.raw) else document
@@ -161,17 +164,26 @@ class UsageKeeping:
             told = self._form.read(document.raw)
             account = Account(home, {home: PartUsage((0, summary.started_at_ms), told.spent, as_of_s=document.as_of_s)})
         ended_at_ms = summary.finished_at_ms if summary.state.is_final else 0
+        path = self._path_of(summary)
         for name, part in account.parts.items():
             yield UsageRow(
                 summary.application_id,
                 name,
                 name == home,
                 summary.user,
-                summary.queue,
+                path,
                 summary.started_at_ms,
                 ended_at_ms,
                 part,
             )
+
+    def _path_of(self, summary: ApplicationSummary) -> str:
+        """Its queue, by its path: versions before 3.3 tell the last part alone, and another queue would be counted."""
+        told = summary.queue
+        if told.startswith("root.") or not told:
+            return told
+        queue = find_queue(self._view.look(summary.home_subcluster, self._clock.now_s()), told)
+        return queue.path if queue is not None and queue.path.rpartition(".")[2] == told else told
 
 
 class UsageReports:

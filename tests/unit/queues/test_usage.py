@@ -17,7 +17,7 @@ from shim.simulation.stores import InMemoryCreditStore, InMemoryUsageStore
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS
 from tests.doubles.clock import FakeClock
 from tests.doubles.federation import ScriptedFederation
-from tests.doubles.reports import a_document, a_report
+from tests.doubles.reports import a_document, a_queue_report, a_report
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE, TWO = ApplicationId(FEDERATION_TIMESTAMP_MS, 1), ApplicationId(FEDERATION_TIMESTAMP_MS, 2)
@@ -140,6 +140,22 @@ class EndedLongAgo:
 
     def is_synthetic(self, _):
         return False
+
+
+async def test_the_queue_is_its_path_though_older_versions_tell_the_last_part_alone(kept):
+    queues = tuple(a_queue_report(f"root.{name}", is_leaf=name != "etl") for name in ("default", "prod", "etl"))
+    told = ("default", "root.default", "prod", "gone", "")
+    made = [a_document(number, "east", "FINISHED") for number in range(len(told))]
+    summaries = [
+        replace(each, summary=replace(each.summary, queue=name)) for each, name in zip(made, told, strict=True)
+    ]
+    report = a_report("east", 9, polled_at_s=kept.federation.clock.now_s(), applications=summaries, queues=queues)
+    kept.heddle.view.apply(report)
+    kept.others = "root.prod"
+    kept.keeping.reported(report, Applied(is_new=True))
+    await kept.keeping.turn()
+    found = {name.sequence: row.queue for (name, _), row in sorted(kept.store.rows.items())}
+    assert found == {0: "root.default", 1: "root.default", 3: "gone", 4: ""}
 
 
 async def test_of_very_many_written_applications_the_newest_are_remembered(kept):
