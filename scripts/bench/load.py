@@ -197,6 +197,12 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
+def family(pid: int) -> list[int]:
+    """A process and those that it has begun, the oldest first."""
+    threads = Path(f"/proc/{pid}/task").glob("*/children")
+    return [pid, *sorted(int(child) for each in threads for child in each.read_text("ascii").split())]
+
+
 def resident_mib(pid: int) -> int:
     """Memory that a process holds."""
     text = Path(f"/proc/{pid}/status").read_text("ascii")

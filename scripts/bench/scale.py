@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from scripts.bench.load import Measured, cpu_s, measure_posts, measure_reads, new_ids, percentile, resident_mib
+from scripts.bench.load import Measured, cpu_s, family, measure_posts, measure_reads, new_ids, percentile, resident_mib
 from scripts.bench.report import figure_table, short
 from scripts.bench.scripted_managers import ScriptedCluster
 from scripts.bench.targets import HeddleProcess
@@ -52,19 +52,22 @@ _COLUMNS = (
     "age of the view, p50 / largest, s",
     "`?states=RUNNING&limit=100`, 8 connections, p50 / p99, ms",
     "requests to each ResourceManager a second",
+    "submissions a second, 8 connections (refused)",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How large a federation is; `applications` are live ones over all clusters."""
+    """How large a federation is; `applications` are live ones over all clusters, `workers` Heddle's `poll.workers`."""
 
     clusters: int
     nodes: int
     applications: int
+    workers: int = 0
 
     def __str__(self) -> str:
-        return f"{self.clusters} x {self.nodes:,}, {self.applications:,}"
+        polling = f", {self.workers} processes that poll" if self.workers else ""
+        return f"{self.clusters} x {self.nodes:,}, {self.applications:,}{polling}"
 
 
 SIZES = (
@@ -73,6 +76,7 @@ SIZES = (
     Size(100, 1000, 10_000),
     Size(10, 1000, 50_000),
     Size(100, 1000, 100_000),
+    Size(100, 1000, 100_000, workers=2),
 )
 
 
@@ -92,7 +96,8 @@ def _measured(folder: Path, base_port: int, size: Size, say: Callable[[str], Non
         if managers.stdout.readline() != b"ready\n":
             raise RuntimeError(f"the scripted managers did not start: are ports from {base_port} on free?")
         webs = {f"c{index}": f"http://127.0.0.1:{base_port + index}" for index in range(size.clusters)}
-        with HeddleProcess(folder, port=base_port + 150, subclusters=webs) as heddle:
+        settings = {"HEDDLE_POLL_WORKERS": str(size.workers)}
+        with HeddleProcess(folder, port=base_port + 150, subclusters=webs, settings=settings) as heddle:
             row = _row(heddle, list(webs.values()), each * size.clusters, say)
     finally:
         managers.kill()
@@ -110,21 +115,32 @@ def _row(heddle: HeddleProcess, webs: Sequence[str], live: int, say: Callable[[s
             time.sleep(_LOOKS_EVERY_S)
         listed_s = time.monotonic() - began_s
         say(f"{listed} applications listed after {listed_s:.1f} s; watching the polls for {_WATCHED_S:g} s")
-        asked, used_s, began_s = _asked(webs), cpu_s(heddle.pid), time.monotonic()
+        asked, used_s, began_s = _asked(webs), _used_s(heddle.pid), time.monotonic()
         ages_s = [_age_s(client) for _ in range(int(_WATCHED_S / _LOOKS_EVERY_S))]
         took_s = time.monotonic() - began_s
-        polls = (cpu_s(heddle.pid) - used_s) / took_s
+        polls = [(after - before) / took_s for before, after in zip(used_s, _used_s(heddle.pid), strict=True)]
         asked_per_s = (_asked(webs) - asked) / took_s / len(webs)
-        mib = resident_mib(heddle.pid)
+        mib = [resident_mib(pid) for pid in family(heddle.pid)]
     lists = measure_reads(f"{heddle.url}/ws/v1/cluster/apps?states=RUNNING&limit=100", connections=8, seconds=_LISTS_S)
+    posts = asyncio.run(measure_posts(heddle.url, asyncio.run(new_ids(heddle.url, _SUBMITTED)), at_once=8))
     return (
         f"{listed_s:.0f}",
-        f"{polls:.0%}",
-        f"{mib}",
+        _sum([f"{each:.0%}" for each in polls], f"{sum(polls):.0%}"),
+        _sum([str(each) for each in mib], str(sum(mib))),
         f"{percentile(ages_s, 50):.1f} / {max(ages_s):.1f}",
         f"{short(lists.p50_ms)} / {short(lists.p99_ms)}",
         f"{asked_per_s:.1f}",
+        f"{posts.per_s:.0f} ({posts.failed})",
     )
+
+
+def _used_s(pid: int) -> list[float]:
+    """Processor time of a process and of those that it has begun."""
+    return [cpu_s(each) for each in family(pid)]
+
+
+def _sum(parts: Sequence[str], total: str) -> str:
+    return total if len(parts) == 1 else f"{total} ({' + '.join(parts)})"
 
 
 def _running(client: httpx.Client) -> int:

@@ -159,7 +159,7 @@ def submitting_on(base: Foundation) -> Submitting:
     limits = ContainerLimits(
         view, base.administration.current, clock, shares.policy, queue_of_user=shares.room.queue_of_user
     )
-    ahead = WorkAhead(view, clock, shares.room.expected_of, shares.room.expected_of_submission)
+    ahead = WorkAhead(view, clock, shares.room.meter.live, shares.room.expected_of_submission)
     homes = replace(
         home_settings(runtime.config, shares.name_at),
         expected=ahead.expected,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.subclusters import ApplicationDocument
+from shim.domain.subclusters import ApplicationAmounts, ApplicationDocument
 
 Rows: TypeAlias = NDArray[np.intp]
 """Row numbers."""
@@ -51,6 +51,10 @@ _COLUMNS: Mapping[str, Any] = {
 class ApplicationColumns:
     """Documents of applications, and the fields of their summaries by column.
 
+    Attributes:
+        unread: Rows whose document tells amounts that nobody has read yet; `note_amounts` takes one out.
+        rewritten: Rows whose summary was written; whoever keeps something by summary empties it.
+
     Complexity: `put` and `remove` are O(1) plus the tags of one application; `select` is O(rows) in numpy; the order
     is computed anew (O(n log n), nearly sorted) at the first read after an application came, went or changed its time.
     """
@@ -60,6 +64,9 @@ class ApplicationColumns:
         self._free: list[int] = []
         self._documents: list[ApplicationDocument | None] = []
         self._raws: list[bytes] = []
+        self._amounts: NDArray[np.int64] = np.zeros((0, len(ApplicationAmounts._fields)), np.int64)
+        self.unread: set[int] = set()
+        self.rewritten: set[int] = set()
         self._columns: dict[str, NDArray[np.int64]] = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
         self._words: Mapping[str, WordNumbers] = {name: WordNumbers() for name in _WORDS}
         self._tagged: defaultdict[str, set[int]] = defaultdict(set)
@@ -81,6 +88,10 @@ class ApplicationColumns:
         if row is None:
             row = self._new_row(summary.application_id)
         self._documents[row], self._raws[row] = document, document.raw
+        if document.amounts is None:
+            self.unread.add(row)
+        else:
+            self.note_amounts(row, document.amounts)
         if before is None or (
             before.summary is not summary and before.summary != summary
         ):  # polls change mostly what no list filters on
@@ -94,6 +105,7 @@ class ApplicationColumns:
             return
         self._release_words(row, document.summary)
         self._documents[row], self._raws[row] = None, b""
+        self.unread.discard(row)
         self._columns["state"][row] = _UNUSED
         self._free.append(row)
         self._forget_order()
@@ -105,6 +117,7 @@ class ApplicationColumns:
             self._documents += [None] * more
             self._raws += [b""] * more
             self._free = list(range(rows + more - 1, rows - 1, -1))
+            self._amounts = np.concatenate((self._amounts, np.zeros((more, self._amounts.shape[1]), np.int64)))
             for name, kind in _COLUMNS.items():
                 added = np.full(more, _UNUSED, kind)
                 self._columns[name] = np.concatenate((self._columns[name], added))
@@ -114,6 +127,7 @@ class ApplicationColumns:
     def _write(self, row: int, summary: ApplicationSummary, before: ApplicationSummary | None) -> None:
         if before is not None:
             self._release_words(row, before)
+        self.rewritten.add(row)
         columns, numbers = self._columns, _numbers_of(summary)
         for name, word in zip(_WORDS, _words_of(summary), strict=True):
             columns[name][row] = self._words[name].take(word)
@@ -125,6 +139,12 @@ class ApplicationColumns:
             for name, number in zip(_NUMBERS, numbers, strict=True):
                 columns[name][row] = number
             self._forget_order()
+
+    def note_amounts(self, row: int, amounts: ApplicationAmounts) -> None:
+        """Keep what the document of a row tells of its amounts."""
+        self._amounts[row] = amounts
+        if self.unread:
+            self.unread.discard(row)
 
     def _forget_order(self) -> None:
         self._order = None
@@ -308,6 +328,30 @@ class ApplicationColumns:
     def raws(self, rows: Rows) -> Iterator[bytes]:
         """The JSON objects of rows, in their order; to be read before anything else is put."""
         return map(self._raws.__getitem__, rows.tolist())
+
+    def document(self, row: int) -> ApplicationDocument | None:
+        """The document of a row; None of one that is not used."""
+        return self._documents[row]
+
+    def amounts(self, rows: Rows) -> NDArray[np.int64]:
+        """`ApplicationAmounts` of rows, one row of numbers for each; a new array."""
+        return self._amounts[rows]
+
+    def numbers(self, column: str, rows: Rows) -> NDArray[np.int64]:
+        """Numbers that rows have in a column: of words, or times; a new array."""
+        return self._columns[column][rows]
+
+    def texts(self, column: str) -> list[str]:
+        """Words of a column by their numbers; empty where a number has none."""
+        found = [""] * len(self._words[column])
+        for word, number in self._words[column].numbers.items():
+            found[number] = word
+        return found
+
+    @property
+    def capacity(self) -> int:
+        """Number of rows, those that are not used included."""
+        return len(self._documents)
 
     def _is_one_of(self, column: str, numbers: list[int], known: int) -> Mask:
         is_wanted = np.zeros(known + 1, np.bool_)

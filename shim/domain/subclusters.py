@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
+from typing import NamedTuple
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, NodeId, SubClusterId
@@ -80,6 +81,20 @@ class NodeReport:
     labels: tuple[str, ...] = ()
 
 
+class ApplicationAmounts(NamedTuple):
+    """What an application holds and has used, as its document tells.
+
+    Attributes:
+        mib_s: Memory times time that it has used so far.
+        is_beginning: Whether it has one container at most, and not for longer than a minute.
+    """
+
+    memory_mib: int
+    vcores: int
+    mib_s: int
+    is_beginning: bool
+
+
 @dataclass(frozen=True, slots=True)
 class ApplicationDocument:
     """An application's summary and, untouched, the JSON object that its home answered.
@@ -87,11 +102,13 @@ class ApplicationDocument:
     Attributes:
         raw: The value of `app`: a JSON object, UTF-8.
         as_of_s: When the home said so; seconds since the epoch by Heddle's clock.
+        amounts: What `raw` tells of them; None if nobody has read that yet.
     """
 
     summary: ApplicationSummary
     raw: bytes
     as_of_s: float
+    amounts: ApplicationAmounts | None = None
 
 
 @dataclass(frozen=True, slots=True)

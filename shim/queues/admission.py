@@ -120,12 +120,11 @@ class AdmissionQueue:
         self._settings = settings
         self._records: dict[ApplicationId, SubmissionRecord] = {}
         self._counts: Counter[str] = Counter()
-        self.meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s)
+        self.meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s, expected=self._expected)
         self._told: dict[ApplicationId, str] = {}
         self._places: dict[ApplicationId, WaitingPlace] = {}
         self.former_runs = FormerRuns()
         self.work = WorkHistory()
-        self.meter.expected = self._expected
         self.latest = Round()
 
     # -- the gate ----------------------------------------------------------------------------------------------------

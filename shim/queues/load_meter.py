@@ -4,51 +4,27 @@ Leaves of sub-clusters that no policy names: each is a queue by itself, with the
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-import msgspec
+from itertools import chain
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import PLAIN, FederatedQueue, QueueDefaults, QueueReport, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.subclusters import Admission, ApplicationDocument
+from shim.domain.subclusters import Admission
 from shim.domain.submissions import Submission
 from shim.federation.core.federation_view import FederationView, SubClusterView
 from shim.ports.clock import Clock
-from shim.protocol.wire_values import WireNumber, whole
-from shim.queues.core.share_load import FederationLoad, LiveApplication, measure, owner_of
+from shim.queues.core.share_load import FederationLoad, measure, owner_of
+from shim.queues.live_table import Groups, LiveTable
 
 _RATE_OVER_S = 120.0
 _FEWEST_STARTS = 3
 _ON_THEIR_WAY_S = 10.0  # an application that was let through is in the view by then, or was refused
 _MEASURE_S = 0.5
-LEFT_OF_USED = 0.25
-"""Of what an application has used, so much is expected to be left at least, whatever was expected of it."""
-_BEGINS_FOR_MS = 60_000
-_NOT_RUNNING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
-
-
-class _Amounts(msgspec.Struct):
-    """Containers' amounts in an application's document."""
-
-    allocatedMB: WireNumber = 0  # noqa: N815 - Hadoop's name
-    allocatedVCores: WireNumber = 0  # noqa: N815 - Hadoop's name
-    memorySeconds: WireNumber = 0  # noqa: N815 - Hadoop's name
-    runningContainers: WireNumber = 0  # noqa: N815 - Hadoop's name
-    startedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
-    launchTime: WireNumber = 0  # noqa: N815 - Hadoop's name
-    elapsedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
-
-    @property
-    def is_beginning(self) -> bool:
-        """One container at most, for a minute at most, by the clock of the ResourceManager."""
-        waited_ms = max(0, whole(self.launchTime) - whole(self.startedTime))
-        return whole(self.runningContainers) <= 1 and whole(self.elapsedTime) - waited_ms <= _BEGINS_FOR_MS
-
-
-_AMOUNTS = msgspec.json.Decoder(_Amounts, strict=False)
+_MEASURED_PER_S = 50_000
+"""Of more applications than a few thousand a measurement stands a second longer for so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +42,7 @@ class MeterSnapshot:
     """Input of a measurement, as it was at one moment: safe to measure on another thread.
 
     Attributes:
-        unfinished: Applications that have a home and have not ended.
+        live: Applications that have a home and have not ended.
         on_the_way: Those that were let through and that the view does not show.
         withheld: What queues ask for and no scheduler has been told, by path.
         learnt: What an application of each queue holds, by path.
@@ -75,12 +51,11 @@ class MeterSnapshot:
 
     looks: Sequence[SubClusterView]
     admissions: Mapping[SubClusterId, Admission]
-    unfinished: Sequence[ApplicationDocument]
+    live: Groups
     on_the_way: Sequence[_OnTheWay]
     withheld: Mapping[str, ResourceVector]
     learnt: Mapping[str, ResourceVector]
     absent_after_s: float
-    expected: Callable[[ApplicationSummary], float]
     now_s: float
 
     def measure(self, policy: SharePolicy) -> FederationLoad:
@@ -89,11 +64,7 @@ class MeterSnapshot:
             policy,
             self.looks,
             self.admissions,
-            _live(
-                self.unfinished,
-                self.expected,
-                needs_amounts=any(queue.user_maximum < 1 or queue.order == "work" for queue in policy.queues),
-            ),
+            chain.from_iterable(self.live.values()),
             absent_after_s=self.absent_after_s,
             withheld=sum(self.withheld.values(), start=ResourceVector()),
             now_s=self.now_s,
@@ -116,8 +87,10 @@ class LoadMeter:
         view: What is known of the sub-clusters.
         clock: The machine's.
         absent_after_s: What a sub-cluster has that told nothing for this long does not count.
+        expected: Work that an application is expected to be, in MiB x s.
 
     Attributes:
+        live: Applications that have a home and have not ended.
         withheld: What queues ask for and no scheduler has been told, by path: no report shows it.
     """
 
@@ -128,7 +101,9 @@ class LoadMeter:
         clock: Clock,
         *,
         absent_after_s: float,
+        expected: Callable[[ApplicationSummary], float] = lambda _: 0.0,
     ) -> None:
+        self.live = LiveTable(view, clock, expected)
         self._view = view
         self._admissions = admissions
         self._clock = clock
@@ -139,13 +114,16 @@ class LoadMeter:
         self._load: FederationLoad | None = None
         self._measured_s = float("-inf")
         self.withheld: Callable[[], Mapping[str, ResourceVector]] = dict
-        self.expected: Callable[[ApplicationSummary], float] = lambda _: 0.0
 
     def current(self, policy: SharePolicy) -> FederationLoad:
-        """As last measured, half a second ago at most; grows by those that are let through meanwhile."""
+        """As last measured, half a second ago at most (of 100,000 applications two and a half).
+
+        It grows by those that are let through meanwhile.
+        """
         now_s = self._clock.monotonic_s()
         is_other = self._load is not None and self._load.queues.keys() != {queue.path for queue in policy.queues}
-        if self._load is None or is_other or now_s - self._measured_s > _MEASURE_S:
+        stands_s = _MEASURE_S + self.live.count / _MEASURED_PER_S
+        if self._load is None or is_other or now_s - self._measured_s > stands_s:
             return self.renew(policy)
         return self._load
 
@@ -172,12 +150,11 @@ class LoadMeter:
         return MeterSnapshot(
             looks=[self._view.look(item, now_s) for item in self._view.subclusters],
             admissions=dict(self._admissions),
-            unfinished=self._view.applications.unfinished() if needs_applications else (),
+            live=self.live.groups() if needs_applications else {},
             on_the_way=tuple(self._on_the_way.values()),
             withheld=dict(self.withheld()),
             learnt=dict(self._learnt),
             absent_after_s=self._absent_after_s,
-            expected=self.expected,
             now_s=now_s,
         )
 
@@ -206,48 +183,6 @@ class LoadMeter:
             is_shown = known.find(application_id) is not None and not known.is_waiting(application_id)
             if is_shown or now_s - one.at_s > _ON_THEIR_WAY_S:
                 del self._on_the_way[application_id]
-
-
-def _live(
-    documents: Iterable[ApplicationDocument], expected: Callable[[ApplicationSummary], float], *, needs_amounts: bool
-) -> Iterable[LiveApplication]:
-    """Applications on sub-clusters; documents are decoded only where it matters what they hold."""
-    for document in documents:
-        summary = document.summary
-        is_running = has_started(summary)
-        told = _amounts(document) if needs_amounts or not is_running else _Amounts()
-        used = ResourceVector(whole(told.allocatedMB), whole(told.allocatedVCores))
-        is_started = is_running or used.memory_mib > 0
-        spent = whole(told.memorySeconds)
-        left = max(1.0, expected(summary) - spent, LEFT_OF_USED * spent) if needs_amounts else 0.0
-        since_s = summary.started_at_ms / 1000.0
-        yield LiveApplication(
-            summary.home_subcluster,
-            summary.queue,
-            summary.user,
-            is_started,
-            used,
-            left,
-            since_s,
-            needs_amounts and told.is_beginning,
-        )
-
-
-def has_started(summary: ApplicationSummary) -> bool:
-    """True if an application's ApplicationMaster runs, as its state tells."""
-    return summary.state.value not in _NOT_RUNNING
-
-
-def memory_seconds(document: ApplicationDocument) -> int:
-    """Memory times time that an application has used so far, in MiB x s; 0 if its document does not tell."""
-    return whole(_amounts(document).memorySeconds)
-
-
-def _amounts(document: ApplicationDocument) -> _Amounts:
-    try:
-        return _AMOUNTS.decode(document.raw)
-    except msgspec.MsgspecError:
-        return _Amounts()
 
 
 _MOST = 1000

@@ -10,6 +10,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.submissions import HomeDecision, SubmissionRecord, SubmissionState
 from shim.errors import HeddleError, StoreError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
+from shim.federation.polling import in_turns
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.queues.admission import AdmissionQueue
@@ -68,6 +69,7 @@ class Starting:
             StoreUnavailableError: Nobody starts; those that wait, wait.
         """
         await self._room.sync()
+        await in_turns(self._room.meter.live.renew_steps())
         due = [an_id for an_id in self._room.look() if self._is_mine(self._room.queue_name(an_id))]
         gate = asyncio.Semaphore(_AT_ONCE)
 

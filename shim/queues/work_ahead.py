@@ -5,22 +5,19 @@ application is expected to be and has used up already tells that it is more: the
 expected to be left, as of what has lasted long much is left where few are large.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.submissions import Submission
 from shim.federation.core.federation_view import FederationView, SubClusterView, find_queue
 from shim.ports.clock import Clock
 from shim.queues.core.share_load import ExpectedWork
-from shim.queues.load_meter import LEFT_OF_USED, has_started, memory_seconds
+from shim.queues.live_table import LiveTable
 from shim.submission.core.completion import Expectation, QueueWork
 
 _EVERY_S = 1.0
-_MOST_MEASURED = 2000
-"""Of more applications of a sub-cluster, one of two, or of three, stands for the others: the loop is not held up."""
 _ON_THEIR_WAY_S = 10.0  # an application that was sent is in the view by then, or was refused
 
 
@@ -47,18 +44,19 @@ class WorkAhead:
 
     Args:
         clock: The machine's.
+        live: Live applications, with what is left of each.
     """
 
     def __init__(
         self,
         view: FederationView,
         clock: Clock,
-        of_live: Callable[[ApplicationSummary], ExpectedWork],
+        live: LiveTable,
         of_submission: Callable[[Submission], ExpectedWork],
     ) -> None:
         self._view = view
         self._clock = clock
-        self._of_live = of_live
+        self._live = live
         self._of_submission = of_submission
         self._known: dict[SubClusterId, _Known] = {}
 
@@ -87,29 +85,18 @@ class WorkAhead:
         self._known[subcluster].sent[submission.application_id] = _Sent(queue.path, mib_s, now_s)
 
     def _measure(self, known: _Known, seen: SubClusterView, now_s: float) -> None:
-        live = self._view.applications.live(seen.subcluster)
         known.until_s = now_s + _EVERY_S
-        step = -(-len(live) // _MOST_MEASURED) or 1
+        groups, find = self._live.latest(seen.subcluster), self._view.applications.find
         known.sent = {
-            name: sent for name, sent in known.sent.items() if name not in live and now_s - sent.at_s <= _ON_THEIR_WAY_S
+            name: sent
+            for name, sent in known.sent.items()
+            if now_s - sent.at_s <= _ON_THEIR_WAY_S and (sent.at_s >= self._live.latest_s or find(name) is None)
         }
         found: dict[str, list[tuple[float, bool]]] = {}
-        for path, left, is_running in self._left(seen, sorted(live)[::step]):
-            found.setdefault(path, []).extend([(left, is_running)] * step)
+        for group in groups:
+            queue = find_queue(seen, group.queue)
+            left = (left_mib_s for left_mib_s, _ in group.left)
+            found.setdefault("" if queue is None else queue.path, []).extend(zip(left, group.has_started, strict=True))
         for sent in known.sent.values():
             found.setdefault(sent.queue, []).append((sent.mib_s, False))
         known.by_queue = {path: QueueWork.of(each) for path, each in found.items()}
-
-    def _left(self, seen: SubClusterView, live: list[ApplicationId]) -> Iterator[tuple[str, float, bool]]:
-        paths: dict[str, str] = {}
-        for name in live:
-            document = self._view.applications.find(name)
-            if document is None:
-                continue
-            summary = document.summary
-            if summary.queue not in paths:
-                queue = find_queue(seen, summary.queue)
-                paths[summary.queue] = "" if queue is None else queue.path
-            used = memory_seconds(document)
-            left = max(self._of_live(summary).mib_s - used, LEFT_OF_USED * used, 1.0)
-            yield paths[summary.queue], left, has_started(summary)

@@ -78,7 +78,8 @@ class AccountBook:
         if account is None or not summary.started_at_ms:
             return document
         self._note(document, life, replace(account, home=summary.home_subcluster))
-        return replace(document, raw=self._form.show(document.raw, self._accounts[_key_of(document)]))
+        raw = self._form.show(document.raw, self._accounts[_key_of(document)])
+        return replace(document, raw=raw, amounts=None)
 
     def restore(
         self,

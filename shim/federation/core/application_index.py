@@ -415,4 +415,4 @@ class SubmitTimes:
             return document
         raw = _STARTED.sub(rb"\g<1>%d" % at_ms, document.raw, count=1)
         raw = _ELAPSED.sub(lambda found: found[1] + b"%d" % max(0, int(found[2]) + told_ms - at_ms), raw, count=1)
-        return replace(document, summary=replace(document.summary, started_at_ms=at_ms), raw=raw)
+        return replace(document, summary=replace(document.summary, started_at_ms=at_ms), raw=raw, amounts=None)

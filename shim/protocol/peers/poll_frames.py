@@ -20,7 +20,7 @@ import msgspec
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId
 from shim.domain.queues import QueueReport
-from shim.domain.subclusters import ApplicationDocument, NodeReport, SubClusterReport
+from shim.domain.subclusters import ApplicationAmounts, ApplicationDocument, NodeReport, SubClusterReport
 from shim.domain.told_bounds import MOST_APPLICATIONS, MOST_NODES, MOST_QUEUES
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.frames import as_dict
@@ -43,6 +43,7 @@ class RowsFrame(msgspec.Struct, frozen=True, array_like=True, tag="rows"):
     Attributes:
         first: Number of the first of `fresh`; the others follow.
         known: Numbers of applications whose summary stands, each with its bytes in `raws`.
+        amounts: Of the fresh ones, then of those that are known.
     """
 
     subcluster: str
@@ -51,6 +52,7 @@ class RowsFrame(msgspec.Struct, frozen=True, array_like=True, tag="rows"):
     fresh: list[tuple[ApplicationSummary, bytes]]
     known: list[int]
     raws: list[bytes]
+    amounts: list[ApplicationAmounts | None]
 
 
 class TextFrame(msgspec.Struct, frozen=True, array_like=True, tag="text"):
@@ -191,10 +193,12 @@ class ReportWriter:
                 told[key] = self._next, document.summary
                 self._next += 1
                 batch.fresh.append((document.summary, document.raw))
+                batch.of_fresh.append(document.amounts)
             else:
                 told[key] = known
                 batch.known.append(known[0])
                 batch.raws.append(document.raw)
+                batch.of_known.append(document.amounts)
             batch.count, batch.size = batch.count + 1, batch.size + _ROW_BYTES + len(document.raw)
         if batch.count:
             yield batch.frame()
@@ -203,7 +207,7 @@ class ReportWriter:
 class _Batch:
     """Rows of a frame that is being made."""
 
-    __slots__ = ("as_of_s", "count", "first", "fresh", "known", "raws", "size", "subcluster")
+    __slots__ = ("as_of_s", "count", "first", "fresh", "known", "of_fresh", "of_known", "raws", "size", "subcluster")
 
     def __init__(self, subcluster: str, first: int) -> None:
         self.subcluster, self.first = subcluster, first
@@ -212,13 +216,16 @@ class _Batch:
         self.fresh: list[tuple[ApplicationSummary, bytes]] = []
         self.known: list[int] = []
         self.raws: list[bytes] = []
+        self.of_fresh: list[ApplicationAmounts | None] = []
+        self.of_known: list[ApplicationAmounts | None] = []
 
     @property
     def is_full(self) -> bool:
         return self.count >= _FRAME_ROWS or self.size >= _FRAME_BYTES
 
     def frame(self) -> RowsFrame:
-        return RowsFrame(self.subcluster, self.as_of_s, self.first, self.fresh, self.known, self.raws)
+        amounts = self.of_fresh + self.of_known
+        return RowsFrame(self.subcluster, self.as_of_s, self.first, self.fresh, self.known, self.raws, amounts)
 
 
 def _changed(before: Sequence[_T], after: Sequence[_T]) -> Iterator[tuple[int, _T]]:
@@ -275,13 +282,16 @@ class ReportReader:
 
     def _take_rows(self, frame: RowsFrame) -> None:
         as_of_s, told, applications = frame.as_of_s, self._told, self._applications
-        for number, (summary, raw) in enumerate(frame.fresh, start=frame.first):
+        count = len(frame.fresh)
+        for number, ((summary, raw), amounts) in enumerate(
+            zip(frame.fresh, frame.amounts[:count], strict=True), start=frame.first
+        ):
             told[number] = summary
-            applications[summary.application_id] = ApplicationDocument(summary, raw, as_of_s)
+            applications[summary.application_id] = ApplicationDocument(summary, raw, as_of_s, amounts)
         known = self._known
-        for number, raw in zip(frame.known, frame.raws, strict=True):
+        for number, raw, amounts in zip(frame.known, frame.raws, frame.amounts[count:], strict=True):
             told[number] = summary = known[number]
-            applications[summary.application_id] = ApplicationDocument(summary, raw, as_of_s)
+            applications[summary.application_id] = ApplicationDocument(summary, raw, as_of_s, amounts)
         if len(told) > _LISTS * MOST_APPLICATIONS:
             raise ValueError(f"{len(told)} applications in one report")
 

@@ -16,7 +16,7 @@ import msgspec
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, MalformedIdError, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport
+from shim.domain.subclusters import ApplicationAmounts, ApplicationDocument, HaState, NodeReport
 from shim.errors import RemoteProtocolError
 from shim.protocol.wire_values import (
     WireNumber,
@@ -37,6 +37,8 @@ _FINAL_STATUSES: dict[WireNumber, FinalStatus] = {
     name: status for status in FinalStatus for name in (status.value, status.value.lower())
 }
 _Empty = Literal[""]
+_NO_AMOUNTS = ApplicationAmounts(0, 0, 0, is_beginning=True)
+_BEGINS_FOR_MS = 60_000
 _MOST_AMOUNTS = 4096
 _LONGEST_AMOUNT = 2048  # bytes; a usual one has 380
 _AMOUNTS = (
@@ -123,6 +125,12 @@ class _App(msgspec.Struct):
     applicationTags: WireNumber = ""  # noqa: N815 - Hadoop's name
     startedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
     finishedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+    allocatedMB: WireNumber = 0  # noqa: N815 - Hadoop's name
+    allocatedVCores: WireNumber = 0  # noqa: N815 - Hadoop's name
+    memorySeconds: WireNumber = 0  # noqa: N815 - Hadoop's name
+    runningContainers: WireNumber = 0  # noqa: N815 - Hadoop's name
+    launchTime: WireNumber = 0  # noqa: N815 - Hadoop's name
+    elapsedTime: WireNumber = 0  # noqa: N815 - Hadoop's name
 
 
 class _Apps(msgspec.Struct):
@@ -285,12 +293,28 @@ class ApplicationReader:
                 known = self._told[told.id] = _summary_of(told, self._subcluster)
         except RemoteProtocolError:
             return None
-        return ApplicationDocument(known, bytes(raw), as_of_s)
+        return ApplicationDocument(known, bytes(raw), as_of_s, _amounts_of(told))
 
     def forget_others(self, live: Mapping[ApplicationId, ApplicationDocument]) -> None:
         """Remember these alone."""
         if len(self._told) > 2 * len(live):  # what has ended is told a few times more
             self._told = {str(name): document.summary for name, document in live.items()}
+
+
+def read_amounts(raw: bytes) -> ApplicationAmounts:
+    """What an application's document tells of its amounts; nothing of one that cannot be read."""
+    try:
+        return _amounts_of(decode(_APP, raw, "app"))
+    except RemoteProtocolError:
+        return _NO_AMOUNTS
+
+
+def _amounts_of(told: _App) -> ApplicationAmounts:
+    waited_ms = max(0, whole(told.launchTime) - whole(told.startedTime))
+    has_little = whole(told.runningContainers) <= 1 and whole(told.elapsedTime) - waited_ms <= _BEGINS_FOR_MS
+    return ApplicationAmounts(
+        whole(told.allocatedMB), whole(told.allocatedVCores), whole(told.memorySeconds), has_little
+    )
 
 
 def _is_told_again(told: _App, known: ApplicationSummary) -> bool:
@@ -314,7 +338,8 @@ def application_document(raw: bytes, subcluster: SubClusterId, as_of_s: float) -
         RemoteProtocolError: If it has another form.
     """
     app = decode(_APP_ANSWER, raw, "app").app
-    return ApplicationDocument(_summary_of(decode(_APP, app, "app"), subcluster), bytes(app), as_of_s)
+    told = decode(_APP, app, "app")
+    return ApplicationDocument(_summary_of(told, subcluster), bytes(app), as_of_s, _amounts_of(told))
 
 
 def submitted_document(
@@ -325,7 +350,7 @@ def submitted_document(
     It has the fields, in the order, that a ResourceManager shows of an application in state SUBMITTED.
     """
     shown = _submitted(summary, is_unmanaged) | {"diagnostics": diagnostics}
-    return ApplicationDocument(summary, msgspec.json.encode(shown), as_of_s)
+    return ApplicationDocument(summary, msgspec.json.encode(shown), as_of_s, _NO_AMOUNTS)
 
 
 def application_objects(raw: bytes) -> list[msgspec.Raw]:

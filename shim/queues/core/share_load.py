@@ -37,27 +37,35 @@ _FORGOTTEN = 200
 
 
 @dataclass(frozen=True, slots=True)
-class LiveApplication:
-    """An application on a sub-cluster, or on its way to one.
+class LiveGroup:
+    """Applications of one queue on one sub-cluster, or on their way to it.
 
     Attributes:
-        queue: As its home tells it, or as submitted.
-        has_started: Whether its ApplicationMaster has a container.
-        used: What its containers hold, where a limit of users or the queue's order makes that matter.
-        left_mib_s: Work that is expected to be left of it, where the queue's order makes that matter.
-        since_s: When its home took it, by the home's clock, in seconds since the epoch; 0 if that is not told.
-        is_beginning: Whether it has nothing but its ApplicationMaster, and not for long: what has it for longer may
-            want nothing else.
+        queue: As their home tells it, or as submitted.
+        users: How many each user has.
+        user_used: What the containers of each user's applications hold, in MiB and virtual cores.
+        left: Of each application, in the order of arrival: work that is expected to be left of it, in MiB x s, and the
+            memory that it holds.
+        has_started: Of each, in the same order: whether its ApplicationMaster has a container.
+        beginning: Work left of each that has nothing but its ApplicationMaster, and not for long: what has it for
+            longer may want nothing else.
+        unstarted_since_s: When their home took those that have not started, by its clock, in seconds since the epoch; 0
+            if that is not told.
     """
 
     home: SubClusterId
     queue: str
-    user: str
-    has_started: bool = True
-    used: ResourceVector = _NOTHING
-    left_mib_s: float = 0.0
-    since_s: float = 0.0
-    is_beginning: bool = False
+    users: Mapping[str, int]
+    user_used: Mapping[str, tuple[int, int]]
+    left: Sequence[tuple[float, int]]
+    has_started: Sequence[bool]
+    beginning: Sequence[float]
+    unstarted_since_s: Sequence[float]
+
+    @property
+    def running(self) -> int:
+        """Number of applications, those that have not started included."""
+        return len(self.has_started)
 
 
 @dataclass(slots=True)
@@ -67,7 +75,7 @@ class QueueLoad:
     Attributes:
         running: Applications on sub-clusters, those that have not started included.
         unstarted: Those whose ApplicationMaster has no container yet.
-        user_used: What each user's applications hold.
+        user_used: What each user's applications hold, where that is limited.
         learnt: What an application of the queue holds once it has what it wants; see `learn`.
         left: Of each application: work that is left of it, in MiB x s, and the memory that it holds.
         beginning: Work that is left of each application that begins.
@@ -203,7 +211,7 @@ def measure(
     policy: SharePolicy,
     looks: Sequence[SubClusterView],
     admissions: Mapping[SubClusterId, Admission],
-    live: Iterable[LiveApplication],
+    live: Iterable[LiveGroup],
     *,
     absent_after_s: float,
     withheld: ResourceVector = _NOTHING,
@@ -226,20 +234,19 @@ def measure(
     names = {seen.subcluster: seen.clock_skew_s for seen in counted}
     seen_of = {seen.subcluster: seen for seen in counted}
     unstarted: Counter[SubClusterId] = Counter()
-    for application in live:
-        unstarted[application.home] += not application.has_started
-        queue = policy.find_at(application.home, application.queue)
-        if queue is not None and application.home in names:
-            load = loads[queue.path]
-            _take_application(load, application)
-            waited_s = now_s + names[application.home] - application.since_s
-            if application.has_started:
-                continue
-            if application.since_s > 0.0 and waited_s > _SLOW_S:
-                load.slow |= {application.home}
-            if application.since_s <= 0.0 or waited_s <= _STUCK_S:
-                by_arrival = _serves_by_arrival(seen_of[application.home], application.queue)
-                load.behind |= {application.home} if by_arrival else set()
+    for group in live:
+        unstarted[group.home] += len(group.unstarted_since_s)
+        queue = policy.find_at(group.home, group.queue)
+        if queue is None or group.home not in names:
+            continue
+        load = loads[queue.path]
+        _take_group(load, group, limits_users=queue.user_maximum < 1)
+        waited_s = [_waited_s(since_s, now_s + names[group.home]) for since_s in group.unstarted_since_s]
+        if any(each_s > _SLOW_S for each_s in waited_s):
+            load.slow |= {group.home}
+        is_waiting = any(each_s <= _STUCK_S for each_s in waited_s)
+        if is_waiting and _serves_by_arrival(seen_of[group.home], group.queue):
+            load.behind |= {group.home}
     return FederationLoad(
         capacity,
         loads,
@@ -251,6 +258,11 @@ def measure(
         all(_is_full(seen, withheld) for seen in usable),
         {seen.subcluster: max(0, unstarted[seen.subcluster] - seen.waiting_applications) for seen in counted},
     )
+
+
+def _waited_s(since_s: float, now_s: float) -> float:
+    """How long one has waited; nothing if that is not told."""
+    return now_s - since_s if since_s > 0.0 else 0.0
 
 
 def _serves_by_arrival(seen: SubClusterView, queue: str) -> bool:
@@ -324,15 +336,15 @@ def _paths_above(paths: Iterable[str]) -> set[str]:
     return found
 
 
-def _take_application(load: QueueLoad, application: LiveApplication) -> None:
-    load.running += 1
-    load.unstarted += not application.has_started
-    load.users[application.user] += 1
-    if application.left_mib_s:
-        load.left.append((application.left_mib_s, application.used.memory_mib))
-        if application.is_beginning:
-            load.beginning.append(application.left_mib_s)
-    load.user_used[application.user] = load.user_used.get(application.user, _NOTHING) + application.used
+def _take_group(load: QueueLoad, group: LiveGroup, *, limits_users: bool) -> None:
+    load.running += group.running
+    load.unstarted += len(group.unstarted_since_s)
+    load.users.update(group.users)
+    load.left.extend(group.left)
+    load.beginning.extend(group.beginning)
+    if limits_users:
+        for user, (memory_mib, vcores) in group.user_used.items():
+            load.user_used[user] = load.user_used.get(user, _NOTHING) + ResourceVector(memory_mib, vcores)
 
 
 def _smaller(one: ResourceVector, other: ResourceVector) -> ResourceVector:

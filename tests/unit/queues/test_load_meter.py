@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from shim.domain.application_columns import ApplicationColumns
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
-from shim.domain.subclusters import ApplicationDocument
 from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.load_meter import LoadMeter
@@ -25,9 +25,10 @@ class CountsLooks(ApplicationIndex):
 
     looks = 0
 
-    def unfinished(self) -> list[ApplicationDocument]:
+    @property
+    def columns(self) -> ApplicationColumns:
         self.looks += 1
-        return super().unfinished()
+        return super().columns
 
 
 @pytest.fixture
@@ -76,7 +77,9 @@ def test_starts_of_a_queue_that_the_policy_has_no_more_are_forgotten(view):
 def test_what_has_nothing_but_its_master_for_long_does_not_begin_any_more(view, told, is_beginning):
     document = a_document(1, "east", as_of_s=200.0)
     raw = json.dumps(json.loads(document.raw) | told).encode()
-    view.apply(a_report("east", 2, polled_at_s=FakeClock().now_s(), applications=[replace(document, raw=raw)]))
+    view.apply(
+        a_report("east", 2, polled_at_s=FakeClock().now_s(), applications=[replace(document, raw=raw, amounts=None)])
+    )
     policy = SharePolicy((FederatedQueue("root.default", order="work"),))
     load = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0).measure(policy)
     assert len(load.queues["root.default"].beginning) == is_beginning
@@ -87,7 +90,6 @@ def test_of_what_an_application_has_used_a_quarter_is_left_at_least(view, used, 
     document = a_document(1, "east", as_of_s=200.0)
     document = replace(document, raw=json.dumps(json.loads(document.raw) | {"memorySeconds": used}).encode())
     view.apply(a_report("east", 2, polled_at_s=FakeClock().now_s(), applications=[document]))
-    meter = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0)
-    meter.expected = lambda _: 1000.0
+    meter = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0, expected=lambda _: 1000.0)
     load = meter.measure(SharePolicy((FederatedQueue("root.default", order="work"),)))
     assert [left_mib_s for left_mib_s, _ in load.queues["root.default"].left] == [pytest.approx(left)]

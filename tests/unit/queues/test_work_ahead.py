@@ -8,6 +8,7 @@ import pytest
 from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.queues.core.share_load import NO_EXPECTATION, ExpectedWork
+from shim.queues.live_table import LiveTable
 from shim.queues.work_ahead import WorkAhead
 from tests.doubles.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from tests.doubles.clock import FakeClock
@@ -34,9 +35,9 @@ class World:
 
         def of_live(_):
             self.looks += 1
-            return found
+            return found.mib_s
 
-        self.ahead = WorkAhead(self.view, self.clock, of_live, lambda _: found)
+        self.ahead = WorkAhead(self.view, self.clock, LiveTable(self.view, self.clock, of_live), lambda _: found)
 
     def report(self, *documents, sequence=1):
         self.view.apply(a_report("east", sequence, polled_at_s=self.clock.now_s(), applications=documents))
@@ -76,13 +77,6 @@ def test_many_choices_in_a_second_look_once_at_applications():
     for _ in range(50):
         world.left()
     assert world.looks == 10
-
-
-def test_of_very_many_applications_some_stand_for_the_others(monkeypatch):
-    monkeypatch.setattr("shim.queues.work_ahead._MOST_MEASURED", 4)
-    world = World(*(live(number) for number in range(1, 11)))
-    assert len(world.left().left) in range(9, 13)
-    assert world.looks == 4
 
 
 def test_where_nothing_is_known_nothing_is_noted():

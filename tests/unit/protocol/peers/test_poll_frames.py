@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import ApplicationAmounts
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers import poll_frames
 from shim.protocol.peers.poll_frames import (
@@ -27,6 +28,7 @@ from tests.support.examples import examples
 
 PARTS = ("info", "metrics", "nodes", "scheduler")
 LIVE, FINAL = ("ACCEPTED", "RUNNING"), ("FINISHED", "KILLED")
+AMOUNTS = ApplicationAmounts(1, 2, 3, is_beginning=True), ApplicationAmounts(4, 5, 6, is_beginning=False)
 SUMMARIES = {(n, state): a_document(n, "east", state).summary for n in range(8) for state in LIVE + FINAL}
 
 
@@ -48,6 +50,8 @@ def rows(draw):
     """What an application is and when it was told; of one that stands its reader gives the same summary again."""
     number, state = draw(st.integers(0, 7)), draw(st.sampled_from(LIVE + FINAL))
     document = a_document(number, "east", state, as_of_s=draw(st.sampled_from((1.0, 2.0, 3.0))))
+    amounts = draw(st.sampled_from((None, *AMOUNTS)))
+    document = replace(document, amounts=amounts)
     return replace(document, summary=SUMMARIES[number, state]) if draw(st.booleans()) else document
 
 
@@ -126,8 +130,9 @@ def test_frames_are_bounded():
 @pytest.mark.parametrize(
     "frame",
     [
-        RowsFrame("east", 1.0, 0, [], [7], [b"{}"]),
-        RowsFrame("east", 1.0, 0, [], [7, 8], [b"{}"]),
+        RowsFrame("east", 1.0, 0, [], [7], [b"{}"], [None]),
+        RowsFrame("east", 1.0, 0, [], [7, 8], [b"{}"], [None]),
+        RowsFrame("east", 1.0, 0, [(SUMMARIES[1, "RUNNING"], b"{}")], [], [], []),
         NodesFrame("east", [(1, a_node_report())]),
         NodesFrame("east", [(-1, a_node_report())]),
         ReportEnd(a_report("east"), 1, None),

@@ -11,7 +11,8 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.federation.core.federation_view import SubClusterView
 from shim.queues.core.entitle import PendingApplication, Round, ShareSettings, decide_starts
-from shim.queues.core.share_load import ExpectedWork, LiveApplication, QueueLoad, measure, nowhere
+from shim.queues.core.share_load import ExpectedWork, QueueLoad, measure, nowhere
+from tests.doubles.live_applications import LiveApplication, live_groups
 from tests.doubles.settings import usual
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -63,7 +64,7 @@ def a_round(
     **admissions: Admission,
 ) -> Round:
     words = {SubClusterId(name): word for name, word in admissions.items()}
-    load = measure(policy, clusters, words, live, absent_after_s=60.0, now_s=100.0)
+    load = measure(policy, clusters, words, live_groups(live), absent_after_s=60.0, now_s=100.0)
     return decide_starts(policy, load, applications, usual(ShareSettings))
 
 
@@ -141,7 +142,7 @@ def test_applications_that_hold_a_master_alone_count_with_what_others_held():
     )
     applications = waiting("root.prod", 9) + waiting("root.dev", 9, first=100)
     live = running("prod", 3) + running("dev", 1)
-    load = measure(THREE_TO_ONE, clusters, {}, live, absent_after_s=60.0)
+    load = measure(THREE_TO_ONE, clusters, {}, live_groups(live), absent_after_s=60.0)
     load.queues["root.prod"].learnt = gib(4)
     assert decide_starts(THREE_TO_ONE, load.copy(), applications, usual(ShareSettings)).starters == []
     load.queues["root.prod"].learnt = gib(1)
@@ -164,7 +165,7 @@ def test_what_applications_hold_is_learnt_at_once_and_forgotten_slowly():
 def test_a_queue_that_holds_nothing_starts_an_application_that_is_larger_than_its_entitlement():
     full = a_cluster(EAST, a_queue("root.prod", used=8), a_queue("root.dev"), used=8)
     applications = waiting("root.prod", 3) + waiting("root.dev", 3, first=100)
-    load = measure(THREE_TO_ONE, [full], {}, running("prod", 8), absent_after_s=60.0)
+    load = measure(THREE_TO_ONE, [full], {}, live_groups(running("prod", 8)), absent_after_s=60.0)
     load.queues["root.dev"].learnt = gib(8)
     outcome = decide_starts(THREE_TO_ONE, load, applications, usual(ShareSettings))
     assert started(outcome, applications, "root.dev") == 1
@@ -353,7 +354,7 @@ def test_by_work_clusters_are_full_too_where_what_is_wanted_waits_here(used, wit
     """Schedulers are told of no more than comes free soon: nothing is pending there however full they are."""
     full = a_cluster(EAST, a_queue("root.prod"), size=8, used=used)
     smaller = [LiveApplication(EAST, "root.prod", "alice", used=gib(8), left_mib_s=100.0)]
-    load = measure(BY_WORK, [full], {}, smaller, absent_after_s=60.0, withheld=gib(withheld))
+    load = measure(BY_WORK, [full], {}, live_groups(smaller), absent_after_s=60.0, withheld=gib(withheld))
     outcome = decide_starts(BY_WORK, load, by_work(200, 50), usual(ShareSettings))
     assert numbers(outcome.starters) == starters
 
@@ -440,7 +441,7 @@ def test_no_order_of_work_holds_what_has_waited_for_as_long_as_tokens_last():
 def test_masters_without_a_container_are_counted_at_each_cluster_but_for_those_that_a_limit_keeps():
     busy = replace(a_cluster(EAST, a_queue("root.prod")), waiting_applications=1)
     unstarted = LiveApplication(EAST, "root.other", "alice", has_started=False)
-    load = measure(BY_WORK, [busy, a_cluster(WEST)], {}, [unstarted] * 3, absent_after_s=60.0)
+    load = measure(BY_WORK, [busy, a_cluster(WEST)], {}, live_groups([unstarted] * 3), absent_after_s=60.0)
     assert load.masters_at == {EAST: 2, WEST: 0}
 
 
@@ -451,11 +452,11 @@ def test_all_that_comes_free_is_left_to_a_master_that_would_stand_behind_what_is
     queue = replace(a_queue("root.prod"), is_fair=is_fair)
     unstarted = LiveApplication(EAST, "root.prod", "alice", has_started=False, since_s=since_s)
     cluster = a_cluster(EAST, queue)
-    load = measure(BY_WORK, [cluster, a_cluster(WEST)], {}, [unstarted], absent_after_s=60.0, now_s=100.0)
+    load = measure(BY_WORK, [cluster, a_cluster(WEST)], {}, live_groups([unstarted]), absent_after_s=60.0, now_s=100.0)
     left = load.left_to_masters("root.prod")
     assert (left[EAST] > 1_000, left[WEST]) == (all_of_it, 0)
     limited = replace(cluster, waiting_applications=1)
-    kept = measure(BY_WORK, [limited, a_cluster(WEST)], {}, [unstarted], absent_after_s=60.0, now_s=100.0)
+    kept = measure(BY_WORK, [limited, a_cluster(WEST)], {}, live_groups([unstarted]), absent_after_s=60.0, now_s=100.0)
     assert kept.left_to_masters("root.prod") == {EAST: 0, WEST: 0}, "a limit keeps it from it"
     assert load.left_to_masters("root.dev") == {EAST: 1, WEST: 0}
 

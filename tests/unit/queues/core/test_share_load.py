@@ -14,7 +14,8 @@ from shim.domain.queues import FederatedQueue, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.federation.core.federation_view import SubClusterView
-from shim.queues.core.share_load import NO_EXPECTATION, LiveApplication, QueueLoad, WorkHistory, measure, nowhere
+from shim.queues.core.share_load import NO_EXPECTATION, QueueLoad, WorkHistory, measure, nowhere
+from tests.doubles.live_applications import LiveApplication, live_groups
 from tests.doubles.reports import a_queue_report
 
 EAST, WEST, NORTH = (SubClusterId(name) for name in ("east", "west", "north"))
@@ -23,7 +24,7 @@ POLICY = SharePolicy(
     (
         FederatedQueue("root.prod", weight=3, names={WEST: "root.live"}),
         FederatedQueue("root.prod.ads", weight=1),
-        FederatedQueue("root.dev", weight=1),
+        FederatedQueue("root.dev", weight=1, user_maximum=0.5),
     )
 )
 
@@ -43,7 +44,7 @@ def a_cluster(name, *queues, age_s=1.0, state=SubClusterState.RUNNING, used=3, f
 
 def load_of(*clusters, live=(), **admissions):
     words = {SubClusterId(name): word for name, word in admissions.items()}
-    return measure(POLICY, clusters, words, live, absent_after_s=ABSENT_AFTER_S)
+    return measure(POLICY, clusters, words, live_groups(live), absent_after_s=ABSENT_AFTER_S)
 
 
 def test_leaves_count_for_the_nearest_queue_of_the_policy_by_the_name_that_their_cluster_has_for_it():

@@ -1,0 +1,192 @@
+"""Live applications by sub-cluster and queue: what they hold, and what is left of each, out of columns.
+
+With a hundred thousand of them nothing walks over all in one go: sums are made of arrays, group by group, and others
+have their turn in between. What an application is expected to be is asked for anew when its summary changes, else by
+turns: it follows what was learnt within a minute.
+"""
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.domain.application_columns import ApplicationColumns, Rows
+from shim.domain.applications import ApplicationSummary, YarnApplicationState
+from shim.domain.ids import SubClusterId
+from shim.federation.core.federation_view import FederationView
+from shim.ports.clock import Clock
+from shim.protocol.rest.documents import read_amounts
+from shim.queues.core.share_load import LiveGroup
+
+_LEFT_OF_USED = 0.25
+"""Of what an application has used, so much is expected to be left at least, whatever was expected of it."""
+_NOT_RUNNING = frozenset(
+    {
+        YarnApplicationState.NEW,
+        YarnApplicationState.NEW_SAVING,
+        YarnApplicationState.SUBMITTED,
+        YarnApplicationState.ACCEPTED,
+    }
+)
+_AT_ONCE = 2000
+_LONGER = 10
+"""One is read, or asked about, in as much time as so many are summed up."""
+_LATEST_FOR_S = 1.0
+
+Groups = Mapping[SubClusterId, Sequence[LiveGroup]]
+
+
+class LiveTable:
+    """Groups of live applications; those that wait in Heddle are in none.
+
+    Args:
+        view: What is known of applications.
+        clock: The machine's.
+        expected: Work that an application is expected to be, in MiB x s.
+        at_once: Applications that are summed up before others have their turn, a few milliseconds of work; and
+            expectations that are renewed each time: those of fewer applications are all as new as what was learnt.
+
+    Attributes:
+        latest_s: When the newest groups were begun, in seconds since the epoch.
+        count: Of their applications.
+    """
+
+    def __init__(
+        self,
+        view: FederationView,
+        clock: Clock,
+        expected: Callable[[ApplicationSummary], float],
+        *,
+        at_once: int = _AT_ONCE,
+    ) -> None:
+        self._view = view
+        self._clock = clock
+        self._of = expected
+        self._at_once = at_once
+        self._columns: ApplicationColumns | None = None
+        self._expected: NDArray[np.float64] = np.zeros(0)
+        self._next = 0
+        self._ready: Groups | None = None
+        self._latest: Groups = {}
+        self.latest_s = float("-inf")
+        self.count = 0
+
+    def renew_steps(self) -> Generator[None, None, None]:
+        """Make the groups that `groups` gives next, pausing now and then so that others may have their turn."""
+        self._ready = None
+        self._ready = yield from self._steps()
+
+    def groups(self) -> Groups:
+        """Those that `renew_steps` has just made, else new ones."""
+        ready, self._ready = self._ready, None
+        return self._made() if ready is None else ready
+
+    def latest(self, home: SubClusterId) -> Sequence[LiveGroup]:
+        """Those of one sub-cluster, as they were a second ago at most."""
+        if self._clock.now_s() - self.latest_s > _LATEST_FOR_S + self.count / 100_000:
+            self._made()
+        return self._latest.get(home, ())
+
+    def _made(self) -> Groups:
+        steps = self._steps()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                made: Groups = ended.value
+                return made
+
+    def _steps(self) -> Generator[None, None, Groups]:
+        began_s, columns = self._clock.now_s(), self._view.applications.columns
+        live = columns.all() & ~columns.is_final()
+        live &= ~columns.has_any_id(self._view.applications.waiting)
+        rows = np.flatnonzero(live)
+        yield from self._read_amounts(columns)
+        yield from self._ask_expected(columns, rows)
+        of = _Copied(columns, rows, self._expected)
+        found: dict[SubClusterId, list[LiveGroup]] = {}
+        looked_at = 0
+        for group in of.in_groups():
+            found.setdefault(group.home, []).append(group)
+            looked_at += group.running
+            if looked_at >= self._at_once:
+                looked_at = 0
+                yield
+        self._latest, self.latest_s, self.count = found, began_s, rows.size
+        return found
+
+    def _read_amounts(self, columns: ApplicationColumns) -> Generator[None]:
+        """Read documents that came from elsewhere than a poll."""
+        for number, row in enumerate(list(columns.unread), start=1):
+            document = columns.document(row)
+            if document is not None and row in columns.unread:
+                columns.note_amounts(row, document.amounts or read_amounts(document.raw))
+            if number % (max(1, self._at_once // _LONGER)) == 0:
+                yield
+
+    def _ask_expected(self, columns: ApplicationColumns, rows: Rows) -> Generator[None]:
+        if columns is not self._columns:
+            self._columns, self._expected, self._next = columns, np.zeros(0), 0
+            columns.rewritten.update(rows.tolist())
+        if self._expected.size < columns.capacity:
+            more = np.zeros(columns.capacity - self._expected.size)
+            self._expected = np.concatenate((self._expected, more))
+        first = int(np.searchsorted(rows, self._next))
+        again = rows[first : first + self._at_once]
+        if again.size < self._at_once:
+            again = np.concatenate((again, rows[: min(first, self._at_once - again.size)]))
+        self._next = int(again[-1]) + 1 if again.size else 0
+        asked = columns.rewritten.union(again.tolist())
+        columns.rewritten.clear()
+        for number, row in enumerate(asked, start=1):
+            document = columns.document(row)
+            if document is not None and not document.summary.state.is_final:
+                self._expected[row] = self._of(document.summary)
+            if number % (max(1, self._at_once // _LONGER)) == 0:
+                yield
+
+
+class _Copied:
+    """Columns of live applications as they are at one moment, in the order of their groups."""
+
+    def __init__(self, columns: ApplicationColumns, rows: Rows, expected: NDArray[np.float64]) -> None:
+        self._homes, self._queues, self._users = (columns.texts(name) for name in ("home", "queue", "user"))
+        home, queue = columns.numbers("home", rows).astype(np.int64), columns.numbers("queue", rows)
+        keys = home * (len(self._queues) + 1) + queue
+        order = np.argsort(keys, kind="stable")
+        keys, rows = keys[order], rows[order]
+        self._bounds = [0, *(np.flatnonzero(np.diff(keys)) + 1).tolist(), rows.size] if rows.size else [0]
+        self._home, self._queue = home[order], queue[order]
+        self._user = columns.numbers("user", rows)
+        self._since_ms, self._stamp, self._sequence = (
+            columns.numbers(name, rows) for name in ("started_ms", "stamp", "sequence")
+        )
+        memory, vcores, spent, beginning = columns.amounts(rows).T
+        self._memory, self._vcores, self._is_beginning = memory, vcores, beginning.astype(np.bool_)
+        self._left = np.maximum(np.maximum(expected[rows] - spent, _LEFT_OF_USED * spent), 1.0)
+        self._has_started = ~columns.has_any_state(_NOT_RUNNING)[rows] | (memory > 0)
+
+    def in_groups(self) -> Generator[LiveGroup]:
+        """Group by group."""
+        for begin, end in zip(self._bounds, self._bounds[1:], strict=False):
+            yield self._group(slice(begin, end))
+
+    def _group(self, at: slice) -> LiveGroup:
+        by_arrival = np.lexsort((self._sequence[at], self._stamp[at]))
+        started, left, memory = (each[at][by_arrival] for each in (self._has_started, self._left, self._memory))
+        users, whose, counts = np.unique(self._user[at], return_inverse=True, return_counts=True)
+        held = [np.zeros(users.size, np.int64) for _ in range(2)]
+        for total, amount in zip(held, (self._memory, self._vcores), strict=True):
+            np.add.at(total, whose, amount[at])
+        names = [self._users[number] for number in users.tolist()]
+        sums = zip(*(each.tolist() for each in held), strict=True)
+        return LiveGroup(
+            home=SubClusterId(self._homes[self._home[at.start]]),
+            queue=self._queues[self._queue[at.start]],
+            users=dict(zip(names, counts.tolist(), strict=True)),
+            user_used=dict(zip(names, sums, strict=True)),
+            left=list(zip(left.tolist(), memory.tolist(), strict=True)),
+            beginning=self._left[at][self._is_beginning[at]].tolist(),
+            has_started=started.tolist(),
+            unstarted_since_s=(self._since_ms[at][~self._has_started[at]] / 1000.0).tolist(),
+        )
