@@ -57,8 +57,6 @@ def _items_in(message: Message, most: int) -> int:
             continue
         if isinstance(value, Message):
             count += _items_in(value, most - count)
-        elif field.message_type.GetOptions().map_entry:
-            count += len(value)
         else:
             count += len(value)
             if count <= most:

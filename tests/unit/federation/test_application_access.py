@@ -1,20 +1,24 @@
 """Rows of applications as those see them who may not."""
 
+import asyncio
 import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from shim.domain.access_lists import Viewer
+from shim.domain.access_lists import NO_ACLS, Access, ApplicationACLs, Viewer
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.federation import application_access, application_acls
 from shim.federation.application_access import ApplicationAccess, hidden_application
 from shim.federation.application_acls import ApplicationACLBook
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.freshness import Freshness
 from shim.federation.reading import ColumnsRead
 from shim.simulation.state_stores import InMemoryStateStore
+from tests.doubles.builders import a_record
 from tests.doubles.clock import FakeClock
+from tests.doubles.failing_stores import SwitchableStore
 from tests.doubles.reports import a_document
 from tests.doubles.settings import usual
 
@@ -50,6 +54,82 @@ def test_rows_are_whole_where_they_may_be_seen_and_hidden_elsewhere(view, access
 
     assert told(None) == whole
     assert told(np.array([True, False])) == [whole[0], hidden[1]]
+
+
+def test_what_is_hidden_is_written_once_as_long_as_it_is_among_the_newest(monkeypatch, access):
+    monkeypatch.setattr(application_access, "_MOST_HIDDEN", 2)
+    raws = [a_document(number, "east").raw for number in (1, 2, 3)]
+    first, second, third = (access.hidden_raw(raw) for raw in raws)
+    assert (access.hidden_raw(raws[1]) is second, access.hidden_raw(raws[2]) is third) == (True, True)
+    assert access.hidden_raw(raws[0]) == first
+    assert access.hidden_raw(raws[0]) is not first
+    assert access.hidden_raw(raws[1]) is not second, "the oldest goes"
+
+
+# ---------------------------------------------------------------------- access lists of submissions
+
+
+ACLS = ApplicationACLs(view="bob,carol", modify="bob")
+
+
+class Submitted:
+    """A store in which alice's applications were submitted with lists, and a view that lists some of them."""
+
+    def __init__(self, *numbers):
+        self.clock = FakeClock()
+        self.store = SwitchableStore(self.clock.now_s)
+        self.view = FederationView((SubClusterId("east"),), usual(ViewSettings))
+        self.book = ApplicationACLBook(self.view, self.store, self.clock)
+        self.numbers = numbers
+
+    async def begin(self):
+        for number in self.numbers:
+            await self.store.insert_intent(a_record(application_id=ApplicationId(1, number), acls=ACLS))
+
+    def lists(self, *numbers):
+        for number in self.numbers:
+            self.view.applications.remove(ApplicationId(1, number))
+        for number in numbers:
+            self.view.applications.note(a_document(number, "east"))
+
+    def seen(self, user):
+        return sorted(each.sequence for each in self.book.visible_to(user, frozenset))
+
+
+async def test_lists_of_what_is_listed_are_known_and_others_forgotten(monkeypatch):
+    monkeypatch.setattr(application_acls, "_AT_A_TIME", 2)
+    made = Submitted(1, 2, 3, 4, 5)
+    await made.begin()
+    made.lists(1, 2, 3, 4, 5)
+    await made.book.refresh()
+    assert (made.seen("bob"), made.seen("eve")) == ([1, 2, 3, 4, 5], [])
+    assert made.book.grants(ApplicationId(1, 4), Access.MODIFY, "bob", frozenset)
+    assert not made.book.grants(ApplicationId(1, 4), Access.MODIFY, "carol", frozenset)
+    made.lists(2, 5)
+    await made.book.refresh()
+    assert made.seen("carol") == [2, 5]
+    assert made.book.of(ApplicationId(1, 1)) == NO_ACLS
+    made.lists()
+    await made.book.refresh()
+    assert made.seen("carol") == []
+
+
+async def test_they_are_learnt_every_second_whatever_the_store_does_meanwhile():
+    made = Submitted(1)
+    await made.begin()
+    running = asyncio.create_task(made.book.run())
+    await made.clock.settle()
+    made.lists(1)
+    await made.clock.advance(0.9)
+    assert made.seen("bob") == []
+    made.store.reads_fail = True
+    await made.clock.advance(5.0)
+    assert made.seen("bob") == []
+    made.store.reads_fail = False
+    await made.clock.advance(1.0)
+    assert made.seen("bob") == [1]
+    running.cancel()
+    await asyncio.wait({running})
 
 
 WHOLE = {

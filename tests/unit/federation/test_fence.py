@@ -47,3 +47,18 @@ async def test_a_retired_cluster_is_not_asked_by_rest(is_retired):
         await fenced.forward(request)
         assert (await fenced.submit(a_submission())).verdict is SubmitVerdict.TAKEN
     assert len(inner.requests) == (0 if is_retired else 2)
+
+
+@pytest.mark.parametrize("is_retired", [False, True])
+async def test_what_is_behind_the_fence_is_closed_with_it(is_retired):
+    manager = ScriptedResourceManager(EAST, clock=FakeClock())
+    by_rpc = ScriptedRPC(manager)
+    closed = []
+
+    async def close() -> None:
+        closed.append(EAST)
+
+    by_rpc.close = close
+    for fenced in (FencedResourceManager(manager, lambda _: is_retired), FencedRPC(by_rpc, lambda _: is_retired)):
+        await fenced.close()
+    assert (manager.is_closed, closed) == (True, [EAST])

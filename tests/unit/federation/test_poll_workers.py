@@ -11,7 +11,15 @@ from structlog.testing import capture_logs
 
 from shim.app.poll_workers import FrameStream
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.errors import NeverReachedError
+from shim.errors import (
+    InvariantViolationError,
+    MalformedAnswerError,
+    NeverReachedError,
+    NoAnswerError,
+    RemoteProtocolError,
+    ResourceManagerError,
+    StandbyError,
+)
 from shim.federation import poll_workers
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.poll_workers import WorkerPollers, serve_polls
@@ -279,3 +287,38 @@ async def test_a_process_is_away_longer_each_time_until_it_has_lasted(lives_s, a
     assert found_s == away_s
     refused = ("ValueError: no process can be begun", None)
     assert logs == [refused if each is None else ("it has gone: nothing is read", 1) for each in lives_s]
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "says_who"),
+    [
+        ("ResourceManagerError", ResourceManagerError, True),
+        ("NeverReachedError", NeverReachedError, True),
+        ("NoAnswerError", NoAnswerError, True),
+        ("StandbyError", StandbyError, True),
+        ("MalformedAnswerError", MalformedAnswerError, True),
+        ("RemoteProtocolError", RemoteProtocolError, False),
+        ("InvariantViolationError", InvariantViolationError, False),
+        ("NameError", InvariantViolationError, False),
+    ],
+)
+async def test_a_trouble_is_told_as_what_it_was_there(kind, error, says_who):
+    federation, late = Federation(EAST), []
+
+    class HearsMore:
+        def reported(self, *_):
+            pass
+
+        def failed(self, subcluster, told):
+            late.append((subcluster, told))
+
+    federation.pollers.listen(HearsMore())
+    async with federation.running():
+        federation.errors.clear()
+        federation.processes[0].theirs.write(PollTroubleFrame(EAST, kind, "away"))
+        await federation.comes(lambda: bool(federation.errors), step_s=0.1)
+        ((subcluster, told),) = federation.errors
+        assert (subcluster, type(told)) == (EAST, error)
+        assert "away" in str(told)
+        assert (str(EAST) in str(told)) is says_who
+        assert late == federation.errors, "who listens later hears it, too"

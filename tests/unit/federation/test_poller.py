@@ -374,6 +374,51 @@ async def test_a_poll_can_be_asked_for(federation):
         assert federation.states() == {1: "RUNNING"}
 
 
+async def test_a_poll_can_be_asked_for_of_one_sub_cluster_of_several():
+    clock = FakeClock()
+    managers = {SubClusterId(name): ScriptedResourceManager(name, clock=clock) for name in ("east", "west")}
+    view = FederationView(tuple(managers), usual(ViewSettings))
+    settings = usual(PollSchedule, jitter=0.0)
+    pollers = SubClusterPollers(view, managers, clock, settings, random=Random(1))  # noqa: S311 - a test's jitter
+    pollers.start()
+    await clock.settle()
+    for manager in managers.values():
+        manager.requests.clear()
+    pollers.poll_soon(EAST)
+    await clock.settle()
+    assert [bool(manager.requests) for manager in managers.values()] == [True, False]
+    await pollers.stop()
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.2])
+async def test_polls_begin_an_interval_apart_give_or_take_the_jitter(jitter):
+    clock = FakeClock()
+    manager, began_s = ScriptedResourceManager("east", clock=clock), list[float]()
+
+    class TakesTime:
+        """Half a second for one question of each poll."""
+
+        async def __call__(self, asked, request, timeout_s):
+            if request.path.endswith("/metrics"):
+                began_s.append(clock.monotonic_s())
+                await clock.sleep(0.5)
+            return await AnswersProperly()(asked, request, timeout_s)
+
+    manager.behave(TakesTime())
+    view = FederationView((EAST,), usual(ViewSettings))
+    settings = usual(PollSchedule, jitter=jitter, interval_s=10.0)
+    master = SubClusterPoller(manager, ViewIntake(view, clock), clock, settings)
+    drawn = Random(7)  # noqa: S311 - a test's jitter
+    spreads = [jitter * (2 * drawn.random() - 1) for _ in range(5)]
+    running = asyncio.create_task(master.run(Random(7)))  # noqa: S311
+    while len(began_s) < 6:
+        await clock.advance(0.125)
+    running.cancel()
+    await asyncio.wait({running})
+    apart = [later - earlier for earlier, later in pairwise(began_s)]
+    assert apart == pytest.approx([10.0 * (1 + spread) for spread in spreads], abs=1e-6)
+
+
 async def test_pollers_begin_and_end_with_every_sub_cluster():
     clock = FakeClock()
     managers = {SubClusterId(name): ScriptedResourceManager(name, clock=clock) for name in ("east", "west")}

@@ -288,6 +288,39 @@ async def test_a_submission_that_is_in_the_store_and_forgotten_by_its_home_stays
     assert record.submission.application_id in federation.view.applications.forgotten
 
 
+@pytest.mark.parametrize(
+    ("text", "after_s", "is_at_hand"),
+    [
+        (str(ONE), 0.0, True),
+        (str(ONE), 1.0, True),
+        (str(ONE), 1.001, False),
+        (str(TWO), 1000.0, True),  # it has ended
+        ("application_1_0003", 0.0, False),
+        ("application_1_x", 0.0, False),
+        ("", 0.0, False),
+    ],
+)
+async def test_what_needs_no_question_is_at_hand(federation, text, after_s, is_at_hand):
+    as_of_s = federation.view.applications.find(ONE).as_of_s
+    await federation.clock.advance(as_of_s + after_s - federation.clock.now_s() if after_s < 2 else after_s)
+    assert federation.reading.is_at_hand(text) is is_at_hand
+
+
+async def test_what_was_written_is_not_at_hand_nor_are_lists_with_it(federation):
+    assert federation.reading.are_lists_at_hand
+    federation.reading.mark_written(ONE)
+    assert not federation.reading.is_at_hand(str(ONE))
+    assert not federation.reading.are_lists_at_hand
+
+
+async def test_one_that_a_late_sub_cluster_may_have_is_not_asked_for_there(federation):
+    await federation.clock.advance(60.0)
+    federation.view.note_failure(WEST, "away", at_s=federation.clock.now_s())
+    with pytest.raises(HomeUnreachableError, match="west"):
+        await federation.read(ApplicationId(1, 9))
+    assert federation.asked()[1] == 0
+
+
 # ---------------------------------------------------------------------- access lists
 
 
@@ -320,6 +353,33 @@ async def test_where_access_lists_are_on_everybody_sees_what_was_asked_as_them(g
         assert b"secret" not in raw[TWO]
     assert {request.user for request in guarded.east.requests} == {"alice", "bob"}
     assert len(guarded.east.requests) == 4
+
+
+async def test_where_access_lists_are_on_nothing_is_at_hand(guarded):
+    assert guarded.reading.is_at_hand(str(TWO))
+    assert not guarded.reading.is_at_hand(str(ONE))
+    assert not guarded.reading.are_lists_at_hand
+    assert [guarded.reading.is_guarded(each) for each in (EAST, WEST)] == [True, False]
+
+
+async def test_where_access_lists_are_on_what_is_too_old_is_shown_and_said_to_be(guarded):
+    await guarded.listed("alice")
+    guarded.east.behave(IsNeverReached())
+    await guarded.clock.advance(2.0)
+    read = await guarded.reading.applications(viewer=Viewer("alice"))
+    assert sorted(each.summary.application_id for each in read.documents) == [ONE, TWO]
+    assert read.freshness.missing == (EAST,)
+
+
+async def test_where_access_lists_are_on_one_that_ended_is_asked_for_once_and_never_old(guarded):
+    guarded.east.move(ONE, "FINISHED")
+    assert await guarded.state(ONE) == "FINISHED"
+    guarded.east.requests.clear()
+    guarded.east.behave(IsNeverReached())
+    await guarded.clock.advance(1000.0)
+    read = await guarded.read(ONE)
+    assert (read.document.summary.state.value, read.freshness.missing) == ("FINISHED", ())
+    assert guarded.east.requests == []
 
 
 async def test_where_access_lists_are_on_an_application_that_spans_is_listed_once_with_all_that_it_uses():

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.protocol.rest.bodies import MAX_DEPTH, MAX_VALUES, read_fields
+from shim.protocol.rest.bodies import MAX_DEPTH, MAX_VALUES, check_cost, read_fields
 from shim.protocol.rest.body_shapes import SHAPES, understand
 from shim.protocol.rest.errors import JavaError
 from shim.server.rest.endpoints import ENDPOINTS
@@ -156,6 +156,28 @@ def test_a_body_of_very_many_values_is_refused(media_type: str):
     whole = b'{"a":' + body + b"}" if media_type == JSON else b"<r>" + body + body + b"</r>"
     with pytest.raises(JavaError, match=f"more than {MAX_VALUES} values"):
         read_fields(whole, media_type=media_type)
+
+
+@pytest.mark.parametrize("sign", [b",", b"[", b"{"])
+@pytest.mark.parametrize(("more", "is_refused"), [(0, False), (1, True)])
+def test_json_is_refused_by_its_signs_before_anything_is_built_of_it(sign: bytes, more: int, *, is_refused: bool):
+    """So many in a text, where they cost nothing but the count."""
+    body = b'{"a":"' + sign * (3 * MAX_VALUES - 1 + more) + b'"}'
+    if is_refused:
+        with pytest.raises(JavaError, match=f"more than {MAX_VALUES} values"):
+            check_cost(body)
+    else:
+        check_cost(body)
+
+
+@pytest.mark.parametrize(("depth", "is_refused"), [(MAX_DEPTH, False), (MAX_DEPTH + 1, True)])
+def test_json_is_refused_by_its_depth_before_anything_is_built_of_it(depth: int, *, is_refused: bool):
+    body = b"[" * depth + b"]" * depth
+    if is_refused:
+        with pytest.raises(JavaError, match=f"nested deeper than {MAX_DEPTH} levels"):
+            check_cost(body)
+    else:
+        check_cost(body)
 
 
 def test_deep_xml_is_refused():

@@ -217,3 +217,11 @@ def test_pages_have_the_types_that_jetty_reads(accept, types):
 def test_any_header_is_negotiated(accept):
     for found in (negotiate(accept), failure_for(accept), page_failure(accept, 405)):
         assert isinstance(found, Representation) or found.status in (400, 405, 500, 503)
+
+
+@pytest.mark.parametrize(("length", "is_refused"), [(4096, False), (4097, True)])
+def test_a_header_that_is_longer_than_any_browsers_is_not_read(length, *, is_refused):
+    accept = "text/html".ljust(length)
+    for refused in (negotiate(accept), failure_for(accept)):
+        assert isinstance(refused, NegotiationFailure)
+        assert (refused.status == 400, refused.form is FailureForm.EMPTY) == (is_refused, is_refused)

@@ -12,7 +12,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Refusal, SubmitVerdict
 from shim.protocol.rest.bodies import MAX_DEPTH
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.submission_context import decode_submission, read_reply, resources_of
+from shim.protocol.rest.submission_context import decode_submission, keeps_containers, read_reply, resources_of
 from tests.doubles.recorded import recorded_exchange, recorded_exchanges
 
 READABLE = ("application/json", "application/xml")
@@ -202,3 +202,12 @@ def test_a_file_names_its_file_system_by_a_text_alone(resource, named):
     body = json.dumps({"am-container-spec": {"local-resources": {"entry": entry}}}).encode()
     with contextlib.suppress(JavaError):  # what is of another shape may be refused before
         assert list(resources_of(body, media_type="application/json")) == named
+
+
+@pytest.mark.parametrize(
+    ("told", "keeps"), [("true", True), ("false", False), ('"true"', True), ("null", False), (None, False)]
+)
+def test_whether_containers_outlive_an_attempt_is_what_the_context_says(told, keeps):
+    member = "" if told is None else f',"keep-containers-across-application-attempts":{told}'
+    body = f'{{"application-id":"application_1_0001"{member}}}'.encode()
+    assert keeps_containers(body, media_type="application/json") is keeps

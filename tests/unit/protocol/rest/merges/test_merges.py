@@ -12,6 +12,7 @@ from shim.protocol.rest.merges import (
     PartialDocument,
     join_list,
     merge_bulk_activities,
+    merge_containers,
     merge_labels_to_nodes,
     merge_metrics,
     merge_node_labels,
@@ -288,6 +289,45 @@ def test_mappings_hold_the_nodes_of_all():
 )
 def test_nothing_and_nothing_is_nothing_in_the_same_form(merge, empty):
     assert merge(parts(empty, empty)) == empty
+
+
+@pytest.mark.parametrize(
+    ("documents", "expected"),
+    [
+        ([], b"{}"),
+        ([b"{}", b'{"container":null}'], b"{}"),
+        ([b'{"container":{"id":1}}'], b'{"container":[{"id":1}]}'),
+        (
+            [b'{"container":[{"id":1},{"id":2}]}', b"{}", b'{"container":{"id":3}}'],
+            b'{"container":[{"id":1},{"id":2},{"id":3}]}',
+        ),
+    ],
+)
+def test_containers_of_several_clusters_are_one_list(documents, expected):
+    assert merge_containers(documents) == expected
+
+
+def test_one_reservation_of_several_clusters_is_the_bare_item():
+    one = b'{"reservations":{"reservation-id":"r1"}}'
+    assert merge_reservations(parts(one, b"{}")) == one
+    assert merge_reservations(parts(b"{}", b'{"reservations":[{"reservation-id":"r1"}]}')) == one
+    assert merge_reservations(parts(b"odd")) == b"odd", "of one cluster it is as it was told"
+
+
+def test_a_queue_that_is_a_leaf_on_one_cluster_alone_is_told_with_what_is_below_it():
+    def tree(**queue: Any) -> bytes:
+        told = {"queueName": "a", "capacity": 50.0, "absoluteCapacity": 50.0, **queue}
+        root = {"type": "capacityScheduler", "queueName": "root", "queues": {"queue": [told]}}
+        return json.dumps({"scheduler": {"schedulerInfo": root}}).encode()
+
+    leaf = tree(type="capacitySchedulerLeafQueueInfo")
+    parent = tree(queues={"queue": [{"queueName": "b", "type": "capacitySchedulerLeafQueueInfo"}]})
+    for documents in ((leaf, parent), (parent, leaf)):
+        (queue,) = json.loads(merge_schedulers(parts(*documents)))["scheduler"]["schedulerInfo"]["queues"]["queue"]
+        assert "type" not in queue
+        assert [child["queueName"] for child in queue["queues"]["queue"]] == ["b"]
+    (queue,) = json.loads(merge_schedulers(parts(leaf, leaf)))["scheduler"]["schedulerInfo"]["queues"]["queue"]
+    assert queue["type"] == "capacitySchedulerLeafQueueInfo"
 
 
 def test_reservations_are_joined_from_items_and_lists():
