@@ -5,6 +5,7 @@ Hadoop 3.4.2, and the JVM's `OperatingSystemMXBean`.
 """
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,12 @@ from shim.protocol.rest.merges import raw_items
 from shim.protocol.wire_values import number
 
 _SERVICE = "Hadoop:service=ResourceManager"
-_OK, _BAD_REQUEST, _NOT_FOUND = 200, 400, 404
 _HEAD = ("name", "modelerType")
 _LONGEST_QUERY = 256
 """Characters; the longest name of a bean has half of them."""
+_PROPERTY = re.compile(r'([^,=:*?\n]+)=("(?:[^"\\\n]|\\[*?"\\n])*+"|[^,=:"\n]*+)')
+_Name = tuple[str, Mapping[str, str], bool]
+"""Domain, properties, and whether there may be others."""
 
 _NODE = {
     "HostName": "nodeHostName",
@@ -89,14 +92,6 @@ class Machine:
     load: float
 
 
-@dataclass(frozen=True, slots=True)
-class BeansAnswer:
-    """Status and body of an answer."""
-
-    status: int
-    body: bytes
-
-
 def resource_manager_beans(
     metrics: bytes, nodes: bytes, *, address: str = "", is_secure: bool = False, machine: Machine | None = None
 ) -> list[dict[str, Any]]:
@@ -105,7 +100,7 @@ def resource_manager_beans(
     Args:
         metrics: A document of `/metrics`.
         nodes: A document of `/nodes`.
-        address: `host:port` of the web services; without it there is no `RMInfo`.
+        address: `host:port` of the server for clients, or of the only one; without it there is no `RMInfo`.
         is_secure: Whether callers are asked for tickets.
         machine: The machine; without it there is no `OperatingSystem`.
     """
@@ -148,9 +143,9 @@ def _rm_info(address: str, *, is_secure: bool) -> Iterable[dict[str, Any]]:
         yield {
             "name": f"{_SERVICE},name=RMInfo",
             "modelerType": modelled,
-            "State": "ACTIVE",
-            "HostAndPort": address,
+            "State": "active",
             "SecurityEnabled": is_secure,
+            "HostAndPort": address,
         }
 
 
@@ -241,46 +236,78 @@ def _picked(names: Mapping[str, str], values: Mapping[str, Any]) -> dict[str, An
     return {shown: values[name] for shown, name in names.items() if name in values}
 
 
-def beans_document(beans: Sequence[Mapping[str, Any]], query: str | None, get: str | None = None) -> BeansAnswer:
+def beans_document(beans: Sequence[Mapping[str, Any]], query: str | None, get: str | None = None) -> bytes:
     """The servlet's answer to `?qry=`, or to `?get=BEAN::ATTRIBUTE`, which goes before; all beans without either.
 
     A query names a domain and properties in any order; `*` stands for any characters, as a property for any others.
+    The status is 200 whatever is wrong: a servlet has begun to answer when it sets another.
     """
     if get is None:
-        return _beans([bean for bean in beans if query is None or _matches(query, str(bean["name"]))])
+        wanted = _read_name(query or "")
+        return _NOTHING if wanted is None else _beans([bean for bean in beans if _matches(wanted, str(bean["name"]))])
     name, _, attribute = get.partition("::")
     if not attribute or "::" in attribute:
-        told = {"result": "ERROR", "message": "query format is not as expected."}
-        return BeansAnswer(_BAD_REQUEST, json.dumps(told, indent=2, separators=(",", " : ")).encode())
+        return _object({"result": "ERROR", "message": "query format is not as expected."}).encode()
+    wanted = _read_name(name)
+    if wanted is None:
+        return _NOTHING
     found = list[Mapping[str, Any]]()
     for bean in beans:
-        if _matches(name, str(bean["name"])):
+        if _matches(wanted, str(bean["name"])):
             head = {key: bean[key] for key in _HEAD}
             if attribute not in bean:
                 message = f"No attribute with name {attribute} was found."
-                return _beans([*found, head | {"result": "ERROR", "message": message}], _NOT_FOUND)
+                return _beans([*found, head | {"result": "ERROR", "message": message}])
             found.append(head | {attribute: bean[attribute]})
     return _beans(found)
 
 
-def _beans(found: Sequence[Mapping[str, Any]], status: int = _OK) -> BeansAnswer:
-    return BeansAnswer(status, json.dumps({"beans": found}, indent=2, separators=(",", " : ")).encode())
+_NOTHING = b"{ }"
+"""What the servlet writes of a name that is none."""
 
 
-def _matches(pattern: str, name: str) -> bool:
-    if len(pattern) > _LONGEST_QUERY:
+def _beans(found: Sequence[Mapping[str, Any]]) -> bytes:
+    """As Jackson's pretty printer has it."""
+    return f'{{\n  "beans" : [ {", ".join(_object(bean, "  ") for bean in found)}{" " * bool(found)}]\n}}'.encode()
+
+
+def _object(members: Mapping[str, Any], indent: str = "") -> str:
+    rows = ",\n".join(f"{indent}  {json.dumps(name)} : {json.dumps(value)}" for name, value in members.items())
+    return f"{{\n{rows}\n{indent}}}"
+
+
+def _read_name(text: str) -> _Name | None:
+    """Read a name as `javax.management.ObjectName` does; None for what it refuses. The empty one stands for all."""
+    if not text:
+        return "*", {}, True
+    if len(text) > _LONGEST_QUERY:
+        return "", {}, False
+    domain, _, rest = text.partition(":")
+    properties: dict[str, str] = {}
+    is_open, at = False, 0
+    while at < len(rest):
+        if rest[at] == "*" and rest[at + 1 : at + 2] in ("", ","):
+            if is_open:
+                return None
+            is_open, at = True, at + 2
+            continue
+        found = _PROPERTY.match(rest, at)
+        if found is None or found[1] in properties or rest[found.end() : found.end() + 1] not in ("", ","):
+            return None
+        properties[found[1]], at = found[2], found.end() + 1
+        if at == len(rest):  # it ended with a comma
+            return None
+    return (domain, properties, is_open) if "\n" not in domain and (properties or is_open) else None
+
+
+def _matches(wanted: _Name, name: str) -> bool:
+    told = _read_name(name)
+    if told is None or not _fits(told[0], wanted[0]):
         return False
-    wanted_domain, _, wanted = pattern.partition(":")
-    domain, _, given = name.partition(":")
-    if not _fits(domain, wanted_domain):
+    (_, properties, _), (_, asked, is_open) = told, wanted
+    if not is_open and len(asked) != len(properties):
         return False
-    properties = {name: value for name, _, value in (part.partition("=") for part in given.split(","))}
-    asked = [part for part in wanted.split(",") if part]
-    is_open = "*" in asked
-    pairs = [(name, value) for name, _, value in (part.partition("=") for part in asked if part != "*")]
-    if not is_open and len(pairs) != len(properties):
-        return False
-    return all(key in properties and _fits(properties[key], value) for key, value in pairs)
+    return all(key in properties and _fits(properties[key], value) for key, value in asked.items())
 
 
 def _fits(text: str, pattern: str) -> bool:

@@ -197,20 +197,21 @@ class Site:
         nodes = await self._backend.documents.part(Part.NODES)
         view, now_s = self._backend.view, self._backend.clock.now_s()
         beans = []
+        address = self._settings.get("yarn.resourcemanager.address", "")
         if metrics.documents and nodes.documents:
             beans = resource_manager_beans(
                 merge_readable(merge_metrics, self._backend.weighted(metrics))[0],
                 merge_readable(partial(merge_nodes, states=None), self._backend.weighted(nodes))[0],
-                address=self._settings.get("yarn.resourcemanager.webapp.address", ""),
+                address=address or self._settings.get("yarn.resourcemanager.webapp.address", ""),
                 is_secure=self._settings.get("hadoop.security.authentication") == "kerberos",
                 machine=_this_machine(),
             )
-            calls, address = self._calls(), self._settings.get("yarn.resourcemanager.address", "")
+            calls = self._calls()
             beans += rpc_beans(address, calls.count, calls.mean_s, calls.waited_s)
             beans += queue_beans(view.look(each, now_s).queues for each in metrics.documents)
         asked = parse_query(request.query)
-        answer = beans_document(beans, asked.first("qry"), asked.first("get"))
-        return self._writer.raw(answer.body, "application/json; charset=utf8", status=answer.status, extra=extra)
+        body = beans_document(beans, asked.first("qry"), asked.first("get"))
+        return self._writer.raw(body, "application/json; charset=utf8", extra=extra)
 
     async def _conf(self, request: Request, _: Caller, extra: Headers) -> Answer:
         """Source: `org.apache.hadoop.conf.ConfServlet`, `Configuration.dumpConfiguration`."""
