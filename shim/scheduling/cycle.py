@@ -23,7 +23,7 @@ from shim.domain.resources import Need
 from shim.scheduling.draft import Draft
 from shim.scheduling.durations import FloatArray
 from shim.scheduling.placements import CycleState
-from shim.scheduling.plan import NO_PLAN, Hold, Plan, Reason, ReasonCode, TakeBack, Turn
+from shim.scheduling.plan import NO_PLAN, Hold, Plan, Reason, ReasonCode, TakeBack, Turns
 from shim.scheduling.policy import PlacementKernel, Policy, QueueOrder, Reallocation
 from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import Column, Queues, RequestColumn, Snapshot
@@ -72,7 +72,7 @@ def entitle(snapshot: Snapshot) -> "Standings | None":
     return Standings(snapshot.queues) if snapshot.queues.names else None
 
 
-def order(snapshot: Snapshot, policy: Policy, standings: "Standings | None") -> Sequence[Turn]:
+def order(snapshot: Snapshot, policy: Policy, standings: "Standings | None") -> Turns:
     """Step 3: by request class, the job's priority, its queue's deficit, the policy's key, and arrival.
 
     A queue that holds its share takes no turn for a while after something was asked back of it.
@@ -94,10 +94,10 @@ def order(snapshot: Snapshot, policy: Policy, standings: "Standings | None") -> 
         ]
         positions = np.lexsort(criteria)
         columns = [each[positions] for each in columns]
-    turns = list(map(Turn, *[each.tolist() for each in columns]))
+    turns = Turns(*[each.tolist() for each in columns])
     if not snapshot.queues.names or not snapshot.queues.is_patient.any():
         return turns
-    return [turn for turn in turns if not _is_patient(snapshot, turn)]
+    return turns.at([at for at in range(len(turns)) if not _is_patient(snapshot, turns.rows[at], turns.deficits[at])])
 
 
 def _are_long(snapshot: Snapshot, policy: Policy, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -118,9 +118,9 @@ def _are_long(snapshot: Snapshot, policy: Policy, rows: NDArray[np.intp]) -> NDA
     return are_long
 
 
-def _is_patient(snapshot: Snapshot, turn: Turn) -> bool:
-    queue = int(snapshot.jobs[Column.QUEUE, snapshot.requests.numbers[RequestColumn.JOB, turn.request]])
-    return queue >= 0 and turn.deficit >= HOLDS_ITS_SHARE and bool(snapshot.queues.is_patient[queue])
+def _is_patient(snapshot: Snapshot, request: int, deficit: float) -> bool:
+    queue = _queue_of(snapshot, request)
+    return queue >= 0 and deficit >= HOLDS_ITS_SHARE and bool(snapshot.queues.is_patient[queue])
 
 
 def _deficits(snapshot: Snapshot, policy: Policy, standings: "Standings | None") -> FloatArray:
@@ -134,29 +134,29 @@ def _deficits(snapshot: Snapshot, policy: Policy, standings: "Standings | None")
     return deficits
 
 
-def place(snapshot: Snapshot, policy: Policy, state: CycleState, turns: Sequence[Turn]) -> Plan:
+def place(snapshot: Snapshot, policy: Policy, state: CycleState, turns: Turns) -> Plan:
     """Step 4: what is offered goes first to whom it was offered for; then each request in its turn.
 
     A policy that places by a kernel of its own bids for nothing, and leaves what is offered.
     """
     kernel = policy.placement.kernel
     if kernel is not None:
-        plan = _by_kernel(kernel, snapshot, state, turns)
+        plan = _by_kernel(kernel, snapshot, state, turns.rows)
         return replace(plan, declined=[offer.number for offer in snapshot.offers], turns=turns)
     draft = Draft(snapshot, policy, state, turns)
     for offer in snapshot.offers:
         draft.use_offer(offer)
     if len(turns) < len(snapshot.requests.live):
-        for request in set(snapshot.requests.live.tolist()).difference(turn.request for turn in turns):
+        for request in set(snapshot.requests.live.tolist()).difference(turns.rows):
             draft.hold(request, ReasonCode.ABOVE_SHARE)
-    for turn in turns:
+    for request, is_long in zip(turns.rows, turns.are_long, strict=True):
         if not draft.has_room:
             break
-        draft.place(turn)
+        draft.place(request, is_long=is_long)
     return draft.plan()
 
 
-def _by_kernel(kernel: PlacementKernel, snapshot: Snapshot, state: CycleState, turns: Sequence[Turn]) -> Plan:
+def _by_kernel(kernel: PlacementKernel, snapshot: Snapshot, state: CycleState, turns: Sequence[int]) -> Plan:
     """Place by a policy's own kernel, which need know nothing of gangs.
 
     A gang of which it places a part leaves its room to the others, which are then placed once more.
@@ -167,7 +167,7 @@ def _by_kernel(kernel: PlacementKernel, snapshot: Snapshot, state: CycleState, t
         return plan
     others = without_gangs(snapshot, partial)
     left = frozenset(others.requests.live.tolist())
-    again = kernel(others, state.memory, [turn for turn in turns if turn.request in left])
+    again = kernel(others, state.memory, [row for row in turns if row in left])
     again = without_grants(again, others, partial_gangs(again, others))
     held = without_grants(plan, snapshot, partial)
     return replace(again, holds=[*again.holds, *(hold for hold in held.holds if hold.request not in left)])
@@ -313,13 +313,13 @@ def take_back_for_shares(snapshot: Snapshot, policy: Policy, plan: Plan, standin
     numbers, granted = snapshot.requests.numbers, plan.granted()
     _count_grants(snapshot, granted, standings)
     left_at, taken = snapshot.queues.held_at.copy(), list[TakeBack]()
-    for turn in plan.turns:
+    turns = plan.turns
+    for at, request in enumerate(turns.rows):
         if len(taken) >= _MOST_TAKE_BACKS:
             break
-        taker = _queue_of(snapshot, turn)
-        left = int(numbers[RequestColumn.COUNT, turn.request]) - granted.get(turn.request, 0)
+        left = int(numbers[RequestColumn.COUNT, request]) - granted.get(request, 0)
         for _ in range(min(left, _MOST_TAKE_BACKS - len(taken))):
-            wish = _ask_back(snapshot, policy, standings, left_at, turn, taker)
+            wish = _ask_back(snapshot, policy, standings, left_at, at, turns)
             if wish is None:
                 break
             taken.append(wish)
@@ -327,10 +327,11 @@ def take_back_for_shares(snapshot: Snapshot, policy: Policy, plan: Plan, standin
 
 
 def _ask_back(
-    snapshot: Snapshot, policy: Policy, standings: "Standings", left_at: FloatArray, turn: Turn, taker: int
+    snapshot: Snapshot, policy: Policy, standings: "Standings", left_at: FloatArray, at: int, turns: Turns
 ) -> TakeBack | None:
     """Ask one container back, of the queue that is furthest above its share, where it holds most."""
-    need = snapshot.requests.needs[turn.request]
+    request = turns.rows[at]
+    need, taker = snapshot.requests.needs[request], _queue_of(snapshot, request)
     if not standings.is_owed(taker, need):
         return None
     victim = standings.furthest_above()
@@ -344,7 +345,8 @@ def _ask_back(
     standings.move(need, giver=victim, taker=taker)
     names = snapshot.queues.names
     reason = Reason(ReasonCode.TAKEN_FOR_SHARE, (("victim", names[victim]), ("taker", names[taker])))
-    return TakeBack(victim, cluster, need, turn.request, rank_of(policy, turn), reason)
+    rank = rank_of(policy, turns.keys[at], turns.deficits[at], turns.priorities[at])
+    return TakeBack(victim, cluster, need, request, rank, reason)
 
 
 def _count_grants(snapshot: Snapshot, granted: Mapping[int, int], standings: Standings) -> None:
@@ -355,5 +357,5 @@ def _count_grants(snapshot: Snapshot, granted: Mapping[int, int], standings: Sta
             standings.hold(queue, snapshot.requests.needs[request], count)
 
 
-def _queue_of(snapshot: Snapshot, turn: Turn) -> int:
-    return int(snapshot.jobs[Column.QUEUE, snapshot.requests.numbers[RequestColumn.JOB, turn.request]])
+def _queue_of(snapshot: Snapshot, request: int) -> int:
+    return int(snapshot.jobs[Column.QUEUE, snapshot.requests.numbers[RequestColumn.JOB, request]])

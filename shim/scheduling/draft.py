@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from shim.domain.resources import Need
 from shim.scheduling.node_index import unpack_bits
 from shim.scheduling.placements import CellSearch, CycleState, Matcher
-from shim.scheduling.plan import Hold, Plan, PlannedGrant, Reason, ReasonCode, Turn
+from shim.scheduling.plan import Hold, Plan, PlannedGrant, Reason, ReasonCode, Turns
 from shim.scheduling.policy import CellChoice, Policy
 from shim.scheduling.ranks import rank_of
 from shim.scheduling.snapshot import (
@@ -43,7 +43,7 @@ class Draft:
         turns: The requests in their order.
     """
 
-    def __init__(self, snapshot: Snapshot, policy: Policy, state: CycleState, turns: Sequence[Turn]) -> None:
+    def __init__(self, snapshot: Snapshot, policy: Policy, state: CycleState, turns: Turns) -> None:
         self._snapshot = snapshot
         self._policy = policy
         self._turns = turns
@@ -84,20 +84,22 @@ class Draft:
     def use_offer(self, offer: OfferedCapacity) -> None:
         """Grant on offered room what needs it most, unless the runner-up needs it more."""
         room, is_used = list(offer.room), False
-        for turn in self._turns:
-            count = self.left(turn.request)
-            if not count or turn.request in self._tags:
+        turns = self._turns
+        for at, request in enumerate(turns.rows):
+            count = self.left(request)
+            if not count or request in self._tags:
                 continue
-            if offer.is_for_short and turn.is_long:
+            if offer.is_for_short and turns.are_long[at]:
                 continue
-            if offer.runner_up is not None and rank_of(self._policy, turn) > offer.runner_up:
+            urgency = turns.keys[at], turns.deficits[at], turns.priorities[at]
+            if offer.runner_up is not None and rank_of(self._policy, *urgency) > offer.runner_up:
                 break
-            need = self._needs[turn.request]
+            need = self._needs[request]
             if need.admits(offer.properties):
                 count = min(count, _fitting(need.demand, room))
                 if count:
                     is_used = True
-                    self._add(PlannedGrant(turn.request, count, Scope.NODE, offer.node, _OFFERED, offer=offer.number))
+                    self._add(PlannedGrant(request, count, Scope.NODE, offer.node, _OFFERED, offer=offer.number))
                     room = [have - count * amount for have, amount in zip(room, need.demand, strict=True)]
                     if not any(room):
                         break
@@ -108,15 +110,14 @@ class Draft:
 
     # ------------------------------------------------------------------ free room
 
-    def place(self, turn: Turn) -> None:
+    def place(self, request: int, *, is_long: bool) -> None:
         """Place a request in its turn: all of a gang, or as much as fits."""
-        request = turn.request
         gang = self._gangs.get(request)
         if gang is not None:
             if gang[0] == request:
                 self._place_gang(gang)
         elif self._needs[request] in self._placeable:
-            if not turn.is_long:
+            if not is_long:
                 self._place_some(request, self.left(request))
             elif self._needs[request] not in self._full_for_long:
                 self._place_long(request)
@@ -189,10 +190,10 @@ class Draft:
         if not numbers.any():
             return {}
         by_gang: dict[int, list[int]] = {}
-        for turn in self._turns:
-            gang = int(numbers[turn.request])
+        for request in self._turns.rows:
+            gang = int(numbers[request])
             if gang:
-                by_gang.setdefault(gang, []).append(turn.request)
+                by_gang.setdefault(gang, []).append(request)
         return {request: members for members in by_gang.values() for request in members}
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.parameters import parameter
-from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import Plan, Reason, ReasonCode
 from shim.scheduling.ranking import waiting_after
 from shim.scheduling.snapshot import Column, IntArray, RequestColumn, RequestTime, Snapshot
 
@@ -94,14 +94,13 @@ class _Candidates:
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, served: Sequence[Turn], size: FloatArray, weights: Mapping[int, float] | None
+        cls, snapshot: Snapshot, rows: list[int], size: FloatArray, weights: Mapping[int, float] | None
     ) -> "_Candidates":
-        rows = [turn.request for turn in served]
         demand = np.array([snapshot.requests.needs[row].demand for row in rows], dtype=np.float64) / size
         jobs = snapshot.requests.numbers[RequestColumn.JOB][rows]
         return cls(
             rows,
-            np.array([turn.priority for turn in served]),
+            snapshot.jobs[Column.PRIORITY][jobs],
             jobs,
             demand,
             np.array([remaining_work(snapshot, row, size) for row in rows]),
@@ -121,7 +120,7 @@ class _Candidates:
 def pack(
     snapshot: Snapshot,
     memory: dict[str, object],
-    turns: Sequence[Turn],
+    turns: Sequence[int],
     rules: PackingRules,
     weights: Mapping[int, float] | None = None,
 ) -> Plan:
@@ -131,10 +130,10 @@ def pack(
 
     Args:
         snapshot: What the cycle starts from.
-        turns: The requests in their order.
+        turns: Rows of the requests in their order.
     """
     room, size = FreeCapacity(snapshot), node_size(snapshot, memory)
-    served = list(islice((turn for turn in turns if room.has_room(turn.request)), _MOST_CANDIDATES))
+    served = list(islice((row for row in turns if room.has_room(row)), _MOST_CANDIDATES))
     if not served:
         return room.plan()
     among = _Candidates.of(snapshot, served, size, weights)
@@ -161,7 +160,7 @@ def pack(
 def rank(
     snapshot: Snapshot,
     memory: dict[str, object],
-    turns: Sequence[Turn],
+    turns: Sequence[int],
     plan: Plan,
     rules: PackingRules,
     weights: Mapping[int, float] | None = None,
@@ -172,13 +171,13 @@ def rank(
 
     Args:
         snapshot: What the cycle started from.
-        turns: The requests in their order.
+        turns: Rows of the requests in their order.
     """
     waiting = list(islice(waiting_after(snapshot, turns, plan), _MOST_CANDIDATES))
     if not waiting:
         return ()
     size, everybody = node_size(snapshot, memory), np.arange(len(waiting))
-    among = _Candidates.of(snapshot, [turn for turn, _ in waiting], size, weights)
+    among = _Candidates.of(snapshot, [row for row, _ in waiting], size, weights)
     for row, count in plan.granted().items():
         of_job = among.jobs == snapshot.requests.numbers[RequestColumn.JOB, row]
         demand = np.array(snapshot.requests.needs[row].demand) / size
@@ -186,7 +185,7 @@ def rank(
     score = among.scores(everybody, np.ones(len(size)), rules)
     is_needy = np.isin(everybody, _neediest(everybody, among.jobs, among.shares, rules.fairness))
     best_first = np.lexsort((-score, ~is_needy, -among.priorities))
-    return [(waiting[at][0].request, waiting[at][1]) for at in best_first.tolist()]
+    return [waiting[at] for at in best_first.tolist()]
 
 
 def _neediest(candidates: IntArray, jobs: IntArray, shares: FloatArray, fairness: float) -> IntArray:

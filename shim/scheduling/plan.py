@@ -8,7 +8,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import NamedTuple
 
 from shim.domain.messages import Rank
 from shim.domain.resources import Need
@@ -136,21 +135,39 @@ class MadeBy(Enum):
     GREEDY = "greedy"
 
 
-class Turn(NamedTuple):
-    """A request in its turn.
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """The requests that take a turn, in their order: an index over rows, each column as long as the first.
 
     Attributes:
-        key: What the policy's ordering computed; the smaller goes first.
-        deficit: How far below its share the job's queue is; smaller goes first, 1 is for those who hold theirs.
-        priority: Of the job; larger goes first.
-        is_long: Whether its tasks run long, as far as is known: they leave some room free for short ones.
+        rows: Of the requests.
+        keys: What the policy's ordering computed; the smaller goes first.
+        deficits: How far below its share the job's queue is; smaller goes first, 1 is for those who hold theirs.
+        priorities: Of the jobs; larger goes first.
+        are_long: Whether the tasks run long, as far as is known: they leave some room free for short ones.
     """
 
-    request: int
-    key: float
-    deficit: float
-    priority: float
-    is_long: bool = False
+    rows: Sequence[int] = ()
+    keys: Sequence[float] = ()
+    deficits: Sequence[float] = ()
+    priorities: Sequence[float] = ()
+    are_long: Sequence[bool] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def at(self, positions: Sequence[int]) -> "Turns":
+        """Those at some positions, in that order."""
+        return Turns(
+            [self.rows[at] for at in positions],
+            [self.keys[at] for at in positions],
+            [self.deficits[at] for at in positions],
+            [self.priorities[at] for at in positions],
+            [self.are_long[at] for at in positions],
+        )
+
+
+NO_TURNS = Turns()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +188,7 @@ class Plan:
     take_backs: Sequence[TakeBack] = ()
     declined: Sequence[int] = ()
     used_offers: int = 0
-    turns: Sequence[Turn] = ()
+    turns: Turns = NO_TURNS
     shares: Mapping[int, int] = field(default_factory=dict)
     made_by: MadeBy = MadeBy.GREEDY
     objective: float | None = None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shim.scheduling.durations import USUAL_BELIEFS, DurationBeliefs, FloatArray
 from shim.scheduling.parameters import ParameterValue, checked_values, with_values
-from shim.scheduling.plan import Plan, Turn
+from shim.scheduling.plan import Plan
 from shim.scheduling.ranking import in_turn
 from shim.scheduling.snapshot import Column, Scope, Snapshot
 
@@ -144,13 +144,13 @@ class CellChoice(Enum):
     """All at once, in proportion to what each has room for times its weight; nodes one after the other, to the full."""
 
 
-PlacementKernel = Callable[[Snapshot, dict[str, object], Sequence[Turn]], Plan]
-"""From a snapshot, what the policy remembers (written by it, under its name), and the turns in their order to a plan.
+PlacementKernel = Callable[[Snapshot, dict[str, object], Sequence[int]], Plan]
+"""From a snapshot, what the policy remembers (written by it, under its name), and rows of requests in order to a plan.
 
 It is pure but for that memory, draws nothing, and grants by `FreeCapacity`, so that it never grants more than there is.
 """
 
-RankKernel = Callable[[Snapshot, dict[str, object], Sequence[Turn], Plan], Iterable[tuple[int, int]]]
+RankKernel = Callable[[Snapshot, dict[str, object], Sequence[int], Plan], Iterable[tuple[int, int]]]
 """From what a `PlacementKernel` is told, and its plan, to what it would start next if places came free.
 
 Rows of requests, the next first, each with how many of its containers; a row may come several times. What it holds on

@@ -209,9 +209,9 @@ def asked_ahead(
     """
     if policy.placement.kernel is None or not coming.is_any:
         return {}
-    turns = plan.turns or order(snapshot, policy, entitle(snapshot))
+    rows = (plan.turns or order(snapshot, policy, entitle(snapshot))).rows
     found: dict[int, dict[SubClusterId, int]] = {}
-    for row, count in policy.placement.rank(snapshot, state.memory, turns, plan):
+    for row, count in policy.placement.rank(snapshot, state.memory, rows, plan):
         place = place_of(row)
         if place is None:
             continue

@@ -3,16 +3,15 @@
 import math
 
 from shim.domain.messages import Rank
-from shim.scheduling.plan import Turn
 from shim.scheduling.policy import Policy
 
 _SMALLEST_KEY = 1e-6
 
 
-def rank_of(policy: Policy, turn: Turn) -> Rank:
+def rank_of(policy: Policy, key: float, deficit: float, priority: float) -> Rank:
     """The job's priority, its queue's deficit, and the policy's key on a log scale; the smaller rank goes first."""
-    step = math.floor(math.log2(max(turn.key, _SMALLEST_KEY)) * policy.commitment.ranks_per_octave)
-    return (-int(turn.priority), int(turn.deficit), step)
+    step = math.floor(math.log2(max(key, _SMALLEST_KEY)) * policy.commitment.ranks_per_octave)
+    return (-int(priority), int(deficit), step)
 
 
 def is_worth_renewing(policy: Policy, told: Rank, rank: Rank, rival: Rank | None) -> bool:

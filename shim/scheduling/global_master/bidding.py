@@ -17,7 +17,7 @@ from shim.domain.resources import Need
 from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import SendMessage
 from shim.scheduling.global_master.links import LocalMasterLink
-from shim.scheduling.plan import Turn
+from shim.scheduling.plan import Turns
 from shim.scheduling.ranks import is_worth_renewing, rank_of
 
 _MOST_LINES = 8
@@ -44,21 +44,22 @@ def urgent_needs(
     return found
 
 
-def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
+def bid_for(core: Core, turns: Turns, now_s: float) -> "CurrentBid":
     """Present bid of the waiting work: a line for each need, and one for its long tasks, the most urgent ones first."""
     needs = core.book.requests.needs
-    ranked = (((needs[turn.request], turn.is_long), rank_of(core.policy, turn)) for turn in turns)
+    columns = zip(turns.rows, turns.are_long, turns.keys, turns.deficits, turns.priorities, strict=True)
+    ranked = (((needs[row], is_long), rank_of(core.policy, *urgency)) for row, is_long, *urgency in columns)
     found = urgent_needs(ranked, _wanted(core, turns))
     lines = (BidLine(rank, need, count, is_long) for rank, (need, is_long), count in found)
     return CurrentBid(core, tuple(lines), now_s)
 
 
-def _wanted(core: Core, turns: Sequence[Turn]) -> Mapping[_Kind, int]:
+def _wanted(core: Core, turns: Turns) -> Mapping[_Kind, int]:
     requests = core.book.requests
     wanted: dict[_Kind, int] = {(need, False): count for need, count in requests.wanted.items()}
-    for turn in turns:
-        if turn.is_long:
-            need, count = requests.needs[turn.request], requests.count(turn.request)
+    for row, is_long in zip(turns.rows, turns.are_long, strict=True):
+        if is_long:
+            need, count = requests.needs[row], requests.count(row)
             wanted[need, True] = wanted.get((need, True), 0) + count
             wanted[need, False] = wanted.get((need, False), 0) - count
     return {kind: count for kind, count in wanted.items() if count > 0}

@@ -13,7 +13,6 @@ from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.launches import ContainerKind
 from shim.domain.messages import Rank
 from shim.scheduling.global_master.bidding import urgent_needs
-from shim.scheduling.plan import Turn
 from shim.scheduling.policies.orders import FIFO
 from shim.scheduling.ranks import rank_of
 
@@ -55,7 +54,7 @@ def rank_among_queues(*, is_overdue: bool, standing: int, waited_s: float) -> Ra
     Args:
         is_overdue: Whether others of its queue went before it for too long.
     """
-    *_, step = rank_of(FIFO, Turn(0, 1.0 / (1.0 + max(0.0, waited_s)), 0.0, 0.0))
+    *_, step = rank_of(FIFO, 1.0 / (1.0 + max(0.0, waited_s)), 0.0, 0.0)
     return standing, -int(is_overdue), step
 
 

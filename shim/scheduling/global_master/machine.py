@@ -38,7 +38,7 @@ from shim.scheduling.global_master.links import LaunchDraft, LocalMasterLink
 from shim.scheduling.global_master.snapshots import local_master_of, offered_room, take_snapshot
 from shim.scheduling.global_master.view import GlobalView
 from shim.scheduling.placements import PolicyRandom
-from shim.scheduling.plan import NO_PLAN, Plan, PlannedGrant, TakeBack, Turn
+from shim.scheduling.plan import NO_PLAN, NO_TURNS, Plan, PlannedGrant, TakeBack, Turns
 from shim.scheduling.policy import Policy
 from shim.scheduling.snapshot import OfferedCapacity
 
@@ -341,7 +341,7 @@ def _ask_back(core: Core, wish: TakeBack) -> None:
     core.links[local_master].asked_back.append((preemption, taker.request.queue))
 
 
-def order_now(core: Core, now_s: float) -> Sequence[Turn]:
+def order_now(core: Core, now_s: float) -> Turns:
     """Requests that wait now, in their order."""
     snapshot = take_snapshot(core, now_s)
     return order(snapshot, core.policy, entitle(snapshot))
@@ -355,8 +355,8 @@ def commit(core: Core, now_s: float, plan: Plan = NO_PLAN) -> None:
     """
     has_bid = core.policy.commitment.bids and not core.book.table.is_idle
     is_as_planned = bool(plan.turns) and not plan.grants and not plan.take_backs
-    turns = plan.turns if is_as_planned else order_now(core, now_s) if has_bid else []
-    bid = bid_for(core, turns if has_bid else [], now_s)
+    turns = NO_TURNS if not has_bid else plan.turns if is_as_planned else order_now(core, now_s)
+    bid = bid_for(core, turns, now_s)
     drafts, core.drafts = core.drafts, {}
     for local_master, draft in drafts.items():
         link = core.links[local_master]

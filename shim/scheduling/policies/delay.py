@@ -16,7 +16,7 @@ from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.locality import Nearness, Places, places_of
 from shim.scheduling.parameters import parameter
-from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import Plan, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, fewest_running
 from shim.scheduling.snapshot import Column, IntArray, RequestColumn, RequestTime, Snapshot
 
@@ -63,19 +63,19 @@ class _Kernel:
 
     rules: DelayRules
 
-    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:
         room, before = FreeCapacity(snapshot), memory.get(_NAME)
         waits = before if isinstance(before, dict) else {}
         kept: dict[int, _Wait] = {}
-        for turn in turns:
-            identity = _identity(snapshot, turn.request)
-            wait = waits.get(turn.request)
+        for row in turns:
+            identity = _identity(snapshot, row)
+            wait = waits.get(row)
             if not isinstance(wait, _Wait) or wait.of != identity:
                 wait = _Wait(identity)
-            kept[turn.request] = wait
-            if room.has_room(turn.request):
-                places = places_of(snapshot, snapshot.requests.prefers(turn.request))
-                self._place(snapshot, room, turn.request, places, wait)
+            kept[row] = wait
+            if room.has_room(row):
+                places = places_of(snapshot, snapshot.requests.prefers(row))
+                self._place(snapshot, room, row, places, wait)
         memory[_NAME] = kept
         return room.plan()
 

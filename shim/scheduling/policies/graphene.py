@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.packing import PackingRules, node_size, pack, rank
-from shim.scheduling.plan import Plan, Turn
+from shim.scheduling.plan import Plan
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, first_come
 from shim.scheduling.snapshot import RequestColumn, Snapshot
 from shim.scheduling.virtual_space import stage_weights
@@ -22,24 +22,24 @@ _PLANS = "plans of jobs"
 class _Kernel:
     rules: PackingRules
 
-    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:
         return pack(snapshot, memory, turns, self.rules, self._weights(snapshot, memory, turns))
 
     def rank(
-        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn], plan: Plan
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int], plan: Plan
     ) -> Sequence[tuple[int, int]]:
         """Rank what waits; see `RankKernel`."""
         return rank(snapshot, memory, turns, plan, self.rules, self._weights(snapshot, memory, turns))
 
-    def _weights(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> dict[int, float]:
+    def _weights(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> dict[int, float]:
         """Weigh each request by how early its job's plan wants its stage."""
         before = memory.get(_PLANS)
         known = before if isinstance(before, dict) else {}
         capacity = node_size(snapshot, memory) * max(1, len(snapshot.nodes))
         kept: dict[tuple[StageOutline, ...], dict[int, float]] = {}
         weights: dict[int, float] = {}
-        for turn in turns:
-            job, stage = snapshot.requests.numbers[[RequestColumn.JOB, RequestColumn.STAGE], turn.request].tolist()
+        for row in turns:
+            job, stage = snapshot.requests.numbers[[RequestColumn.JOB, RequestColumn.STAGE], row].tolist()
             planned = snapshot.knowledge.stage_weights.get(job)
             graph = snapshot.knowledge.graphs.get(job)
             if planned is None and graph is not None:
@@ -47,7 +47,7 @@ class _Kernel:
                     kept[graph] = known[graph] if graph in known else stage_weights(graph, capacity)
                 planned = kept[graph]
             if planned is not None:
-                weights[turn.request] = planned.get(stage, 1.0)
+                weights[row] = planned.get(stage, 1.0)
         memory[_PLANS] = kept
         return weights
 

@@ -25,7 +25,7 @@ from shim.scheduling.former_runs import FormerStage, of_size
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.knowledge import StageOutline
 from shim.scheduling.parameters import parameter
-from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import Plan, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, fewest_running
 from shim.scheduling.snapshot import Column, RequestColumn, RequestTime, Snapshot
 
@@ -160,12 +160,12 @@ class JockeyRules:
 class _Kernel:
     rules: JockeyRules
 
-    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:
         controls = self._controls(snapshot, memory, turns)
         room, spent = FreeCapacity(snapshot), dict[int, int]()
         rows = defaultdict[int, list[int]](list)
-        for turn in turns:
-            rows[int(snapshot.requests.numbers[RequestColumn.JOB, turn.request])].append(turn.request)
+        for row in turns:
+            rows[int(snapshot.requests.numbers[RequestColumn.JOB, row])].append(row)
         for job in sorted(controls, key=lambda job: (controls[job].slack_s, controls[job].allocation, job)):
             spent[job] = int(snapshot.jobs[Column.RUNNING, job])
             for row in rows[job]:
@@ -183,7 +183,7 @@ class _Kernel:
         return replace(room.plan(), shares=shares)
 
     def rank(
-        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn], plan: Plan
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int], plan: Plan
     ) -> Iterator[tuple[int, int]]:
         """Rank what deadlines still take, then jobs without one; see `RankKernel`.
 
@@ -192,11 +192,11 @@ class _Kernel:
         controls = self._controls(snapshot, memory, turns)
         granted, numbers = plan.granted(), snapshot.requests.numbers
         left, rows, spent = dict[int, int](), defaultdict[int, list[int]](list), dict[int, int]()
-        for turn in turns:
-            job, count = numbers[[RequestColumn.JOB, RequestColumn.COUNT], turn.request].tolist()
-            rows[job].append(turn.request)
-            left[turn.request] = count - granted.get(turn.request, 0)
-            spent[job] = spent.get(job, int(snapshot.jobs[Column.RUNNING, job])) + granted.get(turn.request, 0)
+        for row in turns:
+            job, count = numbers[[RequestColumn.JOB, RequestColumn.COUNT], row].tolist()
+            rows[job].append(row)
+            left[row] = count - granted.get(row, 0)
+            spent[job] = spent.get(job, int(snapshot.jobs[Column.RUNNING, job])) + granted.get(row, 0)
         for job in sorted(controls, key=lambda job: (controls[job].slack_s, controls[job].allocation, job)):
             for row in rows[job]:
                 backed = max(0, min(left[row], controls[job].containers - spent[job]))
@@ -208,12 +208,12 @@ class _Kernel:
         return room.fill(row, np.flatnonzero(room.slots(row)), count, reason) if count and room.has_room(row) else 0
 
     def _controls(
-        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]
     ) -> dict[int, DeadlineControl]:
         """Allocations of the jobs with deadlines; those whose control period is over are computed anew."""
         before = memory.get(_CONTROLS)
         known: dict[int, DeadlineControl] = before if isinstance(before, dict) else {}
-        waiting = {int(snapshot.requests.numbers[RequestColumn.JOB, turn.request]): turn.request for turn in turns}
+        waiting = {int(snapshot.requests.numbers[RequestColumn.JOB, row]): row for row in turns}
         found = {job: known[job] for job in known if job in snapshot.knowledge.finished}
         for job, row in waiting.items():
             arrived_s, deadline_s = snapshot.jobs[[Column.ARRIVED_S, Column.DEADLINE_S], job].tolist()

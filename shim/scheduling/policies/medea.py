@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.parameters import parameter
-from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem, fewest_running
 from shim.scheduling.service_round import PlacementWeights, ServiceRound, fit_in_caps, without_cap_room
 from shim.scheduling.snapshot import IntArray, RequestTime, Snapshot
@@ -305,7 +305,7 @@ class _Services:
 
     rules: MedeaRules
 
-    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:
         """Place services by the better heuristic if a round is due, then grant tasks."""
         services = self._services(snapshot, turns)
         last_s = memory.get(_ROUND)
@@ -323,7 +323,7 @@ class _Services:
 
     def prepare(self, snapshot: Snapshot, greedy: Plan) -> Problem | None:
         """State the program of a round; None between rounds."""
-        services = self._services(snapshot, greedy.turns)
+        services = self._services(snapshot, greedy.turns.rows)
         if not services or not self.rules.solves or any(hold.reason is _NEXT_ROUND for hold in greedy.holds):
             return None
         rounds = self._round(snapshot, services)
@@ -343,8 +343,8 @@ class _Services:
         placement = placement_of(notes.program, notes.rounds, answer)
         if placement is None or self._worth(notes.rounds, placement) <= self._worth(notes.rounds, notes.greedy):
             return problem.greedy
-        plan = self._plan(now, problem.greedy.turns, notes.rounds, placement)
-        rounds = self._round(now, self._services(now, problem.greedy.turns))
+        plan = self._plan(now, problem.greedy.turns.rows, notes.rounds, placement)
+        rounds = self._round(now, self._services(now, problem.greedy.turns.rows))
         worth, greedy = (self._worth(rounds, rounds.placement_in(each)) for each in (plan, problem.greedy))
         return replace(plan, made_by=MadeBy.BOUNDED, objective=worth[1]) if worth > greedy else problem.greedy
 
@@ -360,11 +360,11 @@ class _Services:
             rounds.constraints = [each for each in told if each is not None]
         return rounds
 
-    def _services(self, snapshot: Snapshot, turns: Sequence[Turn]) -> list[int]:
+    def _services(self, snapshot: Snapshot, turns: Sequence[int]) -> list[int]:
         tags = snapshot.knowledge.services.tags
-        return [turn.request for turn in turns if turn.request in tags]
+        return [row for row in turns if row in tags]
 
-    def _plan(self, snapshot: Snapshot, turns: Sequence[Turn], rounds: ServiceRound, placement: IntArray) -> Plan:
+    def _plan(self, snapshot: Snapshot, turns: Sequence[int], rounds: ServiceRound, placement: IntArray) -> Plan:
         room = FreeCapacity(snapshot)
         broken = self._breaking(rounds, placement) if self.rules.is_hard else frozenset[int]()
         for service in rounds.services:
@@ -389,11 +389,11 @@ class _Services:
             broken |= found
             left[[row for row, group in enumerate(rounds.groups) if group.service in found]] = 0
 
-    def _tasks(self, snapshot: Snapshot, turns: Sequence[Turn], room: FreeCapacity) -> Plan:
-        for turn in turns:
-            if turn.request not in snapshot.knowledge.services.tags and room.has_room(turn.request):
-                nodes = np.flatnonzero(room.slots(turn.request))
-                room.fill(turn.request, nodes, room.left(turn.request), _ROOM)
+    def _tasks(self, snapshot: Snapshot, turns: Sequence[int], room: FreeCapacity) -> Plan:
+        for row in turns:
+            if row not in snapshot.knowledge.services.tags and room.has_room(row):
+                nodes = np.flatnonzero(room.slots(row))
+                room.fill(row, nodes, room.left(row), _ROOM)
         return room.plan()
 
 

@@ -27,7 +27,7 @@ from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.locality import places_of
 from shim.scheduling.parameters import parameter
-from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem, first_come
 from shim.scheduling.ranking import longest_waiting
 from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
@@ -255,11 +255,11 @@ class Quincy:
 
     rules: DataCosts
 
-    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:  # noqa: ARG002
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:  # noqa: ARG002
         """Place greedily: who has waited longest first, each at the cheapest place that costs less than to wait."""
         room = FreeCapacity(snapshot)
         waited = snapshot.requests.times[RequestTime.SINCE_S]
-        for row in sorted((turn.request for turn in turns), key=lambda row: float(waited[row])):
+        for row in sorted(turns, key=lambda row: float(waited[row])):
             if room.has_room(row):
                 group, places = self.rules.group(snapshot, row), places_of(snapshot, snapshot.requests.prefers(row))
                 for node in group.computers:
@@ -276,7 +276,7 @@ class Quincy:
         if not any(snapshot.requests.preferred):
             return None
         room = FreeCapacity(snapshot)
-        rows = [turn.request for turn in greedy.turns if room.has_room(turn.request)]
+        rows = [row for row in greedy.turns.rows if room.has_room(row)]
         slots = np.max([room.slots(row) for row in rows], axis=0) if rows else np.zeros(0, dtype=np.int64)
         if not slots.any():
             return None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from shim.scheduling.packing import PackingRules, pack, rank
-from shim.scheduling.plan import Plan, Turn
+from shim.scheduling.plan import Plan
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, first_come
 from shim.scheduling.snapshot import Snapshot
 
@@ -16,11 +16,11 @@ from shim.scheduling.snapshot import Snapshot
 class _Kernel:
     rules: PackingRules
 
-    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:
         return pack(snapshot, memory, turns, self.rules)
 
     def rank(
-        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn], plan: Plan
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int], plan: Plan
     ) -> Sequence[tuple[int, int]]:
         """Rank what waits; see `RankKernel`."""
         return rank(snapshot, memory, turns, plan, self.rules)

@@ -35,7 +35,7 @@ from shim.scheduling.durations import FloatArray
 from shim.scheduling.free_capacity import FreeCapacity
 from shim.scheduling.locality import places_of
 from shim.scheduling.parameters import parameter
-from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
+from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode
 from shim.scheduling.policy import CellChoice, Fact, Ordering, Placement, Policy, Problem, first_come
 from shim.scheduling.ranking import waiting_after
 from shim.scheduling.request_wizard import PlanHorizon, SpaceTimeRequest, expression_of, value_of_end
@@ -200,24 +200,24 @@ class SpaceTime:
     has_time: bool = True
     solves: bool = True
 
-    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:  # noqa: ARG002
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[int]) -> Plan:  # noqa: ARG002
         """Start whole requests, who has a deadline first, by slack."""
         room = FreeCapacity(snapshot)
-        self._start(snapshot, room, self._urgent_first(snapshot, [turn.request for turn in turns]))
+        self._start(snapshot, room, self._urgent_first(snapshot, turns))
         return room.plan()
 
     def rank(
         self,
         snapshot: Snapshot,
         memory: dict[str, object],  # noqa: ARG002 - the signature of ranks
-        turns: Sequence[Turn],
+        turns: Sequence[int],
         plan: Plan,
     ) -> Sequence[tuple[int, int]]:
         """Rank what waits as it would start; see `RankKernel`.
 
         Nothing while a deadline is to be met: what comes free may be for a start that is planned for later.
         """
-        left = {turn.request: count for turn, count in waiting_after(snapshot, turns, plan)}
+        left = dict(waiting_after(snapshot, turns, plan))
         if self.has_time and any(_slack_s(snapshot, row) < math.inf for row in snapshot.requests.live.tolist()):
             return ()
         return list(left.items())
@@ -229,7 +229,7 @@ class SpaceTime:
         deadline is to be met, nor a gang waits, nor is a place preferred: whatever a later start keeps free then would
         only stay idle.
         """
-        waiting = [turn.request for turn in greedy.turns]
+        waiting = greedy.turns.rows
         if not self.solves or not any(self._is_planned(snapshot, row) for row in waiting):
             return None
         rows = self._urgent_first(snapshot, waiting)[: self.rules.most_requests]
@@ -303,7 +303,7 @@ class SpaceTime:
                     later.setdefault(leaf.nodes.tag, []).append((leaf, counts))
                 else:
                     self._begin(now, room, leaf, counts, notes)
-        for row in self._urgent_first(now, [turn.request for turn in problem.greedy.turns]):
+        for row in self._urgent_first(now, problem.greedy.turns.rows):
             if not self._is_choosy(now, row):
                 for leaf, counts in later.get(row, ()):
                     _take(left, leaf, counts, -1)

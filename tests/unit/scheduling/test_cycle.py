@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shim.domain.resources import Need
 from shim.scheduling.cycle import CycleState, partial_gangs, run_cycle, without_gangs, without_grants
 from shim.scheduling.node_index import Cell, index_nodes
-from shim.scheduling.plan import Plan, PlannedGrant, Reason, ReasonCode
+from shim.scheduling.plan import NO_TURNS, Plan, PlannedGrant, Reason, ReasonCode
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policies.orders import FEWEST_TASKS, FIFO
 from shim.scheduling.queue_policies import QUEUE_POLICIES
@@ -89,7 +89,7 @@ def test_priority_of_the_job_goes_before_the_key_and_altruistic_requests_go_last
     scene = Scene((1, 1))
     scene.ask(1, request_class=RequestClass.ALTRUISTIC, priority=9)
     large, important = scene.ask(5), scene.ask(9, priority=1)
-    assert [turn.request for turn in scene.decide().turns][:2] == [important, large]
+    assert scene.decide().turns.rows[:2] == [important, large]
     assert granted(scene.decide()) == {(important, 0): 2}
 
 
@@ -199,7 +199,7 @@ def test_without_room_nothing_is_looked_at():
     scene = Scene((0, 0))
     scene.ask(3)
     plan = scene.decide()
-    assert (plan.grants, plan.turns) == ((), ())
+    assert (plan.grants, plan.turns) == ((), NO_TURNS)
 
 
 @settings(max_examples=examples(60))
@@ -225,7 +225,7 @@ def test_a_plan_gives_no_node_away_twice_and_leaves_nothing_idle_that_the_first_
     assert (used <= 3 * np.array(free)).all()
     assert all(counts.get(row, 0) <= count for row, (count, _, _) in enumerate(asks))
     if plan.turns:
-        first = plan.turns[0].request
+        first = plan.turns.rows[0]
         count, need, gang = asks[first]
         fits = sum(
             min(have // amount for have, amount in zip(room, need.demand, strict=True) if amount) for room in free

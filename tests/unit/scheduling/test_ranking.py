@@ -21,7 +21,7 @@ def ranked(policy, scene, plan=None, now_s=0.0):
     """What the policy's cycle leaves waiting, in its rank; or what another plan does."""
     found = scene.decide(policy, now_s) if plan is None else plan
     snapshot = scene.snapshot(now_s)
-    turns = order(snapshot, policy, None)
+    turns = order(snapshot, policy, None).rows
     return list(policy.placement.rank(snapshot, scene.state.memory, turns, found))
 
 

@@ -1,10 +1,9 @@
-from shim.scheduling.plan import Turn
 from shim.scheduling.policies.heddle import HEDDLE
 from shim.scheduling.ranks import is_worth_renewing, rank_of
 
 
 def rank(key=1.0, *, priority=0, deficit=1.0):
-    return rank_of(HEDDLE, Turn(0, key, deficit, priority))
+    return rank_of(HEDDLE, key, deficit, priority)
 
 
 def test_ranks_follow_priority_first_then_the_deficit_and_then_the_key_on_a_log_scale():

@@ -7,6 +7,7 @@ from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import LocalMasterLink
 from shim.scheduling.global_master.machine import order_now
+from shim.scheduling.plan import NO_TURNS
 from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES
 from shim.simulation.engine import seeded
 
@@ -39,7 +40,7 @@ def test_a_bid_stays_short_however_many_needs_there_are(core):
 
 
 def test_nothing_is_said_when_nothing_is_wanted_unless_an_offer_is_declined(core):
-    bid = bid_for(core, [], 0.0)
+    bid = bid_for(core, NO_TURNS, 0.0)
     link = LocalMasterLink()
     assert bid.ride(link, declines=False) is None
     bid.send_alone("la", link)
@@ -125,10 +126,10 @@ def test_an_end_of_need_is_said_once(core):
     link = LocalMasterLink()
     add(core, "job")
     assert bid_for(core, order_now(core, 0.0), 0.0).ride(link, declines=False).version == 1
-    said = bid_for(core, [], 1.0).ride(link, declines=False)
+    said = bid_for(core, NO_TURNS, 1.0).ride(link, declines=False)
     assert (said.version, said.lines, link.bid_rank) == (2, (), None)
-    assert bid_for(core, [], 2.0).ride(link, declines=False) is None
-    assert bid_for(core, [], 2.0).ride(link, declines=True).version == 3
+    assert bid_for(core, NO_TURNS, 2.0).ride(link, declines=False) is None
+    assert bid_for(core, NO_TURNS, 2.0).ride(link, declines=True).version == 3
 
 
 def test_a_bid_has_every_need_once_however_many_jobs_want_it(core):

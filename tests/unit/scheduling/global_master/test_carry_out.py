@@ -48,7 +48,7 @@ def decide(core):
 
 
 def in_order(core):
-    return [core.book.by_request[turn.request][0].request.job for turn in order_now(core, 0.0)]
+    return [core.book.by_request[row][0].request.job for row in order_now(core, 0.0).rows]
 
 
 def test_queues_below_their_share_go_first(core):
