@@ -27,7 +27,7 @@ from tests.support.tidying import end_applications
 
 _BEAT_MS = 1000
 _SHELL = """\
-exec 3<>/dev/tcp/127.0.0.1/$1
+exec 3<>/dev/tcp/${1/:/\\/}
 echo "$2 $3 $HADOOP_TOKEN_FILE_LOCATION $EPOCHREALTIME $4 $5" >&3
 read -r status <&3
 exit "$status"
@@ -82,11 +82,11 @@ class Masters:
 
     Attributes:
         folder: For what it and the tasks write.
-        port: Where shells bring their tokens.
+        address: Host and port where shells bring their tokens, as the nodes reach it.
     """
 
     folder: Path
-    port: int
+    address: str
 
     @property
     def shell(self) -> Path:
@@ -146,7 +146,8 @@ def masters_of(lab: Lab, folder: Path) -> Iterator[Masters]:
     folder.mkdir()
     client = StockClient(lab, folder / "conf")
     jar = compile_program("ManyMasters", [client.jars], folder)
-    command = client.command("ManyMasters", str(_BEAT_MS), str(folder / "starts.log"), class_path=str(jar))
+    words = str(_BEAT_MS), str(folder / "starts.log"), lab.host
+    command = client.command("ManyMasters", *words, class_path=str(jar))
     log = folder / "masters.log"
     with log.open("wb") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, cwd=folder)
@@ -154,7 +155,7 @@ def masters_of(lab: Lab, folder: Path) -> Iterator[Masters]:
         until(lambda: "listens" in log.read_text(), f"masters listen; see {log}", within_s=60)
         found = re.search(r"listens (\d+)", log.read_text())
         assert found is not None  # noqa: S101 - it was there just now
-        masters = Masters(folder, int(found[1]))
+        masters = Masters(folder, f"{lab.host}:{found[1]}")
         masters.shell.write_text(_SHELL)
         yield masters
     finally:
@@ -195,7 +196,7 @@ def _run(masters: Masters, fronts: Sequence[tuple[str, str]], jobs: Sequence[Dra
 
         def submit(number: int, job: DrawnJob) -> None:
             url, scheduler = fronts[number % len(fronts)]
-            _submit(http, url, job, f"/bin/bash {masters.shell} {masters.port} {job.name} {scheduler}")
+            _submit(http, url, job, f"/bin/bash {masters.shell} {masters.address} {job.name} {scheduler}")
 
         waiting = []
         for number, job in enumerate(jobs):
@@ -203,7 +204,7 @@ def _run(masters: Masters, fronts: Sequence[tuple[str, str]], jobs: Sequence[Dra
             waiting.append(threads.submit(submit, number, job))
         for each in waiting:
             each.result()
-        _wait(masters, jobs, began_s + within_s)
+        _wait(masters, jobs, began_s + within_s, lambda: _ended_badly(http, fronts, began_s))
     seen = masters.seen()
     ordered = tuple(seen[job.name] for job in jobs)
     return RealRun(tuple(one.done_s - began_s - job.arrival_s for job, one in zip(jobs, ordered, strict=True)), ordered)
@@ -229,7 +230,17 @@ def _submit(http: httpx.Client, url: str, job: DrawnJob, command: str) -> None:
         raise RuntimeError(f"{job.name}: {answer.status_code} {answer.text}")
 
 
-def _wait(masters: Masters, jobs: Sequence[DrawnJob], deadline_s: float) -> None:
+def _ended_badly(http: httpx.Client, fronts: Sequence[tuple[str, str]], began_s: float) -> str:
+    """Say why an application failed or was killed, also one whose ApplicationMaster never began; empty if none was."""
+    asked = {"states": "FAILED,KILLED", "limit": "1", "startedTimeBegin": str(int(began_s * 1000))}
+    for url, _ in fronts:
+        answer = http.get(f"{url}/ws/v1/cluster/apps", params=asked)
+        for each in ((answer.raise_for_status().json()["apps"] or {}).get("app")) or ():
+            return f"{each['name']} {each['state']}: {each['diagnostics']}"
+    return ""
+
+
+def _wait(masters: Masters, jobs: Sequence[DrawnJob], deadline_s: float, ended_badly: Callable[[], str]) -> None:
     """Wait until every job has ended well."""
     while True:
         seen = masters.seen()
@@ -238,6 +249,8 @@ def _wait(masters: Masters, jobs: Sequence[DrawnJob], deadline_s: float) -> None
             raise RuntimeError(f"jobs failed; see {masters.folder / 'masters.log'}")
         if states["finished"] == len(jobs):
             return
+        if reason := ended_badly():
+            raise RuntimeError(f"{reason}; see {masters.folder / 'masters.log'}")
         if time.time() > deadline_s:
             raise RuntimeError(f"jobs have not ended in time: {dict(states)}; see {masters.folder / 'masters.log'}")
         time.sleep(1.0)

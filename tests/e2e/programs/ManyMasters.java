@@ -40,7 +40,7 @@ public final class ManyMasters {
     String starts = arguments[1];
     Configuration configuration = new YarnConfiguration();
     UserGroupInformation.setConfiguration(configuration);
-    try (ServerSocket server = new ServerSocket(0, BACKLOG, InetAddress.getLoopbackAddress())) {
+    try (ServerSocket server = new ServerSocket(0, BACKLOG, InetAddress.getByName(arguments[2]))) {
       System.out.println("listens " + server.getLocalPort());
       while (true) {
         Socket socket = server.accept();
