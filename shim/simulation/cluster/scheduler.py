@@ -244,8 +244,13 @@ class CapacityScheduler:
         return None
 
     def _in_order(self, queue: ModelledQueue) -> list[_Attempt]:
-        """Attempts of a queue that want something; among equals of the fair policy the first that arrived."""
+        """Attempts of a queue that want something, by their ids; among equals of the fair policy the first of them.
+
+        Source: `SchedulerApplicationAttempt.compareInputOrderTo`; an application of another home came before one that
+        has an id after it, whenever its session began.
+        """
         wanting = [attempt for attempt in self._attempts.values() if attempt.queue is queue and attempt.wanted]
+        wanting.sort(key=lambda attempt: attempt.id.application)
         if self._is_fair or queue.spec.ordering == "fair":
             held = queue.applications
             wanting.sort(key=lambda attempt: held.get(attempt.id.application, _NOTHING).memory_mib)

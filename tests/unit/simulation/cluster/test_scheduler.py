@@ -119,6 +119,15 @@ def test_the_ordering_policy_says_which_attempt_of_a_queue_goes_first(ordering, 
     assert order.count(attempt(2)) == of_the_second
 
 
+@pytest.mark.parametrize("ordering", ["fifo", "fair"])
+def test_an_application_goes_before_those_with_later_ids_though_its_attempt_came_after_theirs(ordering):
+    scheduler, (first, _) = made(queues={"root.default": QueueSpec(ordering=ordering)})
+    for number in (2, 1):
+        scheduler.add(attempt(number), "root.default", "alice")
+        scheduler.ask(attempt(number), [Ask(KEY, ANY, 1)])
+    assert [scheduler.heartbeat(first)[0].attempt for _ in range(2)] == [attempt(1), attempt(2)]
+
+
 def test_by_the_fair_policy_what_ended_counts_no_more():
     scheduler, (first, second) = made(queues={"root.default": QueueSpec(ordering="fair")})
     for number, count in ((1, 3), (2, 2)):
