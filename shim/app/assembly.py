@@ -240,6 +240,7 @@ def _matching(base: Foundation) -> AttemptMatching:
         outline_of=shares.outlines.of,
         bids=_bids(base),
         masters_of=shares.left_to_masters,
+        by_arrival=shares.by_arrival,
         rules_of=shares.rules,
     )
     for each in (launches, cycles):

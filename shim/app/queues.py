@@ -73,6 +73,10 @@ class SharesOfQueues:
         """Return how many containers that come free next a queue leaves to ApplicationMasters at each sub-cluster."""
         return self.room.meter.current(self.policy()).left_to_masters(queue)
 
+    def by_arrival(self, queue: str) -> frozenset[SubClusterId]:
+        """Return the sub-clusters that serve a queue's applications in the order of their arrival."""
+        return self.room.meter.current(self.policy()).by_arrival(queue)
+
     def rules(self) -> PlacementRules:
         """Return what operators want of places now."""
         return self.policy().rules

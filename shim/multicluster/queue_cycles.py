@@ -276,6 +276,7 @@ class QueueCycles:
         outline_of: The graphs of jobs, for policies that go by them.
         bids: Told after each cycle; None where nobody else plans.
         masters_of: How many containers that come free next a queue leaves to ApplicationMasters at each sub-cluster.
+        by_arrival: Sub-clusters that serve a queue's applications in the order of their arrival.
         rules_of: What operators want of places now.
 
     Attributes:
@@ -299,11 +300,13 @@ class QueueCycles:
         outline_of: OutlineOf = lambda _: None,
         bids: QueueBids | None = None,
         masters_of: Callable[[str], Mapping[SubClusterId, int]] = lambda _: {},
+        by_arrival: Callable[[str], frozenset[SubClusterId]] = lambda _: frozenset(),
         rules_of: Callable[[], PlacementRules] = lambda: NO_RULES,
     ) -> None:
         self.rules_of = rules_of
         self._bids = bids
         self._masters_of = masters_of
+        self._by_arrival = by_arrival
         self._outline_of = outline_of
         self._runs = FormerRuns() if runs is None else runs
         self._rng = rng
@@ -474,6 +477,7 @@ class QueueCycles:
             is_solving=is_solving,
             outbid=outbid,
             masters=self._masters_of(queue),
+            by_arrival=self._by_arrival(queue),
         )
         if not is_solving:
             self.shadows.look(queue, table, capacity, order, plans)
@@ -500,8 +504,15 @@ class QueueCycles:
         is_stale = queue in self._has_more and self._tables[queue].others_wait(id_)
         capacity = None if is_stale else self._capacity(queue)
         outbid, order = self._outbid_at(queue), self._order_of(queue)
-        masters = self._masters_of(queue)
-        told = self._tables[queue].plan(capacity, order, now_s, only=id_, outbid=outbid, masters=masters)
+        told = self._tables[queue].plan(
+            capacity,
+            order,
+            now_s,
+            only=id_,
+            outbid=outbid,
+            masters=self._masters_of(queue),
+            by_arrival=self._by_arrival(queue),
+        )
         return told.get(id_, ())
 
     def _outbid_at(self, queue: str) -> frozenset[SubClusterId]:

@@ -12,14 +12,14 @@ schedulers are asked for those next in the policy's own rank as well, for as man
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from shim.domain.allocations import PendingRequest, RequestPlan
-from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.placement_rules import NO_RULES, PlacementRules
 from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import Capacity
@@ -101,14 +101,19 @@ class FirstInLine:
 
     Nobody asks a scheduler for more than comes free soon: an ask that waits there stands before what comes later, in a
     scheduler that serves by arrival even before ApplicationMasters that could start. The first in line asks for one.
+    There nobody waits that arrived before somebody who goes first here: that one would never have its turn.
 
     Attributes:
+        by_arrival: Sub-clusters that serve the queue's applications in the order of their ids.
         waiting: Attempts in their order, with where each waits for something.
     """
 
     soon: Mapping[SubClusterId, float] = field(default_factory=dict)
+    by_arrival: Collection[SubClusterId] = ()
     waiting: list[tuple[ApplicationAttemptId, Spot]] = field(default_factory=list)
     _line: ComingFree = field(init=False)
+    _newest: dict[_Place, ApplicationId] = field(default_factory=dict)
+    _known: set[ApplicationAttemptId] = field(default_factory=set)
     _firsts: dict[ApplicationAttemptId, set[_Place]] = field(default_factory=dict)
     _full: set[Spot] = field(default_factory=set)
     _open: dict[Spot, frozenset[SubClusterId]] = field(default_factory=dict)
@@ -121,27 +126,39 @@ class FirstInLine:
     def note(self, attempt: ApplicationAttemptId, spot: Spot, count: int = 1) -> None:
         """Take in where an attempt waits for how many containers; attempts come in their order."""
         self.waiting.append((attempt, spot))
+        self._known.add(attempt)
         if spot in self._full:  # somebody is first at each of these, and wants all that comes free
             return
         mine, each = self._firsts.get(attempt, set()), max(1, count) / max(1, len(spot.subclusters))
         for name in spot.subclusters:
             place = name, spot.label
-            if self._is_open(place):
+            if self._is_open(place) and not self._would_overtake(attempt, place):
                 self._firsts.setdefault(attempt, mine).add(place)
                 self._most[attempt, place] = max(1, self._line.left(place))
             self._line.join(place, each)
+            self._newest[place] = max(self._newest.get(place, attempt.application), attempt.application)
         if not any(self._is_open((name, spot.label)) for name in spot.subclusters):
             self._full.add(spot)
+
+    def __contains__(self, attempt: ApplicationAttemptId) -> bool:
+        """True if an attempt is in line anywhere."""
+        return attempt in self._known
 
     def _is_open(self, place: _Place) -> bool:
         """True if nobody waits there, or those who do want less than comes free soon."""
         return place not in self._line.before or self._line.is_left(place)
+
+    def _would_overtake(self, attempt: ApplicationAttemptId, place: _Place) -> bool:
+        """True if a scheduler would serve an attempt before one that is in line there already."""
+        return place[0] in self.by_arrival and attempt.application < self._newest.get(place, attempt.application)
 
     def may_queue(self, attempt: ApplicationAttemptId, spot: Spot) -> frozenset[SubClusterId]:
         """Name the sub-clusters at which no other goes before an attempt that waits for something there."""
         found = self._open.get(spot)
         if found is None:
             found = self._open[spot] = frozenset(name for name in spot.subclusters if self._is_open((name, spot.label)))
+        if self.by_arrival:
+            found = frozenset(name for name in found if not self._would_overtake(attempt, (name, spot.label)))
         mine = self._firsts.get(attempt)
         if mine is None:
             return found
@@ -237,6 +254,7 @@ class QueuePlanner:
     Args:
         attempts: Who waits; brought up to date here, and otherwise not written.
         soon_of: How many containers come free at each sub-cluster before whoever is next could be told, by the time.
+        by_arrival: As of `FirstInLine`.
         rules_of: What operators want of places now.
 
     Attributes:
@@ -251,10 +269,12 @@ class QueuePlanner:
         starvation_s: float = 0.0,
         outline_of: OutlineOf = lambda _: None,
         soon_of: Callable[[float], Mapping[SubClusterId, float]] = lambda _: {},
+        by_arrival: Callable[[], Collection[SubClusterId]] = lambda: (),
         rules_of: Callable[[], PlacementRules] = lambda: NO_RULES,
     ) -> None:
         self._rules_of = rules_of
         self._soon_of = soon_of
+        self._by_arrival = by_arrival
         self._outline_of = outline_of
         self._starvation_s = starvation_s
         self._attempts = attempts
@@ -304,7 +324,8 @@ class QueuePlanner:
         Args:
             capacity: What is free; None where nothing new is to start.
             order: A policy of `queue_policy`; anything else leaves the order to the sub-clusters.
-            only: The attempt to plan for, by itself; None for all of them. Who goes before it was last cycle's to say.
+            only: The attempt to plan for, by itself; None for all of them. Who goes before it was last cycle's to say,
+                unless that cycle did not know it: what its home does not hear with this call waits for the next one.
             stated: Problems with the answers of solvers; those of another order, or other nodes, are not looked at.
             is_solving: Whether services wait for a solver, where a policy lets the others go on.
         """
@@ -319,6 +340,8 @@ class QueuePlanner:
             self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
         elif policy and policy.placement.kernel and self._rows.others_lack(only):
             capacity = None  # it weighs all that waits: what is new is the next cycle's
+        elif policy and only not in self._ahead:
+            self._ahead = self._look_ahead(attempts, at_s)
         if only is not None and policy and policy.plans_in_cycles:
             capacity = None
         planned = attempts if only is None else [only]
@@ -452,7 +475,7 @@ class QueuePlanner:
         return attempt if could_ever_start(self._rows.of(attempt), self._rows.total) else None
 
     def _look_ahead(self, attempts: Iterable[ApplicationAttemptId], at_s: float) -> FirstInLine:
-        ahead = FirstInLine(self._soon_of(at_s))
+        ahead = FirstInLine(self._soon_of(at_s), self._by_arrival())
         for attempt in attempts:
             for request in self._rows.of(attempt):
                 ahead.note(attempt, waits_at(request, self._rows.closed_by_tags(attempt, request)), request.wanted)

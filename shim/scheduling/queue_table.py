@@ -72,8 +72,9 @@ class QueueTable:
         self._turnover = Turnover()
         self._outbid = frozenset[SubClusterId]()
         self._masters: Mapping[SubClusterId, int] = {}
+        self._by_arrival = frozenset[SubClusterId]()
         self._planned = frozenset[ApplicationAttemptId]()
-        told = starvation_s, outline_of, self._soon, rules_of
+        told = starvation_s, outline_of, self._soon, lambda: self._by_arrival, rules_of
         self._in_force = QueuePlanner(self._attempts, self._rows, rng, *told)
         self._shadow = QueuePlanner(self._attempts, self._rows, rng, *told)
 
@@ -180,6 +181,7 @@ class QueueTable:
         is_solving: bool = False,
         outbid: frozenset[SubClusterId] = frozenset(),
         masters: Mapping[SubClusterId, int] = MappingProxyType({}),
+        by_arrival: frozenset[SubClusterId] = frozenset(),
     ) -> QueuePlans:
         """Plan what waits, to be carried out; see `QueuePlanner.plan` for the other arguments.
 
@@ -187,9 +189,10 @@ class QueueTable:
         scheduler there is asked ahead of what comes free, nor by a policy that places by itself for what no Local
         Master has promised. The first in line of an order may wait there: schedulers serve queues by their use.
 
-        `masters` are how many containers that come free next are left to ApplicationMasters at each sub-cluster.
+        `masters` are how many containers that come free next are left to ApplicationMasters at each sub-cluster;
+        `by_arrival` are those that serve the queue in the order of applications' ids.
         """
-        self._outbid, self._masters = outbid, masters
+        self._outbid, self._masters, self._by_arrival = outbid, masters, by_arrival
         plans = self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
         if only is None:
             self._planned = frozenset(plans)

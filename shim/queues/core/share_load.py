@@ -19,7 +19,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.queues import FederatedQueue, QueueReport, SharePolicy
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, SubClusterState
-from shim.federation.core.federation_view import SubClusterView, find_queue
+from shim.federation.core.federation_view import SubClusterView
 from shim.scheduling.durations import wider_key
 
 _NOTHING = ResourceVector()
@@ -81,7 +81,8 @@ class QueueLoad:
         beginning: Work that is left of each application that begins.
         masters_room: What is left there of its share of ApplicationMasters, where a sub-cluster tells that.
         slow: Sub-clusters where one of them has waited for its container for longer than one does that only starts.
-        behind: Sub-clusters that serve the queue by arrival where one waits, not for long: all that is asked for before
+        by_arrival: Sub-clusters that serve the queue by arrival.
+        behind: Those of them where one waits, not for long: all that is asked for before
             it stands before it.
     """
 
@@ -96,6 +97,7 @@ class QueueLoad:
     beginning: list[float] = field(default_factory=list)
     masters_room: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
     slow: frozenset[SubClusterId] = frozenset()
+    by_arrival: frozenset[SubClusterId] = frozenset()
     behind: frozenset[SubClusterId] = frozenset()
 
     @property
@@ -198,6 +200,11 @@ class FederationLoad:
         behind = () if load is None else (name for name in load.behind if self.masters_at.get(name))
         return {**self.masters_at, **dict.fromkeys(behind, _ANY_NUMBER)}
 
+    def by_arrival(self, path: str) -> frozenset[SubClusterId]:
+        """Sub-clusters that serve a queue's applications in the order of their arrival."""
+        load = self.queues.get(path)
+        return frozenset() if load is None else load.by_arrival
+
     def copy(self) -> "FederationLoad":
         """One whose queues grow by themselves."""
         return replace(self, queues={path: load.copy() for path, load in self.queues.items()})
@@ -232,7 +239,6 @@ def measure(
         capacity += seen.capacity if is_open else _smaller(seen.used, seen.capacity)
         _take_queues(policy, seen, loads, others)
     names = {seen.subcluster: seen.clock_skew_s for seen in counted}
-    seen_of = {seen.subcluster: seen for seen in counted}
     unstarted: Counter[SubClusterId] = Counter()
     for group in live:
         unstarted[group.home] += len(group.unstarted_since_s)
@@ -244,9 +250,8 @@ def measure(
         waited_s = [_waited_s(since_s, now_s + names[group.home]) for since_s in group.unstarted_since_s]
         if any(each_s > _SLOW_S for each_s in waited_s):
             load.slow |= {group.home}
-        is_waiting = any(each_s <= _STUCK_S for each_s in waited_s)
-        if is_waiting and _serves_by_arrival(seen_of[group.home], group.queue):
-            load.behind |= {group.home}
+        if any(each_s <= _STUCK_S for each_s in waited_s):
+            load.behind |= {group.home} & load.by_arrival
     return FederationLoad(
         capacity,
         loads,
@@ -263,11 +268,6 @@ def measure(
 def _waited_s(since_s: float, now_s: float) -> float:
     """How long one has waited; nothing if that is not told."""
     return now_s - since_s if since_s > 0.0 else 0.0
-
-
-def _serves_by_arrival(seen: SubClusterView, queue: str) -> bool:
-    found = find_queue(seen, queue)
-    return found is not None and not found.is_fair
 
 
 def _is_full(seen: SubClusterView, withheld: ResourceVector) -> bool:
@@ -297,6 +297,7 @@ def _take_queues(policy: SharePolicy, seen: SubClusterView, loads: Mapping[str, 
         queue = owner_of(policy, seen.subcluster, report.path)
         load = others if queue is None else loads[queue.path]
         load.used[seen.subcluster] = load.used.get(seen.subcluster, _NOTHING) + report.used
+        load.by_arrival |= set() if report.is_fair else {seen.subcluster}
         load.pending += report.pending
         room = _masters_room(report)
         if room is not None:

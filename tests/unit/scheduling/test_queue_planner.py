@@ -13,8 +13,8 @@ AT_EAST, AT_BOTH = Spot(frozenset({EAST}), ""), Spot(frozenset({EAST, WEST}), ""
 FIRST, SECOND, THIRD, NEW = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2, 3, 4))
 
 
-def line(soon, *waiting):
-    found = FirstInLine(soon)
+def line(soon, *waiting, by_arrival=()):
+    found = FirstInLine(soon, by_arrival)
     for attempt, spot, count in waiting:
         found.note(attempt, spot, count)
     return found
@@ -42,6 +42,29 @@ def test_those_may_wait_before_whom_less_is_wanted_than_comes_free_soon(soon, co
 def test_what_is_new_may_wait_where_those_before_it_leave_something():
     assert line({EAST: 3.0}, (FIRST, AT_EAST, 2)).may_queue(NEW, AT_BOTH) == {EAST, WEST}
     assert line({EAST: 2.0}, (FIRST, AT_EAST, 2)).may_queue(NEW, AT_BOTH) == {WEST}
+
+
+@pytest.mark.parametrize(
+    ("by_arrival", "order", "may"),
+    [
+        ((), (NEW, FIRST, SECOND), [NEW, FIRST, SECOND]),
+        ((WEST,), (NEW, FIRST, SECOND), [NEW, FIRST, SECOND]),
+        ((EAST,), (NEW, FIRST, SECOND), [NEW]),
+        ((EAST,), (SECOND, FIRST, NEW), [SECOND, NEW]),
+        ((EAST,), (FIRST, SECOND, NEW), [FIRST, SECOND, NEW]),
+    ],
+)
+def test_where_arrival_decides_nobody_waits_who_would_be_served_before_those_that_go_first(by_arrival, order, may):
+    found = line({EAST: 9.0}, *((each, AT_EAST, 1) for each in order), by_arrival=by_arrival)
+    assert [each for each in order if found.may_queue(each, AT_EAST)] == may
+    assert all(bool(found.at_most(each, AT_EAST)) == (each in may) for each in order)
+
+
+def test_what_is_asked_anew_is_not_served_before_those_in_line_that_came_later():
+    found = line({EAST: 9.0, WEST: 9.0}, (THIRD, AT_EAST, 1), by_arrival=(EAST, WEST))
+    assert found.may_queue(FIRST, AT_BOTH) == {WEST}
+    assert found.may_queue(NEW, AT_BOTH) == {EAST, WEST}
+    assert found.may_queue(THIRD, AT_BOTH) == {EAST, WEST}
 
 
 def test_a_request_that_may_go_to_several_is_counted_in_parts():

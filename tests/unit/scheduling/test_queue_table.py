@@ -186,8 +186,22 @@ def test_what_comes_between_cycles_is_planned_by_itself_behind_those_that_wait()
     plans = table.plan(a_capacity([2]), "fewest-tasks", 1.1, only=SECOND)
     assert set(plans) == {SECOND}
     assert starts(plans, SECOND) == [{EAST: 1}], "what the last cycle left is free"
-    assert plans[SECOND][0].may_queue == frozenset(), "who may wait at a scheduler is for the next cycle to say"
     assert table.plan(None, "fewest-tasks", 1.1, only=SECOND)[SECOND][0].starts == {}
+
+
+@pytest.mark.parametrize(("wanted", "may_queue"), [(1, BOTH), (9, frozenset())])
+def test_what_no_cycle_knew_takes_its_place_in_line_at_once(wanted, may_queue):
+    table = a_table(first=a_request(5))
+    table.plan(a_capacity(), "fewest-tasks", 1.0)
+    table.put(SECOND, [a_request(wanted)], (), 1.1)
+    assert table.plan(None, "fewest-tasks", 1.1, only=SECOND)[SECOND][0].may_queue == may_queue
+
+
+def test_what_a_cycle_knew_stays_where_that_cycle_had_it():
+    table = a_table(first=a_request(5), second=a_request(9))
+    table.plan(a_capacity(), "fewest-tasks", 1.0)
+    table.put(SECOND, [a_request(1)], (), 1.1)
+    assert table.plan(None, "fewest-tasks", 1.1, only=SECOND)[SECOND][0].may_queue == frozenset()
 
 
 @pytest.mark.parametrize("leaves", [True, False])

@@ -455,6 +455,8 @@ def test_all_that_comes_free_is_left_to_a_master_that_would_stand_behind_what_is
     load = measure(BY_WORK, [cluster, a_cluster(WEST)], {}, live_groups([unstarted]), absent_after_s=60.0, now_s=100.0)
     left = load.left_to_masters("root.prod")
     assert (left[EAST] > 1_000, left[WEST]) == (all_of_it, 0)
+    assert load.by_arrival("root.prod") == (frozenset() if is_fair else {EAST})
+    assert load.by_arrival("root.unnamed") == frozenset()
     limited = replace(cluster, waiting_applications=1)
     kept = measure(BY_WORK, [limited, a_cluster(WEST)], {}, live_groups([unstarted]), absent_after_s=60.0, now_s=100.0)
     assert kept.left_to_masters("root.prod") == {EAST: 0, WEST: 0}, "a limit keeps it from it"
