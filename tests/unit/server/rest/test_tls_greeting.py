@@ -64,13 +64,24 @@ def a_greeting(connections: ConnectionRegistry[TrackedConnection] | None = None)
 
 @pytest.mark.parametrize("most", [1, 3, 4, 7, 8, 100])
 @pytest.mark.parametrize("pieces", [[b"abcdefg"], [b"abc", b"defg"], [b"a", b"", b"bcdef", b"g"]])
-def test_the_handshake_has_each_byte_that_came_before_it_once(most, pieces):
-    greeting, handshake = a_greeting(), Handshake(most)
+async def test_the_handshake_has_each_byte_that_came_before_it_once(most, pieces, monkeypatch):
+    greeting, handshake, given = a_greeting(), Handshake(most), list[object]()
+
+    async def start_tls(transport: object, *_: object, **named: object) -> None:
+        given.extend([transport, named["ssl_handshake_timeout"]])
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        raise ConnectionResetError("no TLS")
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "start_tls", start_tls, raising=False)
+    transport = HandTransport(handshake)
+    greeting.connection_made(cast("asyncio.BaseTransport", transport))
     for piece in pieces:
         greeting.data_received(piece)
-    for _ in range(2):
-        greeting._hand_on(cast("asyncio.Transport", HandTransport(handshake)))
+    for _ in range(20):
+        await asyncio.sleep(0)
     assert handshake.taken == b"abcdefg"
+    assert (given, transport.ended) == ([transport, 30.0], ["abort"])
 
 
 def test_what_comes_with_the_end_of_the_handshake_is_read_by_who_has_the_connection_then():
