@@ -41,7 +41,7 @@ COUNTED = {
 GENERATED = "<!-- written by scripts/"
 """What a page that a script writes has in its text; nobody shortens such a page by hand."""
 MEASURED = re.compile(r"<!-- ([\w-]+): begin -->.*?<!-- \1: end -->", re.DOTALL)
-"""Tables that `scripts.bench` writes into a page."""
+"""Tables that a script writes into a page."""
 
 
 @dataclass(slots=True)

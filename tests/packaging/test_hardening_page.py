@@ -1,12 +1,15 @@
 """The hardening guide has the lines that `heddle doctor --hardening` checks."""
 
-from pathlib import Path
+import pytest
 
-from shim.app.hardening import LINES
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "operators" / "security" / "hardening.md"
+from scripts import hardening_page
 
 
 def test_the_page_has_the_lines_of_the_code():
-    rows = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
-    assert rows == [f"| `{each.id}` | {each.what} | {each.why} | {each.mend} | {each.how} |" for each in LINES]
+    text = hardening_page.PAGE.read_text("utf-8")
+    assert hardening_page.page(text) == text
+
+
+def test_a_page_without_a_place_for_the_table_is_an_error():
+    with pytest.raises(ValueError, match="0 places"):
+        hardening_page.page("# Hardening\n")
