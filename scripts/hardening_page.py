@@ -1,7 +1,6 @@
 """Write the table of docs/operators/security/hardening.md from the lines that `heddle doctor --hardening` checks.
 
-python -m scripts.hardening_page            write the table into the page
-python -m scripts.hardening_page --check    fail where the page has another one
+With `--check` the page is only compared.
 """
 
 import re

@@ -38,8 +38,8 @@ COUNTED = {
 }
 """Rules of the house style that are printed, by their names in the table."""
 
-GENERATED = "<!-- written by scripts/"
-"""What a page that a script writes has in its text; nobody shortens such a page by hand."""
+GENERATED = "<!-- written by "
+"""What a page that is made from code has in its text; nobody shortens such a page by hand."""
 MEASURED = re.compile(r"<!-- ([\w-]+): begin -->.*?<!-- \1: end -->", re.DOTALL)
 """Tables that a script writes into a page."""
 

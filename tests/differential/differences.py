@@ -79,7 +79,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "identity of the cluster",
-        "`id` and `startedOn` are when the store's federation was founded",
+        "`id` and `startedOn` are the start of the process",
         "both are the federation's, fixed at its first start",
         "ids that Heddle issues begin with it; it outlives every ResourceManager",
         _all(Aspect.BODY),
@@ -114,7 +114,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "name of nobody",
-        "tells a call without a user apart from one of the static user in one message",
+        "has one message in which a call without a user differs from one of the static user",
         "passes a call without a user on as the static user",
         "the audit logs of the clusters name the same user",
         _all(Aspect.BODY),
@@ -138,7 +138,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "headers of OPTIONS",
-        "says when the WADL was generated (`Last-Modified`)",
+        "has the time at which the WADL was generated (`Last-Modified`)",
         "does not",
         "it is generated for each answer",
         _all(Aspect.HEADERS),
@@ -187,9 +187,9 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "several mistakes of one kind",
-        "of several unknown states or words of `deSelects` tells the one that a hash table yields first",
-        "tells the first in the request",
-        "one has to be told",
+        "of several unknown states or words of `deSelects` names the one that a hash table yields first",
+        "names the first in the request",
+        "one has to be named",
         _all(Aspect.BODY),
         lambda _, rm, ours: any(
             words in rm.body and words in ours.body for words in (b"Invalid application-state", b"Invalid deSelects")
@@ -199,7 +199,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "a known id by another user",
         "answers 202 to a submission under a known id and ignores it, whoever sends it",
         "answers 409 unless it is the same submission of the same user",
-        "a client that was told 202 believes that its job runs",
+        "a client that was answered 202 believes that its job runs",
         _all(),
         lambda request, rm, ours: request.method == "POST" and rm.status == 202 and ours.status == 409,
     ),
@@ -240,7 +240,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "waiting for nodes",
-        "answers `bulk-activities` when its nodes have spoken as often as asked, however long that takes",
+        "answers `bulk-activities` after as many heartbeats of its nodes as asked, however long that takes",
         "waits 30 s for that, and no longer for a cluster that falls silent: it is named in `Heddle-Missing`",
         "all else is answered within 2 s",
         _all(),
@@ -279,7 +279,7 @@ DIFFERENCES: tuple[Difference, ...] = (
         "rule puts it elsewhere",
         "answers 400 in the words of that failure where no cluster has the queue; one that names no queue goes to a "
         "cluster whatever its rules",
-        "a client hears at once what is wrong",
+        "a client learns at once what is wrong",
         _all(),
         lambda _, rm, ours: rm.status == _ACCEPTED and ours.status == 400 and b"to unknown queue" in ours.body,
         always=False,
@@ -295,8 +295,8 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "largest container of a new id",
-        "tells its own maximum",
-        "tells the least of the clusters that the caller's queue may use, or what `containers_up_to` of the queue says",
+        "reports its own maximum",
+        "reports the least of the clusters that the caller's queue may use, or the queue's `containers_up_to`",
         "the application meets one of them",
         _all(),
         lambda *_: False,
@@ -304,10 +304,10 @@ DIFFERENCES: tuple[Difference, ...] = (
     ),
     Difference(
         "sums and unions",
-        "tells its own nodes, amounts, resource types, node labels and access lists",
+        "reports its own nodes, amounts, resource types, node labels and access lists",
         "adds amounts and counts of all clusters, and lists each type, label and right that one of them has; maxima "
         "of queues are the smallest",
-        "what asks for a type or a label by its ApplicationMaster, or says so by a tag "
+        "what asks for a type or a label by its ApplicationMaster, or by a tag "
         "(`heddle-containers-up-to=yarn.io/gpu:1`), goes where it is; doctor names what is not everywhere",
         _all(),
         lambda *_: False,
@@ -344,6 +344,7 @@ def page() -> str:
     rows = "\n".join(f"| {row.name} | {row.resource_manager} | {row.heddle} | {row.reason} |" for row in DIFFERENCES)
     return (
         "# Where Heddle answers differently from a ResourceManager\n\n"
+        "<!-- written by tests/differential/differences.py: change its table instead -->\n\n"
         "Heddle over one ResourceManager (Hadoop 3.4.2) and that ResourceManager are asked the same things in\n"
         "`tests/differential`: every recorded request that makes sense, and generated ones. Status, headers in their\n"
         "order and bodies are compared, fields that change by themselves aside. These differences remain.\n\n"

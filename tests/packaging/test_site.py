@@ -13,6 +13,7 @@ import pytest
 from scripts import errors_page, roles_page
 from shim import errors
 from shim.cli.front import EXIT_CODES, ExitCode
+from tests.differential import differences
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -96,6 +97,10 @@ def test_the_page_of_errors_is_what_the_code_says():
 
 def test_the_page_of_roles_is_what_the_table_of_rights_says():
     assert roles_page.PAGE.read_text() == roles_page.page()
+
+
+def test_the_page_of_differences_is_its_table():
+    assert (ROOT / "docs" / "clients" / "differences.md").read_text() == differences.page()
 
 
 def test_the_page_of_errors_has_every_error_and_every_exit_code():
