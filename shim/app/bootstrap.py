@@ -71,7 +71,14 @@ from shim.server.rpc.observers import AdminObserver, ClientObserver
 from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.store import body_secrets, open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
-from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges, TracedRPC
+from shim.telemetry import (
+    AuditTrail,
+    Metrics,
+    ObservedResourceManager,
+    SubClusterGauges,
+    TracedRPC,
+    observed_state_store,
+)
 from shim.telemetry.application_life import listen
 from shim.telemetry.metrics import (
     FindingCollector,
@@ -347,7 +354,7 @@ class Heddle:
             clock=clock,
             random=system_random(),
             clusters=replace(clusters, managers=observed, rpcs=rpcs),
-            stores=replace(opened.stores(seals[0], seals[1:]), state=ObservedStateStore(opened, metrics, clock)),
+            stores=replace(opened.stores(seals[0], seals[1:]), state=observed_state_store(opened, metrics, clock)),
             view=new_view(config),
             groups_of=with_overrides(
                 open_groups(security.ldap),

@@ -3,7 +3,7 @@
 from shim.telemetry.audit import AuditEntry, AuditTrail
 from shim.telemetry.logs import configure_logs
 from shim.telemetry.metrics import Metrics, SubClusterGauges
-from shim.telemetry.observed import ObservedResourceManager, ObservedStateStore, TracedRPC
+from shim.telemetry.observed import ObservedResourceManager, TracedRPC, observed_state_store
 from shim.telemetry.redaction import REDACTED, escape, redact
 
 __all__ = [
@@ -12,10 +12,10 @@ __all__ = [
     "AuditTrail",
     "Metrics",
     "ObservedResourceManager",
-    "ObservedStateStore",
     "SubClusterGauges",
     "TracedRPC",
     "configure_logs",
     "escape",
+    "observed_state_store",
     "redact",
 ]

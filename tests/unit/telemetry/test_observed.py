@@ -5,7 +5,7 @@ import pytest
 from shim.domain import SubClusterId
 from shim.errors import NoAnswerError, StoreUnavailableError
 from shim.ports import ResourceManager, RestAnswer, RestRequest, StateStore
-from shim.telemetry import ObservedResourceManager, ObservedStateStore
+from shim.telemetry import ObservedResourceManager, observed_state_store
 
 
 class Tape:
@@ -66,7 +66,7 @@ async def test_an_exchange_is_passed_on_and_timed():
 
 async def test_a_store_operation_is_passed_on_and_timed():
     tape = Tape()
-    observed = ObservedStateStore(LosesEverySettling(), tape, TickingClock())
+    observed = observed_state_store(LosesEverySettling(), tape, TickingClock())
     assert await observed.find("application_1_0001") is None
     with pytest.raises(StoreUnavailableError):
         await observed.settle("application_1_0001", "submitted")
@@ -74,10 +74,14 @@ async def test_a_store_operation_is_passed_on_and_timed():
 
 
 @pytest.mark.parametrize(
-    ("port", "wrapper"), [(ResourceManager, ObservedResourceManager), (StateStore, ObservedStateStore)]
+    ("port", "wrapper"),
+    [
+        (ResourceManager, ObservedResourceManager(None, Tape(), TickingClock())),
+        (StateStore, observed_state_store(None, Tape(), TickingClock())),
+    ],
 )
 def test_every_method_of_the_port_is_wrapped_with_the_same_arguments(port, wrapper):
     methods = {name: each for name, each in vars(port).items() if inspect.isfunction(each) and not name.startswith("_")}
     assert methods
     for name, method in methods.items():
-        assert inspect.signature(getattr(wrapper, name)) == inspect.signature(method), name
+        assert inspect.signature(getattr(type(wrapper), name)) == inspect.signature(method), name
