@@ -71,11 +71,11 @@ class SharesOfQueues:
 
     def left_to_masters(self, queue: str) -> Mapping[SubClusterId, int]:
         """Return how many containers that come free next a queue leaves to ApplicationMasters at each sub-cluster."""
-        return self.room.meter.current(self.policy()).left_to_masters(queue)
+        return self.room.load().left_to_masters(queue)
 
     def by_arrival(self, queue: str) -> frozenset[SubClusterId]:
         """Return the sub-clusters that serve a queue's applications in the order of their arrival."""
-        return self.room.meter.current(self.policy()).by_arrival(queue)
+        return self.room.load().by_arrival(queue)
 
     def rules(self) -> PlacementRules:
         """Return what operators want of places now."""

@@ -504,15 +504,7 @@ class QueueCycles:
         is_stale = queue in self._has_more and self._tables[queue].others_wait(id_)
         capacity = None if is_stale else self._capacity(queue)
         outbid, order = self._outbid_at(queue), self._order_of(queue)
-        told = self._tables[queue].plan(
-            capacity,
-            order,
-            now_s,
-            only=id_,
-            outbid=outbid,
-            masters=self._masters_of(queue),
-            by_arrival=self._by_arrival(queue),
-        )
+        told = self._tables[queue].plan(capacity, order, now_s, only=id_, outbid=outbid)
         return told.get(id_, ())
 
     def _outbid_at(self, queue: str) -> frozenset[SubClusterId]:

@@ -97,7 +97,9 @@ def order(snapshot: Snapshot, policy: Policy, standings: "Standings | None") -> 
     turns = Turns(*[each.tolist() for each in columns])
     if not snapshot.queues.names or not snapshot.queues.is_patient.any():
         return turns
-    return turns.at([at for at in range(len(turns)) if not _is_patient(snapshot, turns.rows[at], turns.deficits[at])])
+    return turns.at(
+        [at for at in range(len(turns.rows)) if not _is_patient(snapshot, turns.rows[at], turns.deficits[at])]
+    )
 
 
 def _are_long(snapshot: Snapshot, policy: Policy, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -146,7 +148,7 @@ def place(snapshot: Snapshot, policy: Policy, state: CycleState, turns: Turns) -
     draft = Draft(snapshot, policy, state, turns)
     for offer in snapshot.offers:
         draft.use_offer(offer)
-    if len(turns) < len(snapshot.requests.live):
+    if len(turns.rows) < len(snapshot.requests.live):
         for request in set(snapshot.requests.live.tolist()).difference(turns.rows):
             draft.hold(request, ReasonCode.ABOVE_SHARE)
     for request, is_long in zip(turns.rows, turns.are_long, strict=True):

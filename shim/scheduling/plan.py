@@ -153,9 +153,6 @@ class Turns:
     priorities: Sequence[float] = ()
     are_long: Sequence[bool] = ()
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     def at(self, positions: Sequence[int]) -> "Turns":
         """Those at some positions, in that order."""
         return Turns(

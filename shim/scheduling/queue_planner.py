@@ -226,7 +226,7 @@ def asked_ahead(
     """
     if policy.placement.kernel is None or not coming.is_any:
         return {}
-    rows = (plan.turns or order(snapshot, policy, entitle(snapshot))).rows
+    rows = plan.turns.rows or order(snapshot, policy, entitle(snapshot)).rows
     found: dict[int, dict[SubClusterId, int]] = {}
     for row, count in policy.placement.rank(snapshot, state.memory, rows, plan):
         place = place_of(row)

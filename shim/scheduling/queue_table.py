@@ -16,7 +16,6 @@ its ask, and a node allocates. What comes free meanwhile would stay idle if nobo
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 
 from shim.domain.allocations import AskKey, PendingRequest, RequestPlan, TaggedSpot
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
@@ -180,8 +179,8 @@ class QueueTable:
         stated: StatedProblems | None = None,
         is_solving: bool = False,
         outbid: frozenset[SubClusterId] = frozenset(),
-        masters: Mapping[SubClusterId, int] = MappingProxyType({}),
-        by_arrival: frozenset[SubClusterId] = frozenset(),
+        masters: Mapping[SubClusterId, int] | None = None,
+        by_arrival: frozenset[SubClusterId] | None = None,
     ) -> QueuePlans:
         """Plan what waits, to be carried out; see `QueuePlanner.plan` for the other arguments.
 
@@ -190,9 +189,12 @@ class QueueTable:
         Master has promised. The first in line of an order may wait there: schedulers serve queues by their use.
 
         `masters` are how many containers that come free next are left to ApplicationMasters at each sub-cluster;
-        `by_arrival` are those that serve the queue in the order of applications' ids.
+        `by_arrival` are those that serve the queue in the order of applications' ids. Both stay as the last cycle was
+        told where they are not given: an allocate measures no queues.
         """
-        self._outbid, self._masters, self._by_arrival = outbid, masters, by_arrival
+        self._outbid = outbid
+        self._masters = self._masters if masters is None else masters
+        self._by_arrival = self._by_arrival if by_arrival is None else by_arrival
         plans = self._in_force.plan(capacity, order, at_s, only=only, stated=stated, is_solving=is_solving)
         if only is None:
             self._planned = frozenset(plans)

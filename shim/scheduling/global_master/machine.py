@@ -354,7 +354,7 @@ def commit(core: Core, now_s: float, plan: Plan = NO_PLAN) -> None:
         plan: What was carried out just now: if it changed nothing, its order is that of the bid.
     """
     has_bid = core.policy.commitment.bids and not core.book.table.is_idle
-    is_as_planned = bool(plan.turns) and not plan.grants and not plan.take_backs
+    is_as_planned = bool(plan.turns.rows) and not plan.grants and not plan.take_backs
     turns = NO_TURNS if not has_bid else plan.turns if is_as_planned else order_now(core, now_s)
     bid = bid_for(core, turns, now_s)
     drafts, core.drafts = core.drafts, {}

@@ -37,7 +37,7 @@ from shim.protocol.rest.filters import TimeRange
 from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.application_rows import RowQuery, page_by_columns, page_of, within_ranges
 from shim.server.rest.backend import Backend
-from shim.server.rest.own_endpoints import ApplicationName, Asker, Limit, OwnEndpoint, Search, as_json, has_words
+from shim.server.rest.own_endpoints import READ, ApplicationName, Asker, Limit, OwnEndpoint, Search, as_json, has_words
 from shim.telemetry.application_life import LifeEvent
 from shim.telemetry.recent_decisions import Decision, RecentDecisions
 from shim.telemetry.redaction import redact
@@ -74,11 +74,11 @@ class ConsoleAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         return (
-            OwnEndpoint("GET", "console/applications", self.applications, models.ApplicationPage),
-            OwnEndpoint("GET", "console/nodes", self.nodes, models.Nodes),
-            OwnEndpoint("GET", "console/decisions", self.decisions, models.Decisions),
-            OwnEndpoint("GET", "console/containers/{application}", self.containers, models.ContainerPlaces),
-            OwnEndpoint("GET", "console/caller", self.caller, models.CallerTold),
+            OwnEndpoint("GET", "console/applications", READ, self.applications, models.ApplicationPage),
+            OwnEndpoint("GET", "console/nodes", READ, self.nodes, models.Nodes),
+            OwnEndpoint("GET", "console/decisions", READ, self.decisions, models.Decisions),
+            OwnEndpoint("GET", "console/containers/{application}", READ, self.containers, models.ContainerPlaces),
+            OwnEndpoint("GET", "console/caller", READ, self.caller, models.CallerTold),
         )
 
     async def applications(

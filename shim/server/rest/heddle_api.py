@@ -42,7 +42,6 @@ from heddle import applications, models
 from shim.domain.access_lists import Viewer
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.launches import Verdict
-from shim.domain.roles import TokenScope
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
 from shim.errors import BadRequestError, ForbiddenError, HeddleError, MalformedBodyError, NotFoundError
@@ -75,6 +74,9 @@ from shim.server.rest.inspection_shown import (
 from shim.server.rest.messages import Request
 from shim.server.rest.openapi import described
 from shim.server.rest.own_endpoints import (
+    OPERATE,
+    READ,
+    SUBMIT,
     ApplicationName,
     Asker,
     Audited,
@@ -189,25 +191,25 @@ class HeddleAPI:
         )
         self._endpoints = (
             *(each for group in groups for each in group.endpoints()),
-            OwnEndpoint("GET", "clusters", self._clusters, models.Clusters),
-            OwnEndpoint("POST", "clusters/{cluster}/{verb}", self._admit, models.Order, "cluster.{verb}"),
-            OwnEndpoint("GET", "clusters/{cluster}/drainage", self._drainage, models.Drainage),
-            OwnEndpoint("GET", "queues", self._queues, models.Queues),
-            OwnEndpoint("GET", "apps", self._applications, applications.Applications),
-            OwnEndpoint("GET", "apps/{application}", self._application, applications.Application),
-            OwnEndpoint("GET", "apps/{application}/why", self._why, applications.Why),
+            OwnEndpoint("GET", "clusters", READ, self._clusters, models.Clusters),
+            OwnEndpoint("POST", "clusters/{cluster}/{verb}", OPERATE, self._admit, models.Order, "cluster.{verb}"),
+            OwnEndpoint("GET", "clusters/{cluster}/drainage", READ, self._drainage, models.Drainage),
+            OwnEndpoint("GET", "queues", READ, self._queues, models.Queues),
+            OwnEndpoint("GET", "apps", READ, self._applications, applications.Applications),
+            OwnEndpoint("GET", "apps/{application}", READ, self._application, applications.Application),
+            OwnEndpoint("GET", "apps/{application}/why", READ, self._why, applications.Why),
             OwnEndpoint(
                 "POST",
                 "apps/{application}/rehome",
+                SUBMIT,
                 self._rehome,
                 applications.Rehoming,
                 "app.rehome",
-                TokenScope.SUBMIT,
             ),
-            OwnEndpoint("POST", "choose-home", self._choose_home, applications.Choice, "home.choose", TokenScope.READ),
-            OwnEndpoint("GET", "doctor", self._doctor, models.Findings),
-            OwnEndpoint("GET", "masters", self._masters, models.Masters),
-            OwnEndpoint("GET", "openapi.json", self._openapi, None),
+            OwnEndpoint("POST", "choose-home", READ, self._choose_home, applications.Choice, "home.choose"),
+            OwnEndpoint("GET", "doctor", READ, self._doctor, models.Findings),
+            OwnEndpoint("GET", "masters", READ, self._masters, models.Masters),
+            OwnEndpoint("GET", "openapi.json", READ, self._openapi, None),
         )
         for each in self._endpoints:
             guarded = [Depends(each.guard(self._identity))]

@@ -26,7 +26,7 @@ from shim.errors import NotFoundError
 from shim.identity.service import IdentityService
 from shim.protocol.rest.identifiers import path_application, path_container
 from shim.protocol.yarn.log_text import LogText, lines_holding
-from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
+from shim.server.rest.own_endpoints import READ, Asker, OwnEndpoint, as_json
 
 Tail = Annotated[int, Query(ge=1, le=MOST_TAIL_BYTES)]
 After = Annotated[int, Query(ge=0, le=2**62)]
@@ -86,8 +86,8 @@ class LogsAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         return (
-            OwnEndpoint("GET", "containers/{container}/logs", self.files, applications.ContainerFiles),
-            OwnEndpoint("GET", "containers/{container}/logs/{file}", self.tail, applications.LogPart),
+            OwnEndpoint("GET", "containers/{container}/logs", READ, self.files, applications.ContainerFiles),
+            OwnEndpoint("GET", "containers/{container}/logs/{file}", READ, self.tail, applications.LogPart),
         )
 
     async def files(self, asker: Asker, container: _ContainerName) -> Response:
@@ -129,8 +129,8 @@ class AggregatedLogsAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         return (
-            OwnEndpoint("GET", "apps/{application}/logs", self.files, applications.AggregatedLogs),
-            OwnEndpoint("GET", "apps/{application}/logs/{container}/{file}", self.tail, applications.LogPart),
+            OwnEndpoint("GET", "apps/{application}/logs", READ, self.files, applications.AggregatedLogs),
+            OwnEndpoint("GET", "apps/{application}/logs/{container}/{file}", READ, self.tail, applications.LogPart),
         )
 
     async def files(self, asker: Asker, application: _Name, of: _Of = "") -> Response:

@@ -252,7 +252,7 @@ def _own(endpoint: OwnEndpoint, route: Mapping[str, Any]) -> dict[str, Any]:
             {"200": _content(_JSON, answers, example=_beside("own_examples.json").get(name))},
             changes=endpoint.method != "GET",
         ),
-        "x-heddle-scope": endpoint.needed.value,
+        "x-heddle-scope": endpoint.scope.value,
         "x-heddle-right": endpoint.right.name,
     }
 

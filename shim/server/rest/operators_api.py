@@ -32,6 +32,8 @@ from shim.errors import StoreUnavailableError, UnavailableError
 from shim.federation.findings import LineResult
 from shim.scheduling.shadow_report import Difference, DifferenceKind, ShadowReport
 from shim.server.rest.own_endpoints import (
+    OPERATE,
+    READ,
     Asker,
     ClusterName,
     DryRun,
@@ -58,7 +60,7 @@ class AuditAPI:
     _work: OffLoop = field(default_factory=OffLoop)
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        return (OwnEndpoint("GET", "audit", self.newest, models.AuditEntries),)
+        return (OwnEndpoint("GET", "audit", READ, self.newest, models.AuditEntries),)
 
     async def newest(self, search: Search = "", limit: Limit = 100) -> Response:
         """The newest lines, newest first; `search` is words that all stand in one."""
@@ -85,7 +87,7 @@ class HardeningAPI:
     lines: Callable[[], Awaitable[Sequence[LineResult]]]
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        return (OwnEndpoint("GET", "hardening", self.checked, models.Hardening),)
+        return (OwnEndpoint("GET", "hardening", READ, self.checked, models.Hardening),)
 
     async def checked(self) -> Response:
         """Every line of the guide, in its order."""
@@ -123,8 +125,8 @@ class ReloadAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         return (
-            OwnEndpoint("GET", "reload", self.since, models.ConfigurationAge),
-            OwnEndpoint("POST", "reload", self.reload, models.Reload, "reload"),
+            OwnEndpoint("GET", "reload", READ, self.since, models.ConfigurationAge),
+            OwnEndpoint("POST", "reload", OPERATE, self.reload, models.Reload, "reload"),
         )
 
     async def since(self) -> Response:
@@ -172,10 +174,11 @@ class ClusterListAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         verbs = {"add": self.add, "edit": self.edit, "remove": self.remove}
         return (
-            OwnEndpoint("GET", "cluster-versions", self.versions, cluster_lists.ClusterVersions),
+            OwnEndpoint("GET", "cluster-versions", READ, self.versions, cluster_lists.ClusterVersions),
             OwnEndpoint(
                 "POST",
                 "cluster-versions",
+                OPERATE,
                 self.apply,
                 cluster_lists.ClusterListChange,
                 "clusters.apply",
@@ -185,6 +188,7 @@ class ClusterListAPI:
                 OwnEndpoint(
                     "POST",
                     f"clusters/{{cluster}}/{verb}",
+                    OPERATE,
                     answer,
                     cluster_lists.ClusterListChange,
                     f"cluster.{verb}",
@@ -247,7 +251,7 @@ class ShadowAPI:
     reports: Callable[[], Mapping[str, ShadowReport]]
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        return (OwnEndpoint("GET", "policy/shadow", self.differences, models.Shadows),)
+        return (OwnEndpoint("GET", "policy/shadow", READ, self.differences, models.Shadows),)
 
     async def differences(self) -> Response:
         """Counts by kind, and the newest differences, of each queue with a policy in its shadow."""
@@ -291,8 +295,8 @@ class RetirementAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         return (
-            OwnEndpoint("POST", "clusters/{cluster}/retire", self.retire, models.Retirement, "cluster.retire"),
-            OwnEndpoint("POST", "clusters/{cluster}/revive", self.revive, models.Revival, "cluster.revive"),
+            OwnEndpoint("POST", "clusters/{cluster}/retire", OPERATE, self.retire, models.Retirement, "cluster.retire"),
+            OwnEndpoint("POST", "clusters/{cluster}/revive", OPERATE, self.revive, models.Revival, "cluster.revive"),
         )
 
     async def retire(

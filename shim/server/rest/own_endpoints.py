@@ -66,26 +66,25 @@ class Audited(NamedTuple):
     cluster: str = ""
 
 
+READ, SUBMIT, OPERATE = TokenScope.READ, TokenScope.SUBMIT, TokenScope.OPERATE
+
+
 class OwnEndpoint(NamedTuple):
     """One endpoint of Heddle's own.
 
     Attributes:
         path: Below the prefix; segments in braces are parameters.
+        scope: What an API token must have for it.
         audit: What the audit calls a change; parameters of the path may stand in it.
-        scope: What an API token must have for it, if it is not what its method says.
     """
 
     method: str
     path: str
+    scope: TokenScope
     answer: Callable[..., Awaitable[Response]]
     answers: type[Model] | None
     audit: str = ""
-    scope: TokenScope | None = None
     takes: type[Model] | None = None
-
-    @property
-    def needed(self) -> TokenScope:
-        return self.scope or (TokenScope.READ if self.method == "GET" else TokenScope.OPERATE)
 
     @property
     def right(self) -> Right:
@@ -101,7 +100,7 @@ class OwnEndpoint(NamedTuple):
         right = self.right
 
         async def check(request: HTTPRequest) -> None:
-            require_scope(caller_of(request), self.needed)
+            require_scope(caller_of(request), self.scope)
             identity.require(caller_of(request), right)
 
         return check

@@ -28,7 +28,6 @@ from shim.concurrency.single_flight import SingleFlight
 from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId
 from shim.domain.queues import FederatedQueue, SharePolicy
-from shim.domain.roles import TokenScope
 from shim.identity.service import Caller, IdentityService
 from shim.ports.queue_stores import PolicyVersion
 from shim.queues.admission import AdmissionQueue
@@ -38,7 +37,7 @@ from shim.queues.policies import PolicyService
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_history import EVERY_S, ShareHistory
 from shim.queues.share_preview import SharePreview
-from shim.server.rest.own_endpoints import Asker, DryRun, OwnEndpoint, as_json, sent_as
+from shim.server.rest.own_endpoints import OPERATE, READ, Asker, DryRun, OwnEndpoint, as_json, sent_as
 
 _MOST_SHOWN = 12
 _SHOWN_UNNAMED = 6
@@ -63,32 +62,36 @@ class SharesAPI:
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         return (
-            OwnEndpoint("GET", "shares", self.shares, models.Shares),
-            OwnEndpoint("GET", "shares/history", self.over_the_day, models.ShareHistory),
+            OwnEndpoint("GET", "shares", READ, self.shares, models.Shares),
+            OwnEndpoint("GET", "shares/history", READ, self.over_the_day, models.ShareHistory),
             OwnEndpoint(
                 "POST",
                 "shares/whatif",
+                READ,
                 self.what_if,
                 models.WhatIf,
                 "shares.whatif",
-                TokenScope.READ,
                 models.PolicyText,
             ),
-            OwnEndpoint("GET", "policy", self.policy, models.Policy),
-            OwnEndpoint("GET", "policy/history", self.history, models.PolicyVersions),
-            OwnEndpoint("GET", "policy/versions/{version}", self.version, models.Policy),
+            OwnEndpoint("GET", "policy", READ, self.policy, models.Policy),
+            OwnEndpoint("GET", "policy/history", READ, self.history, models.PolicyVersions),
+            OwnEndpoint("GET", "policy/versions/{version}", READ, self.version, models.Policy),
             OwnEndpoint(
                 "POST",
                 "policy/validate",
+                READ,
                 self.validate,
                 models.PolicyAnswer,
                 "policy.validate",
-                TokenScope.READ,
                 models.PolicyText,
             ),
-            OwnEndpoint("POST", "policy", self.apply, models.PolicyAnswer, "policy.apply", takes=models.PolicyText),
-            OwnEndpoint("POST", "policy/rollback/{version}", self.roll_back, models.PolicyAnswer, "policy.rollback"),
-            OwnEndpoint("POST", "policy/release", self.release, models.PolicyAnswer, "policy.release"),
+            OwnEndpoint(
+                "POST", "policy", OPERATE, self.apply, models.PolicyAnswer, "policy.apply", takes=models.PolicyText
+            ),
+            OwnEndpoint(
+                "POST", "policy/rollback/{version}", OPERATE, self.roll_back, models.PolicyAnswer, "policy.rollback"
+            ),
+            OwnEndpoint("POST", "policy/release", OPERATE, self.release, models.PolicyAnswer, "policy.release"),
         )
 
     async def shares(self) -> Response:

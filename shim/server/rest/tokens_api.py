@@ -18,7 +18,7 @@ from shim.domain.roles import TokenScope
 from shim.errors import MalformedBodyError, StoreUnavailableError, UnavailableError
 from shim.identity.api_tokens import APITokens
 from shim.ports.token_store import APIToken
-from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json, sent_as
+from shim.server.rest.own_endpoints import OPERATE, READ, Asker, OwnEndpoint, as_json, sent_as
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,11 @@ class TokensAPI:
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
         """Method, path and operation of each. None can be changed by a token: the use cases refuse that."""
         return (
-            OwnEndpoint("GET", "tokens", self.list, models.Tokens),
-            OwnEndpoint("POST", "tokens", self.create, models.NewToken, "token.create", takes=models.WantedToken),
-            OwnEndpoint("DELETE", "tokens/{token}", self.revoke, models.Revoked, "token.revoke"),
+            OwnEndpoint("GET", "tokens", READ, self.list, models.Tokens),
+            OwnEndpoint(
+                "POST", "tokens", OPERATE, self.create, models.NewToken, "token.create", takes=models.WantedToken
+            ),
+            OwnEndpoint("DELETE", "tokens/{token}", OPERATE, self.revoke, models.Revoked, "token.revoke"),
         )
 
     async def list(

@@ -22,7 +22,7 @@ from shim.errors import BadRequestError
 from shim.identity.service import IdentityService
 from shim.ports.queue_stores import UsageQuestion, UsageTotal
 from shim.queues.usage import UsageReports
-from shim.server.rest.own_endpoints import Asker, OwnEndpoint, as_json
+from shim.server.rest.own_endpoints import READ, Asker, OwnEndpoint, as_json
 
 _LATEST_MS = 253_402_300_799_000
 """End of the year 9999."""
@@ -41,7 +41,7 @@ class UsageAPI:
     capacity: Callable[[], ResourceVector] = ResourceVector
 
     def endpoints(self) -> tuple[OwnEndpoint, ...]:
-        return (OwnEndpoint("GET", "usage", self.usage, models.Usage),)
+        return (OwnEndpoint("GET", "usage", READ, self.usage, models.Usage),)
 
     async def usage(
         self,

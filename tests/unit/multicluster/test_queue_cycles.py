@@ -52,7 +52,7 @@ class LateMasters:
 class Queue:
     """One queue over two clusters, with the attempts that its test lets in."""
 
-    def __init__(self, order="fifo", elsewhere=None, bids=None, data=NOTHING_SHARED):
+    def __init__(self, order="fifo", elsewhere=None, bids=None, data=NOTHING_SHARED, **more):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST), usual(ViewSettings))
         self.order = order
@@ -66,6 +66,7 @@ class Queue:
             Random(0),  # noqa: S311
             usual(CycleSettings, cycle_s=0.25, data=data),
             bids=bids,
+            **more,
         )
         self.number = 0
 
@@ -140,6 +141,19 @@ async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():
     assert splitter.split(PendingRequest(KEY, 2), CAPACITIES) == {EAST: 2}
     assert queue.launches.open_allocations() == {EAST: 2, WEST: 0}
     running.cancel()
+
+
+async def test_an_allocate_measures_no_queues_it_goes_by_what_the_last_cycle_was_told():
+    measured = []
+    queue = Queue(masters_of=lambda name: measured.append(name) or {})
+    queue.report(east=0, west=0)
+    splitter = queue.enters(1)
+    splitter.split(PendingRequest(KEY, 2), CAPACITIES)
+    assert measured == []
+    queue.cycles.cycle(QUEUE)
+    assert measured == [QUEUE]
+    splitter.split(PendingRequest(KEY, 3), CAPACITIES)
+    assert measured == [QUEUE]
 
 
 async def test_what_one_waited_for_is_planned_for_the_next_when_he_leaves_though_nothing_is_reported():

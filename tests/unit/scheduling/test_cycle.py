@@ -224,7 +224,7 @@ def test_a_plan_gives_no_node_away_twice_and_leaves_nothing_idle_that_the_first_
         used[cluster] += np.array(asks[grant.request][1].demand) * grant.count
     assert (used <= 3 * np.array(free)).all()
     assert all(counts.get(row, 0) <= count for row, (count, _, _) in enumerate(asks))
-    if plan.turns:
+    if plan.turns.rows:
         first = plan.turns.rows[0]
         count, need, gang = asks[first]
         fits = sum(
