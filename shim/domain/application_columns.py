@@ -64,7 +64,7 @@ class ApplicationColumns:
         self._free: list[int] = []
         self._documents: list[ApplicationDocument | None] = []
         self._raws: list[bytes] = []
-        self._amounts: NDArray[np.int64] = np.zeros((0, len(ApplicationAmounts._fields)), np.int64)
+        self._amounts: NDArray[np.int64] = np.zeros((0, len(ApplicationAmounts.__struct_fields__)), np.int64)
         self.unread: set[int] = set()
         self.rewritten: set[int] = set()
         self._columns: dict[str, NDArray[np.int64]] = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
@@ -142,7 +142,7 @@ class ApplicationColumns:
 
     def note_amounts(self, row: int, amounts: ApplicationAmounts) -> None:
         """Keep what the document of a row tells of its amounts."""
-        self._amounts[row] = amounts
+        self._amounts[row] = amounts.memory_mib, amounts.vcores, amounts.mib_s, amounts.is_beginning
         if self.unread:
             self.unread.discard(row)
 

@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, Self
+
+import msgspec
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, NodeId, SubClusterId
@@ -81,7 +83,7 @@ class NodeReport:
     labels: tuple[str, ...] = ()
 
 
-class ApplicationAmounts(NamedTuple):
+class ApplicationAmounts(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What an application holds and has used, as its document tells.
 
     Attributes:
@@ -95,9 +97,10 @@ class ApplicationAmounts(NamedTuple):
     is_beginning: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ApplicationDocument:
+class ApplicationDocument(msgspec.Struct, frozen=True, gc=False):
     """An application's summary and, untouched, the JSON object that its home answered.
+
+    The collector of garbage does not look at these: each poll makes all of them anew, and none can be in a cycle.
 
     Attributes:
         raw: The value of `app`: a JSON object, UTF-8.
@@ -109,6 +112,10 @@ class ApplicationDocument:
     raw: bytes
     as_of_s: float
     amounts: ApplicationAmounts | None = None
+
+    def but(self, **changes: Any) -> Self:
+        """The same with other values of some attributes."""
+        return msgspec.structs.replace(self, **changes)
 
 
 @dataclass(frozen=True, slots=True)

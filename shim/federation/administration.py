@@ -140,8 +140,8 @@ class AdministrationService:
         admission = self.current.get(subcluster, Admission.OPEN)
         homed = {
             document.summary.application_id
-            for document in self._view.applications.unfinished()
-            if document.summary.home_subcluster == subcluster
+            for document in self._view.applications.at_home(subcluster)
+            if not document.summary.state.is_final
         }
         try:
             spanning = await self._spanning(subcluster)

@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -307,10 +306,9 @@ class Inspection:
     def _leaves(self, seen: SubClusterView) -> tuple[QueueFacts, ...]:
         """Leaf queues of a sub-cluster, with the newest of what ended in them."""
         ended: dict[str, list[EndedApplication]] = defaultdict(list)
-        newest = (
-            each for each in self.view.applications.newest_first() if each.summary.home_subcluster == seen.subcluster
-        )
-        for document in islice((each for each in newest if each.summary.finished_at_ms > 0), _MOST_ENDED):
+        columns = self.view.applications.columns
+        mask = columns.has_word("home", seen.subcluster) & (columns.time_ms("finished_ms") > 0)
+        for document in columns.documents(columns.newest_first(mask, _MOST_ENDED)):
             queue, told = find_queue(seen, document.summary.queue), _ended(document)
             if queue is not None and told is not None:
                 ended[queue.path].append(told)

@@ -247,7 +247,7 @@ def shifted(report: SubClusterReport, by_s: float) -> SubClusterReport:
     if by_s == 0:
         return report
     applications = {
-        name: replace(document, as_of_s=document.as_of_s + by_s) for name, document in report.applications.items()
+        name: document.but(as_of_s=document.as_of_s + by_s) for name, document in report.applications.items()
     }
     return replace(
         report,

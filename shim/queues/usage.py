@@ -41,8 +41,10 @@ _MOST_RESTORED = 60_000
 _MOST_WRITTEN = 50_000
 _MOST_LIVE = 2_000
 """Live applications that are written in one turn; where there are more, each is written less often."""
-_SLICE = 200
-"""Documents that are read in one go: the loop is free for others after that."""
+_SLICE = 100
+"""Rows that go to the store at once."""
+_READ_AT_ONCE = 20
+"""Documents that are read before others have their turn: two milliseconds of work."""
 
 
 class UsageKeeping:
@@ -126,7 +128,11 @@ class UsageKeeping:
 
     async def _write(self, names: Sequence[ApplicationId], now_s: float) -> None:
         found = [(name, document) for name in names if (document := self._written_now(name, now_s)) is not None]
-        rows = {name: list(self._rows(document)) for name, document in found}
+        rows: dict[ApplicationId, list[UsageRow]] = {}
+        for number, (name, document) in enumerate(found, start=1):
+            rows[name] = list(self._rows(document))
+            if number % _READ_AT_ONCE == 0:
+                await asyncio.sleep(0)
         await self._store.keep([row for each in rows.values() for row in each])
         for name, document in found:
             if not document.summary.state.is_final:

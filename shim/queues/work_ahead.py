@@ -95,8 +95,8 @@ class WorkAhead:
         found: dict[str, list[tuple[float, bool]]] = {}
         for group in groups:
             queue = find_queue(seen, group.queue)
-            left = (left_mib_s for left_mib_s, _ in group.left)
-            found.setdefault("" if queue is None else queue.path, []).extend(zip(left, group.has_started, strict=True))
+            of_queue = found.setdefault("" if queue is None else queue.path, [])
+            of_queue.extend(zip(group.left, group.has_started, strict=True))
         for sent in known.sent.values():
             found.setdefault(sent.queue, []).append((sent.mib_s, False))
         known.by_queue = {path: QueueWork.of(each) for path, each in found.items()}

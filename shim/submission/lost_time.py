@@ -190,7 +190,7 @@ class RestoreGap:
         """Adopt what a cluster lists under Heddle's ids and the store does not know."""
         listed = [
             document.summary.application_id
-            for document in self.view.applications.newest_first()
+            for document in self.view.applications.at_home(subcluster)
             if self._must_have_record(document.summary, subcluster, history)
         ]
         lost = await self.history.lost(listed, subcluster)

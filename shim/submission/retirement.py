@@ -251,7 +251,7 @@ class RetirementService:
             self._view.applications.note(as_failed(document, told, self._clock.now_s()))
 
     def _unfinished_at(self, subcluster: SubClusterId) -> list[ApplicationDocument]:
-        return [each for each in self._view.applications.unfinished() if each.summary.home_subcluster == subcluster]
+        return [each for each in self._view.applications.at_home(subcluster) if not each.summary.state.is_final]
 
     # -- questions ---------------------------------------------------------------------------------------------------
 

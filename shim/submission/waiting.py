@@ -7,6 +7,8 @@ is named, and its owner may move it (`rehoming.py`).
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from shim.domain.applications import ApplicationSummary, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import SharePolicy
@@ -74,7 +76,9 @@ class HomeWaits:
 
     def overtaken(self) -> list[Overtaken]:
         """Every application that others of its queue have overtaken elsewhere, that waits longest first."""
-        waiting = [each for each in self._view.applications.unfinished() if self._is_overdue(each)]
+        columns = self._view.applications.columns
+        accepted = columns.documents(np.flatnonzero(columns.has_any_state({YarnApplicationState.ACCEPTED})))
+        waiting = sorted(filter(self._is_overdue, accepted), key=lambda each: each.summary.application_id)
         if not waiting:
             return []
         known: dict[tuple[SubClusterId, str], str] = {}

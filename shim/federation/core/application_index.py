@@ -14,6 +14,8 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -59,6 +61,7 @@ class ApplicationIndex:
         self._written: dict[ApplicationId, float] = {}
         self._disowned: set[ApplicationId] = set()
         self._version = 1
+        self._has_listed = False
         self._sorted: tuple[int, tuple[ApplicationDocument, ...]] = (0, ())
 
     @property
@@ -122,6 +125,12 @@ class ApplicationIndex:
             documents = tuple(self._columns.documents(self._columns.newest_first()))
             self._sorted = (self._version, documents)
         return documents
+
+    def at_home(self, home: SubClusterId) -> list[ApplicationDocument]:
+        """Documents of one sub-cluster by id; those of all others are not looked at."""
+        rows = np.flatnonzero(self._columns.has_word("home", home))
+        stamp, sequence = (self._columns.numbers(name, rows) for name in ("stamp", "sequence"))
+        return self._columns.documents(rows[np.lexsort((sequence, stamp))])
 
     @property
     def columns(self) -> ApplicationColumns:
@@ -213,15 +222,36 @@ class ApplicationIndex:
         """A ResourceManager's process started then: its counters may have begun anew."""
         self._rm_started_ms[subcluster] = rm_started_ms
 
-    def note(self, document: ApplicationDocument) -> bool:
-        """Take in what a home tells; return whether the application became final by it."""
-        return self.take(self.submit_times.corrected(document))
+    def note(self, document: ApplicationDocument, *, is_listed: bool = False) -> bool:
+        """Take in what a home tells; return whether the application became final by it.
 
-    def take(self, document: ApplicationDocument) -> bool:
+        Args:
+            document: Of the application.
+            is_listed: Whether it is one of a list: what was made of documents stands until `end_list`.
+        """
+        return self.take(self.submit_times.corrected(document), is_listed=is_listed)
+
+    def end_list(self) -> None:
+        """A list is taken in as a whole: what was made of documents before is old, if one of them has changed."""
+        if self._has_listed:
+            self._has_listed = False
+            self._version += 1
+
+    def _changed(self, *, is_listed: bool) -> None:
+        if is_listed:
+            self._has_listed = True
+        else:
+            self._version += 1
+
+    def take(self, document: ApplicationDocument, *, is_listed: bool = False) -> bool:
         """Keep a document if it stands; return whether the application became final by it."""
         application_id = document.summary.application_id
         before = self._documents.get(application_id)
-        if before is not None and before.summary is document.summary and self._is_refreshed(document, before):
+        if (
+            before is not None
+            and before.summary is document.summary
+            and self._is_refreshed(document, before, is_listed=is_listed)
+        ):
             return False
         if application_id in self._disowned:
             return False
@@ -242,16 +272,16 @@ class ApplicationIndex:
             self._written.pop(application_id, None)
         if became_final:
             self._finals.append(application_id)
-            self._drop_oldest_finals()
+            self._drop_oldest_finals(is_listed=is_listed)
         elif not is_final:
             home = document.summary.home_subcluster
             self._live[home].add(application_id)
             self._live_bytes[home] += len(document.raw)
         if before is None or before.raw != document.raw:
-            self._version += 1
+            self._changed(is_listed=is_listed)
         return became_final
 
-    def _is_refreshed(self, document: ApplicationDocument, before: ApplicationDocument) -> bool:
+    def _is_refreshed(self, document: ApplicationDocument, before: ApplicationDocument, *, is_listed: bool) -> bool:
         """Put a document in the place of one of which only what nobody decides on has changed, as polls mostly tell.
 
         False for what needs more than that: it is taken in as any other.
@@ -270,7 +300,7 @@ class ApplicationIndex:
         self._documents[application_id] = document
         self._columns.put(document)
         if before.raw != document.raw:
-            self._version += 1
+            self._changed(is_listed=is_listed)
         return True
 
     def with_account(self, document: ApplicationDocument) -> ApplicationDocument:
@@ -324,6 +354,9 @@ class ApplicationIndex:
         return False
 
     def remove(self, application_id: ApplicationId) -> None:
+        self._remove(application_id, is_listed=False)
+
+    def _remove(self, application_id: ApplicationId, *, is_listed: bool) -> None:
         if application_id in self._disowned:
             return
         self._take_out(application_id)
@@ -333,7 +366,7 @@ class ApplicationIndex:
         self._homes.pop(application_id, None)
         self._forgotten.pop(application_id, None)
         self._written.pop(application_id, None)
-        self._version += 1
+        self._changed(is_listed=is_listed)
 
     def _put(self, document: ApplicationDocument) -> None:
         application_id, home = document.summary.application_id, document.summary.home_subcluster
@@ -374,9 +407,9 @@ class ApplicationIndex:
         self._synthetic.discard(application_id)
         self._waiting.discard(application_id)
 
-    def _drop_oldest_finals(self) -> None:
+    def _drop_oldest_finals(self, *, is_listed: bool) -> None:
         while len(self._finals) > self._most_finals:
-            self.remove(self._finals.popleft())
+            self._remove(self._finals.popleft(), is_listed=is_listed)
 
 
 def _finality(document: ApplicationDocument) -> tuple[bool, float]:
@@ -415,4 +448,4 @@ class SubmitTimes:
             return document
         raw = _STARTED.sub(rb"\g<1>%d" % at_ms, document.raw, count=1)
         raw = _ELAPSED.sub(lambda found: found[1] + b"%d" % max(0, int(found[2]) + told_ms - at_ms), raw, count=1)
-        return replace(document, summary=replace(document.summary, started_at_ms=at_ms), raw=raw, amounts=None)
+        return document.but(summary=replace(document.summary, started_at_ms=at_ms), raw=raw, amounts=None)

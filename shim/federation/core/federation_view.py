@@ -382,11 +382,14 @@ class FederationView:
     ) -> Generator[None, None, list[ApplicationId]]:
         """Take documents in; return the applications that became final by them."""
         became_final: list[ApplicationId] = []
-        for number, (name, document) in enumerate(told.items(), start=1):
-            if self.applications.note(document):
-                became_final.append(name)
-            if number % _SLICE == 0:
-                yield
+        try:
+            for number, (name, document) in enumerate(told.items(), start=1):
+                if self.applications.note(document, is_listed=True):
+                    became_final.append(name)
+                if number % _SLICE == 0:
+                    yield
+        finally:
+            self.applications.end_list()
         return became_final
 
     def note_part(self, subcluster: SubClusterId, part: Part, document: PartDocument) -> None:

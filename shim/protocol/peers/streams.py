@@ -259,6 +259,7 @@ def _check_rows(
     for document in applications:
         summary = document.summary
         is_good = is_application_bounded(document) and math.isfinite(document.as_of_s)
-        is_good = is_good and are_amounts(*(document.amounts or ()))
+        amounts = document.amounts
+        is_good = is_good and (amounts is None or are_amounts(amounts.memory_mib, amounts.vcores, amounts.mib_s))
         if not (is_good and are_amounts(summary.started_at_ms, summary.finished_at_ms)):
             raise RemoteProtocolError(f"an application that is none: {summary.application_id}")

@@ -44,9 +44,9 @@ class LiveGroup:
         queue: As their home tells it, or as submitted.
         users: How many each user has.
         user_used: What the containers of each user's applications hold, in MiB and virtual cores.
-        left: Of each application, in the order of arrival: work that is expected to be left of it, in MiB x s, and the
-            memory that it holds.
-        has_started: Of each, in the same order: whether its ApplicationMaster has a container.
+        left: Work that is expected to be left of each application, in MiB x s, in the order of arrival.
+        held_mib: Memory that each holds, in the same order.
+        has_started: Whether the ApplicationMaster of each has a container, in the same order.
         beginning: Work left of each that has nothing but its ApplicationMaster, and not for long: what has it for
             longer may want nothing else.
         unstarted_since_s: When their home took those that have not started, by its clock, in seconds since the epoch; 0
@@ -57,7 +57,8 @@ class LiveGroup:
     queue: str
     users: Mapping[str, int]
     user_used: Mapping[str, tuple[int, int]]
-    left: Sequence[tuple[float, int]]
+    left: Sequence[float]
+    held_mib: Sequence[int]
     has_started: Sequence[bool]
     beginning: Sequence[float]
     unstarted_since_s: Sequence[float]
@@ -77,7 +78,8 @@ class QueueLoad:
         unstarted: Those whose ApplicationMaster has no container yet.
         user_used: What each user's applications hold, where that is limited.
         learnt: What an application of the queue holds once it has what it wants; see `learn`.
-        left: Of each application: work that is left of it, in MiB x s, and the memory that it holds.
+        left: Work that is left of each application, in MiB x s.
+        held_mib: Memory that each holds, in the same order.
         beginning: Work that is left of each application that begins.
         masters_room: What is left there of its share of ApplicationMasters, where a sub-cluster tells that.
         slow: Sub-clusters where one of them has waited for its container for longer than one does that only starts.
@@ -93,7 +95,8 @@ class QueueLoad:
     users: Counter[str] = field(default_factory=Counter)
     user_used: dict[str, ResourceVector] = field(default_factory=dict)
     learnt: ResourceVector = _NOTHING
-    left: list[tuple[float, int]] = field(default_factory=list)
+    left: list[float] = field(default_factory=list)
+    held_mib: list[int] = field(default_factory=list)
     beginning: list[float] = field(default_factory=list)
     masters_room: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
     slow: frozenset[SubClusterId] = frozenset()
@@ -136,6 +139,7 @@ class QueueLoad:
             users=Counter(self.users),
             user_used=dict(self.user_used),
             left=list(self.left),
+            held_mib=list(self.held_mib),
             beginning=list(self.beginning),
             masters_room=dict(self.masters_room),
         )
@@ -342,6 +346,7 @@ def _take_group(load: QueueLoad, group: LiveGroup, *, limits_users: bool) -> Non
     load.unstarted += len(group.unstarted_since_s)
     load.users.update(group.users)
     load.left.extend(group.left)
+    load.held_mib.extend(group.held_mib)
     load.beginning.extend(group.beginning)
     if limits_users:
         for user, (memory_mib, vcores) in group.user_used.items():

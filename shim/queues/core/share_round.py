@@ -8,7 +8,7 @@ import math
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,7 +211,7 @@ class Shares:
         self._entitled = hierarchical_entitlement(self._tree, self._wanted, self._capacity)[:-1]
         self._sums = ShareSums(self._tree.parent[:-1], self._held, self._promised)
         self._owed: RowSet | None = None  # made when first needed: most rounds find room for all
-        self._by_left: dict[str, tuple[list[float], list[int], list[float]]] = {}
+        self._by_left: dict[str, tuple[FloatArray, NDArray[np.int64], FloatArray]] = {}
         self._wanting: RowSet | None = None  # the same all round: what starts wants its ApplicationMaster's container
 
     # -- measuring ---------------------------------------------------------------------------------------------------
@@ -322,11 +322,12 @@ class Shares:
         """Memory that applications of a queue with less work left hold, and how many of them begin."""
         if path not in self._by_left:
             load = self.load.queues[path]
-            left = sorted(load.left)
-            held = [0, *accumulate(held_mib for _, held_mib in left)]
-            self._by_left[path] = [left_mib_s for left_mib_s, _ in left], held, sorted(load.beginning)
-        left_mib_s, held, beginning = self._by_left[path]
-        return held[bisect_left(left_mib_s, mib_s)], bisect_left(beginning, mib_s)
+            left = np.array(load.left)
+            order = np.argsort(left)
+            held = np.cumsum(np.array([0, *load.held_mib])[np.concatenate(([0], order + 1))])
+            self._by_left[path] = left[order], held, np.sort(load.beginning)
+        left, held, beginning = self._by_left[path]
+        return int(held[np.searchsorted(left, mib_s)]), int(np.searchsorted(beginning, mib_s))
 
     def _ahead(self) -> int:
         """Applications of one queue that may wait for their ApplicationMasters at sub-clusters."""

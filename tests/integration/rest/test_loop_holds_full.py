@@ -93,7 +93,7 @@ async def test_a_list_of_a_hundred_thousand_applications(many: ScriptedServer, q
 
     async def attempt() -> float:
         moved = replace(known.summary, started_at_ms=next(times))  # the order has to be found anew
-        many.view.applications.columns.put(replace(known, summary=moved))
+        many.view.applications.columns.put(known.but(summary=moved))
         with LoopWatch() as watch:
             answer = await asyncio.create_task(many.server.answer(request))
         assert (answer.status, json.loads(answer.body)["total"]) == (200, APPLICATIONS)

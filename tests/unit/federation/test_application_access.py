@@ -214,5 +214,5 @@ def test_who_sees_an_application_by_name_grant_guard_or_queue(view, viewer, seen
         assert {each.application_id.sequence for each in summaries if sees(each)} == seen
     assert len(asked) == len(set(asked)), "each queue is asked about once"
     assert all(home == EAST for home, _ in asked), "a guarded one was asked as the viewer"
-    shown = access.all_shown([replace(d, summary=s) for d, s in zip(documents, summaries, strict=True)], viewer)
+    shown = access.all_shown([d.but(summary=s) for d, s in zip(documents, summaries, strict=True)], viewer)
     assert {each.summary.application_id.sequence for each in shown if b"told" in each.raw} == seen

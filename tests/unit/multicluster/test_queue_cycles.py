@@ -85,7 +85,7 @@ class Queue:
     def is_called(self, number, name):
         """An application is known by a name."""
         document = a_document(number, "east")
-        self.view.applications.note(replace(document, summary=replace(document.summary, name=name)))
+        self.view.applications.note(document.but(summary=replace(document.summary, name=name)))
 
     def enters(self, number):
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, QUEUE, "ada")

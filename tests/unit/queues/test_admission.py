@@ -421,7 +421,7 @@ async def test_by_work_who_is_known_to_be_least_is_next_but_for_who_waited_too_l
     for name, mib_s in (("large-2025", 9_000.0), ("small-2025", 100.0)):
         past = reports.a_document(9, "east", "FINISHED")
         summary = replace(past.summary, name=name, queue="root.prod", final_status=FinalStatus.SUCCEEDED)
-        room.learn(replace(past, summary=summary), mib_s)
+        room.learn(past.but(summary=summary), mib_s)
     room.look()
     assert [*room.latest.starters, *room.latest.queues["root.prod"]] == [id_of(3), id_of(2)]
     await front.federation.clock.advance(1.5)
@@ -461,7 +461,7 @@ async def test_who_waits_for_as_long_as_its_tokens_last_is_held_by_no_order() ->
 async def test_work_is_learnt_also_in_queues_that_the_policy_does_not_name(told: str, asked_for: str) -> None:
     room = (await a_front(SharePolicy())).room
     past = reports.a_document(1, "east", "FINISHED")
-    room.learn(replace(past, summary=replace(past.summary, queue=told)), 100.0)
+    room.learn(past.but(summary=replace(past.summary, queue=told)), 100.0)
     again = a_submission(2, queue=asked_for, name=past.summary.name, user=past.summary.user, application_type="YARN")
     assert room.expected_of_submission(again).runs == 1
     assert room.expected_of(replace(past.summary, queue=told)).runs == 1

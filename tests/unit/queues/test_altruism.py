@@ -97,7 +97,7 @@ class OneQueue:
         if is_fresh:
             self.sequence += 1
             told = a_document(1, EAST, timestamp=1_700_000_000_000)
-            known = replace(told, summary=replace(told.summary, tags=self.tags))
+            known = told.but(summary=replace(told.summary, tags=self.tags))
             self.view.apply(a_report(EAST, self.sequence, polled_at_s=self.clock.now_s(), applications=[known]))
         self.service.look()
         return self.job.told[-1].counts if self.job.told else None

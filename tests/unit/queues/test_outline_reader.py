@@ -150,7 +150,7 @@ def test_of_a_session_only_what_is_counted_now_is_taken_for_what_runs(queue):
 
 def a_document_of_the_job(state):
     document = a_document(JOB.application.sequence, "east", state, timestamp=JOB.application.cluster_timestamp)
-    return replace(document, summary=replace(document.summary, name="nightly-20261128", queue="root.etl"))
+    return document.but(summary=replace(document.summary, name="nightly-20261128", queue="root.etl"))
 
 
 def a_run(queue, *, wide=4, state="FINISHED"):

@@ -146,9 +146,7 @@ async def test_the_queue_is_its_path_though_older_versions_tell_the_last_part_al
     queues = tuple(a_queue_report(f"root.{name}", is_leaf=name != "etl") for name in ("default", "prod", "etl"))
     told = ("default", "root.default", "prod", "gone", "")
     made = [a_document(number, "east", "FINISHED") for number in range(len(told))]
-    summaries = [
-        replace(each, summary=replace(each.summary, queue=name)) for each, name in zip(made, told, strict=True)
-    ]
+    summaries = [each.but(summary=replace(each.summary, queue=name)) for each, name in zip(made, told, strict=True)]
     report = a_report("east", 9, polled_at_s=kept.federation.clock.now_s(), applications=summaries, queues=queues)
     kept.heddle.view.apply(report)
     kept.others = "root.prod"
@@ -184,7 +182,7 @@ class LivesOn(EndedLongAgo):
         self.document = a_document(1, "east")
 
     def find(self, name):
-        return replace(self.document, summary=replace(self.document.summary, application_id=name))
+        return self.document.but(summary=replace(self.document.summary, application_id=name))
 
 
 async def test_of_more_live_applications_than_are_written_in_a_turn_each_has_its_turn(kept, monkeypatch):

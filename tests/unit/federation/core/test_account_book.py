@@ -26,12 +26,12 @@ def a_view(book=None):
 def told(subcluster, memory, state="RUNNING", *, containers=1, as_of_s=100.0, number=1, started_at_ms=1000):
     known = a_document(number, subcluster, state, as_of_s=as_of_s, started_at_ms=started_at_ms)
     raw = json.loads(known.raw) | {"memorySeconds": memory, "runningContainers": containers}
-    return replace(known, raw=json.dumps(raw).encode())
+    return known.but(raw=json.dumps(raw).encode())
 
 
 def part(subcluster, memory, state="RUNNING", **more):
     known = told(subcluster, memory, state, **more)
-    return replace(known, summary=replace(known.summary, tags=(SPAN_TAG,), application_type="HEDDLE"))
+    return known.but(summary=replace(known.summary, tags=(SPAN_TAG,), application_type="HEDDLE"))
 
 
 def shown(view):
@@ -73,7 +73,7 @@ def test_what_a_cluster_tells_later_is_shown_at_once_also_after_the_end():
     view.apply(a_report("west", 3, polled_at_s=104.0, applications=[ended]))
     assert shown(view) == (207, -1)
     version = view.version(Part.APPLICATIONS)
-    view.apply(a_report("west", 4, polled_at_s=105.0, applications=[replace(ended, as_of_s=105.0)]))
+    view.apply(a_report("west", 4, polled_at_s=105.0, applications=[ended.but(as_of_s=105.0)]))
     assert view.version(Part.APPLICATIONS) == version, "nothing has changed"
 
 
@@ -83,7 +83,7 @@ def test_a_document_that_is_read_alone_has_the_account_and_is_kept_bare():
         view.apply(report)
     fresh = told("east", 120, containers=2, as_of_s=101.0)
     view.applications.note(fresh)
-    view.applications.note(replace(fresh, as_of_s=102.0))
+    view.applications.note(fresh.but(as_of_s=102.0))
     assert shown(view) == (177, 6)
     viewed = view.applications.with_account(told("east", 130, containers=2, as_of_s=103.0))
     assert json.loads(viewed.raw)["memorySeconds"] == 187
@@ -112,7 +112,7 @@ def test_a_resource_manager_that_forgot_what_had_ended_takes_nothing_back():
 def test_somebody_elses_application_under_that_id_is_no_part():
     view = a_view()
     stranger = part("west", 10_000)
-    view.apply(a_report("west", 1, applications=[replace(stranger, summary=replace(stranger.summary, user="mallory"))]))
+    view.apply(a_report("west", 1, applications=[stranger.but(summary=replace(stranger.summary, user="mallory"))]))
     view.apply(REPORTS[0])
     assert shown(view) == (100, 2)
     view.apply(REPORTS[2])

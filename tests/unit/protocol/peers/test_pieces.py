@@ -116,7 +116,7 @@ class TestRoundTrip:
     def test_parts_of_earlier_reports_and_what_has_ended_arrive(self) -> None:
         publisher = ReportPublisher("life")
         ended = document(7, 900)
-        ended = replace(ended, summary=replace(ended.summary, state=YarnApplicationState.FINISHED))
+        ended = ended.but(summary=replace(ended.summary, state=YarnApplicationState.FINISHED))
         publisher.publish(report(1, nodes=9, text=3_000, applications=3, size=900))
         publisher.publish(replace(report(2), applications={ended.summary.application_id: ended}))
         publisher.publish(replace(report(3, applications=2, size=900), is_complete=False))

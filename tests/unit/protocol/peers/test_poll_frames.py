@@ -51,8 +51,8 @@ def rows(draw):
     number, state = draw(st.integers(0, 7)), draw(st.sampled_from(LIVE + FINAL))
     document = a_document(number, "east", state, as_of_s=draw(st.sampled_from((1.0, 2.0, 3.0))))
     amounts = draw(st.sampled_from((None, *AMOUNTS)))
-    document = replace(document, amounts=amounts)
-    return replace(document, summary=SUMMARIES[number, state]) if draw(st.booleans()) else document
+    document = document.but(amounts=amounts)
+    return document.but(summary=SUMMARIES[number, state]) if draw(st.booleans()) else document
 
 
 @st.composite
@@ -91,7 +91,7 @@ def test_what_stands_is_told_by_its_number_and_its_bytes_alone():
     writer = ReportWriter()
     first, second = a_document(1, "east"), a_document(2, "east")
     list(writer.frames(a_report("east", 1, applications=(first, second))))
-    again = replace(first, raw=b'{"elapsedTime":2}', as_of_s=200.0)
+    again = first.but(raw=b'{"elapsedTime":2}', as_of_s=200.0)
     rows_told = [
         f for f in writer.frames(a_report("east", 2, applications=(again, second))) if isinstance(f, RowsFrame)
     ]

@@ -72,7 +72,7 @@ def columns_of(rows: list[ApplicationDocument]) -> ApplicationColumns:
     columns = ApplicationColumns()
     for each in rows:
         gone = replace(each.summary, application_id=ApplicationId(2, each.summary.application_id.sequence), name="gone")
-        columns.put(replace(each, summary=gone))
+        columns.put(each.but(summary=gone))
         columns.put(each)
         columns.remove(gone.application_id)
     return columns
