@@ -165,6 +165,7 @@ def submitting_on(base: Foundation) -> Submitting:
         expected=ahead.expected,
         work_in=ahead.work_in,
         note_sent=ahead.note_sent,
+        orders_asks=shares.orders_asks,
         out_of_reach=out_of_reach(runtime.clusters.rpcs),
         reserved_at=reservations.issuer_of,
         containers_up_to=limits.up_to,

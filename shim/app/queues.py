@@ -69,6 +69,10 @@ class SharesOfQueues:
         found = self._queue(queue)
         return UNORDERED if found is None else found.containers
 
+    def orders_asks(self, queue: str) -> bool:
+        found = self.policy().find(queue)
+        return found is not None and found.orders_asks
+
     def left_to_masters(self, queue: str) -> Mapping[SubClusterId, int]:
         """Return how many containers that come free next a queue leaves to ApplicationMasters at each sub-cluster."""
         return self.room.load().left_to_masters(queue)

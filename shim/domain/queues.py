@@ -201,6 +201,11 @@ class FederatedQueue:
         return may_span or is_ordered or (self.preemptable and self.is_sharing) or self.altruism > 0.0
 
     @property
+    def orders_asks(self) -> bool:
+        """True if what its applications ask for is served by another order than that of their arrival."""
+        return self.is_read and self.containers not in {UNORDERED, "fifo"}
+
+    @property
     def acts_on_nothing(self) -> bool:
         """True if it has a policy for its containers, and no ApplicationMaster of it is read."""
         return self.containers not in {UNORDERED, AUTOMATIC.containers} and not self.is_read

@@ -52,6 +52,8 @@ class HomeSettings:
         expected: Work that an application is expected to be.
         work_in: What is left of the applications of a sub-cluster's queue; None where that is not known.
         note_sent: Told of each choice at once: its work is in no report yet.
+        orders_asks: Whether a queue's applications are served by Heddle's order, whatever that of their clusters is: a
+            small one is then not behind what is left of those before it.
     """
 
     default_queue: str = "default"
@@ -65,6 +67,7 @@ class HomeSettings:
     expected: Callable[[Submission], Expectation] = lambda _: Expectation()
     work_in: Callable[[SubClusterView, QueueReport], QueueWork | None] = lambda _, __: None
     note_sent: Callable[[SubClusterId, Submission], None] = lambda _, __: None
+    orders_asks: Callable[[str], bool] = lambda _: False
 
 
 def choose_home(
@@ -183,10 +186,11 @@ def _weighed(
     if work is None or queue is None:
         return Candidate(seen.subcluster, score, told, seen.age_s)
     is_held = not has_room or any(each.effect is Effect.WAITS for each in reasons)
+    orders_asks = settings.orders_asks(submission.queue or settings.default_queue)
     completion = expected_completion(
         work,
         expected.mib_s,
-        is_fair=queue.is_fair,
+        is_fair=queue.is_fair or orders_asks,
         power_mib=_power_mib(seen, queue),
         free_mib=0.0 if is_held else _free_mib(seen, queue, on_way),
         masters_ahead=_masters_ahead(queue, reasons, on_way),
@@ -194,7 +198,7 @@ def _weighed(
     room, score = score, _AS_LONG_AS_S / (_AS_LONG_AS_S + completion.total_s)
     if reason is not None and reason.effect is Effect.MAY_WAIT_FOR_EVER:
         score += _LATER[reason.effect]
-    ordering = "fair" if queue.is_fair else "fifo"
+    ordering = "fair" if queue.is_fair else "ordered" if orders_asks else "fifo"
     return Candidate(
         seen.subcluster, score, f"{completion.told(ordering, expected.ground)}; {told}", seen.age_s, room=room
     )

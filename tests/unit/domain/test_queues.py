@@ -49,3 +49,17 @@ def test_s26_a_path_of_very_many_parts_costs_no_more_than_its_length() -> None:
     known = CountsQuestions({"root": None, "root.dev": None})
     assert parent_of("root" + ".q" * 500_000, known) == "root"
     assert known.asked < 10
+
+
+@pytest.mark.parametrize(
+    ("fields", "orders"),
+    [
+        ({"reads_asks": True, "containers": "learnt-work"}, True),
+        ({"span": True, "containers": "fewest-tasks"}, True),
+        ({"reads_asks": True, "containers": "fifo"}, False),
+        ({"span": True}, False),
+        ({"containers": "learnt-work"}, False),
+    ],
+)
+def test_a_queue_orders_asks_that_are_read_and_not_by_arrival(fields, orders):
+    assert FederatedQueue("root.prod", **fields).orders_asks is orders

@@ -329,12 +329,13 @@ def test_the_score_to_beat_is_the_second_of_all():
 GIB_S = 1024.0
 
 
-def by_work(view, own_gib_s, submission=None, **left_gib_s):
+def by_work(view, own_gib_s, submission=None, *, ordered=(), **left_gib_s):
     """A choice where each sub-cluster's queue has such applications left, all started, in GiB x s."""
     works = {SubClusterId(name): QueueWork.of((each * GIB_S, True) for each in of) for name, of in left_gib_s.items()}
     settings = HomeSettings(
         expected=lambda _: Expectation(own_gib_s * GIB_S, "its last 3 runs"),
         work_in=lambda seen, _: works.get(seen.subcluster),
+        orders_asks=lambda queue: queue in ordered,
     )
     return choose_home(submission or asked(), view, {}, NOW_S, settings)
 
@@ -364,6 +365,14 @@ def test_in_a_fair_queue_a_small_one_goes_beside_a_giant_and_a_giant_goes_where_
 def test_in_a_queue_by_arrival_all_of_a_giant_is_ahead():
     view = a_view(east=full(is_fair=False), west=full(is_fair=False))
     assert by_work(view, 10, east=[5000], west=[100, 100]).home_subcluster == WEST
+
+
+@pytest.mark.parametrize(("queue", "home", "told"), [("default", EAST, "ordered"), ("other", WEST, "fifo")])
+def test_a_giant_is_not_ahead_where_heddle_orders_what_the_queue_asks_for(queue, home, told):
+    view = a_view(east=full(is_fair=False), west=full(is_fair=False))
+    decision = by_work(view, 10, ordered=(queue,), east=[5000], west=[100, 100])
+    assert decision.home_subcluster == home
+    assert f"ahead in its {told} queue" in decision.reason
 
 
 def test_what_is_free_and_wanted_by_nobody_is_had_at_once_whatever_is_ahead():
