@@ -64,7 +64,7 @@ Write = Annotated[bool, typer.Option("--write", help="Write it, instead of showi
 Set = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", help="A key of its [[subcluster]], once for each: filesystems='[\"hdfs://ns1\"]'", metavar="K=V"
+        "--set", help="A key of its [\\[subcluster]], once for each: filesystems='[\"hdfs://ns1\"]'", metavar="K=V"
     ),
 ]
 Changes = Annotated[
@@ -299,7 +299,7 @@ def remove(
 
 @app.command(name="apply", epilog=_OF_LISTS)
 def apply_(
-    file: Annotated[Path, typer.Argument(help="A file with [[subcluster]] tables; its others are left out")],
+    file: Annotated[Path, typer.Argument(help="A file with [\\[subcluster]] tables; its others are left out")],
     *,
     message: Message = "",
     write: Write = False,

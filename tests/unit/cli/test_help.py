@@ -1,7 +1,10 @@
 """What verbs say of themselves, and of words that they do not know."""
 
+import re
+
 import httpx
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from shim.cli import front as front_module
@@ -140,3 +143,20 @@ def test_use_of_the_last_hour_is_asked_for_and_told_in_percent(monkeypatch):
     assert "42.4%" in run("usage", "--last", "1h", *NOBODY).stdout
     assert asked[0]["from"] == str(10_000_000 - 3_600_000)
     assert "0.4235" in run("usage", "--last", "90m", "-o", "csv", *NOBODY).stdout
+
+
+def texts_of(command, path=()):
+    """Every text of help below a command, by where it stands."""
+    yield path, command.help or ""
+    for parameter in command.params:
+        yield (*path, parameter.name), getattr(parameter, "help", None) or ""
+    for name, child in getattr(command, "commands", {}).items():
+        yield from texts_of(child, (*path, name))
+
+
+def test_brackets_are_shown_and_taken_for_no_colour():
+    marked = re.compile(r"(?<!\\)\[[a-z#/@][^\[]*?\]")
+    told = dict(texts_of(get_command(app)))
+    assert len(told) > 200
+    assert [path for path, text in told.items() if marked.search(text)] == []
+    assert "[[subcluster]]" in run("cluster", "add", "--help").output
